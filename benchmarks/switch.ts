@@ -1,8 +1,8 @@
 /**
  * `npm run bench:switch [switches]`: how much of a switch is ours. One slot, two models that sleep and wake, one client
  * that asks for the sleeping one. Measured is the time from its request to the first byte of the answer, less what the
- * engines themselves took by their own journals: falling asleep, waking, the probe's token and the answer's first one.
- * The rest is agent and router, HTTP and the client of this benchmark.
+ * new engine took by its own journal to wake and to make its first token. Beside it: less all that the engines took, so
+ * also the old one's falling asleep and the probe's token. The rest is agent and router, HTTP and this client.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -81,10 +81,14 @@ function report(measured: readonly Switch[]): void {
       ],
     ),
     "",
-    "Ours leaves out the old engine's falling asleep and the probe's token as well: the engines take that time, whoever asks them. The last row leaves them in, as a client would count.",
+    "The goal is about the last row: the whole less what the new engine takes to wake and to make its first token. Ours leaves out the old engine's falling asleep and the probe's token as well: the engines take that time, whoever asks them.",
     "",
-    `Goal: at most ${goalMs} ms at p99, of ours: ${oursMs.p99 <= goalMs ? "met" : "missed"}.`,
+    `Goal: at most ${goalMs} ms at p99: ${verdict(aboveWakeMs)}; of ours alone: ${verdict(oursMs)}.`,
   ]);
+}
+
+function verdict({ p99 }: Quantiles): string {
+  return p99 <= goalMs ? "met" : "missed";
 }
 
 /** Reads the times of the engines within the request from their journals, to 1 ms. */

@@ -35,6 +35,7 @@ const told = {
   databaseRestartFailed: nothing,
   databaseConnectionLost: nothing,
   schemaIsNewer: nothing,
+  databaseMoved: nothing,
 };
 const database = opened.use(await openDatabase({ stateDir }, systemClock, told));
 const batches: { records: number; repeated: number; durationMs: number }[] = [];

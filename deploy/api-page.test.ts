@@ -1,7 +1,9 @@
-/** API.md says of refusals, retries and limits what the portal's page Help says. */
+/** API.md says what the portal's page Help says, and both say the bounds that hold. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { apiErrors } from "@weiche/shared/errors.ts";
+import { schemaBounds as agentsBounds } from "../node-agent/src/engines/dialects/schema-bounds.ts";
+import { schemaBounds } from "../router/portal-web/src/pages/help/schema-bounds.ts";
 import { apiFile, apiPage } from "./api-page.ts";
 
 const page = readFileSync(apiFile, "utf8");
@@ -17,4 +19,24 @@ test("it names every status with its code", () => {
     return !rows.includes(`| ${status} \`${name}\` |`);
   });
   expect(missing).toEqual([]);
+});
+
+test("the bounds on JSON Schemas are those of the agents' dialects", () => {
+  const said = (column: "others" | "vllm") =>
+    Object.fromEntries(Object.entries(schemaBounds).map(([name, columns]) => [name, columns[column] ?? Infinity]));
+  const { openai, "llama-server": llamaServer, vllm } = agentsBounds;
+  for (const [column, bounds] of [
+    ["others", openai],
+    ["others", llamaServer],
+    ["vllm", vllm],
+  ] as const)
+    expect(said(column)).toEqual({
+      size: bounds.sizeMax,
+      repetition: bounds.patternRepetitionMax,
+      choices: bounds.choicesMax,
+      ways: bounds.waysMax,
+      tools: bounds.toolsMax,
+      levels: bounds.depthMax,
+      name: bounds.nameLengthMax,
+    });
 });

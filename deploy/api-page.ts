@@ -1,6 +1,6 @@
 /**
- * Makes the parts of API.md that the portal's page Help says, too: refusals, retries and limits, from the same tables and
- * texts. `node deploy/api-page.ts` writes them between their marks.
+ * Makes the parts of API.md that the portal's page Help says, too, from the same tables and texts: refusals, retries,
+ * streaming, costs, limits and bounds on JSON Schemas. `node deploy/api-page.ts` writes them between their marks.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,14 +8,24 @@ import { activeKeysMax } from "../router/src/accounts/keys.ts";
 import { bodyBytesMax } from "../router/src/api/body/read-body.ts";
 import { apiRefusals } from "../router/src/surface/routes/service.ts";
 import { help } from "../router/portal-web/src/messages/en/help.ts";
-import { keysOf, schemas } from "./configure-page.ts";
+import { createFormat } from "../router/portal-web/src/messages/format.ts";
+import { schemaBounds } from "../router/portal-web/src/pages/help/schema-bounds.ts";
+import { keysOf, schemas as fileSchemas } from "./configure-page.ts";
 import { list, table, withMade } from "./made-parts.ts";
 
 export const apiFile = join(import.meta.dirname, "API.md");
 
 /** The page with fresh parts. Throws if one has no place in it. */
 export function apiPage(page: string): string {
-  const parts = { refusals: refusalTable(), retries: list(Object.values(help.retries.rules)), limits: limits() };
+  const rulesOf = (name: "retries" | "streaming" | "costs") => list(Object.values(help[name].rules));
+  const parts = {
+    refusals: refusalTable(),
+    retries: rulesOf("retries"),
+    streaming: rulesOf("streaming"),
+    costs: rulesOf("costs"),
+    limits: limits(),
+    schemas: schemas(),
+  };
   return withMade(page, parts, "deploy/api-page.ts");
 }
 
@@ -29,7 +39,7 @@ function refusalTable(): string {
   return table([columns.status, columns.means, columns.todo, columns.retry], rows);
 }
 
-/** As they are unless the operator has set others. */
+/** The limits that hold unless the operator sets others. */
 function limits(): string {
   const { address, body, duration, keys, evaluation } = help.limits;
   return list([
@@ -42,8 +52,19 @@ function limits(): string {
   ]);
 }
 
+function schemas(): string {
+  const { lead, columns, rows, bySize, rules } = help.schemas;
+  const bound = (count: number | null) => (count === null ? bySize : createFormat("en").number(count));
+  const lines = (Object.keys(rows) as (keyof typeof rows)[]).map((name) => {
+    const { others, vllm } = schemaBounds[name];
+    return [rows[name], bound(others), bound(vllm)];
+  });
+  const bounds = table([columns.what, columns.others, columns.vllm], lines);
+  return `${lead}\n\n${bounds}\n${list(Object.values(rules))}`;
+}
+
 function byDefault(path: string): string {
-  return String(keysOf(schemas["router.yaml"]).find((key) => key.path === path)!.schema.default as number);
+  return String(keysOf(fileSchemas["router.yaml"]).find((key) => key.path === path)!.schema.default as number);
 }
 
 if (import.meta.main) writeFileSync(apiFile, apiPage(readFileSync(apiFile, "utf8")));

@@ -1,12 +1,14 @@
 /**
  * `npm test`: everything that must hold before a change lands, in the order of what fails fastest. Says in one line what
  * failed, in others which tests need what this machine lacks, and ends with "N passed, N failed", and ", N skipped" if there
- * are such tests. `--nightly` runs the long campaigns instead of the quick tests.
+ * are such tests. `--nightly` runs the long campaigns instead of the quick tests. Other arguments are parts of paths: of the
+ * tests, those in such files alone are run.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { countTests, type TestReport } from "./test-counts.ts";
 
 interface Step {
@@ -15,7 +17,8 @@ interface Step {
 }
 
 const root = join(import.meta.dirname, "..");
-const nightly = process.argv.includes("--nightly");
+const { values, positionals: paths } = parseArgs({ options: { nightly: { type: "boolean" } }, allowPositionals: true });
+const { nightly = false } = values;
 const work = mkdtempSync(join(tmpdir(), "weiche-check-"));
 const counts = { passed: 0, failed: 0, skipped: 0 };
 /** Why tests were not run, and how many. */
@@ -68,7 +71,7 @@ function generatedIsFresh(): boolean {
 function tests(): boolean {
   const report = join(work, "tests.json");
   const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
-  const args = [vitest, "run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const args = [vitest, "run", ...paths, "--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const volume = nightly && { WEICHE_NIGHTLY: "1", WEICHE_CASES: "100000" };
   const env = { ...process.env, NO_COLOR: "1", ...volume };
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit", env });

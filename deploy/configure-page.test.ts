@@ -31,6 +31,17 @@ const minimal = {
         reasoning: { mode: "optional" },
       },
     ],
+    packages: [
+      {
+        name: "Solo",
+        terms: [
+          {
+            ...{ validFrom: "2026-01-01T00:00:00+01:00", price: 1, credits: 1 },
+            ...{ requestsPerMinute: 1, parallel: 1, support: true },
+          },
+        ],
+      },
+    ],
     changes: [{ at: "2026-12-01T00:00:00+01:00", text: { de: "x", en: "x" } }],
   },
 };

@@ -19,7 +19,10 @@ export const schemas = {
   "catalogue.yaml": catalogueSchema,
 } as const satisfies Record<string, TSchema>;
 
-/** What of a JSON Schema these three use, with `absent`: in words, what holds for a key that is not in the file. */
+/**
+ * The keywords of JSON Schema that these three schemas use. `absent` says in words what holds where the key is not in
+ * the file.
+ */
 interface Schema {
   readonly type?: "array" | "object" | "integer" | "number" | "boolean" | "string";
   readonly enum?: readonly (string | number)[];

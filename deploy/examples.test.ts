@@ -122,7 +122,7 @@ test("a link to a heading of a page finds that heading", () => {
   expect(links.length).toBeGreaterThan(30);
 });
 
-/** What GitHub makes of the headings: lower case, without punctuation, with hyphens for blanks. */
+/** The anchors that GitHub makes from headings: lower case, without punctuation, with hyphens for blanks. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const headings = [...page.replaceAll(/^```.*?^```$/gms, "").matchAll(/^#+ (.+)$/gm)];
   return new Set(

@@ -56,7 +56,10 @@ test("the pages in the browser take nothing but types from the router", () => {
 
 describe("folders import what stands before them, and nothing that stands after", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
-  /** As the page's table says; what it describes in words are the files beside the folders. */
+  /**
+   * Reads the folders of a workspace from the page's table. A step in words stands for the files beside the folders,
+   * `.`.
+   */
   const foldersOf = (workspace: string) =>
     new RegExp(`^\\| \`${workspace}\` \\| (.*) \\|$`, "m")
       .exec(page)![1]!
@@ -157,6 +160,8 @@ describe("time and chance are arguments", () => {
 test("a timer or run that is kept with ??= is a SingleFlight, or stands here with what clears it", () => {
   // Where nothing clears it in time, what is wished while the work runs is forgotten, and the timer is never armed again.
   const cleared: Record<string, string> = {
+    "node-agent/src/answer/engine-connections.ts":
+      "the callback clears it, and arms it anew while a connection is kept",
     "node-agent/src/links/data-link.ts": "the callback clears it, then looks again",
     "node-agent/src/links/router-links.ts": "the callback clears it, and the work is done in the same turn",
     "node-agent/src/outbox/outbox-writer.ts": "the callback clears it, and each sync waits for the one before",

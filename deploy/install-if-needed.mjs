@@ -3,6 +3,7 @@
 // it also wants the development packages.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -17,11 +18,19 @@ const env = { ...process.env, PATH: folders.filter(isSystem).join(delimiter) };
 
 if (missing().length > 0) {
   requireHost();
-  const [command, ...args] = [...npmCommand(), "ci", "--loglevel=error", ...(dev ? [] : ["--omit=dev"])];
+  const [command, ...args] = [
+    ...npmCommand(),
+    "ci",
+    "--prefix",
+    root,
+    "--loglevel=error",
+    ...(dev ? [] : ["--omit=dev"]),
+  ];
   console.log(
     `Installing ${dev ? "with development packages" : "what is needed to run"} (${[command, ...args].join(" ")}) …`,
   );
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: "inherit", env });
+  // Elsewhere, since the npx of npm 9 stumbles over our package.json when a part of it is installed.
+  const { status, error } = spawnSync(command, args, { cwd: tmpdir(), stdio: "inherit", env });
   if (status !== 0) fail(`npm ci failed${error ? `: ${error.message}` : ""}; see the lines above`);
   const left = missing();
   if (left.length > 0)
@@ -55,7 +64,7 @@ function isThere(path, there) {
   return path !== "node_modules/node" || runs(join(root, path, "bin", "node"));
 }
 
-/** As npm reads `os`, `cpu` and `libc`: names, or names with `!` for all others. */
+/** Reads a list of `os`, `cpu` or `libc` as npm does: a name means this one, a name with `!` every other one. */
 function fits(list, own) {
   if (list === undefined || own === undefined) return true;
   return list.some((one) => (one.startsWith("!") ? one !== `!${own}` : one === own));
@@ -80,22 +89,24 @@ function requireHost() {
   ];
   const isTooOld = npm && !isAtLeast(npm, 11, 16) && node && !isAtLeast(node, 20, 17);
   if (lacks.length === 0 && !isTooOld) return;
-  const installers = { apt: "apt-get", dnf: "dnf" };
-  const system = Object.keys(installers).find((one) => has(installers[one]));
+  // A fresh Debian has no lists of packages.
+  const installers = { apt: "apt-get update && apt-get install", dnf: "dnf install" };
+  const system = Object.keys(installers).find((one) => has(installers[one].split(" ")[0]));
+  const remedy = system
+    ? `as root, then try again: ${installers[system]} -y ${lacks.map((one) => one[system]).join(" ")}`
+    : "with the packages of your system, then try again.";
   fail(
     [
       "nothing is installed yet: this host lacks",
       ...lacks.map(({ what }) => `  ${what}`),
-      ...(isTooOld ? [`  Node.js 20.17 or newer, on which npm runs; this is ${node}`] : []),
       ...(isTooOld
-        ? ["Debian 12 has no newer one: install the packages of a release, which bring theirs (deploy/INSTALL.md)."]
-        : []),
-      ...(lacks.length > 0 && system
         ? [
-            `Install it as root, then try again: ${installers[system]} install -y ${lacks.map((one) => one[system]).join(" ")}`,
+            `  Node.js 20.17 or newer, on which npm runs; this is ${node}`,
+            "Debian 12 has no newer one. Best install the packages of a release, which bring theirs (deploy/INSTALL.md); or put",
+            `a newer Node.js into the PATH before this one${lacks.length > 0 ? ", and" : ", then try again."}`,
           ]
         : []),
-      ...(lacks.length > 0 && !system ? ["Install it with the packages of your system, then try again."] : []),
+      ...(lacks.length > 0 ? [`${isTooOld ? "install the rest" : "Install it"} ${remedy}`] : []),
     ].join("\n"),
   );
 }

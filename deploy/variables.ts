@@ -2,7 +2,7 @@
 
 interface Variable {
   readonly meaning: string;
-  /** What holds without it. Absent: it is not for people to set. */
+  /** What holds where the variable is not set. Absent: people do not set it. */
   readonly absent?: string;
 }
 

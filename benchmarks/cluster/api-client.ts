@@ -1,12 +1,14 @@
 /** A client of the API: sends one request, reads its answer as it comes, and knows nothing but what it received. */
 import { once } from "node:events";
-import { request, type IncomingMessage } from "node:http";
+import { request, type Agent, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface Client {
   /** Ends with `/v1`. */
   readonly baseUrl: string;
   readonly apiKey: string;
+  /** Keeps connections; absent: each request has a connection of its own. */
+  readonly agent?: Agent;
 }
 
 export interface Reading {
@@ -147,10 +149,10 @@ class AnswerReader {
     this.#reading = reading;
   }
 
-  async read({ baseUrl, apiKey }: Client, path: string, body: object): Promise<Ending> {
+  async read({ baseUrl, apiKey, agent }: Client, path: string, body: object): Promise<Ending> {
     const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
     const { signal } = this.#reading;
-    const call = request(`${baseUrl}${path}`, { method: "POST", agent: false, headers, signal });
+    const call = request(`${baseUrl}${path}`, { method: "POST", agent: agent ?? false, headers, signal });
     call.on("error", () => {}).end(JSON.stringify(body)); // `once` and the response report it, too
     const [response] = (await once(call, "response")) as [IncomingMessage];
     this.#response = response;

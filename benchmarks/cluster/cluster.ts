@@ -26,8 +26,8 @@ export interface ClusterOptions {
   readonly router?: object;
   /** More of the programs' environment. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Called with the router's data directory before anything runs. */
-  readonly prepare?: (dataDir: string) => void;
+  /** Called with the router's data directory before anything runs. May give more keys of `router.yaml`. */
+  readonly prepare?: (dataDir: string) => void | Promise<object | void>;
   /** Folders with other code of Weiche, where a program is not to be that of this checkout. */
   readonly code?: { readonly router?: string; readonly agents?: string };
 }
@@ -46,11 +46,11 @@ export class Cluster implements AsyncDisposable {
     const cluster = new Cluster(options);
     writeFileSync(join(cluster.directory, "catalogue.yaml"), stringify(options.catalogue));
     const defaults = { catalogue: "catalogue.yaml", limits: { perIpPerSecond: 0 }, shutdownSeconds: 10 };
-    const router = { ...defaults, ...options.router };
-    writeFileSync(join(cluster.directory, "router.yaml"), stringify(router), { mode: 0o600 });
+    const stops = options.code?.router === undefined && { shutdownAcceptSeconds: 0 }; // earlier versions do not know it
     const dataDir = join(cluster.directory, "data");
     mkdirSync(dataDir);
-    options.prepare?.(dataDir);
+    const router = { ...defaults, ...stops, ...options.router, ...(await options.prepare?.(dataDir)) };
+    writeFileSync(join(cluster.directory, "router.yaml"), stringify(router), { mode: 0o600 });
     try {
       await cluster.startRouter();
       for (const name of Object.keys(options.agents)) await cluster.startAgent(name);

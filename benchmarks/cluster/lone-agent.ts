@@ -118,6 +118,7 @@ export class LoneAgent implements AsyncDisposable {
       body: Buffer.from(JSON.stringify({ model, messages, ...(stream && streamed) })),
     };
     const answer = await this.#end.data.send(node, request, signal);
+    signal.addEventListener("abort", () => answer.body.cancel(), { once: true });
     onBegun();
     let firstByteMs = NaN;
     const { first, whole } = readAnswer(answer);

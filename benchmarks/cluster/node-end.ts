@@ -17,10 +17,14 @@ export interface NodeEnd extends AsyncDisposable {
   readonly address: string;
 }
 
-/** Every node may host every model. `record` resolves with the acknowledgement of usage. */
+/**
+ * Every node may host every model. `record` resolves with the acknowledgement of usage. `dataAddress`: where nodes dial
+ * their data connections, if not here.
+ */
 export async function openNodeEnd(
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   record: () => Promise<void> = async () => {},
+  dataAddress?: string,
 ): Promise<NodeEnd> {
   const registry = new NodeRegistry();
   const events = new Proxy({}, { get: () => () => {} }) as never;
@@ -28,8 +32,9 @@ export async function openNodeEnd(
   const data = await DataConnections.open({ ...shared, counts: registry, grants: createGrants(randomBytes(32)) });
   const link = await openNodeLink({
     ledgerName: () => "ledger",
+    routers: () => [],
     ...{ ...shared, registry, job: plainJobs(clock), ledger: { record } },
-    dataAddress: `127.0.0.1:${data.address.port}`,
+    dataAddress: dataAddress ?? `127.0.0.1:${data.address.port}`,
     rulesOf: () => catalogue.values().map(rulesOf).toArray(),
     mayHost: () => true,
     desiredStateOf: () => undefined,

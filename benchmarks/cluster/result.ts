@@ -45,7 +45,7 @@ export function resultsOf(date: string): string {
   return join(resultsDirectory, `${date}-${hostname()}`);
 }
 
-/** As in `2026-11-22`. */
+/** Returns today's date, such as `2026-11-22`. */
 export function today(): string {
   return Temporal.Now.plainDateISO().toString();
 }

@@ -1,7 +1,8 @@
 /** Reads what the database of a cluster really holds, for checkers that trust no report. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Client } from "pg";
+import type { Client } from "pg";
+import { openClient } from "@weiche/router/src/db/client.ts";
 import { superuser } from "@weiche/router/src/db/cluster.ts";
 import { readPostmaster, type Postmaster } from "@weiche/router/src/db/postmaster.ts";
 import type { Cluster } from "./cluster.ts";
@@ -45,6 +46,10 @@ export async function dumpUsage(cluster: Cluster): Promise<readonly DumpedRecord
 /** Reads all tables of usage in one snapshot. */
 export async function dumpAllUsage(cluster: Cluster): Promise<UsageDump> {
   await using client = await connect(cluster);
+  return await readUsage(client);
+}
+
+export async function readUsage(client: Pick<Client, "query">): Promise<UsageDump> {
   await client.query("begin isolation level repeatable read");
   const records = await client.query<RecordRow>(recordsSql);
   const totals = await client.query<SumRow>(totalsSql);
@@ -72,16 +77,13 @@ export async function dumpTexts(cluster: Cluster): Promise<string> {
 }
 
 /** Connects to the embedded server as its superuser. */
-export async function connect(cluster: Cluster): Promise<Pick<Client, "query"> & AsyncDisposable> {
+export function connect(cluster: Cluster): ReturnType<typeof openClient> {
   const { port, socketDir } = postmasterOf(cluster);
-  const client = new Client({
+  return openClient({
     ...{ host: socketDir === "" ? "127.0.0.1" : socketDir, port, user: superuser, database: "weiche" },
     password: readFileSync(join(databaseOf(cluster), "password"), "utf8"),
     connectionTimeoutMillis: 10_000,
   });
-  client.on("error", () => {});
-  await client.connect();
-  return { query: client.query.bind(client), [Symbol.asyncDispose]: () => client.end() };
 }
 
 export function postmasterOf(cluster: Cluster): Postmaster {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Sample } from "./campaign.ts";
-import { changesOf, goals, isChanging, judgeGoals, type GoalResult } from "./goals.ts";
+import { addedFirstByte, changesOf, goals, isChanging, judgeGoals, type GoalResult } from "./goals.ts";
 import { search } from "./special.ts";
 
 function sample(scenario: string, program: string, round: number, values: Record<string, number>): Sample {
@@ -42,6 +42,14 @@ describe("goals", () => {
     expect(found(samples, "chunk-metering")).toMatchObject({ reached: { median: 1 }, isMet: true });
   });
 
+  test("what a program adds to the first token is told for the README", () => {
+    const samples = [1, 2, 3].flatMap((round) => [
+      sample("first-byte", "direct", round, { firstByteP50Us: 100 * round }),
+      sample("first-byte", "nginx", round, { firstByteP50Us: 110 * round }),
+    ]);
+    expect(addedFirstByte(samples, "nginx")).toMatchObject({ median: 20, min: 10, max: 30 });
+  });
+
   test("what was not measured is neither reached nor missed", () => {
     expect(judgeGoals([]).every(({ reached, isMet }) => reached === undefined && isMet === undefined)).toBe(true);
   });
@@ -49,13 +57,16 @@ describe("goals", () => {
 
 describe("a change of the code", () => {
   const json = (requestsPerSecond: number, cpu: number) => [
-    sample("json-64", "weiche", 1, { requestsPerSecond, "cpuMicrosPerRequest router": cpu }),
+    sample("json-64", "weiche", 1, {
+      ...{ requestsPerSecond, cpuMicrosPerRequest: 2 * cpu, "cpuMicrosPerRequest router": cpu },
+    }),
     sample("json-64", "weiche-plain", 1, { "cpuMicrosPerRequest router": cpu }),
   ];
 
   test("is seen in Weiche's part of each ratio, whichever way round that stands, without a yardstick", () => {
     expect(changesOf(["json-64"], json(4_000, 120), json(5_000, 100))).toMatchObject([
       { id: "json-portkey", worse: { median: 1.25 } },
+      { id: "json-hops", worse: { median: 1.2 } },
       { id: "json-router-portkey", worse: { median: 1.2 } },
       { id: "request-metering", worse: { median: 1.2 } },
     ]);

@@ -24,13 +24,13 @@ export const warmSeconds = { whole: 40, quick: 6 };
 const quickPrograms = ["weiche", "nginx", "portkey", "undici", "hops-h2", "hops-h1-tls"];
 
 /** Their memory and most streams are measured. */
-const peersForStreams = ["weiche", "nginx", "haproxy", "portkey", "undici", "litellm"];
+const peersForStreams = ["weiche", "nginx", "haproxy", "portkey", "undici", "litellm", "llama-swap"];
 
 /** Their JSON requests are measured beside many streams. */
 const programsBeside = ["weiche", "nginx", "undici"];
 
 const specials = [
-  { name: "most-streams", what: "the most streams, a token each 20 ms, before the p99 gap passes 40 ms" },
+  { name: "most-streams", what: "the most streams of 40 tokens a second before the p99 gap passes 40 ms" },
   ...[1_000, 5_000, 10_000].map((streams) => ({
     name: `memory-${streams}`,
     what: `memory of ${streams} open streams that say nothing`,
@@ -40,6 +40,7 @@ const specials = [
   { name: "micro", what: "single steps of the hot path" },
   { name: "usage", what: "usage records into the embedded PostgreSQL" },
   { name: "switch", what: "our own share of a switch" },
+  { name: "hostile", what: "eight well-behaved streams, a token each 20 ms, beside each attack, on all cores" },
 ];
 
 /** Throws for unknown names. */
@@ -55,8 +56,7 @@ export function checkNames({ scenarios, programs }: BenchOptions): void {
 
 export async function runBench(options: BenchOptions, say: (line: string) => void): Promise<BenchResult> {
   const machine = describeMachine();
-  const problem = installPeers();
-  if (problem) say(problem);
+  for (const problem of installPeers()) say(problem);
   const wanted = allPrograms.filter(({ name }) =>
     asked(options.programs, name, !options.quick || quickPrograms.includes(name)),
   );

@@ -3,6 +3,8 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { resultsOf, today, type Quantiles } from "../cluster/result.ts";
+import { Arena } from "../starvation/arena.ts";
+import { attacks } from "../starvation/attacks.ts";
 import { attempt, type Sample } from "./campaign.ts";
 import { onCore } from "./native/run-load.ts";
 
@@ -26,12 +28,20 @@ export async function subBenches(
     switch() {
       run("benchmarks/switch.ts", ["100"]);
       const said = JSON.parse(readFileSync(join(resultsOf(today()), "switch.json"), "utf8")) as SwitchResult;
-      measured("switch", { oursP50Ms: said.oursMs.p50, oursP99Ms: said.oursMs.p99 });
+      measured("switch", { oursP99Ms: said.oursMs.p99, aboveWakeP99Ms: said.aboveWakeMs.p99 });
+    },
+    async hostile() {
+      await using arena = await Arena.open();
+      for (const attack of attacks) {
+        const { quiet, attacked, cut } = await arena.run(attack, { quietMs: 10_000, attackMs: 20_000 });
+        const values = { gapBeforeP99Us: quiet.p99Ms * 1_000, gapP99Us: attacked.p99Ms * 1_000, goodCut: cut };
+        samples.push({ scenario: "hostile", program: attack.name, round: 1, values });
+      }
     },
   };
   for (const [name, bench] of Object.entries(benches).filter(([each]) => isAsked(each)))
     await attempt({ say }, name, async () => {
-      bench();
+      await bench();
       say(`${name} is done`);
     });
   return { samples, micro };
@@ -44,6 +54,7 @@ interface UsageResult {
 
 interface SwitchResult {
   readonly oursMs: Quantiles;
+  readonly aboveWakeMs: Quantiles;
 }
 
 /** Returns the output. Without `core` it runs on any. */

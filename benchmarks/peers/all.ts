@@ -10,7 +10,11 @@ import type { Program } from "./program.ts";
 import { weiche } from "./weiche.ts";
 
 export const programs: readonly Program[] = [
-  weiche("weiche", "router and agent as in production: keys, limits, metering, mutual TLS between them", { tls: true }),
+  weiche(
+    "weiche",
+    "router and agent as in production: checks keys, limits and bodies, rewrites each chunk, counts and records each token, mutual TLS between them",
+    { tls: true },
+  ),
   weiche("weiche-plain", "the same without TLS between router and agent", { tls: false }),
   bareRouter,
   nginx,

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
 import { findProgram } from "../engines/find-program.ts";
+import { pythonPrograms } from "./install.ts";
 import type { Program, Upstream } from "./program.ts";
 
 /** The origin of a peer. */
@@ -22,26 +23,29 @@ interface Peer extends Source, Pick<Program, "name" | "what"> {
   readonly install: string;
   /** Header lines that it asks of its clients. */
   readonly headers?: (upstream: Upstream) => string;
+  readonly env?: Readonly<Record<string, string>>;
   /** Writes its configuration into the upstream's directory, and returns its arguments. */
   readonly configure: (port: number, upstream: Upstream) => readonly string[];
 }
 
-export function peer({ name, what, install, command, version, headers, configure }: Peer): Program {
+export function peer({ name, what, install, command, version, headers, env, configure }: Peer): Program {
   return {
     ...{ name, what },
     missing: () => (command() === undefined ? `not installed (${install})` : undefined),
     async start(upstream) {
       const [program, ...args] = command()!;
       const port = await freePort();
-      const child = await startChild(program, [...args, ...configure(port, upstream)], port, upstream.directory);
+      const all = [...args, ...configure(port, upstream)];
+      const child = await startChild(program, all, port, upstream.directory, env);
       return { ...child, version: version(), processes: { proxy: child.pid }, headers: headers?.(upstream) };
     },
   };
 }
 
-/** A program of the system; `versionOption` makes it print its version. */
+/** A program of the system, or of the peers from Python; `versionOption` makes it print its version. */
 export function ofSystem(name: string, versionOption: string): Source {
-  const find = () => findProgram(name, undefined, { PATH: `${process.env["PATH"]}:/usr/sbin:/usr/local/sbin` });
+  const find = () =>
+    findProgram(name, undefined, { PATH: `${pythonPrograms}:${process.env["PATH"]}:/usr/sbin:/usr/local/sbin` });
   return {
     command() {
       const program = find();
@@ -82,10 +86,15 @@ export async function startChild(
   args: readonly string[],
   port: number,
   directory: string,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Child> {
   const log = join(directory, `${port}.log`);
   const output = openSync(log, "w");
-  const child = spawn(command, args, { cwd: directory, stdio: ["ignore", output, output] });
+  const child = spawn(command, args, {
+    cwd: directory,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", output, output],
+  });
   closeSync(output);
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()).once("error", () => resolve()));
   const stop = async () => {

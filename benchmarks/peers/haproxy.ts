@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ofSystem, peer } from "./child.ts";
 
 export const haproxy = peer({
-  ...{ name: "haproxy", what: "load balancer in C, one thread" },
+  ...{ name: "haproxy", what: "load balancer in C, one thread: passes bytes on and knows no keys, limits or tokens" },
   ...ofSystem("haproxy", "-v"),
   install: "apt-get install haproxy",
   configure(port, { port: engine, directory }) {

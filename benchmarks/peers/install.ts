@@ -1,15 +1,44 @@
-/** The peers that come as npm packages: a lock file of their own, installed when the bench first needs them. */
+/** The peers that come as packages of npm and of Python, with pinned versions; installed here when the bench first needs them. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-const directory = import.meta.dirname;
+const here = (path: string) => join(import.meta.dirname, path);
 
-/** Returns why the peers could not be installed. The bench then goes on without them. */
-export function installPeers(): string | undefined {
-  if (existsSync(join(directory, "node_modules/@portkey-ai/gateway"))) return undefined;
-  console.log("installing the peers of the bench (npm ci --prefix benchmarks/peers) …");
-  const args = ["ci", "--prefix", directory, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-  const { status } = spawnSync("npm", args, { cwd: directory, stdio: "inherit" });
-  return status === 0 ? undefined : "the peers from npm could not be installed; the bench goes on without them";
+/** The programs of the peers from Python. */
+export const pythonPrograms = here("python/bin");
+
+const origins = [
+  {
+    name: "npm",
+    isThere: () => existsSync(here("node_modules/@portkey-ai/gateway")),
+    commands: [["npm", "ci", "--prefix", here(""), "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]],
+  },
+  {
+    name: "Python",
+    isThere: () => existsSync(join(pythonPrograms, "litellm")),
+    commands: [
+      ["python3", "-m", "venv", here("python")],
+      [
+        join(pythonPrograms, "pip"),
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "-r",
+        here("requirements.txt"),
+      ],
+    ],
+  },
+] as const;
+
+/** Returns which peers could not be installed, a sentence each. The bench goes on without them. */
+export function installPeers(): string[] {
+  return origins.flatMap(({ name, isThere, commands }) => {
+    if (isThere()) return [];
+    console.log(`installing the peers from ${name} …`);
+    const isDone = commands.every(([command, ...args]) => {
+      return spawnSync(command, args, { cwd: here(""), stdio: "inherit" }).status === 0;
+    });
+    return isDone ? [] : [`the peers from ${name} could not be installed; the bench goes on without them`];
+  });
 }

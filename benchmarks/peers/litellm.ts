@@ -1,13 +1,18 @@
-/** The proxy of LiteLLM, where it is installed: one worker, no database, the engine as its OpenAI-style provider. */
+/** The proxy of LiteLLM, one worker, no database, the engine as its OpenAI-style provider. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { ofSystem, peer } from "./child.ts";
 
 export const litellm = peer({
-  ...{ name: "litellm", what: "AI gateway on Python, one worker, no database" },
+  ...{
+    name: "litellm",
+    what: "AI gateway on Python, one worker: translates between providers and checks one master key; without a database it limits and records nothing",
+  },
   ...ofSystem("litellm", "--version"),
-  install: "pip install 'litellm[proxy]'",
+  install: "Python with venv, then the bench installs it",
+  // Without the first it asks the internet for a price list at each start.
+  env: { LITELLM_LOCAL_MODEL_COST_MAP: "True", LITELLM_LOG: "ERROR" },
   headers: () => "authorization: Bearer sk-any\r\n",
   configure(port, { port: engine, model, directory }) {
     const file = join(directory, "litellm.yaml");

@@ -5,13 +5,19 @@ import { stringify } from "yaml";
 import { ofSystem, peer } from "./child.ts";
 
 export const llamaSwap = peer({
-  ...{ name: "llama-swap", what: "model switcher in Go, the model active already" },
+  ...{
+    name: "llama-swap",
+    what: "model switcher in Go, the model active already: finds the engine of a model and passes bytes on; no accounts, limits or bills",
+  },
   ...ofSystem("llama-swap", "--version"),
   install: "https://github.com/mostlygeek/llama-swap/releases",
   configure(port, { port: engine, model, directory }) {
     const file = join(directory, "llama-swap.yaml");
-    // llama-swap must start a process for each model: `sleep` stands in, the engine itself runs already.
-    const entry = { cmd: "sleep 1000000", proxy: `http://127.0.0.1:${engine}`, checkEndpoint: "/health" };
+    const proxy = `http://127.0.0.1:${engine}`;
+    // It must start a process for each model: `sleep` stands in, the engine itself runs already.
+    const idle = { cmd: "sleep 1000000", checkEndpoint: "/health" };
+    // By default it refuses more than ten requests at once.
+    const entry = { ...idle, proxy, concurrencyLimit: 100_000 };
     writeFileSync(file, stringify({ models: { [model]: entry } }));
     return ["--config", file, "--listen", `127.0.0.1:${port}`];
   },

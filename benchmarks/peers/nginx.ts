@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { ofSystem, peer } from "./child.ts";
 
 export const nginx = peer({
-  ...{ name: "nginx", what: "reverse proxy in C, one worker: what a proxy must cost" },
+  ...{
+    name: "nginx",
+    what: "reverse proxy in C, one worker: passes bytes on and knows no keys, limits or tokens, so it is what a proxy must cost",
+  },
   ...ofSystem("nginx", "-v"),
   install: "apt-get install nginx-light",
   configure(port, { port: engine, directory }) {

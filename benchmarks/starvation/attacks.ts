@@ -1,8 +1,19 @@
-/** The table of attacks. `npm test` runs each for seconds, `npm run nightly` for longer and with the limits on gaps. */
+/** The table of attacks. `npm test` runs each for seconds, `npm run nightly` for longer and with the limits on gaps, `npm run bench` reports the gaps. */
 import type { Attack } from "./attack.ts";
 import { heavyBodies } from "./heavy-bodies.ts";
+import { manyConnections } from "./many-connections.ts";
+import { neverReading } from "./never-reading.ts";
 import { pipelining } from "./pipelining.ts";
 import { reconnecting } from "./reconnecting.ts";
 import { signIns } from "./sign-ins.ts";
+import { trickling } from "./trickling.ts";
 
-export const attacks: readonly Attack[] = [pipelining, reconnecting, signIns, heavyBodies];
+export const attacks: readonly Attack[] = [
+  pipelining,
+  reconnecting,
+  manyConnections,
+  trickling,
+  signIns,
+  heavyBodies,
+  neverReading,
+];

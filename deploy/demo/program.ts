@@ -16,7 +16,7 @@ export class Program implements AsyncDisposable {
   quiet = false;
   readonly #name: string;
   readonly #args: readonly string[];
-  readonly #env: NodeJS.ProcessEnv;
+  #env: NodeJS.ProcessEnv;
   readonly #log: WriteStream;
   readonly #started = Promise.withResolvers<Record<string, string>>();
   #child: ChildProcess;
@@ -86,6 +86,7 @@ export class Program implements AsyncDisposable {
     };
     if (entry.listen) {
       this.#isUp = true;
+      this.#env = { ...this.#env, ...variablesOf(this.#name, entry.listen) };
       this.#started.resolve(entry.listen);
     }
     if (this.quiet || (!["warn", "error", "fatal"].includes(entry.level) && entry["show"] !== true)) return;
@@ -110,4 +111,12 @@ export class Program implements AsyncDisposable {
     console.error(`${this.#name} ended by itself (${reason}); starting it again`);
     this.#child = this.#spawn();
   }
+}
+
+/** Started again, a program listens where it did, also if it took any free ports: others know them. */
+function variablesOf(name: string, listen: Readonly<Record<string, string>>): Record<string, string> {
+  const beginning = name === "router" ? "WEICHE" : "WEICHE_AGENT";
+  return Object.fromEntries(
+    Object.entries(listen).map(([what, address]) => [`${beginning}_${what.toUpperCase()}_LISTEN`, address]),
+  );
 }

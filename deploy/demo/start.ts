@@ -4,11 +4,10 @@
  * chat, and ends everything it started at Ctrl-C.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
+import { dataDirectory, makeDirectory } from "@weiche/shared/files/data-directory.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { stopWish } from "@weiche/shared/program/stop-wish.ts";
 import { readDemoKey, writeDemo, type Demo } from "./demo-file.ts";
@@ -18,6 +17,8 @@ import { Program } from "./program.ts";
 const root = join(import.meta.dirname, "../..");
 const dataDir = dataDirectory(process.env);
 const demoFile = join(dataDir, "demo.json");
+/** Where the user is: npm runs scripts in the folder of the project. */
+const cwd = process.env["INIT_CWD"] ?? process.cwd();
 
 try {
   await start();
@@ -29,8 +30,8 @@ try {
 
 async function start(): Promise<void> {
   const gguf = ggufOption();
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const configs = gguf === undefined ? bundledConfigs() : writeGgufConfig(resolve(gguf), dataDir);
+  makeDirectory(dataDir);
+  const configs = gguf === undefined ? bundledConfigs() : writeGgufConfig(resolve(cwd, gguf), dataDir);
   const files = { WEICHE_DATA_DIR: dataDir, WEICHE_CONFIG: configs.router, WEICHE_AGENT_CONFIG: configs.agent };
   const env = { ...process.env, ...files };
   console.log("Weiche is starting (the first start makes a database, which takes some seconds) …");

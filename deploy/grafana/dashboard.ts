@@ -1,4 +1,4 @@
-/** What the dashboards have in common: how one is put together of rows of panels, and the variables that narrow it down. */
+/** Builds a dashboard from rows of panels and from variables that select routers, nodes, slots and models. */
 import type { Builder } from "@grafana/grafana-foundation-sdk/cog";
 import {
   DashboardBuilder,

@@ -1,4 +1,4 @@
-/** The dashboards are fresh, ask for what there is, and can be read by who has not made them. */
+/** The dashboards are fresh, ask for metrics that exist, and explain each panel. */
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

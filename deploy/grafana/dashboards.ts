@@ -5,7 +5,7 @@ import { money } from "./money.ts";
 import { nodesAndSlots } from "./nodes-and-slots.ts";
 import { service } from "./service.ts";
 
-/** By the name of the file. */
+/** The dashboards by the name of their file. */
 export const dashboards = { service, "nodes-and-slots": nodesAndSlots, money };
 
 export const dashboardFile = (name: string) => join(import.meta.dirname, `${name}.json`);
@@ -14,7 +14,7 @@ export function jsonOf(dashboard: (typeof dashboards)[keyof typeof dashboards]):
   return `${JSON.stringify(dashboard, null, 2)}\n`;
 }
 
-/** What Grafana puts in the place of variables in an expression, with every value chosen. */
+/** Replaces the variables of an expression as Grafana does when every value is chosen. */
 export function expand(expr: string, { rateInterval, range }: { rateInterval: string; range: string }): string {
   return expr
     .replaceAll("$__rate_interval", rateInterval)

@@ -1,4 +1,4 @@
-/** The dashboard *Nodes and slots*: which model each slot serves, and how it, its GPUs and its host do. */
+/** The dashboard *Nodes and slots*: the model that each slot serves, and the state of slots, GPUs and hosts. */
 import { dashboard } from "./dashboard.ts";
 import { gpus, hosts } from "./hosts.ts";
 import { lanes, lines } from "./panels.ts";

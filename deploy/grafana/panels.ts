@@ -1,4 +1,6 @@
-/** The kinds of panels that the dashboards have. Each says its unit, what it shows, and what stands there without data. */
+/**
+ * The kinds of panels on the dashboards. Each panel has a unit, a description and a text that is shown without data.
+ */
 import type { Builder } from "@grafana/grafana-foundation-sdk/cog";
 import { GraphDrawStyle, StackingMode, VisibilityMode } from "@grafana/grafana-foundation-sdk/common";
 import { StackingConfigBuilder, VizLegendOptionsBuilder } from "@grafana/grafana-foundation-sdk/common";
@@ -18,7 +20,7 @@ export interface Shown {
   readonly unit: string;
   /** Stands in the place of missing data. */
   readonly empty: string;
-  /** Of 24 columns. */
+  /** Width in columns; a row has 24. */
   readonly width?: number;
 }
 

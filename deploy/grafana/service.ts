@@ -1,4 +1,4 @@
-/** The dashboard *Service*: what users get, and how routers and database do. */
+/** The dashboard *Service*: requests and answers of users, and the state of routers and database. */
 import { dashboard } from "./dashboard.ts";
 import { lines, number } from "./panels.ts";
 import { database, routers } from "./routers.ts";
@@ -6,7 +6,7 @@ import { database, routers } from "./routers.ts";
 const router = 'instance=~"$router"';
 const ofModel = `${router}, model=~"$model"`;
 
-/** A quantile of a histogram, by these labels. */
+/** Expression for a quantile of a histogram, grouped by the labels `by`. */
 function quantile(q: number, histogram: string, matchers: string, by: string): string {
   return `histogram_quantile(${q}, sum by (${by}, le) (rate(${histogram}_bucket{${matchers}}[$__rate_interval])))`;
 }

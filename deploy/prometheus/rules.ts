@@ -69,7 +69,7 @@ export async function labelsOfMetrics(): Promise<ReadonlyMap<string, readonly st
   return new Map([...ofPrograms, ...recorded]);
 }
 
-/** What an expression asks for and nothing has, as `metric{label}`. */
+/** Returns the metrics and labels of an expression that no program or rule has, such as `metric` or `metric{label}`. */
 export function unknownSeries(expr: string, labelsOf: ReadonlyMap<string, readonly string[]>): readonly string[] {
   return askedSeries(expr).flatMap(({ name, labels }) => {
     const known = labelsOf.get(name);

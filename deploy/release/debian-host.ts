@@ -1,4 +1,7 @@
-/** A host with Debian 12 in a folder, booted with systemd in namespaces of its own. Needs root and debootstrap. */
+/**
+ * A host with Debian in a folder. Commands run in it in namespaces of their own, with this machine's network; once it is
+ * booted, with systemd as process 1 and no network. Needs root and debootstrap.
+ */
 import { execFile, spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,8 +12,18 @@ import { notRun, type RunOptions } from "@weiche/shared/testing/needs.ts";
 
 const mirror = "http://deb.debian.org/debian";
 const bootMsMax = 120_000;
+const enter = join(import.meta.dirname, "in-namespaces.sh");
+const namespaces = ["--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child"];
+/** Certificates of authorities that this machine trusts besides those of its Node.js. */
+const authorities = process.env["NODE_EXTRA_CA_CERTS"];
+const authoritiesThere = "/etc/authorities.pem";
+const path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+const variables = [
+  ...[path, "DEBIAN_FRONTEND=noninteractive", "LANG=C.UTF-8", "HOME=/root"],
+  ...(authorities === undefined ? [] : [`NODE_EXTRA_CA_CERTS=${authoritiesThere}`]),
+];
 
-/** Options of a test that boots such a host. */
+/** Options of a test that makes such a host. */
 export function needsHost(): RunOptions {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return notRun("it needs root on Linux");
   const programs = ["debootstrap", "dpkg-deb", "unshare", "nsenter"];
@@ -22,22 +35,24 @@ export function needsHost(): RunOptions {
 export class DebianHost implements AsyncDisposable {
   readonly #folder: string;
   #boot: ChildProcess | undefined;
-  /** Process 1 of the host, as this machine counts. */
+  /** Process 1 of the booted host, as this machine counts. */
   #first: number | undefined;
 
   private constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** A bare Debian 12 with what `debootstrap --variant=minbase` installs, the packages of ours and what they depend on. */
-  static async install(folder: string, packages: readonly string[]): Promise<DebianHost> {
-    await promisify(execFile)("debootstrap", ["--variant=minbase", "bookworm", folder, mirror], { maxBuffer: 1 << 26 });
-    const host = new DebianHost(folder);
+  /** A bare Debian, with what `debootstrap --variant=minbase` installs. */
+  static async make(folder: string, suite: "bookworm" | "trixie"): Promise<DebianHost> {
+    await promisify(execFile)("debootstrap", ["--variant=minbase", suite, folder, mirror], { maxBuffer: 1 << 26 });
     copyFileSync("/etc/resolv.conf", join(folder, "etc/resolv.conf"));
-    const names = host.bring("packages", packages);
-    await host.#chroot("apt-get", "update");
-    await host.#chroot("apt-get", "install", "-y", "--no-install-recommends", ...names);
-    return host;
+    if (authorities !== undefined) copyFileSync(authorities, join(folder, authoritiesThere));
+    return new DebianHost(folder);
+  }
+
+  /** `packages`: of Debian by their names, of ours by the files' paths on the host. */
+  async install(packages: readonly string[]): Promise<void> {
+    await this.run(`apt-get update && apt-get install -y --no-install-recommends ${packages.join(" ")}`);
   }
 
   /** Copies files into a folder of the host. Returns where each lies there. */
@@ -56,9 +71,10 @@ export class DebianHost implements AsyncDisposable {
   }
 
   async boot(): Promise<void> {
-    const script = join(import.meta.dirname, "boot-in-namespaces.sh");
-    const spaces = ["--mount", "--pid", "--uts", "--ipc", "--cgroup", "--net", "--fork", "--kill-child"];
-    this.#boot = spawn("unshare", [...spaces, script, this.#folder], { stdio: ["ignore", "ignore", "inherit"] });
+    const systemd = [path, "container=other", "/lib/systemd/systemd", "--log-target=null"];
+    this.#boot = spawn("unshare", [...namespaces, "--net", enter, this.#folder, ...systemd], {
+      stdio: ["ignore", "ignore", "inherit"],
+    });
     const deadline = AbortSignal.timeout(bootMsMax);
     for (;;) {
       deadline.throwIfAborted();
@@ -72,9 +88,22 @@ export class DebianHost implements AsyncDisposable {
     }
   }
 
-  /** Runs a line of shell on the booted host. Returns what it said; rejects with it when it failed. */
-  async run(line: string): Promise<string> {
-    return await this.#execute("nsenter", ["--target", String(this.#first), "--all", "/bin/sh", "-c", line]);
+  /** Runs a line of shell, as root or in the home of a user. Returns what it said; rejects with it when it failed. */
+  async run(line: string, user?: string): Promise<string> {
+    const [program, ...args] = this.#command(line, user);
+    try {
+      const { stdout, stderr } = await promisify(execFile)(program!, args, { maxBuffer: 1 << 26 });
+      return stdout + stderr;
+    } catch (error) {
+      const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+      throw new Error(`${line}\n${stdout ?? ""}${stderr ?? ""}`, { cause: error });
+    }
+  }
+
+  /** As `run`, on a host that is not booted, without waiting. SIGKILL ends it with all that it has started. */
+  start(line: string, user?: string): ChildProcess {
+    const [program, ...args] = this.#command(line, user);
+    return spawn(program!, args, { stdio: ["ignore", "pipe", "pipe"] });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,19 +115,17 @@ export class DebianHost implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
   }
 
-  #chroot(...command: readonly string[]): Promise<string> {
-    return this.#execute("chroot", [this.#folder, ...command]);
+  /** With a new host's environment: nothing of this machine's. */
+  #command(line: string, user?: string): readonly string[] {
+    const booted = ["nsenter", "--target", String(this.#first), "--all", "env", "-i"];
+    const own = this.#first === undefined ? ["unshare", ...namespaces, enter, this.#folder] : booted;
+    const shell = user === undefined ? ["sh", "-c", line] : asUser(user, line);
+    // Process 1 stays root's: the signal that ends it with this machine's process is lost when the user changes.
+    return [...own, ...variables, "sh", "-c", '"$@"; exit $?', "sh", ...shell];
   }
+}
 
-  /** Runs a command with a new host's environment: nothing of this machine's. */
-  async #execute(program: string, args: readonly string[]): Promise<string> {
-    const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", DEBIAN_FRONTEND: "noninteractive", LANG: "C.UTF-8" };
-    try {
-      const { stdout, stderr } = await promisify(execFile)(program, args, { env, maxBuffer: 1 << 26 });
-      return stdout + stderr;
-    } catch (error) {
-      const { stdout, stderr } = error as { stdout?: string; stderr?: string };
-      throw new Error(`${args.join(" ")}\n${stdout ?? ""}${stderr ?? ""}`, { cause: error });
-    }
-  }
+function asUser(user: string, line: string): readonly string[] {
+  const credentials = ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups"];
+  return [...credentials, "env", `HOME=/home/${user}`, "sh", "-c", `cd; ${line}`];
 }

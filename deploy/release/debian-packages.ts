@@ -3,13 +3,13 @@ import { linkSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, sym
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { copyFile, copyFolder, filesBelow, writeText } from "./copy.ts";
-import { root } from "./lock-file.ts";
+import { root, type Arch } from "./lock-file.ts";
 import { parts, type PartName } from "./parts.ts";
 import { unitFor, type Release } from "./tree.ts";
 
 const prefix = "/usr/lib/weiche";
-const architectures: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
-export const architecture = architectures[process.arch]!;
+/** As Debian names processors. */
+export const architectures: Readonly<Record<Arch, string>> = { x64: "amd64", arm64: "arm64" };
 
 interface DebianPackage {
   readonly name: string;
@@ -76,7 +76,7 @@ export const debianPackages: readonly DebianPackage[] = [
 ];
 
 /** Lays a package out in `folder`, ready for dpkg-deb. Files are links to those of the tree. */
-export function stagePackage(one: DebianPackage, tree: string, folder: string, release: Release): void {
+export function stagePackage(one: DebianPackage, tree: string, folder: string, release: Release, arch: Arch): void {
   rmSync(folder, { recursive: true, force: true });
   for (const path of filesBelow(tree)) if (one.owns(path)) place(join(tree, path), join(folder, prefix, path));
   for (const path of filesBelow(join(folder, prefix)).filter((each) => each.startsWith("bin/"))) {
@@ -89,7 +89,7 @@ export function stagePackage(one: DebianPackage, tree: string, folder: string, r
   if (one.polkit)
     copyFile(join(root, "deploy/systemd", one.polkit), join(folder, "usr/share/polkit-1/rules.d", one.polkit));
   writeText(join(folder, `usr/share/doc/${one.name}/copyright`), copyright());
-  addControl(one, folder, release);
+  addControl(one, folder, release, arch);
 }
 
 function ownedBy(name: PartName, path: string): boolean {
@@ -116,7 +116,7 @@ function copyright(): string {
   return `${readFileSync(join(root, "NOTICE"), "utf8").trimEnd()}\n\nThe licence: ${prefix}/LICENSE and /usr/share/common-licenses/Apache-2.0.\nThose of others: ${prefix}/THIRD-PARTY.md and ${prefix}/licenses.\n`;
 }
 
-function addControl(one: DebianPackage, folder: string, { version, maintainer }: Release): void {
+function addControl(one: DebianPackage, folder: string, { version, maintainer }: Release, arch: Arch): void {
   const files = filesBelow(folder);
   const bytes = files.map((file) => lstatSync(join(folder, file)).size).reduce((sum, size) => sum + size, 0);
   const control = join(folder, "DEBIAN");
@@ -130,7 +130,7 @@ function addControl(one: DebianPackage, folder: string, { version, maintainer }:
     [
       `Package: ${one.name}`,
       `Version: ${version}`,
-      `Architecture: ${architecture}`,
+      `Architecture: ${architectures[arch]}`,
       `Maintainer: ${maintainer}`,
       "Section: net",
       "Priority: optional",

@@ -1,15 +1,14 @@
 /** The licence texts of all third parties, one file for each. */
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { copyFile, writeText } from "./copy.ts";
-import { root } from "./lock-file.ts";
+import type { Arch } from "./lock-file.ts";
 import { thirdParties, type ThirdParty } from "./third-party.ts";
 
-export function writeLicences(folder: string): void {
-  for (const one of thirdParties()) {
-    const installed = join(root, one.path);
-    if (existsSync(installed)) writeText(join(folder, `${fileName(one)}.txt`), licenceOf(one, installed));
-  }
+/** `installed`: where a path of the project lies. */
+export function writeLicences(folder: string, arch: Arch, installed: (path: string) => string): void {
+  for (const one of thirdParties().filter(({ arches }) => arches.includes(arch)))
+    writeText(join(folder, `${fileName(one)}.txt`), licenceOf(one, installed(one.path)));
   copyFile(join(import.meta.dirname, "inside-binaries.txt"), join(folder, "inside-binaries.txt"));
 }
 

@@ -4,6 +4,10 @@ import { join } from "node:path";
 
 export const root = join(import.meta.dirname, "../..");
 
+/** Processors that releases are made for, all with Linux and glibc. Named as Node.js and npm do. */
+export const arches = ["x64", "arm64"] as const;
+export type Arch = (typeof arches)[number];
+
 export interface LockedPackage {
   /** Where it is installed, relative to the project. */
   readonly path: string;
@@ -13,6 +17,8 @@ export interface LockedPackage {
   readonly license: string;
   /** `sha512-…`, of the package as the registry has it. */
   readonly integrity: string;
+  /** The releases that hold it. */
+  readonly arches: readonly Arch[];
 }
 
 interface LockEntry {
@@ -41,9 +47,11 @@ export function packagesOf(names: Iterable<string>, from: string): readonly Lock
   const visit = (name: string, inside: string): void => {
     const path = resolvePath(name, inside);
     const entry = path === undefined ? undefined : packages[path];
-    if (path === undefined || !entry?.version || found.has(path) || !isForLinux(entry)) return;
+    if (path === undefined || !entry?.version || found.has(path)) return;
     const { version, license = "", integrity = "" } = entry;
-    if (integrity !== "") found.set(path, { path, name, version, license, integrity });
+    const those = archesOf(name, entry);
+    if (those.length === 0) return;
+    if (integrity !== "") found.set(path, { path, name, version, license, integrity, arches: those });
     for (const each of dependenciesOf(entry)) visit(each, path);
   };
   for (const name of names) visit(name, from);
@@ -72,9 +80,10 @@ function resolvePath(name: string, inside: string): string | undefined {
   }
 }
 
-/** Releases are for Linux with glibc, on x64 and arm64. */
-function isForLinux({ os, cpu, libc }: LockEntry): boolean {
-  const allows = (list: readonly string[] | undefined, ...wanted: readonly string[]) =>
-    list === undefined || wanted.some((each) => list.includes(each));
-  return allows(os, "linux") && allows(cpu, "x64", "arm64") && allows(libc, "glibc");
+function archesOf(name: string, { os, cpu, libc }: LockEntry): readonly Arch[] {
+  const allows = (list: readonly string[] | undefined, wanted: string) => list === undefined || list.includes(wanted);
+  if (!allows(os, "linux") || !allows(libc, "glibc")) return [];
+  // npm installs the builds of llama.cpp for other processors, too.
+  const build = /^@node-llama-cpp\/linux-(.*)$/.exec(name)?.[1];
+  return arches.filter((arch) => allows(cpu, arch) && (build === undefined || build === arch));
 }

@@ -16,8 +16,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { filesBelow } from "./copy.ts";
 import { debianPackages, stagePackage } from "./debian-packages.ts";
-import { root } from "./lock-file.ts";
+import { arches, root } from "./lock-file.ts";
 import { parts } from "./parts.ts";
+import { archOf, filesOfOthers } from "./processor.ts";
 import { maintainer } from "./release.ts";
 import { buildTree, unitFor, type Release } from "./tree.ts";
 
@@ -26,12 +27,13 @@ const release: Release = {
   made: new Date("2026-01-01T00:00:00Z"),
   maintainer: "Ada <ada@example.com>",
 };
+const arch = archOf(process.arch);
 const folder = mkdtempSync(join(tmpdir(), "weiche-release-"));
 const trees = [join(folder, "one"), join(folder, "elsewhere/two")];
 const [tree] = trees as [string, string];
 
 beforeAll(async () => {
-  for (const each of trees) await buildTree(each, release);
+  for (const each of trees) await buildTree(each, release, arch);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -82,6 +84,14 @@ test.each(["/opt/weiche", "/usr/lib/weiche"])("units for %s start what lies ther
   expect(existsSync(join(tree, reload!.slice(prefix.length)))).toBe(true);
 });
 
+test("programs and libraries are for this processor, and the build would notice others", () => {
+  const [other] = arches.filter((one) => one !== arch);
+  const binaries = filesOfOthers(tree, filesBelow(tree), other!);
+  for (const file of ["node/bin/node", /\/native\/bin\/postgres$/, /\/llama-addon\.node$/])
+    expect(binaries).toContainEqual(expect.stringMatching(file));
+  expect(filesOfOthers(tree, filesBelow(tree), arch)).toEqual([]);
+});
+
 test("every file of the tree is in exactly one Debian package", () => {
   const owners = filesBelow(tree).map(
     (file) => [file, debianPackages.filter(({ owns }) => owns(file)).length] as const,
@@ -92,7 +102,7 @@ test("every file of the tree is in exactly one Debian package", () => {
 test("a Debian package has its units, users, examples as conffiles, and scripts that a shell can read", () => {
   for (const one of debianPackages) {
     const staged = join(folder, "debian", one.name);
-    stagePackage(one, tree, staged, release);
+    stagePackage(one, tree, staged, release, arch);
     const files = filesBelow(staged);
     const control = readFileSync(join(staged, "DEBIAN/control"), "utf8");
     expect(control).toMatch(/^Package: .*\nVersion: 7\.8\.9\nArchitecture: (amd64|arm64)\n/);

@@ -1,52 +1,66 @@
 /**
- * `npm run release`: a tarball and Debian packages for Linux on this machine's processor, in `deploy/release/out`. The
- * same commit gives the same bytes. `--tree` ends when the tree is there, before anything is packed.
+ * `npm run release`: a tarball and Debian packages for Linux on this machine's processor, or on each `--arch`, in
+ * `deploy/release/out`. The same commit gives the same bytes, on any machine. `--tree` ends when the tree is there, before
+ * anything is packed.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { createReadStream, mkdirSync, rmSync, statSync } from "node:fs";
+import { createReadStream, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { version } from "@weiche/shared/program/version.ts";
 import { writeDebianPackage, writeTarball } from "./archive.ts";
 import { writeText } from "./copy.ts";
-import { architecture, debianPackages, stagePackage } from "./debian-packages.ts";
-import { root } from "./lock-file.ts";
-import { buildTree, platform, type Release } from "./tree.ts";
+import { architectures, debianPackages, stagePackage } from "./debian-packages.ts";
+import { root, type Arch } from "./lock-file.ts";
+import { archOf } from "./processor.ts";
+import { buildTree, type Release } from "./tree.ts";
 
 /** The release of this checkout. */
 export function currentRelease(): Release {
   return { version, made: commitDate(), maintainer: maintainer(process.env["WEICHE_MAINTAINER"]) };
 }
 
-/** As Debian's policy wants it; whoever hands packages on sets a name and an address that reach them. */
+/**
+ * Checks the form that Debian's policy demands. Whoever distributes the packages sets a name and an address that reach
+ * them.
+ */
 export function maintainer(text = "Weiche maintainers <maintainers@weiche.invalid>"): string {
   if (!/^[^<>\n\r,]+ <[^<>@\s]+@[^<>@\s]+>$/.test(text))
     throw new Error(`WEICHE_MAINTAINER "${text}" is not a name with an address, such as: Jane Doe <jane@example.com>`);
   return text;
 }
 
-/** Builds everything into `out`, which is emptied. Returns the files, the tarball first. */
-export async function buildRelease(out: string, release: Release): Promise<readonly string[]> {
-  const { version, made } = release;
-  const name = `weiche-${version}-${platform}`;
-  const tree = join(out, name);
+/** Builds everything into `out`, which is emptied. Returns the files, each tarball before its packages. */
+export async function buildRelease(
+  out: string,
+  release: Release,
+  arches: readonly Arch[] = [archOf(process.arch)],
+): Promise<readonly string[]> {
+  const files: string[] = [];
   rmSync(out, { recursive: true, force: true });
-  await buildTree(tree, release);
-  const tarball = join(out, `${name}.tar.zst`);
-  await writeTarball(tree, tarball, made);
-  const packages = debianPackages.map((one) => {
-    const folder = join(out, "debian", one.name);
-    const file = join(out, `${one.name}_${version}_${architecture}.deb`);
-    stagePackage(one, tree, folder, release);
-    writeDebianPackage(folder, file, made);
-    return file;
-  });
-  rmSync(join(out, "debian"), { recursive: true });
-  const files = [tarball, ...packages];
+  for (const arch of arches) {
+    const tree = treeFolder(out, release, arch);
+    await buildTree(tree, release, arch);
+    const tarball = `${tree}.tar.zst`;
+    await writeTarball(tree, tarball, release.made);
+    const packages = debianPackages.map((one) => {
+      const folder = join(out, "debian", one.name);
+      const file = join(out, `${one.name}_${release.version}_${architectures[arch]}.deb`);
+      stagePackage(one, tree, folder, release, arch);
+      writeDebianPackage(folder, file, release.made);
+      return file;
+    });
+    rmSync(join(out, "debian"), { recursive: true });
+    files.push(tarball, ...packages);
+  }
   const sums = await Promise.all(files.map(async (file) => `${await digestOf(file)}  ${file.slice(out.length + 1)}\n`));
   writeText(join(out, "SHA256SUMS"), sums.join(""));
   return files;
+}
+
+function treeFolder(out: string, { version }: Release, arch: Arch): string {
+  return join(out, `weiche-${version}-linux-${arch}`);
 }
 
 export async function digestOf(file: string): Promise<string> {
@@ -65,15 +79,16 @@ function commitDate(): Date {
 }
 
 if (import.meta.main) {
-  const { tree } = parseArgs({ options: { tree: { type: "boolean" } } }).values;
+  const options = { tree: { type: "boolean" }, arch: { type: "string", multiple: true } } as const;
+  const { tree, arch: names = [process.arch] } = parseArgs({ options }).values;
+  const arches = names.map(archOf);
   const out = join(import.meta.dirname, "out");
   const release = currentRelease();
-  mkdirSync(out, { recursive: true });
   if (tree) {
-    rmSync(out, { recursive: true });
-    await buildTree(join(out, `weiche-${release.version}-${platform}`), release);
+    rmSync(out, { recursive: true, force: true });
+    for (const arch of arches) await buildTree(treeFolder(out, release, arch), release, arch);
   } else {
-    for (const file of await buildRelease(out, release))
+    for (const file of await buildRelease(out, release, arches))
       console.log(`${(statSync(file).size / 1e6).toFixed(1).padStart(6)} MB  ${file}`);
   }
 }

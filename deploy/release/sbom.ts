@@ -1,8 +1,9 @@
 /** The bill of materials of a release: CycloneDX 1.6 in JSON. */
+import type { Arch } from "./lock-file.ts";
 import { insideBinaries, thirdParties } from "./third-party.ts";
 
 /** `made`: the instant of the commit. The same release has the same text, so it has no serial number. */
-export function billOfMaterials(version: string, made: Date): string {
+export function billOfMaterials(version: string, made: Date, arch: Arch): string {
   const own = {
     type: "application",
     "bom-ref": `weiche@${version}`,
@@ -10,7 +11,8 @@ export function billOfMaterials(version: string, made: Date): string {
     version,
     licenses: spdx("Apache-2.0"),
   };
-  const packages = thirdParties().map((one) => ({
+  const ofArch = thirdParties().filter(({ arches }) => arches.includes(arch));
+  const packages = ofArch.map((one) => ({
     type: "library",
     "bom-ref": purlOf(one.name, one.version),
     name: one.name,

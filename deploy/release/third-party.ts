@@ -5,7 +5,7 @@
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { compare, dependenciesOfWorkspace, packagesOf, root, type LockedPackage } from "./lock-file.ts";
+import { compare, dependenciesOfWorkspace, packagesOf, root, type Arch, type LockedPackage } from "./lock-file.ts";
 
 export interface ThirdParty extends LockedPackage {
   /** Parts of Weiche that use it. */
@@ -20,6 +20,8 @@ export interface InsideBinary {
   /** The package that brings it. */
   readonly package: string;
   readonly files?: readonly string[];
+  /** Digests of npm's packages of Node.js, which an install script fetches. */
+  readonly integrity?: Readonly<Record<Arch, string>>;
   readonly note?: string;
 }
 

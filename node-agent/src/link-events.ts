@@ -1,4 +1,5 @@
 /** Events of requests, usage, links to routers and jobs: one function per event writes log line and metric. */
+import { rules } from "@weiche/shared/frames/frame.ts";
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import { endingMessage, type CertificateEvents } from "@weiche/shared/program/certificate-expiry.ts";
 import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
@@ -10,7 +11,7 @@ import type { RequestOutcome } from "@weiche/shared/usage-record.ts";
 import type { IngressEvents } from "./exchange/ingress.ts";
 import type { Metrics } from "./metrics.ts";
 import { endedInOrder } from "./links/router-link.ts";
-import type { RouterLinkEvents } from "./links/router-links.ts";
+import type { RouterLinkEvents } from "./links/router-links-options.ts";
 import type { DeliveryEvents } from "./outbox/delivery.ts";
 import type { OutboxEvents } from "./outbox/outbox.ts";
 import type { UnsettledAnswersEvents } from "./outbox/unsettled-answers.ts";
@@ -51,6 +52,7 @@ export function createIngressEvents(log: Log, metrics: Metrics, models: Readonly
 }
 
 export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents & TlsFilesEvents & CertificateEvents {
+  beginAtZero(metrics.rulesBroken, { rule: rules });
   return {
     routerLinkUp(address, routerId, version) {
       metrics.routerLink.set({ router: address }, 1);
@@ -74,6 +76,10 @@ export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents &
     dataSessionUp: (routerId, sessions) => log.debug({ routerId, sessions }, "data session up"),
     dataSessionDown: (routerId, sessions) => log.debug({ routerId, sessions }, "data session down"),
     dataSessionFailed: (routerId, reason) => log.warn({ routerId, reason }, "a data connection could not be made"),
+    dataSessionBroken(routerId, rule, reason) {
+      metrics.rulesBroken.inc({ rule });
+      log.error({ routerId, rule, reason }, "a router broke a rule of the data connection; it was closed");
+    },
     tlsReloaded: () => log.info("certificate read again"),
     tlsReloadFailed: (reason) => log.error({ reason }, "the new certificate cannot be used; the one before stays"),
     certificateEnding: (file) => log.warn(file, endingMessage),

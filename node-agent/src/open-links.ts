@@ -1,10 +1,12 @@
 /** Opens the links to the routers: what this node reports to them, and how it follows their wishes. */
+import { join } from "node:path";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
 import type { MachineSource } from "./host/machine-telemetry.ts";
 import { createLinkEvents } from "./link-events.ts";
+import { KnownRouters } from "./links/known-routers.ts";
 import { withQuestions } from "./links/router-questions.ts";
 import { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./maintenance.ts";
@@ -42,6 +44,7 @@ export function openLinks(core: Core, parts: LinkedParts): RouterLinks {
     clock: loopClock,
     tls,
     routers: config.routers,
+    known: new KnownRouters(join(config.stateDir, "routers.json")),
     hello: {
       node: config.node,
       bootId,

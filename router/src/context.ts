@@ -1,17 +1,22 @@
 /** Everything a router is made of, in the order it is made; it is closed in reverse. */
+import { hostname } from "node:os";
 import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
 import { tellEnding } from "@weiche/shared/program/certificate-expiry.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { Log } from "@weiche/shared/program/log.ts";
+import { sleep } from "@weiche/shared/time/clock.ts";
 import { openOpsServer } from "@weiche/shared/program/ops-server.ts";
+import { version } from "@weiche/shared/program/version.ts";
 import { sweepIdentity } from "./accounts/identity-sweep.ts";
 import type { RouterConfig } from "./config/config.ts";
 import { createCore, type Core, type Given } from "./core.ts";
 import { jobOfOneRouter } from "./db/lease.ts";
-import { beatMs, joinRouters, type LiveRouter } from "./db/live-routers.ts";
+import { beatMs, joinRouters, requireAlone, type LiveRouter, type RouterFacts } from "./db/live-routers.ts";
 import { publishGauges } from "./gauges.ts";
-import { openApi } from "./open-api.ts";
-import { openNodes } from "./open-nodes.ts";
+import { Readiness } from "./nodes/readiness.ts";
+import { openApi, type PublicApi } from "./open-api.ts";
+import { openLimits } from "./open-limits.ts";
+import { openNodes, type Nodes } from "./open-nodes.ts";
 import { openStorage, type Storage } from "./open-storage.ts";
 import { openSurface } from "./open-surface.ts";
 import { removeOldAudit } from "./rights/audit-retention.ts";
@@ -28,7 +33,10 @@ export interface Router {
   };
   /** Takes the catalogue file over; a wrong one is logged and the one before stays. */
   reloadCatalogue(): Promise<void>;
-  /** Takes nothing new, lets running answers end, commits what usage has come, and closes. */
+  /**
+   * Says that it is not ready, and serves on until balancers have seen it; then takes nothing new, lets running answers
+   * end, commits what usage has come, and closes.
+   */
   close(): Promise<void>;
 }
 
@@ -38,28 +46,37 @@ const databaseCloseMs = 10_000;
 export async function createRouter(config: RouterConfig, given: Partial<Given> = {}): Promise<Router> {
   await using opened = new AsyncDisposableStack();
   const core = createCore(config, given, opened);
-  const { clock, log, metrics, events, catalogue } = core;
-  let ready = false;
+  const { clock, log, metrics, events, catalogue, life } = core;
+  let isReady = () => false;
   opened.use(lockDirectory(config.stateDir));
   const ops = opened.use(
-    await openOpsServer({ config: config.ops, metrics: metrics.scrape, ready: () => ready, clock, events }),
+    await openOpsServer({ config: config.ops, metrics: metrics.scrape, ready: () => isReady(), clock, events }),
   );
   const storage = await openStorage(core);
   await catalogue.onRead(({ packages }) => publishPackages(storage.database, packages, clock.now()));
   const self = await joinOthers(core, storage);
-  const nodes = await openNodes(core, storage, self.ledger);
+  self.onLedgerChange(() => {
+    storage.keys.forgetAll();
+    storage.voids.declareAgain();
+  });
+  const limits = await openLimits(core, self.others);
+  const nodes = await openNodes(core, storage, self);
   ops.serveNodes(nodes.metrics);
-  const api = await openApi(core, storage, nodes);
+  const api = await openApi(core, storage, limits, nodes);
   const subscriptions = createSubscriptions({ database: storage.database, clock });
   const evaluator = createEvaluator(storage.database, clock, subscriptions, core.events, catalogue);
   startUpkeep(core, storage, evaluator);
   const certificates = { api: api.tls, nodes: nodes.tls, ops: ops.tls };
   tellEnding(certificates, clock.now(), events);
-  const overview = { startedAtMs: clock.now(), otherRouters: self.others, certificates, ops: ops.address };
-  const { listen, mail } = await openSurface(core, storage, nodes, api, evaluator, overview);
+  const routers = { all: self.routers, others: self.others, own: core.routerId };
+  const overview = { startedAtMs: clock.now(), routers, certificates, ops: ops.address };
+  const { listen, mail } = await openSurface(core, storage, limits, nodes, api, evaluator, overview);
   catalogue.onReload(() => log.info({ models: catalogue.get().size }, "catalogue read again"));
-  metrics.scrape.onScrape(() => publishGauges(metrics, { ...storage, nodes, catalogue, certificates, mail }));
-  ready = true;
+  const gauged = { ...storage, nodes, catalogue, certificates, mail, routers, limitStore: limits.store };
+  metrics.scrape.onScrape(() => publishGauges(metrics, gauged));
+  const readiness = new Readiness(self.seenNodes, clock);
+  isReady = () => !life.isLeaving && readiness.isReady(nodes.reached);
+  await self.announce(() => factsOf(life.isLeaving ? "leaving" : isReady() ? "ready" : "starting", nodes, api));
 
   const closing = opened.move();
   return {
@@ -76,8 +93,10 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
       }
     },
     async close() {
-      ready = false;
+      life.isLeaving = true;
       nodes.link.goodbye();
+      api.server.leave();
+      if (config.shutdownAcceptMs > 0) await sleep(clock, config.shutdownAcceptMs);
       await api.server.close(config.shutdownMsMax, () => nodes.data.cut());
       const deadline = clock.after(databaseCloseMs, () => storage.database.abandon());
       await closing.disposeAsync();
@@ -86,11 +105,35 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   };
 }
 
-/** Announces this router to the other routers of the database. */
-async function joinOthers({ events, job, routerId, opened }: Core, { database }: Storage): Promise<LiveRouter> {
-  const self = opened.use(await joinRouters(database, routerId, events));
+/** Announces this router to the other routers of the database. Throws `StartError` if it may not serve beside them. */
+async function joinOthers(core: Core, { database }: Storage): Promise<LiveRouter> {
+  const { config, clock, events, job, routerId, opened } = core;
+  const limitStore = config.limitStore?.shown ?? "memory";
+  const identity = { id: routerId, host: hostname(), directory: config.stateDir, version, limitStore };
+  const told = {
+    otherRouters: (count: number, wereFirst: boolean) =>
+      events.otherRouters(count, wereFirst && (limitStore === "memory" || !isSharedByAll(self, limitStore))),
+  };
+  const self: LiveRouter = opened.use(await joinRouters(database, clock, identity, told));
+  // Nobody else uses an embedded database.
+  if (config.mustBeAlone && config.databaseUrl !== undefined) await requireAlone(self, routerId, clock);
   opened.use(job("routers", beatMs, () => self.beat()));
   return self;
+}
+
+function isSharedByAll({ routers }: LiveRouter, limitStore: string): boolean {
+  return routers().every((router) => router.state === "gone" || router.limitStore === limitStore);
+}
+
+/** What this router says of itself with each heartbeat. */
+function factsOf(state: RouterFacts["state"], nodes: Nodes, { server }: PublicApi): RouterFacts {
+  return {
+    state,
+    linkAddress: nodes.addresses.link,
+    dataAddress: nodes.addresses.data,
+    runningRequests: server.running().length,
+    nodes: nodes.details().flatMap(({ view, linked }) => (linked ? [view.node] : [])),
+  };
 }
 
 const hourMs = 3_600_000;

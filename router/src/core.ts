@@ -26,7 +26,10 @@ export interface Core extends Given {
   readonly job: StartJob;
   readonly jobRuns: JobRuns;
   readonly logLevel: LogLevelSwitch;
-  readonly limiter: MemoryLimiter;
+  /** `isLeaving`: it stops; what comes while it still serves is sent elsewhere the next time. */
+  readonly life: { isLeaving: boolean };
+  /** Counts the requests of this router, whoever decides on them. */
+  readonly ownLimiter: MemoryLimiter;
   readonly catalogue: LiveCatalogue;
   /** Each part adds what it opens; closed in reverse order. */
   readonly opened: AsyncDisposableStack;
@@ -34,8 +37,8 @@ export interface Core extends Given {
 
 export function createCore(config: RouterConfig, given: Partial<Given>, opened: AsyncDisposableStack): Core {
   const { clock = systemClock, random = Math.random, log = createLog("router", config.logLevel) } = given;
-  const limiter = new MemoryLimiter(clock);
-  const metrics = createMetrics(() => limiter.running);
+  const ownLimiter = new MemoryLimiter(clock);
+  const metrics = createMetrics(() => ownLimiter.running);
   const events = createEvents(log, metrics);
   const jobRuns: JobRuns = new Map();
   const job = createJobs(clock, random, createJobEvents(log, metrics, clock, jobRuns));
@@ -52,7 +55,8 @@ export function createCore(config: RouterConfig, given: Partial<Given>, opened: 
     events,
     job,
     jobRuns,
-    limiter,
+    life: { isLeaving: false },
+    ownLimiter,
     catalogue,
     opened,
   };

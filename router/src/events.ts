@@ -16,6 +16,7 @@ import type { Refusals } from "./usage/refusal-counts.ts";
 import type { UsageQueueEvents } from "./usage/usage-queue.ts";
 import type { DatabaseEvents } from "./db/database.ts";
 import type { LiveRouterEvents } from "./db/live-routers.ts";
+import type { SharedLimiterEvents } from "./limits/shared-limiter.ts";
 import type { MailEvents } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
@@ -74,6 +75,7 @@ export function createEvents(log: Log, metrics: Metrics) {
     ...createAuditEvents(log),
     ...createIdentityEvents(log, metrics),
     ...createDatabaseEvents(log, metrics),
+    ...createLimitEvents(log, metrics),
   };
 }
 
@@ -118,7 +120,7 @@ function createNodeEvents(
     },
     dataSessionRefused(reason, detail) {
       metrics.nodesRefused.inc({ reason });
-      log.warn({ reason, detail }, "a data session was refused");
+      log.warn({ reason, detail }, "a data connection was refused");
     },
     tlsReloaded() {
       log.info("certificate read again");
@@ -179,6 +181,7 @@ function createDatabaseEvents(
   };
   return {
     databaseConnectionLost: failed("connection", "a connection to the database was lost"),
+    databaseMoved: (host) => log.warn({ host }, "another server of the database is the primary now"),
     schemaIsNewer: (migrations) =>
       log.warn({ migrations }, "a newer version has migrated the database; this version runs on its schema"),
     databaseRestarted() {
@@ -215,6 +218,25 @@ function createDatabaseEvents(
     auditEntriesRemoved(entries) {
       if (entries > 0) log.info({ entries }, "entries of the audit log that are older than they are kept were removed");
     },
+  };
+}
+
+function createLimitEvents(log: Log, metrics: Metrics): SharedLimiterEvents {
+  return {
+    limitStoreLost(reason) {
+      log.warn(
+        { reason },
+        "the limit store does not answer: this router limits accounts by its own count until it does",
+      );
+    },
+    limitStoreBack(aloneMs) {
+      log.info(
+        { aloneMs: Math.round(aloneMs) },
+        "the limit store answers: limits of accounts hold over all routers again",
+      );
+    },
+    limitDecidedAlone: () => metrics.limitsDecidedAlone.inc(),
+    limitStoreAnswered: (durationMs) => metrics.limitStoreAnswers.observe(durationMs / 1000),
   };
 }
 

@@ -21,7 +21,9 @@ beforeEach(() => {
     keys: { ageMs: 1_500 },
     catalogue: { readAtMs: 1_800_000_000_000, isNewest: true },
     certificates: { api: undefined, nodes: undefined, ops: undefined },
+    routers: { all: () => [], own: "" },
     mail: { pending: 3 },
+    limitStore: undefined,
   };
 });
 

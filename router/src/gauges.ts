@@ -3,6 +3,8 @@ import { publishCertificates, type CertificatesInUse } from "@weiche/shared/prog
 import type { LiveCatalogue } from "./config/live-catalogue.ts";
 import type { Database } from "./db/database.ts";
 import type { OpenKeyCache } from "./keys/key-cache.ts";
+import { routerStates, type KnownRouter } from "./db/live-routers.ts";
+import type { LimitStoreView } from "./limits/limit-store.ts";
 import type { Mail } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
 import { nodeState, nodeStates } from "./nodes/node-state.ts";
@@ -14,12 +16,16 @@ export interface GaugedParts {
   readonly keys: Pick<OpenKeyCache, "ageMs">;
   readonly catalogue: Pick<LiveCatalogue, "readAtMs" | "isNewest">;
   readonly certificates: CertificatesInUse<"api" | "nodes" | "ops">;
+  readonly routers: { readonly all: () => readonly KnownRouter[]; readonly own: string };
   /** Absent: none is configured. */
   readonly mail: Pick<Mail, "pending"> | undefined;
+  /** Absent: each router counts the limits of accounts by itself. */
+  readonly limitStore: Pick<LimitStoreView, "down"> | undefined;
 }
 
 export function publishGauges(metrics: Metrics, parts: GaugedParts): void {
-  const { nodes, database, keys, catalogue, certificates, mail } = parts;
+  const { nodes, database, keys, catalogue, certificates, mail, routers, limitStore } = parts;
+  publishRouters(metrics, routers);
   publishNodes(metrics, nodes.details(), nodes.nowMs());
   for (const { pool, used, idle, max, waiting } of database.poolUses()) {
     metrics.databaseConnections.set({ pool, state: "used" }, used);
@@ -33,6 +39,15 @@ export function publishGauges(metrics: Metrics, parts: GaugedParts): void {
   publishCertificates(metrics.certificateExpiry, certificates);
   if (mail) metrics.mailsPending.set(mail.pending);
   else metrics.mailsPending.remove();
+  if (limitStore) metrics.limitStoreUp.set(limitStore.down() ? 0 : 1);
+  else metrics.limitStoreUp.remove();
+}
+
+function publishRouters(metrics: Metrics, { all, own }: GaugedParts["routers"]): void {
+  const known = all();
+  for (const each of routerStates)
+    metrics.routers.set({ state: each }, known.filter(({ state }) => state === each).length);
+  metrics.clockAhead.set((known.find(({ id }) => id === own)?.clockAheadMs ?? 0) / 1_000);
 }
 
 function publishNodes(metrics: Metrics, nodes: readonly NodeDetail[], nowMs: number): void {

@@ -2,6 +2,7 @@
 import { createMetricRegistry, type MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 import { Gauge } from "prom-client";
 import { beginCountersAtZero } from "./counters-at-zero.ts";
+import { routerStates } from "./db/live-routers.ts";
 import { nodeStates } from "./nodes/node-state.ts";
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -21,6 +22,7 @@ export function createMetrics(parallelRequests: () => number) {
     ...createUsageMetrics(registry),
     ...createPeopleMetrics(registry),
     ...createDatabaseMetrics(registry),
+    ...createLimitMetrics(registry),
     ...createOwnMetrics(registry),
   };
   beginCountersAtZero(metrics);
@@ -215,8 +217,44 @@ function createDatabaseMetrics({ counter, gauge, histogram }: MetricRegistry) {
   };
 }
 
+function createLimitMetrics({ counter, gauge, histogram }: MetricRegistry) {
+  return {
+    limitStoreUp: gauge(
+      "weiche_router_limit_store_up",
+      "1 while `limits.store` answers, within 0.1 s; 0 while this router limits accounts by its own count. Absent: each router counts its own",
+      [],
+      "0",
+    ),
+    limitsDecidedAlone: counter(
+      "weiche_router_limits_decided_alone_total",
+      "Requests whose limits were decided by the own count of this router, since `limits.store` did not answer",
+      [],
+      "it rises",
+    ),
+    limitStoreAnswers: histogram(
+      "weiche_router_limit_store_seconds",
+      "How long `limits.store` takes to decide on a request",
+      [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1],
+      [],
+      "its p95 is above 0.01",
+    ),
+  };
+}
+
 function createOwnMetrics({ gauge }: MetricRegistry) {
   return {
+    routers: gauge(
+      "weiche_router_routers",
+      `Routers that share the database, this one included, by state: ${routerStates.map((state) => `\`${state}\``).join(", ")} (no heartbeat for 15 s, and nothing in its place; told for a day)`,
+      ["state"],
+      "`gone` above 0",
+    ),
+    clockAhead: gauge(
+      "weiche_router_clock_ahead_seconds",
+      "By how much the clock of this router's machine is ahead of the database's, as far as it is certain; negative: behind",
+      [],
+      "more than some seconds either way; at 60 a router refuses to start",
+    ),
     catalogueReloaded: gauge(
       "weiche_router_catalogue_last_reload_successful",
       "1: the catalogue is the one that was read last; 0: that was wrong, and the one before stays",

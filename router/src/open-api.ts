@@ -7,13 +7,14 @@ import { createApiServer } from "./api/server.ts";
 import type { Core } from "./core.ts";
 import { beginModelsAtZero } from "./counters-at-zero.ts";
 import { createApiEvents } from "./events.ts";
+import type { Limits } from "./open-limits.ts";
 import type { Nodes } from "./open-nodes.ts";
 import type { Storage } from "./open-storage.ts";
 
 export type PublicApi = Awaited<ReturnType<typeof openApi>>;
 
-export async function openApi(core: Core, { keys, voids, refusals }: Storage, nodes: Nodes) {
-  const { config, clock, log, metrics, limiter, catalogue, opened } = core;
+export async function openApi(core: Core, { keys, voids, refusals }: Storage, { limiter }: Limits, nodes: Nodes) {
+  const { config, clock, log, metrics, catalogue, opened } = core;
   /** The portal shows the same certificate. Absent: plain HTTP behind a proxy. */
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, core.events));
   const recent = new RecentRequests();

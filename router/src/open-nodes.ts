@@ -5,6 +5,8 @@ import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { NodesMetrics } from "@weiche/shared/program/ops-server.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import type { Core } from "./core.ts";
+import { linkAddressOf } from "./config/config-rules.ts";
+import { addressesOf, type LiveRouter } from "./db/live-routers.ts";
 import { DataConnections } from "./nodes/data-connections.ts";
 import { openNodeLink } from "./nodes/node-link.ts";
 import { openNodeWishes, readWishesMs } from "./nodes/node-wishes.ts";
@@ -17,8 +19,7 @@ export type Nodes = Awaited<ReturnType<typeof openNodes>>;
 /** Timeout for closing links and data sessions, once no answer runs any more. */
 const closeMsMax = 2_000;
 
-/** `ledgerName`: names the state of the database, for the nodes. */
-export async function openNodes(core: Core, { database, grants, ledger }: Storage, ledgerName: () => string) {
+export async function openNodes(core: Core, { database, grants, ledger }: Storage, routers: LiveRouter) {
   const { config, clock, random, events, job, routerId, catalogue, opened } = core;
   const wishes = await openNodeWishes(database);
   opened.use(job("node-wishes", readWishesMs, () => wishes.read()));
@@ -30,14 +31,16 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
 
   const data = await DataConnections.open({ ...shared, listen: config.listen.data, counts: registry, grants });
   opened.defer(() => data.close(closeMsMax));
+  const dataAddress = config.dataAdvertise ?? formatListen(data.address);
   const link = await openNodeLink({
     ...shared,
     listen: config.listen.nodes,
-    dataAddress: config.dataAdvertise ?? formatListen(data.address),
+    dataAddress,
+    routers: () => addressesOf(routers.routers()),
     job,
     registry,
     ledger,
-    ledgerName,
+    ledgerName: routers.ledger,
     rulesOf: catalogue.rulesOf,
     mayHost: catalogue.mayHost,
     desiredStateOf: (node) => wishes.of(node),
@@ -46,6 +49,7 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   opened.defer(() => link.close(closeMsMax));
   wishes.onChange((node) => link.desiredStateChanged(node));
   catalogue.onReload(() => link.rulesChanged());
+  routers.onChange(() => link.routersChanged());
 
   /** Monotonic ms of the views; it stands still while the event loop does. */
   const nowMs = () => linkClock.monotonicMs();
@@ -58,6 +62,10 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   };
   return {
     ...{ wishes, link, data, tls, views, details, metrics, nowMs },
+    /** The nodes that requests can be sent to. */
+    reached: () => views().flatMap(({ node, reachable }) => (reachable ? [node] : [])),
+    /** host:port that nodes dial; `link` is absent if nothing tells how others reach it. */
+    addresses: { link: linkAddressOf(config, link.address), data: dataAddress },
     /** How long requests waited lately for this model to become active. undefined: none has. */
     usualWaitMs: (model: ModelId) => registry.waits.usualMs(model, nowMs()),
     place: (request: PlacementRequest, exclude?: ReadonlySet<NodeId>) =>

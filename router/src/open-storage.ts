@@ -1,6 +1,8 @@
 /** Opens the database and its users: keys, usage, and counts of refused requests. */
 import type { Core } from "./core.ts";
+import { requireClock } from "./db/clock-difference.ts";
 import { openDatabase } from "./db/database.ts";
+import { systemClock } from "@weiche/shared/time/clock.ts";
 import { createKeyCache } from "./keys/key-cache.ts";
 import { readGrants } from "./usage/grants.ts";
 import { createRefusals } from "./usage/refusal-counts.ts";
@@ -13,6 +15,8 @@ const flushRefusalsMs = 5_000;
 
 export async function openStorage({ config, clock, log, events, job, catalogue, opened }: Core) {
   const database = opened.use(await openDatabase(config, clock, events));
+  // The clock of this machine, also in a test on virtual time. The embedded server has the same.
+  if (config.databaseUrl !== undefined) await requireClock(database, systemClock);
   if (database.notice) log.info({ show: true }, database.notice);
   const grants = await readGrants(database.pool);
   const ledger = opened.use(

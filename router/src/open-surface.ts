@@ -6,6 +6,7 @@ import { formatListen, isLoopback, type ListenAddress } from "@weiche/shared/htt
 import type { Core } from "./core.ts";
 import { createMail } from "./mail/mail.ts";
 import type { PublicApi } from "./open-api.ts";
+import type { Limits } from "./open-limits.ts";
 import type { Nodes } from "./open-nodes.ts";
 import type { Storage } from "./open-storage.ts";
 import { createLoginThrottle } from "./sign-in/login-throttle.ts";
@@ -23,12 +24,14 @@ import type { Evaluator } from "./usage/evaluator.ts";
 export async function openSurface(
   core: Core,
   { database, ledger, keys }: Storage,
+  { limiter, store }: Limits,
   nodes: Nodes,
   api: PublicApi,
   evaluator: Evaluator,
-  given: Omit<Overview, "listeners" | "databaseServer"> & { readonly ops: ListenAddress },
+  given: Omit<Overview, "listeners" | "databaseServer" | "limitStore"> & { readonly ops: ListenAddress },
 ) {
-  const { config, clock, events, limiter, catalogue, jobRuns, opened } = core;
+  const { config, clock, events, catalogue, jobRuns, opened, life } = core;
+  const isLeaving = () => life.isLeaving;
   /** Absent: none is configured. */
   const mail = config.smtp && opened.use(createMail(config.smtp, clock, events));
   const hashing = createPasswordHashing(clock, opened.use(startPasswordThreads()));
@@ -41,6 +44,7 @@ export async function openSurface(
       apiUrl: api.url,
       tls: api.tls,
       limits: config.limits,
+      isLeaving,
       sessions: createSessions(database, clock),
       clock,
       events: webEvents,
@@ -59,6 +63,7 @@ export async function openSurface(
         // The certificate names no loopback address; there nobody is on the way.
         tls: isLoopback(config.listen.console.host) ? undefined : api.tls,
         limits: config.limits,
+        isLeaving,
         ...{ sessions: consoleSessions, database, clock, events: webEvents },
       }),
     );
@@ -90,6 +95,7 @@ export async function openSurface(
       ...given,
       listeners: listen,
       databaseServer: config.databaseUrl === undefined ? "embedded" : "configured",
+      limitStore: store,
     },
     logLevel: core.logLevel,
     requests: {

@@ -99,19 +99,20 @@ const terms = (more = "") =>
 
 test("packages are read with their terms, oldest first", () => {
   const id = "01a20967-d512-7987-9579-bf46712babeb";
-  const later = terms().replace("2026-01-01", "2025-01-01").replace("7.5", "19.99");
+  const later = terms(", trialDays: 14").replace("2026-01-01", "2025-01-01").replace("7.5", "19.99");
   const text = `${entry(factors)}packages:\n  - { name: Solo, trial: true, terms: [${terms()}, ${later}] }\n  - { name: Own GPU, accounts: [${id}], terms: [${terms()}] }\n`;
   expect(parseCatalogue(text).packages).toMatchObject([
     {
       ...{ name: "Solo", trial: true },
       versions: [
-        { priceCents: 1_999, validFromMs: Date.parse("2025-01-01T00:00:00+01:00") },
+        { priceCents: 1_999, trialDays: 14, validFromMs: Date.parse("2025-01-01T00:00:00+01:00") },
         {
           priceCents: 750,
           creditsPerMonth: 5_000_000n,
           requestsPerMinute: 30,
           parallelRequests: 5,
           emailSupport: false,
+          trialDays: 30,
         },
       ],
     },
@@ -123,6 +124,7 @@ test.each([
   ["{ name: Solo, terms: [] }", "terms"],
   [`{ name: Solo, term: [], terms: [${terms()}] }`, 'unknown key "packages.1.term"'],
   [`{ name: Solo, terms: [${terms(", discount: 1")}] }`, "discount"],
+  [`{ name: Solo, terms: [${terms(", trialDays: 0")}] }`, "trialDays"],
   [`{ name: Solo, terms: [${terms().replace("7.5", "0")}] }`, "price"],
   [`{ name: Solo, terms: [${terms().replace("7.5", "7.505")}] }`, "7.505 EUR is not a whole number of cents"],
   [`{ name: Solo, terms: [${terms().replace("2026-01-01T00:00:00+01:00", "soon")}] }`, '"soon" is not an instant'],

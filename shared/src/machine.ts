@@ -63,7 +63,7 @@ export interface MachineReading {
   readonly loadAverage15?: number;
   readonly swapTotalBytes?: number;
   readonly swapUsedBytes?: number;
-  /** Those that hold models, state or outbox. */
+  /** The file systems that hold models, state or outbox. */
   readonly fileSystems: readonly FileSystem[];
   /** Over all disks, since the host started. */
   readonly diskReadBytes?: number;

@@ -1,47 +1,55 @@
-/** The data connections between router and agent: HTTP/2, dialled by the agent, which is the server on them. */
+/**
+ * What router and agent say to each other on data connections. How it travels: frames/README.md, which also explains
+ * each field of the records here.
+ */
+import { parseJson } from "./json.ts";
 
-/** Headers of a request from router to agent. */
-export const nodeHeaders = {
-  requestId: "x-weiche-request-id",
-  attempt: "x-weiche-attempt",
-  account: "x-weiche-account",
-  user: "x-weiche-user",
-  key: "x-weiche-key",
-  model: "x-weiche-model",
-  /** The slot that the placement chose. */
-  slot: "x-weiche-slot",
+/** The ALPN name of the protocol, and its version. */
+export const dataAlpn = "weiche-data/1";
+
+/** Describes a request. Later versions add fields at the end. */
+export type RequestRecord = readonly [
+  path: NodePath,
+  requestId: string,
+  attempt: number,
+  model: string,
+  /** The slot that the placement chose; "": none. */
+  slot: string,
+  account: string,
+  user: string,
+  key: string,
   /** Millicredits per token. */
-  factor: "x-weiche-factor",
+  factor: number,
   /** The most tokens, prompt and answers together, that the attempt may cost. */
-  tokensMax: "x-weiche-tokens-max",
+  tokensMax: number,
   /** The routers' signature over what the attempt may be billed to: base64url, opaque to the agent. */
-  grant: "x-weiche-grant",
+  grant: string,
   /** Time left of the request's 600 s; a duration, since clocks differ. */
-  remainingMs: "x-weiche-remaining-ms",
+  remainingMs: number,
   /** The router's id, as in its welcome. */
-  router: "x-weiche-router",
-} as const;
+  router: string,
+  bodyBytes: number,
+];
 
-/**
- * Trailer that tells how an answer ended. `complete`: it is whole. `error`: the last event told the client, so that the
- * router only cuts the connection. No trailer: it was broken off, and the router tells the client. An answer of known
- * length says `complete` among its headers instead: `content-length` proves it.
- */
-export const endTrailer = "x-weiche-end";
-export const endComplete = "complete";
-export const endError = "error";
+/** Begins an answer. `text` is used in answers to questions only. */
+export type AnswerKind = "events" | "json" | "text";
+export type AnswerRecord = readonly [
+  status: number,
+  kind: AnswerKind,
+  /** 0: not said. */
+  retryAfterSeconds: number,
+  /** What the request waited for in its slot, and how many ms; "": it did not wait. */
+  waited: string,
+];
 
-/**
- * Header of an error, or trailer of an answer that ends with one: the engine died during the attempt. `alone`: nothing
- * else was running on it. `shared`: other requests were, and may have been the cause.
- */
-export const engineDeathHeader = "x-weiche-engine-death";
-export const engineDeaths = ["alone", "shared"] as const;
-export type EngineDeath = (typeof engineDeaths)[number];
-
-export function readEngineDeath(value: unknown): EngineDeath | undefined {
-  return engineDeaths.find((death) => death === value);
+/** The fields of a record; none if the text is no record. */
+export function readRecord(text: string): readonly unknown[] {
+  const value = parseJson(text);
+  return Array.isArray(value) ? value : [];
 }
+
+/** The engine died during an attempt. `alone`: nothing else ran on it. `shared`: other requests may have been the cause. */
+export type EngineDeath = "alone" | "shared";
 
 /** First request on a new data session: the agent answers with a `NodeIdentity` as JSON. */
 export const identityPath = "/weiche/identity";
@@ -74,8 +82,6 @@ export interface NodeRequest {
   readonly generatingMs?: number;
 }
 
-/** Header of an answer: what the request waited for in its slot, and how many ms. Absent: it did not wait. */
-export const waitedHeader = "x-weiche-waited";
 export type WaitedFor = "switch" | "place";
 
 export function waitedText(waitedFor: WaitedFor, ms: number): string {
@@ -96,16 +102,6 @@ export const nodePaths = {
 
 export type NodePath = (typeof nodePaths)[keyof typeof nodePaths];
 
-/** HTTP/2 stream window of the router: the most that a paused stream buffers there. */
-export const routerWindowBytes = 128 << 10;
-/** HTTP/2 stream window of the agent: request bodies have up to 20 MB. */
-export const agentWindowBytes = 1 << 20;
-/** HTTP/2 window of a session: the most bytes in flight. Node reads them at once, so that it does not bound memory. */
-export const sessionWindowBytes = 4 << 20;
-/** Node counts unsent bytes, 20 MB and more for each of many requests; its default, 10 MB, would refuse new streams. */
-export const sessionMemoryMiB = 4_096;
 /** One data session at first, and another for every so many open streams, up to `sessionsMax`. */
 export const streamsPerSession = 250;
 export const sessionsMax = 8;
-/** Limit per session; a single session died at 9,500. */
-export const streamsPerSessionMax = 2_000;

@@ -1,8 +1,11 @@
-/** The packages of the catalogue file: what an account may book, on terms that may change from an instant on. */
+/**
+ * The packages of the catalogue file that accounts may book. Each has one or more versions of its terms, each valid
+ * from an instant on.
+ */
 import { Type, type Static } from "typebox";
 import type { Finding } from "./files/config-file.ts";
 
-/** Limits hold for a whole account. */
+/** What a package costs and gives. The limits are shared by all keys of the account. */
 export interface PackageTerms {
   /** Net, per month. */
   readonly priceCents: number;
@@ -10,6 +13,8 @@ export interface PackageTerms {
   readonly requestsPerMinute: number;
   readonly parallelRequests: number;
   readonly emailSupport: boolean;
+  /** Length of a free trial that begins under these terms, in German days; used where the package has the trial. */
+  readonly trialDays: number;
 }
 
 export interface PackageVersion extends PackageTerms {
@@ -37,7 +42,7 @@ export const packagesSchema = Type.Array(
         description: "its name, by which accounts order it; one that accounts have, or will have, must stay",
       }),
       trial: Type.Optional(
-        Type.Boolean({ description: "whether it is the package of the free trial of 30 days", absent: "it is not" }),
+        Type.Boolean({ description: "whether it is the package of the free trial", absent: "it is not" }),
       ),
       accounts: Type.Optional(
         Type.Array(Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" }), {
@@ -62,6 +67,15 @@ export const packagesSchema = Type.Array(
             requestsPerMinute: Type.Integer({ ...limits, description: "requests per minute of the account" }),
             parallel: Type.Integer({ ...limits, description: "requests at once of the account" }),
             support: Type.Boolean({ description: "whether there is support by e-mail; it is shown" }),
+            trialDays: Type.Optional(
+              Type.Integer({
+                minimum: 1,
+                maximum: 366,
+                default: 30,
+                description:
+                  "how long a free trial lasts that begins while these terms hold: it ends at German midnight, this many days after the day on which it begins. A trial that runs keeps its end",
+              }),
+            ),
           },
           closed,
         ),
@@ -102,20 +116,21 @@ export function* judgePackages(raw: Raw): Generator<Finding> {
   }
 }
 
-/** Of a list in which `judgePackages` finds nothing. */
+/** Reads a list in which `judgePackages` finds no mistake. */
 export function readPackageEntries(raw: Raw): readonly PackageEntry[] {
   return raw.map(({ name, trial = false, accounts, terms }) => ({
     name,
     trial,
     ...(accounts && { accounts }),
     versions: terms
-      .map(({ validFrom, price, credits, requestsPerMinute, parallel, support }) => ({
+      .map(({ validFrom, price, credits, requestsPerMinute, parallel, support, trialDays = 30 }) => ({
         validFromMs: Date.parse(validFrom),
         priceCents: Math.round(price * 100),
         creditsPerMonth: BigInt(credits),
         requestsPerMinute,
         parallelRequests: parallel,
         emailSupport: support,
+        trialDays,
       }))
       .toSorted((a, b) => a.validFromMs - b.validFromMs),
   }));

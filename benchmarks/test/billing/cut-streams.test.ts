@@ -103,7 +103,7 @@ test("a connection between agent and router that is cut at any byte does neither
   const { path, request, body } = readRecording("51-completions-stream");
   using proxy = await openCuttingProxy(router.data.address.port);
   const seen = new Set<string>();
-  for (let cut = 0; !seen.has("whole") && cut < 10_000; cut += nightly ? 1 : 11) {
+  for (let cut = 0; !seen.has("whole") && cut < 10_000; cut += nightly ? 1 : 7) {
     await expect.poll(() => sessionsOf(router)).toBe(0);
     proxy.cutAfter(Infinity);
     await using _link = openAgentEnd(proxy.port, agent.ingress.handle);

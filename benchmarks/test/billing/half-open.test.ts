@@ -18,7 +18,7 @@ beforeAll(async () => {
     await Cluster.start({
       catalogue: catalogueOf("model-a"),
       agents: {},
-      router: { nodes: { dataAdvertise: `127.0.0.1:${data.port}` } },
+      router: { nodes: { announce: `127.0.0.1:${links.port}`, dataAdvertise: `127.0.0.1:${data.port}` } },
     }),
   );
   const portOf = (name: string) => Number(cluster.router.listen[name]!.split(":")[1]);

@@ -26,7 +26,7 @@ export const killPoints = {
   "key found": [{ file: generate, before: "if (quotaExhausted) throw quotaError();" }],
   "slot taken": [{ file: generate, before: "limitDuration(exchange, deps);" }],
   "node chosen": [{ file: generate, before: "const tried: TriedNode = {", node: "placed.node" }],
-  sent: [{ file: "router/src/nodes/data-connections.ts", after: "stream.end(request.body);" }],
+  sent: [{ file: "router/src/nodes/data-connections.ts", after: "answer.stream.end(ends.complete);" }],
   prefill: [
     {
       file: "benchmarks/sim-engine/generation.ts",

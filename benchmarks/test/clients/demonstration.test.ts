@@ -83,6 +83,25 @@ function count(usage: { prompt_tokens: number; completion_tokens?: number } | un
   seen.completion += usage!.completion_tokens ?? 0;
 }
 
+/** Counts one more request, of which nobody told us the usage. */
+async function countWhatCame(): Promise<void> {
+  await until("its usage to show", async () => (await totals()).requests === seen.requests + 1);
+  const { promptTokens, completionTokens } = await totals();
+  count({ prompt_tokens: promptTokens - seen.prompt, completion_tokens: completionTokens - seen.completion });
+}
+
+/** A router that is started on the data directory beside the one that runs. */
+async function secondRouter(): Promise<{ readonly code: number; readonly lines: readonly string[] }> {
+  const second = spawn(process.execPath, [join(root, "router/src/main.ts")], {
+    env,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  second.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const [code] = (await once(second, "exit")) as [number];
+  return { code, lines: said.trim().split("\n") };
+}
+
 const user = (content: string) => [{ role: "user" as const, content }];
 
 describe("npm start", () => {
@@ -99,9 +118,7 @@ describe("npm start", () => {
     const { stdout } = await promisify(execFile)("bash", ["-c", line.trim()]);
     expect(stdout).toContain('"role":"assistant"');
     expect(stdout.trimEnd().endsWith("data: [DONE]")).toBe(true);
-    await until("its usage to show", async () => (await totals()).requests === 1, 5_000);
-    const { promptTokens, completionTokens } = await totals();
-    count({ prompt_tokens: promptTokens, completion_tokens: completionTokens });
+    await countWhatCame();
   });
 
   test("its snippet works as it stands", async () => {
@@ -111,9 +128,7 @@ describe("npm start", () => {
       cwd: root,
     });
     expect(stdout.length).toBeGreaterThan(50);
-    await until("its usage to show", async () => (await totals()).requests === 2, 5_000);
-    const { promptTokens, completionTokens } = await totals();
-    count({ prompt_tokens: promptTokens - seen.prompt, completion_tokens: completionTokens - seen.completion });
+    await countWhatCame();
   });
 
   test("an answer in one piece", async () => {
@@ -189,7 +204,7 @@ describe("npm start", () => {
   });
 
   test("usage of the command equals the sum of what the client saw, to the token", async () => {
-    await until("all usage to show", async () => (await totals()).requests === seen.requests, 5_000);
+    await until("all usage to show", async () => (await totals()).requests === seen.requests);
     const { requests, promptTokens, completionTokens, totalTokens } = await totals();
     expect({ requests, promptTokens, completionTokens }).toEqual({
       requests: seen.requests,
@@ -213,7 +228,7 @@ describe("npm start", () => {
       if (chunk.choices[0]?.delta.content) chunks++;
       if (chunks === 5) break;
     }
-    await until("the aborted request to show", async () => (await totals()).requests === before.requests + 1, 5_000);
+    await until("the aborted request to show", async () => (await totals()).requests === before.requests + 1);
     const { completionTokens } = await totals();
     expect(completionTokens - before.completionTokens).toBeGreaterThanOrEqual(5);
     expect(completionTokens - before.completionTokens).toBeLessThanOrEqual(400);
@@ -241,16 +256,29 @@ describe("npm start", () => {
     }
   });
 
-  test("a second instance on its data directory ends with one clear line", async () => {
-    const second = spawn(process.execPath, [join(root, "router/src/main.ts")], {
-      env,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    let said = "";
-    second.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
-    const [code] = (await once(second, "exit")) as [number];
+  test("a second instance on its data directory ends with one clear line, which names the first", async () => {
+    const { code, lines } = await secondRouter();
     expect(code).toBe(1);
-    expect(said.trim().split("\n")).toEqual([expect.stringContaining("another process uses the data directory")]);
+    expect(lines).toEqual([expect.stringMatching(/another process \(pid \d+\) uses the data directory/)]);
+  });
+
+  test("a router that dies comes back at the addresses that others know, on free ports, too", async () => {
+    const starts = () =>
+      readFileSync(join(dataDir, "router.log"), "utf8")
+        .split("\n")
+        .filter((text) => text.includes('"listen":'))
+        .map((text) => (JSON.parse(text) as { listen: object }).listen);
+    const [, pid] = /\(pid (\d+)\)/.exec((await secondRouter()).lines[0]!)!;
+    process.kill(Number(pid), "SIGKILL");
+    await until("it to be back", () => starts().length === 2, 60_000);
+    expect(starts()[1]).toEqual(starts()[0]);
+    await until(
+      "its node to be back",
+      async () => ((await weiche("nodes")) as { state: string }[])[0]?.state === "live",
+    );
+    expect((await client.chat.completions.create({ model: "tiny-chat", messages: user("Hello") })).model).toBe(
+      "tiny-chat",
+    );
   });
 
   test("Ctrl-C ends everything that it started", async () => {

@@ -4,7 +4,7 @@ import { drain, programs, situationNames, startDrainCluster } from "./drains.ts"
 import type { KillCluster } from "../billing/kill-cluster.ts";
 
 const drains = 200;
-/** As the promise says. */
+/** The bound of the promise. */
 const unreadyMsMax = 100;
 
 let system: KillCluster;

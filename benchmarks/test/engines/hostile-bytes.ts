@@ -1,4 +1,9 @@
-/** Bytes that a peer should not send: mangled messages, gRPC frames that lie about themselves, HTTP/2 frames of any kind. */
+/**
+ * Bytes that a peer should not send: mangled messages, gRPC frames that lie about themselves, frames of any kind of HTTP/2
+ * below gRPC and of data connections.
+ */
+import { frames } from "@weiche/shared/frames/frame.ts";
+import { rawFrame } from "@weiche/shared/testing/raw-frames.ts";
 import type { Random } from "@weiche/shared/testing/random.ts";
 
 export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -48,4 +53,15 @@ export function http2Frame(random: Random): Buffer {
   head[4] = random.pick([0, 1, 4, 5, 8, 0x20, random.below(256)]);
   head.writeUInt32BE(random.pick([0, 1, 1, 2, 3, 5, 101, 0x7fff_ffff, 0xffff_ffff]), 5);
   return Buffer.concat([head, payload]);
+}
+
+/** One frame of a data connection, of any type and stream, most of them within the bounds of their type; in one of ten cases its length is wrong. */
+export function hostileDataFrame(random: Random): Buffer {
+  const type = random.chance(0.1) ? random.below(256) : random.pick(Object.values(frames));
+  const own: Readonly<Record<number, readonly number[]>> = { 3: [1], 4: [1], 5: [4], 6: [8], 7: [8], 8: [0, 40] };
+  const length = random.pick(own[type] ?? [1, 17, 300, 5_000]);
+  const stream = type >= frames.ping ? 0 : random.pick([0, 1, 1, 1, 2, 2, 3, 4, 0xffff_ffff]);
+  const frame = rawFrame(type, random.chance(0.05) ? 7 : stream, randomBytes(random, length));
+  if (random.chance(0.1)) frame.writeUInt32BE(random.pick([0, 1, length + 7, 1 << 16, (1 << 16) + 1, 0xffff_ffff]), 0);
+  return frame;
 }

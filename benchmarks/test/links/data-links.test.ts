@@ -1,24 +1,38 @@
 /** One answer over a data connection, both ends real: how it begins and how it may end. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import type { ServerHttp2Stream } from "node:http2";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { ends } from "@weiche/shared/frames/frame.ts";
+import type { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { NodeLost } from "@weiche/router/src/nodes/upstream.ts";
 import { readAnswer, textOf } from "../../cluster/read-answer.ts";
-import { answering, grants, holding, linked, node, openAgentEnd, openRouterEnd, requestOf, slot } from "./link-ends.ts";
+import {
+  answering,
+  byHand,
+  grants,
+  holding,
+  linked,
+  node,
+  openAgentEnd,
+  openRouterEnd,
+  requestOf,
+  slot,
+} from "./link-ends.ts";
 
-test("a request arrives with its headers and body, and the answer with its end", async () => {
+test("a request arrives with its record and body, and the answer with its end", async () => {
   await using router = await openRouterEnd();
-  const seen: { headers?: Record<string, unknown>; body?: string } = {};
-  await using _agent = openAgentEnd(router.data.address.port, (stream, headers, session) => {
-    seen.headers = headers;
-    void text(stream).then((body) => {
-      seen.body = body;
-      answering("hello ", "world")(stream, headers, session);
-    });
-  });
+  const seen: { record?: readonly unknown[]; body?: string } = {};
+  await using _agent = openAgentEnd(
+    router.data.address.port,
+    byHand((stream, record) => {
+      seen.record = record;
+      void stream.read().then((body) => {
+        seen.body = String(body);
+        stream.answer("hello world");
+      });
+    }),
+  );
   await linked(router);
   const request = requestOf({ body: Buffer.from('{"a":"ä"}'), remainingMs: 1234.5 });
   const answer = await router.send(request);
@@ -28,59 +42,68 @@ test("a request arrives with its headers and body, and the answer with its end",
   expect(await textOf(answer)).toBe("hello world");
   expect(answer.body.ending).toBe("complete");
   await expect.poll(() => router.inFlight()).toBe(0);
-  expect(seen).toMatchObject({
+  const grant = grants.sign(node, { ...request, ...request.billing });
+  expect(seen).toEqual({
     body: '{"a":"ä"}',
-    headers: {
-      ":path": "/v1/chat/completions",
-      "x-weiche-attempt": "1",
-      "x-weiche-account": "a",
-      "x-weiche-factor": "1500",
-      "x-weiche-tokens-max": "1000000",
-      "x-weiche-grant": grants.sign(node, { ...request, ...request.billing }),
-      "x-weiche-model": "m",
-      "x-weiche-slot": slot,
-      "x-weiche-remaining-ms": "1234",
-      "x-weiche-router": "router-1",
-    },
+    record: [
+      ...["/v1/chat/completions", request.requestId, 1, "m", slot, "a", "u", "k", 1_500],
+      ...[1_000_000, grant, 1_234, "router-1", 10],
+    ],
   });
 });
 
-test("an answer that ended with an error event, or without the trailer, is told apart from a whole one", async () => {
+test("what an answer's head says beside its status arrives, and one that says it wrongly is as none", async () => {
   await using router = await openRouterEnd();
-  let end = "";
-  await using _agent = openAgentEnd(router.data.address.port, (stream) => {
-    stream.respond({ ":status": 200 }, { waitForTrailers: true });
-    stream.on("wantTrailers", () => (end === "" ? stream.close() : stream.sendTrailers({ "x-weiche-end": end })));
-    stream.end("x");
-  });
+  let record = "";
+  await using _agent = openAgentEnd(
+    router.data.address.port,
+    byHand((stream) => {
+      stream.frames.head(record);
+      stream.finish();
+    }),
+  );
   await linked(router);
-  for (const [trailer, ending] of [
-    ["error", "error"],
-    ["", "broken"],
-    ["else", "broken"],
-  ] as const) {
-    end = trailer;
-    const answer = await router.send();
-    await textOf(answer);
-    expect(answer.body.ending).toBe(ending);
+  const head = async (text: string) => {
+    record = text;
+    const { status, kind, retryAfterSeconds, waited, body } = await router.send();
+    body.cancel();
+    return [status, kind, retryAfterSeconds, waited];
+  };
+  expect(await head('[503,"json",7,"switch 5200","later"]')).toEqual([503, "json", 7, "switch 5200"]);
+  expect(await head("[200]")).toEqual([200, undefined, 0, undefined]);
+  expect(await head('[200,"events",0,"a while"]')).toEqual([200, "events", 0, undefined]);
+  for (const none of ["no JSON", "{}", '["200"]', "200", "[99]", "[600]", '[200,"events","soon"]', "[200,7,0,5]"]) {
+    await expect(head(none)).rejects.toThrow(NodeLost);
+    expect(router.inFlight()).toBe(0);
   }
 });
 
-test("an answer whose head says how long it is needs no trailer, and is broken without its last byte", async () => {
+test("an answer that failed, or has no end, is told apart from a whole one", async () => {
   await using router = await openRouterEnd();
-  let cut = false;
-  await using _agent = openAgentEnd(router.data.address.port, (stream) => {
-    stream.respond({ ":status": 200, "content-length": 11, "x-weiche-end": "complete" });
-    stream.write("hello ", () => (cut ? stream.session!.socket.destroy() : stream.end("world")));
-  });
+  let end: number | undefined;
+  await using _agent = openAgentEnd(
+    router.data.address.port,
+    byHand((stream) => {
+      stream.begin();
+      stream.frames.write("x");
+      if (end === undefined) stream.cancel();
+      else stream.finish("", end);
+    }),
+  );
   await linked(router);
-  const whole = await router.send();
-  expect(await textOf(whole)).toBe("hello world");
-  expect(whole.body.ending).toBe("complete");
-  cut = true;
-  const broken = await router.send();
-  expect(await textOf(broken)).toBe("hello ");
-  expect(broken.body.ending).toBe("broken");
+  for (const [code, ending, death] of [
+    [ends.complete, "complete", undefined],
+    [ends.failed, "error", undefined],
+    [ends.engineDiedAlone, "error", "alone"],
+    [ends.engineDiedShared, "error", "shared"],
+    [200, "error", undefined],
+    [undefined, "broken", undefined],
+  ] as const) {
+    end = code;
+    const { body, ...answer } = await router.send();
+    await textOf({ ...answer, body });
+    expect([body.ending, body.engineDeath]).toEqual([ending, death]);
+  }
 });
 
 test("the agent tells a client that left from a router that went", async () => {
@@ -88,23 +111,18 @@ test("the agent tells a client that left from a router that went", async () => {
   const { streams, closed, handle } = holding();
   await using _agent = openAgentEnd(router.data.address.port, handle);
   await linked(router);
-  const byDestroy = await router.send();
-  const abort = new AbortController();
-  const bySignal = await router.send({}, abort.signal);
+  const left = await router.send();
   await router.send();
   await router.send();
-  byDestroy.body.cancel();
-  await expect.poll(() => closed).toEqual([{ rstCode: 8, routerLost: false }]);
-  abort.abort(new Error("the client left"));
-  await textOf(bySignal);
-  expect(bySignal.body.ending).toBe("broken");
-  await expect.poll(() => closed.length).toBe(2);
-  expect(closed[1]).toEqual({ rstCode: 8, routerLost: false });
+  left.body.cancel();
+  await textOf(left);
+  expect(left.body.ending).toBe("broken");
+  await expect.poll(() => closed).toEqual(["unwanted"]);
   expect(router.inFlight()).toBe(2);
   await router.data.close(0);
-  await expect.poll(() => closed.length).toBe(4);
-  expect(closed.slice(2).map(({ routerLost }) => routerLost)).toEqual([true, true]);
-  expect(streams.every((stream) => stream.destroyed)).toBe(true);
+  await expect.poll(() => closed.length).toBe(3);
+  expect(closed.slice(1)).toEqual(["lost", "lost"]);
+  expect(streams.every(({ isOver }) => isOver)).toBe(true);
 });
 
 test("an answer that has come as a whole and is given up before it was read gives its place back", async () => {
@@ -146,17 +164,16 @@ test("an answer that has come as a whole is not lost with its node, however slow
 
 test("a client that leaves before the head is answered with its own reason, and the agent sees it leave", async () => {
   await using router = await openRouterEnd();
-  const closed: boolean[] = [];
-  await using agent = openAgentEnd(router.data.address.port, (stream, _headers, session) => {
-    stream.once("close", () => closed.push(session.routerLost()));
-  });
+  const closed: unknown[] = [];
+  const handle = byHand((stream) => stream.once("over", () => closed.push(stream.lostBy)));
+  await using agent = openAgentEnd(router.data.address.port, handle);
   await linked(router);
   const abort = new AbortController();
   const answer = router.send({}, abort.signal);
   await expect.poll(() => agent.link.streams).toBe(1);
   abort.abort(new Error("the client left"));
   await expect(answer).rejects.toThrow("the client left");
-  await expect.poll(() => closed).toEqual([false]);
+  await expect.poll(() => closed).toEqual(["unwanted"]);
   await expect(router.send({}, abort.signal)).rejects.toThrow("the client left");
   expect(router.inFlight()).toBe(0);
 });
@@ -164,15 +181,33 @@ test("a client that leaves before the head is answered with its own reason, and 
 test("without a session, or when it goes before the head, the node is lost and another may be tried", async () => {
   await using router = await openRouterEnd();
   await expect(router.send()).rejects.toThrow(NodeLost);
-  let go = (_stream: ServerHttp2Stream): void => {};
-  const agent = openAgentEnd(router.data.address.port, (stream) => go(stream));
+  let go = (_stream: SimStream): void => {};
+  const handle = byHand((stream) => go(stream));
+  const agent = openAgentEnd(router.data.address.port, handle);
   await linked(router);
-  go = (stream) => stream.close(2);
-  await expect(router.send()).rejects.toThrow(NodeLost);
-  go = (stream) => stream.session!.destroy();
+  for (const why of ["unwanted", "refused", "internal"] as const) {
+    go = (stream) => stream.frames.cancel(why);
+    await expect(router.send()).rejects.toThrow(NodeLost);
+  }
+  go = () => void agent.link.close(0);
   await expect(router.send()).rejects.toThrow(NodeLost);
   expect(router.inFlight()).toBe(0);
-  await agent.link.close(0);
+});
+
+test("a request that an ending connection refuses is sent on the next one", async () => {
+  await using router = await openRouterEnd();
+  let refused = 0;
+  const ending = byHand((stream) => {
+    void first.link.close(1_000);
+    stream.frames.cancel("refused");
+    refused++;
+  });
+  const first = openAgentEnd(router.data.address.port, ending);
+  await linked(router);
+  await using _second = openAgentEnd(router.data.address.port, answering("here"));
+  await linked(router, 2);
+  expect(await textOf(await router.send())).toBe("here");
+  expect([refused, router.inFlight()]).toEqual([1, 0]);
 });
 
 test("an agent that closes takes no new streams and lets those that run end", async () => {
@@ -191,10 +226,7 @@ test("an agent that closes takes no new streams and lets those that run end", as
   for (const outcome of await Promise.all(racing)) expect(outcome === 200 || outcome instanceof NodeLost).toBe(true);
   await linked(router, 0);
   await expect(router.send()).rejects.toThrow(NodeLost);
-  for (const stream of streams) {
-    stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
-    stream.end("and whole");
-  }
+  for (const stream of streams) stream.finish("and whole");
   expect(await textOf(answer)).toBe("begun and whole");
   expect(answer.body.ending).toBe("complete");
   await closed;
@@ -209,7 +241,7 @@ test("an agent that closes cuts what runs beyond the deadline", async () => {
   await agent.link.close(50);
   await textOf(answer);
   expect(answer.body.ending).toBe("broken");
-  expect(closed).toEqual([{ rstCode: expect.any(Number) as number, routerLost: true }]);
+  expect(closed).toEqual(["lost"]);
 });
 
 test("an agent killed in mid-answer leaves an answer that is not whole, however clean its end looks", async () => {

@@ -1,11 +1,11 @@
 /** Data sessions, both ends real: under many streams, unread streams, silence and restarts. */
 import { randomBytes } from "node:crypto";
-import type { ServerHttp2Stream } from "node:http2";
-import { buffer } from "node:stream/consumers";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { windowBytes } from "@weiche/shared/frames/frame.ts";
+import type { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { readAnswer, textOf } from "../../cluster/read-answer.ts";
-import { answering, holding, linked, node, openAgentEnd, openRouterEnd, sessionsOf } from "./link-ends.ts";
+import { answering, byHand, holding, linked, node, openAgentEnd, openRouterEnd, sessionsOf } from "./link-ends.ts";
 import { openTcpProxy } from "./tcp-proxy.ts";
 
 test("3,000 quick cancels do not end a session", async () => {
@@ -18,7 +18,7 @@ test("3,000 quick cancels do not end a session", async () => {
     for (const answer of answers) answer.body.cancel();
   }
   await expect.poll(() => closed.length, { timeout: 10_000 }).toBe(3_000);
-  expect(closed.every(({ routerLost }) => !routerLost)).toBe(true);
+  expect(new Set(closed)).toEqual(new Set(["unwanted"]));
   expect(agent.told.filter(([event]) => event === "dataSessionDown")).toEqual([]);
   expect((await router.send()).status).toBe(200);
 });
@@ -35,14 +35,9 @@ test("1,200 open streams use several sessions, evenly, and all of them end whole
   }
   await linked(router, 5);
   expect(agent.link.sessions).toBe(5);
-  const perSession = new Map<unknown, number>();
-  for (const stream of streams) perSession.set(stream.session, (perSession.get(stream.session) ?? 0) + 1);
-  expect(perSession.size).toBe(5);
+  expect(streams.filter(({ frames }) => frames.id === 2).length).toBe(5); // the first request of each connection
   expect(router.inFlight()).toBe(1_200);
-  for (const stream of streams) {
-    stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
-    stream.end("done");
-  }
+  for (const stream of streams) stream.finish("done");
   for (const answer of answers) {
     expect(await textOf(answer)).toBe("begun done");
     expect(answer.body.ending).toBe("complete");
@@ -54,44 +49,45 @@ test("streams that nobody reads hold up no other stream and hold only their wind
   await using router = await openRouterEnd();
   const written: number[] = [];
   const chunk = randomBytes(16 << 10);
-  await using _agent = openAgentEnd(router.data.address.port, (stream) => {
+  const handle = byHand((stream) => {
     const index = written.push(0) - 1;
-    stream.respond({ ":status": 200 }, { waitForTrailers: true });
-    stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
+    stream.begin();
     const more = () => {
       while (written[index]! < 4 << 20) {
         written[index]! += chunk.length;
-        if (!stream.write(chunk)) return;
+        if (!stream.frames.write(chunk)) return;
       }
-      stream.end();
+      stream.finish();
     };
     stream.on("drain", more);
     more();
   });
+  await using _agent = openAgentEnd(router.data.address.port, handle);
   await linked(router);
   const unread = await Promise.all(Array.from({ length: 20 }, () => router.send()));
   const read = await router.send();
   expect((await readAnswer(read).whole).length).toBe(4 << 20);
   expect(read.body.ending).toBe("complete");
-  for (const bytes of written.slice(0, 20)) expect(bytes).toBeLessThanOrEqual(512 << 10);
+  for (const bytes of written.slice(0, 20)) expect(bytes).toBeLessThanOrEqual(windowBytes + chunk.length);
   for (const answer of unread) expect((await readAnswer(answer).whole).length).toBe(4 << 20);
 });
 
 test("large bodies that the agent does not read yet hold up no other request", async () => {
   await using router = await openRouterEnd();
-  const waiting: ServerHttp2Stream[] = [];
-  await using _agent = openAgentEnd(router.data.address.port, (stream, headers, session) => {
-    if (headers["content-length"] === "2") answering("small")(stream, headers, session);
+  const waiting: SimStream[] = [];
+  const handle = byHand((stream, record) => {
+    if (record[13] === 2) stream.answer("small");
     else waiting.push(stream);
   });
+  await using _agent = openAgentEnd(router.data.address.port, handle);
   await linked(router);
   const body = randomBytes(20 << 20);
   const large = Array.from({ length: 5 }, () => router.send({ body }));
   await expect.poll(() => waiting.length).toBe(5);
   expect(await textOf(await router.send())).toBe("small");
   for (const stream of waiting) {
-    expect((await buffer(stream)).equals(body)).toBe(true);
-    answering("large")(stream, {}, undefined as never);
+    expect((await stream.read()).equals(body)).toBe(true);
+    stream.answer("large");
   }
   for (const answer of large) expect(await textOf(await answer)).toBe("large");
 });
@@ -121,7 +117,7 @@ test("a connection that falls silent is noticed at both ends within 5 s, and rep
   const bound = { timeout: 5_000, interval: 20 };
   const deadline = performance.now() + 5_000;
   await expect.poll(() => sessionsOf(router), bound).toBe(0);
-  await expect.poll(() => closed.map(({ routerLost }) => routerLost), bound).toEqual([true]);
+  await expect.poll(() => closed, bound).toEqual(["lost"]);
   expect(performance.now()).toBeLessThan(deadline);
   await whole;
   expect(answer.body.ending).toBe("broken");
@@ -151,5 +147,5 @@ test("sessions of an earlier start of the agent are not used", async () => {
   expect(sessionsOf(router)).toBe(1);
   router.data.dropEarlierBoots(node, "later boot");
   await expect.poll(() => closed.length).toBe(5);
-  expect(closed.every(({ routerLost }) => routerLost)).toBe(true);
+  expect(new Set(closed)).toEqual(new Set(["lost"]));
 });

@@ -1,11 +1,9 @@
 /** Both ends of the data connections in one process, and what tests do with them. */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import type { ServerHttp2Stream } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataLink } from "@weiche/node-agent/src/links/data-link.ts";
-import type { StreamSession } from "@weiche/node-agent/src/exchange/exchange.ts";
 import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
 import { makeAuthority, makeCertificate, type Making } from "@weiche/router/src/certificates/certificate-folder.ts";
 import { createGrants } from "@weiche/router/src/usage/grants.ts";
@@ -17,7 +15,9 @@ import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { RequestId, SlotName, UserId } from "@weiche/shared/ids.ts";
-import { endComplete, endTrailer, nodePaths } from "@weiche/shared/node-protocol.ts";
+import type { Gone } from "@weiche/shared/frames/frame-stream.ts";
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { openTlsFiles, type TlsFiles, type TlsPaths } from "@weiche/shared/http/tls-files.ts";
 
@@ -138,26 +138,30 @@ export function openAgentEnd(
   return { link, told, [Symbol.asyncDispose]: () => link.close(0) };
 }
 
-/** Answers with the chunks and the closing trailer. */
-export function answering(...chunks: readonly (string | Buffer)[]): StreamHandler {
-  return (stream) => {
-    stream.respond({ ":status": 200 }, { waitForTrailers: true });
-    stream.on("wantTrailers", () => stream.sendTrailers({ [endTrailer]: endComplete }));
-    for (const chunk of chunks) stream.write(chunk);
-    stream.end();
+/** Answers each stream by hand. */
+export function byHand(answer: (stream: SimStream, record: readonly unknown[]) => void): StreamHandler {
+  return (frames, record) => {
+    const stream = SimStream.taken(frames);
+    answer(stream, record);
+    return stream;
   };
+}
+
+export function answering(text: string | Buffer): StreamHandler {
+  return byHand((stream) => stream.answer(text));
 }
 
 /** Takes streams, answers with a head and one chunk, and leaves the rest to the test. */
 export function holding() {
-  const streams: ServerHttp2Stream[] = [];
-  const closed: { readonly rstCode: number; readonly routerLost: boolean }[] = [];
-  const handle = (stream: ServerHttp2Stream, _headers: unknown, session: StreamSession) => {
+  const streams: SimStream[] = [];
+  /** Why each stream that is over went; undefined: it was answered. */
+  const closed: (Gone | undefined)[] = [];
+  const handle = byHand((stream) => {
     streams.push(stream);
-    stream.once("close", () => closed.push({ rstCode: stream.rstCode, routerLost: session.routerLost() }));
-    stream.respond({ ":status": 200 }, { waitForTrailers: true });
-    stream.write("begun ");
-  };
+    stream.once("over", () => closed.push(stream.lostBy));
+    stream.begin();
+    stream.frames.write("begun ");
+  });
   return { streams, closed, handle };
 }
 

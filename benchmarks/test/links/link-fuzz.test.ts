@@ -10,10 +10,20 @@ import { loadSync, type MethodDefinition, type ServiceDefinition } from "@grpc/p
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
-import { nodeHeaders } from "@weiche/shared/node-protocol.ts";
+import { frames } from "@weiche/shared/frames/frame.ts";
+import { identityPath, metricsPath, nodePaths } from "@weiche/shared/node-protocol.ts";
+import { rawFrame } from "@weiche/shared/testing/raw-frames.ts";
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { textOf } from "../../cluster/read-answer.ts";
-import { grpcFrame, http2Frame, http2Preface, http2Settings, mangle, randomBytes } from "../engines/hostile-bytes.ts";
+import {
+  grpcFrame,
+  hostileDataFrame,
+  http2Frame,
+  http2Preface,
+  http2Settings,
+  mangle,
+  randomBytes,
+} from "../engines/hostile-bytes.ts";
 import { node, requestOf } from "./link-ends.ts";
 import { addressOf, openWholeAgent, openWholeRouter, type WholeAgent, type WholeRouter } from "./whole-links.ts";
 
@@ -63,8 +73,8 @@ async function pour(socket: Socket, pieces: readonly Buffer[]): Promise<void> {
   socket.destroy();
 }
 
-function frames(random: Random): Buffer[] {
-  return Array.from({ length: 1 + random.below(30) }, () => http2Frame(random));
+function many(random: Random, frame: (random: Random) => Buffer): Buffer[] {
+  return Array.from({ length: 1 + random.below(30) }, () => frame(random));
 }
 
 const protocol = loadSync(join(import.meta.dirname, "../../../proto/weiche/node/v1/node_control.proto"), {
@@ -106,12 +116,13 @@ function downlink(random: Random, dataPort: number): Buffer {
   ];
   const welcome = {
     router_id: random.pick(["evil", "", "x".repeat(3_000)]),
-    data_address: random.pick([`127.0.0.1:${dataPort}`, "nonsense", "0.0.0.0:0", "[::]:70000"]),
+    // Mostly the right one, since links live too shortly for most of their data connections.
+    data_address: random.chance(0.7) ? `127.0.0.1:${dataPort}` : random.pick(["nonsense", "0.0.0.0:0", "[::]:70000"]),
     models,
   };
   return link.responseSerialize(
     random.pick<object>([
-      { welcome },
+      ...[{ welcome }, { welcome }, { welcome }],
       { usage_ack: { batch_id: random.below(100) } },
       { model_rules_changed: { models } },
       { desired_state: { generation: 7, prewarm_models: ["m", "\u2028"] } },
@@ -125,19 +136,43 @@ test("a router lives on, whatever nodes say on their links and data connections"
   agent = openWholeAgent([addressOf(router)]);
   await meet(async (random) => {
     if (random.chance(0.5)) return sayOnLink(random);
-    // An agent is the client of its link and the server of its data connection: each on the other's port, too.
+    // What belongs to one port on the other, too.
     const socket = connect(random.pick([router.link.address.port, router.data.address.port]), "127.0.0.1");
+    if (random.chance(0.5)) {
+      const more = random.chance(0.5) ? [] : many(random, hostileDataFrame);
+      return pour(socket, [...identity(random), ...more]);
+    }
     return pour(socket, [
       random.pick([Buffer.alloc(0), http2Preface]),
       random.pick([randomBytes(random, random.below(3_000)), http2Settings]),
-      ...frames(random),
+      ...many(random, http2Frame),
     ]);
   });
   const heard = new Set(router.told.map(([event, about]) => `${String(event)} ${String(about)}`));
   expect([...heard]).toEqual(
-    expect.arrayContaining(["nodeLinked gpu-2", "nodeRefused invalid", "dataSessionRefused identity"]),
+    expect.arrayContaining([
+      "nodeLinked gpu-2",
+      "nodeRefused invalid",
+      "dataSessionUp gpu-2",
+      "dataSessionRefused identity",
+      "dataSessionRefused protocol",
+    ]),
   );
 });
+
+/** What an agent answers to the router's first question, or nearly that, or nothing. */
+function identity(random: Random): Buffer[] {
+  const text = random.pick([
+    ...Array<string>(4).fill(JSON.stringify({ node: "gpu-2", bootId: "b" })),
+    "{}",
+    "null",
+    "x".repeat(5_000),
+  ]);
+  const head = rawFrame(frames.head, 1, random.pick(['[200,"text",0,""]', "[200]", "[200]", "\u0000"]));
+  return random.chance(0.3)
+    ? []
+    : [head, rawFrame(frames.data, 1, text), rawFrame(frames.end, 1, [random.pick([0, 0, 0, 1])])];
+}
 
 /** A link whose messages are mangled, in every second case after a hello that is taken. */
 async function sayOnLink(random: Random): Promise<void> {
@@ -179,7 +214,8 @@ test("an agent lives on, whatever a router says on links and data connections, a
   const evil = createServer((socket) => {
     random = createRandom(met++);
     if (random.chance(0.5)) return grpc.emit("connection", socket);
-    return void pour(socket, random.chance(0.5) ? [randomBytes(random, 3_000)] : [http2Settings, ...frames(random)]);
+    const said = random.chance(0.5) ? [randomBytes(random, 3_000)] : [http2Settings, ...many(random, http2Frame)];
+    return void pour(socket, said);
   }).listen(0, "127.0.0.1");
   await once(evil, "listening");
   const agents = Array.from({ length: 10 }, (_, n) =>
@@ -200,23 +236,16 @@ test("an agent lives on, whatever a router says on links and data connections, a
   for (const server of [evil, data]) server.close();
 });
 
-/** Valid and nearly valid requests of a router on a data connection, where it is the HTTP/2 client. */
-async function callAgent(socket: Socket, random: Random): Promise<void> {
-  if (random.chance(0.3)) return pour(socket, [http2Preface, http2Settings, ...frames(random)]);
-  const session = connectHttp2("http://node", { createConnection: () => socket }).on("error", () => {});
-  const identity = session.request({ ":method": "GET", ":path": "/weiche/identity" });
-  identity.on("error", () => {}).resume();
-  for (let requests = random.below(6); requests > 0; requests--) {
-    const stream = session.request({
-      ":method": random.pick(["POST", "GET", "PUT"]),
-      ":path": random.pick(["/v1/chat/completions", "/", "/v1/embeddings", "/\u00ff"]),
-      [nodeHeaders.requestId]: random.pick([uuidv7(systemClock), "x"]),
-      [nodeHeaders.attempt]: random.pick(["1", "-1", "1e9"]),
-      [nodeHeaders.model]: "m",
-    });
-    stream.on("error", () => {}).resume();
-    stream.end(randomBytes(random, random.below(5_000)));
+/** Valid and nearly valid requests of a router on a data connection, and frames of any kind. */
+function callAgent(socket: Socket, random: Random): Promise<void> {
+  const said = random.chance(0.3) ? [] : [rawFrame(frames.head, 1, JSON.stringify([identityPath]))];
+  for (let stream = 2; stream < 2 + random.below(6); stream++) {
+    const path = random.pick<string>([nodePaths.chat, nodePaths.embeddings, "/", metricsPath, "/\u00ff"]);
+    const attempt = random.pick<unknown>([1, -1, 1e9, "1"]);
+    const record = [path, random.pick([uuidv7(systemClock), "x"]), attempt, "m", "", "a", "u", "k", 1_500, 1_000, "g"];
+    said.push(rawFrame(frames.head, stream, JSON.stringify([...record, 1_000, "router-1", random.below(5_000)])));
+    said.push(rawFrame(frames.data, stream, randomBytes(random, 1 + random.below(5_000))));
+    if (random.chance(0.7)) said.push(rawFrame(frames.end, stream, [0]));
   }
-  await sleep(systemClock, 50);
-  session.destroy();
+  return pour(socket, random.chance(0.5) ? said : [...said, ...many(random, hostileDataFrame)]);
 }

@@ -1,15 +1,23 @@
 /** Mutual TLS on link and data connections, with certificates as an operator makes them. */
 import { chmodSync, copyFileSync } from "node:fs";
-import type { ServerHttp2Stream } from "node:http2";
 import { connect } from "node:tls";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
+import { dataAlpn } from "@weiche/shared/node-protocol.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { openTlsFiles, type TlsFiles, type TlsFilesEvents, type TlsPaths } from "@weiche/shared/http/tls-files.ts";
 import { textOf } from "../../cluster/read-answer.ts";
-import { answering, Certificates, node, openAgentEnd, openRouterEnd, recorder, requestOf } from "./link-ends.ts";
+import {
+  answering,
+  Certificates,
+  holding,
+  node,
+  openAgentEnd,
+  openRouterEnd,
+  recorder,
+  requestOf,
+} from "./link-ends.ts";
 import { addressOf, openWholeAgent, openWholeRouter, type WholeRouter } from "./whole-links.ts";
 
 let ours: Certificates;
@@ -101,16 +109,26 @@ test("TLS 1.2 is not spoken", async () => {
   await expect(once(socket, "secureConnect")).rejects.toThrow(/version/);
 });
 
+test.each([
+  ["another protocol", ["h2"], "tls"],
+  ["no protocol", [], "protocol"],
+])("a data connection that offers %s is closed, and the router says why", async (_what, ALPNProtocols, reason) => {
+  await using router = await openRouterEnd({ tls: routerTls });
+  const socket = connect({ ...router.data.address, ...agentTls.current, ALPNProtocols });
+  await new Promise((resolve) => socket.on("error", () => {}).once("close", resolve));
+  await expect.poll(() => router.told).toEqual([["dataSessionRefused", reason, expect.any(String)]]);
+});
+
 test("a new certificate of the node moves its sessions, and what runs on the old ones ends there", async () => {
   const clock = new VirtualClock();
   const paths = ours.node("renewed");
   using tls = openTlsFiles(paths, clock, recorder<TlsFilesEvents>().events);
   await using router = await openWholeRouter({ tls: routerTls });
-  const streams: ServerHttp2Stream[] = [];
+  const { streams, handle } = holding();
   await using agent = openWholeAgent([addressOf(router)], {
     tls,
     node: "renewed",
-    handle: beginning(streams),
+    handle,
   });
   await reachable(router);
   const send = () => router.data.send("renewed" as typeof node, requestOf(), new AbortController().signal);
@@ -121,8 +139,8 @@ test("a new certificate of the node moves its sessions, and what runs on the old
   await expect.poll(() => router.registry.details(0)[0]!.dataSessions).toBe(1);
   expect(router.isReachable()).toBe(true);
   const next = await send();
-  expect(streams[0]!.session).not.toBe(streams[1]!.session);
-  for (const stream of streams) stream.end("done");
+  expect(streams.map(({ frames }) => frames.id)).toEqual([2, 2]); // each the first request of its connection
+  for (const stream of streams) stream.finish("done");
   expect(await textOf(answer)).toBe("begun done");
   expect(await textOf(next)).toBe("begun done");
   expect([answer.body.ending, next.body.ending]).toEqual(["complete", "complete"]);
@@ -141,8 +159,7 @@ describe("a certificate that expires while answers run", () => {
     const [paths] = [renewed, forgotten].map((name) => ours.endAt(name, new Date(endsMs)));
     using tls = openTlsFiles(paths!, clock, recorder<TlsFilesEvents>().events);
     await using router = await openWholeRouter({ tls: routerTls });
-    const streams: ServerHttp2Stream[] = [];
-    const handle = beginning(streams);
+    const { streams, handle } = holding();
     await using agent = openWholeAgent([addressOf(router)], { tls, node: renewed, handle });
     const late = openWholeAgent([addressOf(router)], {
       tls: ours.open(ours.paths(`node-${forgotten}`)),
@@ -170,7 +187,7 @@ describe("a certificate that expires while answers run", () => {
     expect([...agent.channels.keys()]).toEqual(["router-1"]);
 
     await expect.poll(() => Date.now() > endsMs + 1_000, { timeout: lifeMs + 5_000, interval: 100 }).toBe(true);
-    expect(streams.map(({ closed }) => closed)).toEqual([false, false]);
+    expect(streams.map(({ isOver }) => isOver)).toEqual([false, false]);
     await late.links.close();
     expect(lost.body.ending).not.toBe("complete");
     await using gone = openWholeAgent([addressOf(router)], {
@@ -180,7 +197,7 @@ describe("a certificate that expires while answers run", () => {
     await expect.poll(() => gone.told.flat().join(" "), { timeout: 10_000 }).toMatch(/routerLinkFailed/);
     await expect.poll(() => router.told).toContainEqual(["nodeRefused", "tls", "CERT_HAS_EXPIRED"]);
     expect(isReachable(renewed)).toBe(true);
-    for (const stream of streams) stream.end("done");
+    for (const stream of streams) stream.finish("done");
     expect(await textOf(outlived)).toBe("begun done");
     expect(outlived.body.ending).toBe("complete");
   });
@@ -193,11 +210,11 @@ test("a new certificate of the router is shown to new connections, on both ports
   await using router = await openWholeRouter({ tls });
   await using _agent = openWholeAgent([addressOf(router)], { tls: agentTls });
   await reachable(router);
-  const before = await Promise.all([serialAt(router.link.address.port), serialAt(router.data.address.port)]);
+  const before = await Promise.all([serialAt(router.link.address, "h2"), serialAt(router.data.address, dataAlpn)]);
   expect(before[0]).toBe(before[1]);
   ours.router("renewed.example", "127.0.0.1");
   await clock.advanceAsync(5_000);
-  const after = await Promise.all([serialAt(router.link.address.port), serialAt(router.data.address.port)]);
+  const after = await Promise.all([serialAt(router.link.address, "h2"), serialAt(router.data.address, dataAlpn)]);
   expect(after[0]).toBe(after[1]);
   expect(after[0]).not.toBe(before[0]);
   expect(router.isReachable()).toBe(true);
@@ -232,23 +249,13 @@ describe("certificate files", () => {
   });
 });
 
-/** Answers with a first chunk, and leaves the end to the test. */
-function beginning(streams: ServerHttp2Stream[]): StreamHandler {
-  return (stream) => {
-    streams.push(stream);
-    stream.respond({ ":status": 200 }, { waitForTrailers: true });
-    stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
-    stream.write("begun ");
-  };
-}
-
 /** Certificate and key of the one, trusting the authority of the other. */
 function mixed(paths: TlsPaths, trusted: Certificates): TlsFiles {
   return trusted.open({ ...paths, ca: trusted.paths("").ca });
 }
 
-async function serialAt(port: number): Promise<string> {
-  const socket = connect({ host: "127.0.0.1", port, ...agentTls.current, ALPNProtocols: ["h2"] });
+async function serialAt({ port }: { readonly port: number }, alpn: string): Promise<string> {
+  const socket = connect({ host: "127.0.0.1", port, ...agentTls.current, ALPNProtocols: [alpn] });
   await once(socket, "secureConnect");
   const { serialNumber } = socket.getPeerX509Certificate()!;
   socket.destroy();

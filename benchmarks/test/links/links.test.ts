@@ -5,7 +5,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type RequestId, type UserId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { textOf } from "../../cluster/read-answer.ts";
-import { node, requestOf, slot } from "./link-ends.ts";
+import { holding, node, requestOf, slot } from "./link-ends.ts";
 import { openTcpProxy } from "./tcp-proxy.ts";
 import { addressOf, model, openWholeAgent, openWholeRouter, type WholeRouter } from "./whole-links.ts";
 
@@ -98,20 +98,13 @@ test("a node that closes its connections is not placed on from that moment", asy
 
 test("an agent that drains takes no more requests, lets those that run end, and still delivers their usage", async () => {
   await using router = await openWholeRouter();
-  let finish = () => {};
-  await using agent = openWholeAgent([addressOf(router)], {
-    handle: (stream) => {
-      stream.respond({ ":status": 200 }, { waitForTrailers: true });
-      stream.on("wantTrailers", () => stream.sendTrailers({ "x-weiche-end": "complete" }));
-      stream.write("begun ");
-      finish = () => stream.end("done");
-    },
-  });
+  const { streams, handle } = holding();
+  await using agent = openWholeAgent([addressOf(router)], { handle });
   await reachable(router);
   const answer = await router.data.send(node, requestOf(), new AbortController().signal);
   const drained = agent.links.drain(60_000);
   await expect.poll(() => router.place(), { timeout: 1_000 }).toEqual({ refused: "no_node_available" });
-  finish();
+  streams[0]!.finish("done");
   expect(await textOf(answer)).toBe("begun done");
   expect(answer.body.ending).toBe("complete");
   await drained;

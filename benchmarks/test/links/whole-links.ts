@@ -1,5 +1,7 @@
 /** A router's and an agent's whole ends, link and data, in one process; only the slots and the database are simulated. */
-import { RouterLinks, type RouterLinkEvents } from "@weiche/node-agent/src/links/router-links.ts";
+import { KnownRouters } from "@weiche/node-agent/src/links/known-routers.ts";
+import { RouterLinks } from "@weiche/node-agent/src/links/router-links.ts";
+import type { RouterLinkEvents } from "@weiche/node-agent/src/links/router-links-options.ts";
 import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
 import type { UsageChannel } from "@weiche/node-agent/src/outbox/usage-channel.ts";
 import { DataConnections, type DataConnectionsEvents } from "@weiche/router/src/nodes/data-connections.ts";
@@ -44,6 +46,7 @@ export async function openWholeRouter(
   const data = await DataConnections.open({ ...shared, listen: listenOn(ports.data), counts: registry, grants });
   const link = await openNodeLink({
     ledgerName: () => "ledger",
+    routers: () => [],
     ...shared,
     job: plainJobs(systemClock),
     listen: listenOn(ports.link),
@@ -92,6 +95,7 @@ export function openWholeAgent(
   const acknowledged: bigint[] = [];
   const links = new RouterLinks({
     routers,
+    known: new KnownRouters(),
     ...(tls ? { tls } : {}),
     clock: systemClock,
     random: () => random.next(),

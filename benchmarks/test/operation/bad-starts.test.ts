@@ -1,9 +1,10 @@
 /** A program that cannot start says why in one clear line and ends with exit code 1. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { notRun } from "@weiche/shared/testing/needs.ts";
 import { reachableDirectory } from "../../cluster/cluster.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -16,15 +17,23 @@ let directory: string;
 beforeAll(() => (directory = reachableDirectory("weiche-bad-")));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Runs a program until it ends; returns its exit code and what it said on stderr. */
-async function run(file: string, args: readonly string[], more: Record<string, string>) {
+/** A user that is not root, whose id has no name. */
+const nameless = ["unshare", "--user", "--map-user=54321"] as const;
+const ifNameless =
+  spawnSync(nameless[0], [...nameless.slice(1), "true"]).status === 0
+    ? {}
+    : notRun("unshare --user is not allowed here");
+
+/** Runs a program until it ends; returns its exit code and what it said on stderr. `as`: what starts it. */
+async function run(file: string, args: readonly string[], more: Record<string, string>, as: readonly string[] = []) {
   const env = {
     ...process.env,
     ...Object.fromEntries(listeners.map((name) => [name, anyPort])),
     WEICHE_DATA_DIR: join(directory, "data"),
     ...more,
   };
-  const child = spawn(process.execPath, [join(root, file), ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
+  const [program, ...all] = [...as, process.execPath, join(root, file), ...args];
+  const child = spawn(program!, all, { env, stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
   child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
   const [code] = (await once(child, "exit")) as [number];
@@ -93,7 +102,7 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     router,
     [],
     () => ({ WEICHE_API_LISTEN: "8080" }),
-    /^weiche-router: listen\.api: "8080" is not host:port$/,
+    /^weiche-router: listen\.api or WEICHE_API_LISTEN: "8080" is not host:port$/,
   ],
   [
     "a router.yaml with a database's password that others may read",
@@ -141,6 +150,13 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     /^weiche: cannot read \/nowhere\/model\.gguf: ENOENT$/,
   ],
   [
+    "a GGUF that is not there, named from the folder in which npm was called",
+    start,
+    ["--gguf", "model.gguf"],
+    () => ({ INIT_CWD: directory }),
+    /^weiche: cannot read .*\/weiche-bad-\w+\/model\.gguf: ENOENT$/,
+  ],
+  [
     "a GGUF that is none",
     start,
     ["--gguf", join(root, "package.json")],
@@ -172,9 +188,35 @@ test.each([
   const address = `127.0.0.1:${(taken.address() as { port: number }).port}`;
   const { code, lines } = await run(program, [], { WEICHE_API_LISTEN: address });
   const others = lines.filter((line) => !line.startsWith("router: the database runs as another user"));
-  expect(others).toEqual([`${prefix}cannot listen on ${address} (API): the port is in use`]);
+  expect(others).toEqual([
+    `${prefix}cannot listen on ${address} (listen.api or WEICHE_API_LISTEN): the port is in use`,
+  ]);
   expect(code).toBe(1);
   taken.close();
+});
+
+test.each([
+  ["the router alone", router, "weiche-router: "],
+  ["an agent alone", agent, "weiche-node-agent: "],
+  ["npm start", start, "weiche: "],
+])("a data directory that cannot be written to, %s", ifNameless, async (_name, program, prefix) => {
+  const readOnly = join(directory, "read-only");
+  mkdirSync(readOnly, { recursive: true, mode: 0o555 });
+  const { code, lines } = await run(program, [], { WEICHE_DATA_DIR: join(readOnly, "data") }, nameless);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(
+    new RegExp(`^${prefix}cannot write to the data directory .*/data.*: EACCES; WEICHE_DATA_DIR names`),
+  );
+  expect(code).toBe(1);
+});
+
+test("an embedded database for a user id that has no name", ifNameless, async () => {
+  const folder = { WEICHE_DATA_DIR: join(directory, "nameless") };
+  const { code, lines } = await run(router, [], folder, nameless);
+  expect(lines).toEqual([
+    "weiche-router: the embedded PostgreSQL needs a name for the user id 54321: add it to /etc/passwd, or name a server with database.url",
+  ]);
+  expect(code).toBe(1);
 });
 
 test("an agent whose port is in use", async () => {
@@ -182,7 +224,9 @@ test("an agent whose port is in use", async () => {
   await once(taken, "listening");
   const address = `127.0.0.1:${(taken.address() as { port: number }).port}`;
   const { code, lines } = await run(agent, [], { WEICHE_AGENT_OPS_LISTEN: address });
-  expect(lines).toEqual([`weiche-node-agent: cannot listen on ${address} (operations): the port is in use`]);
+  expect(lines).toEqual([
+    `weiche-node-agent: cannot listen on ${address} (listen.ops or WEICHE_AGENT_OPS_LISTEN): the port is in use`,
+  ]);
   expect(code).toBe(1);
   taken.close();
 });

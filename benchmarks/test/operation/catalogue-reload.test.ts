@@ -1,4 +1,4 @@
-/** A changed catalogue in a running system: what is charged, what people are told, and what a broken file changes. */
+/** A changed catalogue: what is charged, what people are told, and what a broken file does to a running router and to a start. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -120,3 +120,21 @@ test.each([
   await cluster.weiche("credits", "evaluate");
   expect(await ada.get("/notices")).toMatchObject({ total: 2 });
 });
+
+test("a router does not start with packages that lack one which an account has, says which, and starts once it is there", async () => {
+  const file = join(cluster.directory, "catalogue.yaml");
+  writeFileSync(file, withPackage);
+  await cluster.router.stop();
+  const failure = await cluster.startRouter().then(
+    () => "it started",
+    (error: Error) => error.message,
+  );
+  const lines = failure.split("\n").filter((line) => !line.startsWith("{"));
+  expect(lines).toEqual([
+    expect.stringContaining("ended (1):"),
+    `weiche-router: ${file}: Pro is not listed, but booked by an account: list it until it has another one`,
+  ]);
+  writeFileSync(file, withFactors(...changedFactors));
+  await cluster.startRouter();
+  expect(await ada.get("/package")).toMatchObject({ subscription: { package: "Pro", state: "active" } });
+}, 60_000);

@@ -84,7 +84,7 @@ function simulateNvidiaSmi(): void {
   chmodSync(join(programs, "nvidia-smi"), 0o755);
 }
 
-/** What an agent tells of a host with sensors. */
+/** Serves the metrics of an agent on a host with sensors. */
 async function startHostWithSensors(): Promise<Server> {
   const { scrape, machine } = createMetrics();
   const frequencies = { cpuFrequencyLimitHertz: 2e9, cpuFrequencyMaxHertz: 4e9 };

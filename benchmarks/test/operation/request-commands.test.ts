@@ -1,4 +1,4 @@
-/** What `weiche requests`, `explain`, `top` and `nodes --watch` say of real requests, and that none of it is content. */
+/** `weiche requests`, `explain`, `top` and `nodes --watch` describe real requests without their content. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { Cluster, until, type Account } from "../../cluster/cluster.ts";
@@ -29,7 +29,7 @@ function chat(model: string, words: string, more: { signal?: AbortSignal; toTheE
   });
 }
 
-/** What a command prints on a terminal. */
+/** Runs a command on a terminal and returns what it prints. */
 async function shown(...args: string[]): Promise<string> {
   const command = new RunningCommand(cluster, args, night);
   const code = await command.ended;

@@ -18,7 +18,7 @@ afterAll(() => engine[Symbol.asyncDispose]());
 const openRig = () => Rig.open(() => {}, { dialect: "openai", endpoint: { origin: engine.url }, windowTokens: 4_096 });
 const inFormat = (schema: object) => ({ response_format: { type: "json_schema", json_schema: { name: "a", schema } } });
 
-/** As long an answer as the window of the engine allows. */
+/** A schema whose answer fills the engine's context window. */
 const long = { type: "array", items: { type: "array", items: { type: "boolean" }, minItems: 256 }, minItems: 256 };
 
 /** The longest time between two pieces of a stream, of streams that run one after the other while `attack` does. */
@@ -34,7 +34,7 @@ async function longestGapMs(rig: Rig, attack: () => Promise<void>): Promise<numb
       longestMs = Math.max(longestMs, nowMs - (lastMs ?? nowMs));
       lastMs = nowMs;
       started.resolve();
-      if (isOver) victim.stream.close();
+      if (isOver) victim.stream.cancel();
     };
     victim.stream.on("data", onPiece);
     await victim.answer;

@@ -19,7 +19,7 @@ export interface GgufTokenizer {
 const normalType = 1;
 const controlType = 3;
 
-/** As in `train.py`: every digit is a token of its own. */
+/** The pattern of `train.py`, by which every digit is a token of its own. */
 export const splitPattern =
   "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 

@@ -1,12 +1,12 @@
 /** One request to an engine. Its answer is read with backpressure; closing the connection ends it. */
-import { errors, type Client, type Dispatcher } from "undici";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
-import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
+import type { HttpConnection, HttpError, HttpSink } from "../http1/connection.ts";
 
 export interface EngineCallParts {
-  readonly client: Client;
-  /** Takes the connection back for reuse. Undefined: it is used once. */
-  readonly keep: (() => void) | undefined;
+  readonly connection: HttpConnection;
+  /** Takes the connection back for reuse. */
+  readonly keep: () => void;
   readonly signal: AbortSignal;
   readonly clock: Clock;
   /** Maximum time without a sign of life while the engine owes an answer. */
@@ -21,15 +21,15 @@ export interface EngineCallParts {
 const lingerMsMax = 1_000;
 const readAheadBytesMax = 64 << 10;
 
-export class EngineCall implements Dispatcher.DispatchHandler {
+export class EngineCall implements HttpSink {
   readonly #parts: EngineCallParts;
   readonly #head = Promise.withResolvers<void>();
   status = 0;
-  #controller: Dispatcher.DispatchController | undefined;
   #chunks: Buffer[] = [];
   #chunksBytes = 0;
   #isPaused = false;
   #hasEnded = false;
+  #isReusable = false;
   #failure: unknown;
   #reader: PromiseWithResolvers<Buffer | undefined> | undefined;
   #lastSignMs: number;
@@ -89,7 +89,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   finish(): void {
     if (this.#state !== "open") return;
     this.#unwatch();
-    if (!this.#parts.keep || this.#failure !== undefined) return this.#drop();
+    if (this.#failure !== undefined) return this.#drop();
     if (this.#hasEnded) return this.#giveBack();
     this.#state = "lingering";
     this.#timer = this.#parts.clock.after(lingerMsMax, () => this.#drop());
@@ -100,39 +100,35 @@ export class EngineCall implements Dispatcher.DispatchHandler {
     if (this.#state === "open") this.#drop();
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-  }
-
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
-    if (status < 200) return;
+  onHead(status: number): void {
     this.#lastSignMs = this.#parts.clock.monotonicMs();
     this.status = status;
     this.#head.resolve();
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onBody(bytes: Buffer): void {
     if (this.#state !== "open") return this.#drop();
     const reader = this.#reader;
     if (reader) {
       this.#reader = undefined;
-      return reader.resolve(chunk);
+      return reader.resolve(bytes);
     }
-    this.#chunks.push(chunk);
-    this.#chunksBytes += chunk.length;
+    this.#chunks.push(bytes);
+    this.#chunksBytes += bytes.length;
     if (this.#chunksBytes < readAheadBytesMax || this.#isPaused) return;
     this.#isPaused = true;
-    controller.pause();
+    this.#parts.connection.pause();
   }
 
-  onResponseEnd(): void {
+  onEnd(isReusable: boolean): void {
     this.#hasEnded = true;
+    this.#isReusable = isReusable;
     this.#reader?.resolve(undefined);
     if (this.#state === "lingering") this.#giveBack();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(toFault(error));
+  onLost({ failure, message }: HttpError): void {
+    this.#fail(new EngineFault(reasons[failure], failure === "malformed" ? `HTTP: ${message}` : message));
     if (this.#state === "lingering") this.#drop();
   }
 
@@ -150,7 +146,7 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   #resume(): void {
     this.#isPaused = false;
     this.#lastSignMs = this.#parts.clock.monotonicMs();
-    this.#controller?.resume();
+    this.#parts.connection.resume();
   }
 
   /** Rejects this and later reads, whereupon the reader closes. Only the first failure counts. */
@@ -163,13 +159,14 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   #drop(): void {
     this.#state = "closed";
     this.#unwatch();
-    void this.#parts.client.destroy();
+    this.#parts.connection.close();
   }
 
   #giveBack(): void {
     this.#state = "closed";
     this.#timer.cancel();
-    this.#parts.keep!();
+    if (this.#isReusable) this.#parts.keep();
+    else this.#parts.connection.close();
   }
 
   #unwatch(): void {
@@ -178,19 +175,8 @@ export class EngineCall implements Dispatcher.DispatchHandler {
   }
 }
 
-const refusedCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
-
-/** Messages have only the name and code of an error, nothing of the answer. */
-function toFault(error: Error): EngineFault {
-  const { code } = error as { code?: unknown };
-  if (refusedCodes.has(code)) return new EngineFault("refused", String(code));
-  // The connection ended within a chunk or a body, as a killed engine leaves it.
-  const isCut =
-    error instanceof errors.ResponseContentLengthMismatchError ||
-    (error instanceof errors.HTTPParserError && error.message.includes("Invalid EOF"));
-  const isMalformed =
-    (error instanceof errors.HTTPParserError && !isCut) || error instanceof errors.HeadersOverflowError;
-  return isMalformed
-    ? new EngineFault("malformed", `HTTP: ${error.name}`)
-    : new EngineFault("connection lost", typeof code === "string" ? code : error.name);
-}
+const reasons: Readonly<Record<HttpError["failure"], EngineFaultReason>> = {
+  refused: "refused",
+  lost: "connection lost",
+  malformed: "malformed",
+};

@@ -1,9 +1,9 @@
 /** HTTP/1.1 connections to engines, one per running request. Finding an idle one takes constant time. */
-import { buildConnector, Client } from "undici";
-import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { EngineEndpoint } from "../engines/engine.ts";
 import type { EngineLife } from "../engines/engine-life.ts";
+import { HttpConnection } from "../http1/connection.ts";
 import { EngineCall } from "./engine-call.ts";
 
 export interface EngineRequest {
@@ -18,14 +18,20 @@ export interface EngineRequest {
 
 /** Below the 5 s after which vLLM and others close an idle connection. */
 const idleMsMax = 4_000;
-/** Delay between attempts to connect to a Unix socket whose backlog is full. */
-const connectAgainMs = 20;
+
+interface Idle {
+  readonly connection: HttpConnection;
+  /** On the clock's monotonic time. */
+  readonly untilMs: number;
+}
 
 export class EngineConnections implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #life: EngineLife;
   readonly #silenceMsMax: number;
-  readonly #idle = new Map<string, Client[]>();
+  /** The longest idle ones first. */
+  readonly #idle = new Map<string, Idle[]>();
+  #expiry: Timer | undefined;
 
   /** `silenceMsMax`: maximum time without a sign of life while an engine owes an answer. */
   constructor(clock: Clock, life: EngineLife, silenceMsMax: number) {
@@ -39,29 +45,28 @@ export class EngineConnections implements AsyncDisposable {
    * one may just have been closed. Rejects with an `EngineFault` or the signal's reason.
    */
   async open(request: EngineRequest): Promise<EngineCall> {
-    const kept = this.#idle.get(keyOf(request.endpoint))?.pop();
+    const connect = () => new HttpConnection(request.endpoint, this.#clock);
     try {
-      return await this.#send(request, kept ?? this.#connect(request.endpoint));
+      return await this.#send(request, this.#takeIdle(keyOf(request.endpoint)) ?? connect());
     } catch (error) {
       if (!(error instanceof EngineFault) || error.reason !== "connection lost") throw error;
-      return await this.#send(request, this.#connect(request.endpoint)).catch((second: unknown) => {
+      return await this.#send(request, connect()).catch((second: unknown) => {
         // If nothing listens any more, the engine died with this request: the first error is the one to report.
         throw second instanceof EngineFault ? error : second;
       });
     }
   }
 
-  async #send(request: EngineRequest, client: Client): Promise<EngineCall> {
-    const keep = request.keep ? () => this.#keep(request.endpoint, client) : undefined;
-    const { endpoint, path, body, signal } = request;
+  async #send(request: EngineRequest, connection: HttpConnection): Promise<EngineCall> {
+    const { endpoint, path, body, requestId, keep, signal } = request;
     const call = new EngineCall({
-      ...{ client, keep, signal, clock: this.#life.clock, silenceMsMax: this.#silenceMsMax },
+      ...{ connection, signal, clock: this.#life.clock, silenceMsMax: this.#silenceMsMax },
+      keep: () => this.#keep(keyOf(endpoint), connection),
       lastSignMs: () => this.#life.lastMs(endpoint),
       // Other paths are answered by the HTTP front, which may outlive the generating process.
       onSign: path.startsWith("/v1/") ? () => this.#life.answered(endpoint) : undefined,
     });
-    const headers = { "content-type": "application/json", "x-request-id": request.requestId };
-    client.dispatch({ method: "POST", path, headers, body, reset: !request.keep }, call);
+    connection.send({ method: "POST", path, requestId, body, keep }, call);
     try {
       await call.head;
       return call;
@@ -71,58 +76,43 @@ export class EngineConnections implements AsyncDisposable {
     }
   }
 
-  #connect(endpoint: EngineEndpoint): Client {
-    const client: Client = new Client(endpoint.origin, {
-      connect: patientConnector(endpoint, this.#clock, () => client.destroyed),
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: idleMsMax,
-      keepAliveMaxTimeout: idleMsMax,
-    });
-    client.on("disconnect", () => this.#forget(endpoint, client));
-    return client;
+  #takeIdle(key: string): HttpConnection | undefined {
+    return this.#idle.get(key)?.pop()?.connection;
   }
 
-  #keep(endpoint: EngineEndpoint, client: Client): void {
-    this.#idle.getOrInsertComputed(keyOf(endpoint), () => []).push(client);
+  #keep(key: string, connection: HttpConnection): void {
+    const idle = this.#idle.getOrInsertComputed(key, () => []);
+    idle.push({ connection, untilMs: this.#clock.monotonicMs() + idleMsMax });
+    connection.onIdleEnd = () => this.#forget(key, connection);
+    this.#expiry ??= this.#clock.after(idleMsMax, this.#expire);
   }
 
-  #forget(endpoint: EngineEndpoint, client: Client): void {
-    const idle = this.#idle.get(keyOf(endpoint)) ?? [];
-    const index = idle.indexOf(client);
-    if (index < 0) return;
-    idle.splice(index, 1);
-    if (idle.length === 0) this.#idle.delete(keyOf(endpoint));
-    void client.destroy();
+  readonly #expire = (): void => {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expiry = undefined;
+    for (const [key, idle] of this.#idle) {
+      const kept = idle.findIndex(({ untilMs }) => untilMs > nowMs);
+      for (const { connection } of idle.splice(0, kept < 0 ? idle.length : kept)) connection.close();
+      if (idle.length === 0) this.#idle.delete(key);
+    }
+    const nextMs = Math.min(...this.#idle.values().map(([oldest]) => oldest!.untilMs));
+    if (nextMs < Infinity) this.#expiry = this.#clock.after(nextMs - nowMs, this.#expire);
+  };
+
+  #forget(key: string, lost: HttpConnection): void {
+    const idle = this.#idle.get(key) ?? [];
+    const index = idle.findIndex(({ connection }) => connection === lost);
+    if (index >= 0) idle.splice(index, 1);
   }
 
   /** Closes the idle connections; running requests end by their signals. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const idle = [...this.#idle.values()].flat();
+    this.#expiry?.cancel();
+    for (const { connection } of [...this.#idle.values()].flat()) connection.close();
     this.#idle.clear();
-    await Promise.all(idle.map((client) => client.destroy()));
   }
 }
 
 function keyOf({ origin, socketPath }: EngineEndpoint): string {
   return socketPath ?? origin;
-}
-
-/**
- * Connects without a deadline of its own: silence shows an engine too busy to accept. A Unix socket with a full backlog
- * answers EAGAIN and is dialled again until `isOver`.
- */
-function patientConnector(
-  { socketPath }: EngineEndpoint,
-  clock: Clock,
-  isOver: () => boolean,
-): buildConnector.connector {
-  const dial = buildConnector({ socketPath, timeout: 0 });
-  return function connect(options, callback) {
-    dial(options, (...result) => {
-      const [error] = result as [NodeJS.ErrnoException | null, unknown];
-      if (error?.code !== "EAGAIN") return callback(...result);
-      clock.after(connectAgainMs, () => (isOver() ? callback(...result) : connect(options, callback)));
-    });
-  };
 }

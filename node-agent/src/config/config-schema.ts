@@ -165,7 +165,8 @@ export const agentSchema = Type.Object(
     routers: Type.Optional(
       Type.Array(Type.String(), {
         minItems: 1,
-        description: "`host:port` of `listen.nodes` of every router",
+        description:
+          "`host:port` of `listen.nodes` of routers: of one that is there when the agent starts, better of two, or a name that leads to all. They tell of the others (`nodes.announce`)",
         absent: "`WEICHE_NODES_LISTEN`, or `127.0.0.1:7443`",
       }),
     ),

@@ -5,7 +5,7 @@ import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import type { MemoryLimits } from "../engines/slot-memory.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { TlsPaths } from "@weiche/shared/http/tls-files.ts";
-import { parseListen } from "@weiche/shared/http/listen.ts";
+import { parseOwnListen } from "@weiche/shared/http/listen.ts";
 import { checkPrivate } from "@weiche/shared/files/private-file.ts";
 import { readOpsConfig, type OpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { contradictions } from "./config-rules.ts";
@@ -82,7 +82,10 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
     modelPaths: raw.slots.flatMap(({ engines }) => engines.flatMap((engine) => modelPathsOf(engine, baseDir))),
     stateDir: join(dataDir, "agent"),
     ops: readOpsConfig(
-      parseListen(env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9465", "listen.ops"),
+      parseOwnListen(
+        env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9465",
+        "listen.ops or WEICHE_AGENT_OPS_LISTEN",
+      ),
       raw.ops,
       baseDir,
     ),

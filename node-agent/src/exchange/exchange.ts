@@ -1,18 +1,10 @@
 /** One request of a router: its stream, its deadline, and every way in which it can end. */
-import { once } from "node:events";
-import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
-import {
-  endComplete,
-  endError,
-  endTrailer,
-  engineDeathHeader,
-  waitedHeader,
-  waitedText,
-  type WaitedFor,
-} from "@weiche/shared/node-protocol.ts";
-import { readBody } from "../intake/request-body.ts";
+import { ends } from "@weiche/shared/frames/frame.ts";
+import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
+import { waitedText, type AnswerKind, type AnswerRecord, type WaitedFor } from "@weiche/shared/node-protocol.ts";
+import { IncomingBody } from "../intake/request-body.ts";
 
 /** Why a request ends early, other than by a fault of the engine. */
 export type EndedBy =
@@ -32,50 +24,28 @@ export class Ended extends Error {
   }
 }
 
-/** The questions that a stream's handler may ask about the session that the stream came on. */
-export interface StreamSession {
-  /** Whether the whole session is lost: then the router went away, not its client. Ask at the stream's `close`. */
-  routerLost(): boolean;
-}
-
 const stallMsMax = 60_000;
 /** Longer texts are written in pieces, as the stall limit applies to each write. */
 const pieceBytesMax = 64 << 10;
-const handedOver = Symbol("handed over");
 
-const eventStreamHeaders = {
-  ":status": 200,
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-cache",
-  "x-accel-buffering": "no",
-};
-const jsonType = { "content-type": "application/json; charset=utf-8" };
-
-export class Exchange {
-  readonly #stream: ServerHttp2Stream;
+export class Exchange implements StreamSink {
+  readonly #stream: FrameStream;
   readonly #clock: Clock;
   readonly #ended = new AbortController();
-  readonly #closed: Promise<void>;
   #limit: Timer | undefined;
-  /** Whether the answer's content type allows an error event. */
+  #body: IncomingBody | undefined;
+  #isAnswering = false;
+  /** Whether the answer's kind allows an error event. */
   #isEventStream = false;
-  /** Value of the end trailer; set with the last byte. */
-  #ending: typeof endComplete | typeof endError | undefined;
-  #moreTrailers: Record<string, string> = {};
-  #waited: string | undefined;
+  /** Set with the last byte. */
+  #hasFinished = false;
+  #waited = "";
+  /** Tells a write that waits: the router takes more, or never will. */
+  #onDrain: (() => void) | undefined;
 
-  constructor(stream: ServerHttp2Stream, session: StreamSession, clock: Clock) {
+  constructor(stream: FrameStream, clock: Clock) {
     this.#stream = stream;
     this.#clock = clock;
-    stream.on("error", () => {}); // `close` follows
-    this.#closed = new Promise((resolve) =>
-      stream.once("close", () => {
-        // Nobody reads why a complete answer ended: not building an `Ended` saves 1 % of a request.
-        if (this.#ending) this.#ended.abort(handedOver);
-        else this.end(session.routerLost() ? "router" : "client");
-        resolve();
-      }),
-    );
   }
 
   /** Aborts, with an `Ended` or an engine's fault, when the request cannot be completed any more. */
@@ -85,12 +55,11 @@ export class Exchange {
 
   /** Whether the head of an answer was sent: then an error cannot have a status any more. */
   get isAnswering(): boolean {
-    return this.#stream.headersSent;
+    return this.#isAnswering;
   }
 
-  /** Returns the cause of `error`: a closing stream breaks other operations before it reports `close`. */
-  async causeOf(error: unknown): Promise<unknown> {
-    if (this.#stream.destroyed || this.#stream.aborted) await this.#closed;
+  /** Returns the cause of `error`: an end of the request breaks other operations. */
+  causeOf(error: unknown): unknown {
     return this.signal.aborted ? this.signal.reason : error;
   }
 
@@ -100,57 +69,83 @@ export class Exchange {
   }
 
   limitTo(ms: number): void {
-    this.#limit = this.#clock.after(ms, () => this.end("limit"));
+    this.#limit = this.#clock.after(ms, () => this.endBy("limit"));
   }
 
-  end(by: EndedBy): void {
-    this.#ended.abort(new Ended(by));
+  endBy(by: EndedBy): void {
+    this.endWith(new Ended(by));
   }
 
   endWith(reason: Error): void {
     this.#ended.abort(reason);
+    this.#body?.fail(reason);
+    if (!this.#hasFinished) this.#onDrain?.();
   }
 
-  async readBody(): Promise<Buffer> {
-    return await readBody(this.#stream, this.signal);
+  /** Rejects with an `ApiError` if the body is too large, or with the signal's reason. */
+  async readBody(announcedBytes: number): Promise<Buffer> {
+    this.signal.throwIfAborted();
+    this.#body = new IncomingBody(announcedBytes);
+    this.#stream.resume();
+    return await this.#body.whole;
+  }
+
+  // What comes on the stream.
+
+  head(): void {}
+
+  data(bytes: Buffer): void {
+    this.#body!.take(bytes);
+  }
+
+  end(): void {
+    this.#body!.end();
+  }
+
+  gone(why: Gone): void {
+    // Nobody reads why an answer ended that is whole.
+    if (this.#hasFinished) this.#onDrain?.();
+    else this.endBy(why === "lost" ? "router" : "client");
+  }
+
+  drain(): void {
+    this.#onDrain?.();
   }
 
   /** Writes events. Returns a promise if the client is slower than its engine. */
   writeEvents(text: string): Promise<void> | undefined {
     this.signal.throwIfAborted();
-    if (!this.isAnswering) this.#respond(eventStreamHeaders);
-    this.#isEventStream = true;
+    if (!this.#isAnswering) this.#respond(200, "events");
     return this.#write(text);
   }
 
   /** Sends the last bytes of a complete answer, or all of it as one body, with the mark that it is complete. */
   async complete(pieces: Iterable<string>): Promise<void> {
     this.signal.throwIfAborted();
-    if (!this.isAnswering) this.#respond({ ":status": 200, ...jsonType, ...(isList(pieces) && wholeHeaders(pieces)) });
+    if (!this.#isAnswering) this.#respond(200, "json");
     for (const piece of pieces) await this.#write(piece);
-    await this.#finish(endComplete);
+    await this.#finish(ends.complete);
   }
 
   /** Sends an error instead of an answer, or as the last event of one that has begun. */
   async fail(error: ApiError): Promise<void> {
-    if (this.#stream.destroyed) return;
+    if (this.#stream.isOver) return;
     const body = JSON.stringify(errorBody(error));
-    if (!this.isAnswering) {
-      const headers = { ...errorHeaders(error), ...deathOf(error) };
-      this.#respond({ ":status": error.status, ...jsonType, ...headers, ...wholeHeaders([body]) });
+    if (!this.#isAnswering) {
+      this.#respond(error.status, "json", Number(errorHeaders(error)["retry-after"] ?? 0));
       this.#stream.write(body);
-      return await this.#finish(endComplete);
+      return await this.#finish(deathOf(error) ?? ends.complete);
     }
     if (!this.#isEventStream) return this.cut();
-    this.#moreTrailers = deathOf(error);
     this.#stream.write(`data: ${body}\n\n`);
-    await this.#finish(endError);
+    await this.#finish(deathOf(error) ?? ends.failed);
   }
 
-  /** Resets the stream: the router sees no trailer. */
+  /** Ends the stream without an END. */
   cut(): void {
     this.#limit?.cancel();
-    if (!this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#stream.cancel("unwanted");
+    this.#onDrain?.();
   }
 
   #write(text: string): Promise<void> | undefined {
@@ -165,53 +160,38 @@ export class Exchange {
     }
   }
 
-  #respond(headers: Record<string, string | number>): void {
-    const waitForTrailers = !(endTrailer in headers);
-    const sent = this.#waited === undefined ? headers : { ...headers, [waitedHeader]: this.#waited };
-    this.#stream.respond(sent, { waitForTrailers });
-    if (!waitForTrailers) return;
-    this.#stream.once("wantTrailers", () => {
-      if (this.#ending) this.#stream.sendTrailers({ [endTrailer]: this.#ending, ...this.#moreTrailers });
-      else this.cut();
-    });
+  #respond(status: number, kind: AnswerKind, retryAfterSeconds = 0): void {
+    this.#isAnswering = true;
+    this.#isEventStream = kind === "events";
+    this.#stream.head(JSON.stringify([status, kind, retryAfterSeconds, this.#waited] satisfies AnswerRecord));
   }
 
-  /** Resolves when the router has everything, or never will. */
-  async #finish(ending: typeof endComplete | typeof endError): Promise<void> {
+  /** Resolves when the connection has everything, or never will. */
+  async #finish(code: number): Promise<void> {
     this.#limit?.cancel();
-    this.#ending = ending;
-    this.#stream.end();
-    this.#stream.resume(); // discards the rest of the request
-    const stall = this.#clock.after(stallMsMax, () => this.cut());
-    await this.#closed;
-    stall.cancel();
+    this.#hasFinished = true;
+    if (this.#stream.end(code)) return;
+    await this.#wait(() => this.cut());
   }
 
   async #drained(): Promise<void> {
-    const stall = this.#clock.after(stallMsMax, () => this.end("client"));
-    try {
-      await once(this.#stream, "drain", { signal: this.signal });
-    } catch (error) {
-      this.signal.throwIfAborted();
-      throw error;
-    } finally {
-      stall.cancel();
-    }
+    await this.#wait(() => this.endBy("client"));
+    this.signal.throwIfAborted();
+  }
+
+  /** Resolves when more can be written or the request has ended; calls `stalled` after a minute without either. */
+  async #wait(stalled: () => void): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onDrain = resolve;
+    const stall = this.#clock.after(stallMsMax, stalled);
+    await promise;
+    stall.cancel();
+    this.#onDrain = undefined;
   }
 }
 
-/** Tells the router whether the engine died over this request. */
-function deathOf({ kind, reason }: ApiError): Record<string, string> {
-  return kind === "engine_died" && reason !== undefined ? { [engineDeathHeader]: reason } : {};
-}
-
-/** A generated answer is long and has no known length; it is made while it is sent. */
-function isList(pieces: Iterable<string>): pieces is readonly string[] {
-  return Array.isArray(pieces);
-}
-
-/** Replaces the trailer: saves two turns of the event loop and a frame on both sides. */
-function wholeHeaders(pieces: readonly string[]): Record<string, string | number> {
-  const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
-  return { "content-length": bytes, [endTrailer]: endComplete };
+/** The END that tells the router that the engine died over this request. */
+function deathOf({ kind, reason }: ApiError): number | undefined {
+  if (kind !== "engine_died") return undefined;
+  return reason === "alone" ? ends.engineDiedAlone : ends.engineDiedShared;
 }

@@ -2,9 +2,9 @@
  * Serves requests: read, admitted by a slot, answered by an engine, recorded, closed. Every request gives its place
  * back and ends in exactly one way, in `#serve` or in `#breakOff`.
  */
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { FrameStream, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
@@ -20,7 +20,7 @@ import type { ChunkGaps } from "../answer/chunk-gaps.ts";
 import { afterNews, engineNewsMsMax } from "../answer/engine-news.ts";
 import { EngineConnections } from "../answer/engine-connections.ts";
 import type { EngineAccess, FinishedAnswer } from "../answer/engine-work.ts";
-import { Ended, Exchange, type StreamSession } from "./exchange.ts";
+import { Ended, Exchange } from "./exchange.ts";
 import { WorkReader } from "./read-work.ts";
 import { readRequestHead, type RequestHead } from "../intake/request-head.ts";
 import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
@@ -108,15 +108,16 @@ export class Ingress implements AsyncDisposable {
       .toArray();
   }
 
-  /** Serves a stream of a data connection, and owns it. */
-  readonly handle = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, session: StreamSession): void => {
-    const exchange = new Exchange(stream, session, this.#parts.clock);
-    const served = this.#serve(exchange, headers).catch(async (error: unknown) => {
+  /** Serves a stream of a data connection, and owns it. `record`: the fields of its HEAD. */
+  readonly handle = (stream: FrameStream, record: readonly unknown[]): StreamSink => {
+    const exchange = new Exchange(stream, this.#parts.clock);
+    const served = this.#serve(exchange, record).catch(async (error: unknown) => {
       this.#parts.events.requestBug(error);
       await exchange.fail(new ApiError("internal", "Internal error.")).catch(() => exchange.cut());
     });
     this.#running.set(exchange, served);
     void served.then(() => this.#running.delete(exchange));
+    return exchange;
   };
 
   /**
@@ -140,11 +141,11 @@ export class Ingress implements AsyncDisposable {
   }
 
   #endAll(): void {
-    for (const exchange of this.#running.keys()) exchange.end("stop");
+    for (const exchange of this.#running.keys()) exchange.endBy("stop");
   }
 
-  async #serve(exchange: Exchange, headers: IncomingHttpHeaders): Promise<void> {
-    const head = readRequestHead(headers);
+  async #serve(exchange: Exchange, record: readonly unknown[]): Promise<void> {
+    const head = readRequestHead(record);
     const run = new RequestRun(head, new UsageMeter(head, this.#parts.outbox, this.#parts.clock));
     this.#runs.add(run);
     try {
@@ -164,7 +165,7 @@ export class Ingress implements AsyncDisposable {
       await exchange.complete(rest);
     } catch (thrown) {
       // An engine's fault stays the cause, even if the client leaves while `afterNews` waits.
-      const cause = thrown instanceof EngineFault ? thrown : await exchange.causeOf(thrown);
+      const cause = thrown instanceof EngineFault ? thrown : exchange.causeOf(thrown);
       error = await this.#breakOff(exchange, run, cause);
     }
     run.giveRoom();
@@ -199,7 +200,13 @@ export class Ingress implements AsyncDisposable {
     if (!rules) throw new ApiError("model_unavailable", "The model is not known here yet.", { retryAfterSeconds: 1 });
     await run.takeRoom(this.#budget, exchange.signal);
     const scope = { rules, dialects: admissions.dialectsOf(head.model) };
-    run.work = await this.#reader.read(head, scope, await exchange.readBody(), clock.now(), exchange.signal);
+    run.work = await this.#reader.read(
+      head,
+      scope,
+      await exchange.readBody(head.bodyBytes),
+      clock.now(),
+      exchange.signal,
+    );
     exchange.signal.throwIfAborted();
     const { requestId, model, slot, routerId } = head;
     const { answers } = run.work;
@@ -210,7 +217,7 @@ export class Ingress implements AsyncDisposable {
       if (admission.waitedMs >= 1) exchange.hasWaited(admission.waitedFor, admission.waitedMs);
       return await run.work.run(this.#accessTo(admission, exchange, run));
     } catch (error) {
-      const cause = await exchange.causeOf(error);
+      const cause = exchange.causeOf(error);
       if (!(cause instanceof EngineFault)) throw cause;
       if (cause.reason === "core died") admission.lose(cause.reason);
       else if (suspicious.includes(cause.reason)) admission.suspect(cause.reason);

@@ -37,7 +37,7 @@ function threadThat(does: string): void {
   thread = new AskedThread({ clock, program: pathToFileURL(program), path, answerMsMax, onLost });
 }
 
-/** As one who asks again and again until there is an answer. */
+/** Asks again and again until there is an answer. */
 async function askedUntilAnswered(): Promise<unknown> {
   for (;;) {
     try {

@@ -1,33 +1,37 @@
-/** Reads the body of a request, bounded in size, depth and number of values before it is parsed. */
-import type { ServerHttp2Stream } from "node:http2";
+/** Takes the body of a request, bounded in size, depth and number of values before it is parsed. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { notJson, scanJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 
 export const bodyBytesMax = 20 << 20;
 
-/** Rejects with the signal's reason if the stream ends before the body does. */
-export async function readBody(stream: ServerHttp2Stream, signal: AbortSignal): Promise<Buffer> {
-  signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const onAbort = () => reject(signal.reason as Error);
-  signal.addEventListener("abort", onAbort, { once: true });
-  stream.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    chunks.push(chunk);
-    if (bytes <= bodyBytesMax) return;
-    chunks.length = 0; // what still comes is read and forgotten
-    reject(new ApiError("invalid_request", "The body is too large."));
-  });
-  stream.once("end", () => {
-    // The stream was cut off: the signal aborts next.
-    if (stream.aborted) return;
-    signal.removeEventListener("abort", onAbort);
-    resolve(Buffer.concat(chunks));
-  });
-  return promise;
+/** A body whose length was announced. */
+export class IncomingBody {
+  readonly whole: Promise<Buffer>;
+  readonly fail: (reason: Error) => void;
+  readonly #bytes: Buffer;
+  readonly #resolve: (bytes: Buffer) => void;
+  #received = 0;
+
+  constructor(announcedBytes: number) {
+    if (announcedBytes > bodyBytesMax) throw new ApiError("invalid_request", "The body is too large.");
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    this.whole = promise;
+    this.#resolve = resolve;
+    this.fail = reject;
+    this.#bytes = Buffer.allocUnsafe(announcedBytes);
+  }
+
+  take(piece: Buffer): void {
+    this.#received += piece.length;
+    if (this.#received > this.#bytes.length) this.fail(new Error("the body is longer than the router announced"));
+    else piece.copy(this.#bytes, this.#received - piece.length);
+  }
+
+  end(): void {
+    if (this.#received === this.#bytes.length) this.#resolve(this.#bytes);
+    else this.fail(new Error("the body is not as long as the router announced"));
+  }
 }
 
 /** `scan`: the result of `scanJson` for these bytes, if there is one already. */

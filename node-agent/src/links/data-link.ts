@@ -1,7 +1,7 @@
 /**
- * The agent's ends of the data connections to one router. The agent dials and is the HTTP/2 server, so that a GPU host
- * opens no port. One session at first, another per 250 open streams, at most 8; a broken one is dialled again.
+ * The agent's ends of the data connections to one router. The agent dials, so that a GPU host opens no port. One session at first, another per 250 open streams, at most 8; a broken one is dialled again.
  */
+import type { Rule } from "@weiche/shared/frames/frame.ts";
 import type { Timer } from "@weiche/shared/time/clock.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { sessionsMax, streamsPerSession } from "@weiche/shared/node-protocol.ts";
@@ -13,9 +13,11 @@ export interface DataLinkEvents {
   dataSessionDown(routerId: string, sessions: number): void;
   /** The router did not accept the session. Emitted when the reason changes. */
   dataSessionFailed(routerId: string, reason: string): void;
+  /** The router broke a rule of the wire: the session was closed. */
+  dataSessionBroken(routerId: string, rule: Rule, reason: string): void;
 }
 
-export interface DataLinkOptions extends Omit<DialOptions, "onStreams"> {
+export interface DataLinkOptions extends Omit<DialOptions, "onStream" | "onBroken"> {
   readonly routerId: string;
   readonly random: () => number;
   /** Called with the number of open sessions when it changes. */
@@ -100,7 +102,11 @@ export class DataLink {
     const { routerId, events } = this.#options;
     const group = this.#current;
     try {
-      const session = await dialDataSession(address, { ...this.#options, onStreams: () => this.#fill() });
+      const session = await dialDataSession(address, {
+        ...this.#options,
+        onStream: () => this.#fill(),
+        onBroken: (rule, reason) => events.dataSessionBroken(routerId, rule, reason),
+      });
       if (address !== this.#address || group !== this.#current) {
         session.destroy(); // no longer wanted, or dialled with the certificate of before
         return true;

@@ -34,7 +34,7 @@ export interface NodeLoad {
   readonly admitting: boolean;
 }
 
-/** What one link reported last of the facts that seldom change. */
+/** The seldom changing facts that one link has reported last. */
 export type Told = Partial<Pick<NodeLoad, "machine" | "reading" | "past">>;
 
 /** The report for one router. It has machine and past switches only where they differ from `told`. */

@@ -9,6 +9,9 @@ export interface RouterAddressesEvents {
   routerNameUnresolved(name: string, code: string): void;
 }
 
+/** A router that another one has told of. */
+export type AnnouncedRouter = ListenAddress & Required<Pick<RouterAddress, "routerId">>;
+
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 export const lookupAll: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
@@ -31,15 +34,15 @@ export class RouterAddresses {
     return this.#unresolved.size > 0;
   }
 
-  /** Returns all addresses by their description. */
-  async find(): Promise<ReadonlyMap<string, RouterAddress>> {
-    const found = await Promise.all(this.#routers.map((router) => this.#addressesOf(router)));
+  /** Returns all addresses, and those of `announced` routers, by their description. */
+  async find(announced: readonly AnnouncedRouter[]): Promise<ReadonlyMap<string, RouterAddress>> {
+    const found = await Promise.all([...announced, ...this.#routers].map((router) => this.#addressesOf(router)));
     return new Map(found.flat().map((address) => [describeAddress(address), address]));
   }
 
-  async #addressesOf({ host, port }: ListenAddress): Promise<readonly RouterAddress[]> {
-    const ips = isIP(host) ? [host] : await this.#ipsOf(host);
-    return ips.map((ip) => ({ host, ip, port }));
+  async #addressesOf(router: ListenAddress | AnnouncedRouter): Promise<readonly RouterAddress[]> {
+    const ips = isIP(router.host) ? [router.host] : await this.#ipsOf(router.host);
+    return ips.map((ip) => ({ ...router, ip }));
   }
 
   async #ipsOf(host: string): Promise<readonly string[]> {

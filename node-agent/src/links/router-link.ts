@@ -21,6 +21,8 @@ export interface RouterAddress {
   readonly host: string;
   readonly ip: string;
   readonly port: number;
+  /** The router that is there, as another one says. Absent: it is configured. */
+  readonly routerId?: string;
 }
 
 export interface RouterLinkParts {

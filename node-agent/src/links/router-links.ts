@@ -1,45 +1,18 @@
 /**
- * Keeps links to all routers. Names are resolved repeatedly and each address gets a link, so that every router behind a
- * name is found. A router that two addresses lead to is linked once.
+ * Keeps links to all routers: those that are configured, and those that these tell of. Names are resolved repeatedly and
+ * each address gets a link, so that every router behind a name is found. A router that two addresses lead to is linked once.
  */
 import { isIP } from "node:net";
-import type { DesiredState, Welcome } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import type { DesiredState, RouterList, Welcome } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import { sleep, type Timer } from "@weiche/shared/time/clock.ts";
-import type { ModelRules } from "@weiche/shared/catalogue.ts";
-import type { RouterLives } from "../outbox/unsettled-answers.ts";
+import { formatListen, isLoopback } from "@weiche/shared/http/listen.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
-import type { UsageDelivery } from "../outbox/delivery.ts";
 import { Backoff } from "./backoff.ts";
-import { DataLink, type DataLinkEvents } from "./data-link.ts";
-import type { StreamHandler } from "./data-session.ts";
-import { describeAddress, RouterAddresses, type Resolve, type RouterAddressesEvents } from "./router-addresses.ts";
-import { endedInOrder, RouterLink, type RouterAddress, type RouterLinkParts } from "./router-link.ts";
+import { DataLink } from "./data-link.ts";
+import { describeAddress, RouterAddresses } from "./router-addresses.ts";
+import { endedInOrder, RouterLink, type RouterAddress } from "./router-link.ts";
+import type { RouterLinksOptions } from "./router-links-options.ts";
 import { readRules, type Downlink } from "./router-link-codec.ts";
-
-export interface RouterLinkEvents extends DataLinkEvents, RouterAddressesEvents {
-  /** `version`: of the router; absent if it does not say it. */
-  routerLinkUp(address: string, routerId: string, version?: string): void;
-  routerLinkDown(address: string, routerId: string, reason: string): void;
-  /** No welcome came. Emitted when the reason changes. */
-  routerLinkFailed(address: string, reason: string): void;
-  rulesUnreadable(model: string, reason: string): void;
-}
-
-export interface RouterLinksOptions extends RouterLinkParts {
-  /** host:port, as configured. */
-  readonly routers: readonly string[];
-  readonly random: () => number;
-  readonly resolve: Resolve;
-  readonly usage: Pick<UsageDelivery, "linkUp" | "acknowledged" | "linkDown" | "committedTo">;
-  readonly answers: RouterLives;
-  /** Takes the requests that come on the data connections. */
-  readonly handle: StreamHandler;
-  /** Gets the rules of all models of the node; the last router to send some counts. */
-  readonly onRules: (rules: readonly ModelRules[]) => void;
-  /** Called only with a higher generation than before. */
-  readonly onDesiredState: (state: DesiredState) => void;
-  readonly events: RouterLinkEvents;
-}
 
 export interface RouterState {
   readonly address: string;
@@ -50,6 +23,8 @@ export interface RouterState {
   readonly version?: string;
 }
 
+/** A thousand nodes hear of a new router at once, and do not dial it at once. */
+const spreadMs = 2_000;
 const resolveEveryMs = 30_000;
 /** While a name does not resolve. */
 const resolveAgainMs = 2_000;
@@ -64,8 +39,8 @@ interface Dialled {
   /** Open links: two while a new certificate replaces an old one. */
   readonly links: Set<RouterLink>;
   newest?: RouterLink;
-  /** The last router found there. */
-  routerId?: string;
+  /** The last router found there, or announced to be there. */
+  routerId: string | undefined;
   failure?: string;
   /** Its name no longer leads there: not dialled again. */
   isGone: boolean;
@@ -134,7 +109,7 @@ export class RouterLinks {
 
   /** Resolves all names, begins to dial new addresses, and plans the next time. */
   async #resolve(): Promise<void> {
-    const addresses = await this.#addresses.find();
+    const addresses = await this.#addresses.find(this.#announced());
     for (const [key, dialled] of this.#dialled) dialled.isGone = !addresses.has(key);
     if (this.#stop.signal.aborted) return;
     for (const [key, address] of addresses) if (!this.#dialled.has(key)) this.#begin(key, address);
@@ -143,7 +118,14 @@ export class RouterLinks {
 
   #begin(key: string, address: RouterAddress): void {
     const { clock, random } = this.#options;
-    const dialled: Dialled = { address, backoff: new Backoff(clock, random), links: new Set(), isGone: false };
+    const { routerId } = address;
+    const dialled: Dialled = {
+      address,
+      backoff: new Backoff(clock, random),
+      links: new Set(),
+      routerId,
+      isGone: false,
+    };
     this.#dialled.set(key, dialled);
     const loop = this.#keepLinked(dialled)
       .catch((error) => {
@@ -157,6 +139,8 @@ export class RouterLinks {
   }
 
   async #keepLinked(dialled: Dialled): Promise<void> {
+    const { clock, random } = this.#options;
+    if (dialled.routerId !== undefined) await sleep(clock, random() * spreadMs, this.#stop.signal);
     while (!dialled.isGone && !this.#stop.signal.aborted) {
       const isLinkedElsewhere = dialled.routerId !== undefined && this.#live.has(dialled.routerId);
       if (!isLinkedElsewhere) {
@@ -164,8 +148,19 @@ export class RouterLinks {
         while (dialled.links.size > 0) await Promise.race([...dialled.links].map(({ ended }) => ended));
         this.#resolving.wish();
       }
-      await sleep(this.#options.clock, dialled.backoff.nextMs(), this.#stop.signal);
+      await sleep(clock, dialled.backoff.nextMs(), this.#stop.signal);
     }
+  }
+
+  /** Where else routers are. Without TLS only those of this host are dialled. */
+  #announced() {
+    const linkedBy = (routerId: string) => {
+      const link = this.#live.get(routerId);
+      const dialled = link && [...this.#dialled.values()].find(({ links }) => links.has(link));
+      return dialled && formatListen(dialled.address);
+    };
+    const { known, tls } = this.#options;
+    return known.addresses(linkedBy).filter(({ host }) => tls !== undefined || isLoopback(host));
   }
 
   #dial(dialled: Dialled): void {
@@ -215,6 +210,8 @@ export class RouterLinks {
         return this.#options.answers.settled(link.routerId, message.value.attempts);
       case "heartbeat":
         return this.#options.usage.committedTo(message.value.ledger);
+      case "routersChanged":
+        return this.#hear(message.value);
       case "goodbye": // the link knows, and usage goes elsewhere if it can; what runs needs reports and data sessions
         return;
     }
@@ -232,6 +229,11 @@ export class RouterLinks {
     this.#up(link);
     if (before !== welcome.routerId) this.#options.answers.replaced(before);
     if (!this.#isDraining) this.#dialData(welcome, address);
+    if (welcome.routers) this.#hear(welcome.routers);
+  }
+
+  #hear({ routers }: RouterList): void {
+    if (this.#options.known.hear(routers)) this.#resolving.wish();
   }
 
   #takeRules({ models }: Pick<Welcome, "models">): void {

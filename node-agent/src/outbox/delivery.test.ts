@@ -1,59 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { sleep } from "@weiche/shared/time/clock.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { range, recorder } from "../../test/outbox/outbox-steps.ts";
+import { Database, SimulatedRouter } from "../../test/outbox/simulated-router.ts";
 import { SimulatedDisk } from "../../test/outbox/simulated-disk.ts";
-import { numberOf, usageRecord } from "../../test/outbox/usage-records.ts";
+import { usageRecord } from "../../test/outbox/usage-records.ts";
 import { UsageDelivery, type DeliveryEvents } from "./delivery.ts";
 import { openOutbox, outboxLimits, type Outbox } from "./outbox.ts";
 import { encodeFrame, encodeHeader, segmentName } from "./segment.ts";
-import type { UsageChannel } from "./usage-channel.ts";
-
-const events = {
-  outboxCursorUnreadable() {},
-  outboxDamaged() {},
-  outboxTornTail() {},
-  outboxFull() {},
-  outboxRoomAgain() {},
-  outboxUnknownVersion() {},
-};
-
-/** The database of all routers: each record once, however often it is delivered. */
-class Database {
-  readonly committed = new Set<number>();
-  readonly arrivals: number[] = [];
-}
-
-/** A router at the other end of a link. `answer` decides about each batch; by default it is committed at once. */
-class SimulatedRouter implements UsageChannel {
-  readonly routerId: string;
-  isLeaving = false;
-  readonly batches: { readonly batchId: bigint; readonly numbers: readonly number[]; readonly atMs: number }[] = [];
-  readonly #database: Database;
-  readonly #clock: VirtualClock;
-  answer: (commit: () => void, batchId: bigint) => void = (commit, batchId) => {
-    commit();
-    delivery.acknowledged(this.routerId, batchId);
-  };
-
-  constructor(routerId: string, database: Database, clock: VirtualClock) {
-    this.routerId = routerId;
-    this.#database = database;
-    this.#clock = clock;
-  }
-
-  send(batchId: bigint, records: readonly UsageRecord[]): void {
-    const numbers = records.map(numberOf);
-    this.batches.push({ batchId, numbers, atMs: this.#clock.now() });
-    this.#clock.after(5, () =>
-      this.answer(() => {
-        this.#database.arrivals.push(...numbers);
-        for (const number of numbers) this.#database.committed.add(number);
-      }, batchId),
-    );
-  }
-}
 
 let clock: VirtualClock;
 let disk: SimulatedDisk;
@@ -74,12 +28,12 @@ const deliveryEvents: DeliveryEvents = {
 beforeEach(async () => {
   clock = new VirtualClock();
   disk = new SimulatedDisk();
-  outbox = await openOutbox(disk, clock, events, { ...outboxLimits, segmentBytesMax: 20_000, reserveBytes: 4_096 });
+  outbox = await openOutbox(disk, clock, recorder(), { ...outboxLimits, segmentBytesMax: 20_000, reserveBytes: 4_096 });
   heard = [];
   delivery = new UsageDelivery(outbox, clock, deliveryEvents);
   database = new Database();
-  a = new SimulatedRouter("a", database, clock);
-  b = new SimulatedRouter("b", database, clock);
+  a = new SimulatedRouter("a", database, clock, (...of) => delivery.acknowledged(...of));
+  b = new SimulatedRouter("b", database, clock, (...of) => delivery.acknowledged(...of));
 });
 
 afterEach(async () => {
@@ -91,16 +45,12 @@ async function append(from: number, below: number): Promise<void> {
   await Promise.all(range(from, below).map((number) => outbox.append(usageRecord(number))));
 }
 
-function range(from: number, below: number): number[] {
-  return Array.from({ length: below - from }, (_, index) => from + index);
-}
-
 describe("with one router", () => {
   it("sends what comes while records that it cannot read are passed over", async () => {
     const frames = range(0, 10).map(() => encodeFrame(Buffer.from(JSON.stringify([99]))));
     disk.put(segmentName(1), Buffer.concat([encodeHeader(1), ...frames]));
     await outbox[Symbol.asyncDispose]();
-    await using box = await openOutbox(disk, clock, events, { ...outboxLimits, reserveBytes: 4_096 });
+    await using box = await openOutbox(disk, clock, recorder(), { ...outboxLimits, reserveBytes: 4_096 });
     using sender = new UsageDelivery(box, clock, deliveryEvents);
     a.answer = (commit, batchId) => {
       commit();
@@ -341,65 +291,4 @@ describe("with two routers", () => {
     expect(a.batches.at(-1)!.numbers).toEqual(range(5, 8));
     expect(outbox.depth).toBe(0);
   });
-
-  it("delivers every record at least once, and drops none, whatever links and routers do", async () => {
-    for (let seed = 1; seed <= 60; seed++) {
-      const random = createRandom(seed);
-      const run = await simulation(random.below(2 ** 31));
-      expect(run.missing).toEqual([]);
-      expect(run.depth).toBe(0);
-    }
-  });
-
-  /** Two routers that commit or not, acknowledge late, twice or never, with links that come and go. */
-  async function simulation(seed: number): Promise<{ missing: number[]; depth: number }> {
-    const random = createRandom(seed);
-    const time = new VirtualClock();
-    const box = await openOutbox(new SimulatedDisk(), time, events, {
-      ...outboxLimits,
-      segmentBytesMax: 2_000,
-      reserveBytes: 4_096,
-    });
-    const sender = new UsageDelivery(box, time, {
-      usageDelivered() {},
-      usageNotAcknowledged() {},
-      usageSentAgain() {},
-      usageUnreadable() {},
-    });
-    const store = new Database();
-    let well = false;
-    const routers = ["a", "b"].map((routerId) => {
-      const router = new SimulatedRouter(routerId, store, time);
-      router.answer = (commit, batchId) => {
-        if (!well && random.chance(0.3)) return;
-        commit();
-        for (let times = well ? 1 : random.below(3); times > 0; times--)
-          time.after(well ? 1 : random.below(25_000), () => sender.acknowledged(routerId, batchId));
-      };
-      return router;
-    });
-    const up = new Set<SimulatedRouter>();
-    const toggle = (router: SimulatedRouter, on: boolean) => {
-      if (on === up.has(router)) return;
-      if (on) sender.linkUp(router);
-      else sender.linkDown(router.routerId);
-      if (on) up.add(router);
-      else up.delete(router);
-    };
-    let count = 0;
-    for (let step = 0; step < 60; step++) {
-      for (let records = random.below(30); records > 0; records--) void box.append(usageRecord(count++));
-      for (const router of routers) if (random.chance(0.3)) toggle(router, random.chance(0.6));
-      if (random.chance(0.03)) sender.committedTo(`after step ${step}`);
-      await time.advanceAsync(random.below(4_000));
-    }
-    well = true;
-    for (const router of routers) toggle(router, true);
-    await time.advanceAsync(60_000);
-    const missing = range(0, count).filter((number) => !store.committed.has(number));
-    const { depth } = box;
-    sender[Symbol.dispose]();
-    await box[Symbol.asyncDispose]();
-    return { missing, depth };
-  }
 });

@@ -78,7 +78,7 @@ export class Outbox implements AsyncDisposable {
   cursor: Position;
   #ledgers: readonly string[];
   #cursorSaved = true;
-  /** As it was looked at last. NaN: that failed. */
+  /** Free space at the last look. NaN: the look failed. */
   #freeBytes = NaN;
   #admitted = true;
   #closed = false;

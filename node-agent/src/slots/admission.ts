@@ -23,7 +23,7 @@ export interface Admission {
   readonly engine: EngineSpec;
   readonly endpoint: EngineEndpoint;
   readonly waitedMs: number;
-  /** What it would wait for when it came: its model was not active, or it was. */
+  /** What the request had to wait for when it came: a switch if its model was not active, else a place. */
   readonly waitedFor: WaitedFor;
   /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
   onEngineLost(listener: LossListener): void;

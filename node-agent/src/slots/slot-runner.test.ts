@@ -1,5 +1,4 @@
 /** A slot with its runner: what clients, the operator and the router see of it. */
-import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { settle } from "@weiche/shared/testing/virtual-clock.ts";
 import { Node, refusal } from "../../test/slots/slot-node.ts";
@@ -133,76 +132,6 @@ describe("a slot", () => {
     admissions[0]!.lose("core died");
     expect(node.slots.views()[0]).toMatchObject({ state: WireState.ACTIVE, activeModel: a });
     expect(node.told.filter(([event]) => event === "engineDied")).toEqual([["engineDied", "s", a, "core died"]]);
-  });
-
-  test("forgets a waiter at once when its client leaves, and rejects with the client's reason", async () => {
-    const node = new Node();
-    await node.begin();
-    await node.activated(a);
-    const client = new AbortController();
-    const waiter = node.request(b, { signal: client.signal });
-    client.abort(new Error("client left"));
-    expect(node.slots.views()[0]).toMatchObject({ state: WireState.ACTIVE, waiting: 0 });
-    expect(await refusal(waiter)).toBe("Error: client left");
-  });
-
-  test("takes the place back at once when a client leaves in the very moment of its admission", async () => {
-    const node = new Node();
-    await node.begin();
-    const client = new AbortController();
-    node.onTold = (event) => {
-      if (event === "requestAdmitted") client.abort(new Error("client left"));
-    };
-    const first = node.activated(a);
-    const second = node.request(a, { signal: client.signal });
-    await first;
-    expect(await refusal(second)).toBe("Error: client left");
-    expect(node.slots.views()[0]!.running).toBe(1);
-  });
-
-  test("finishes one thing before it takes up what happens in the midst of it", async () => {
-    const node = new Node();
-    await node.begin();
-    node.onTold = (event) => {
-      if (event !== "requestAdmitted") return;
-      node.onTold = () => {};
-      void node.request(a);
-    };
-    void node.request(a);
-    await node.activated(a);
-    const answers = node.told.map(([event]) => event).filter((event) => String(event).startsWith("request"));
-    expect(answers).toEqual(["requestAdmitted", "requestAdmitted"]);
-    expect(node.slots.views()[0], "it has waited its turn").toMatchObject({ running: 2, waiting: 1 });
-  });
-
-  test("listens no longer to a client that it has answered", async () => {
-    const node = new Node();
-    await node.begin();
-    const { signal } = new AbortController();
-    const held = node.request(a, { signal });
-    expect(getEventListeners(signal, "abort").length).toBe(1);
-    await node.activated(a);
-    await held;
-    expect(getEventListeners(signal, "abort").length).toBe(0);
-  });
-
-  test("does not admit a client that has left before it asked", async () => {
-    const node = new Node();
-    await node.begin();
-    expect(await refusal(node.request(a, { signal: AbortSignal.abort(new Error("gone")) }))).toBe("Error: gone");
-    expect(node.engine.asked).toEqual(["readopt"]);
-  });
-
-  test("takes a place back once, however often it is released", async () => {
-    const node = new Node();
-    await node.begin();
-    const first = await node.activated(a);
-    const second = await node.request(a);
-    first.release();
-    first.release();
-    expect(node.slots.views()[0]!.running).toBe(1);
-    second.release();
-    expect(node.slots.views()[0]!.running).toBe(0);
   });
 
   test("tells running requests that their engine exited", async () => {

@@ -25,7 +25,7 @@ export interface AgentStatus {
   readonly machine?: Machine;
   /** Read each 15 s; absent while it cannot be. */
   readonly reading?: MachineReading;
-  /** Of links to routers and the operations listener. Empty: they go without TLS. */
+  /** Certificates of the links to routers and of the operations listener. Empty: both run without TLS. */
   readonly certificates: readonly CertificateFile[];
 }
 

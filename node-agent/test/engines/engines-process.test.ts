@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
 import type { LauncherExitReport } from "../../src/engines/engine.ts";
 import { createLoopbackPorts } from "../../src/engines/launchers/loopback-ports.ts";
 import { createProcTable, createPsTable, procTable, psTable } from "../../src/engines/launchers/process-table.ts";
@@ -99,7 +100,7 @@ describe("a process engine", () => {
     expect(await isAlive(child)).toBe(false);
   });
 
-  test("has no dead processes in its group, though nobody reaps them", async () => {
+  test("has no dead processes in its group, though nobody reaps them", needs("ps"), async () => {
     // The shell becomes a program that never asks after its child.
     const command = ["sh", "-c", "sleep 0 & exec sleep 60", "{port}"];
     const launcher = { kind: "process", command, env: {}, directory: "/" } as const;
@@ -196,7 +197,7 @@ describe("what /proc tells of a process that", () => {
   });
 });
 
-test("ps tells the same of a process as /proc, for hosts without it", async () => {
+test("ps tells the same of a process as /proc, for hosts without it", needs("ps"), async () => {
   const handle = await start();
   await serves(handle);
   expect(await psTable.group(handle.pid!)).toEqual(await procTable.group(handle.pid!));

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
 import { event, httpHead, respond, respondEvents, Rig, until } from "./ingress-rig.ts";
 
@@ -15,6 +16,25 @@ test("a kept connection serves request after request", async () => {
     for (let n = 0; n < 20; n++) expect((await rig.chat().answer).status).toBe(200);
     expect(rig.engine.connections).toBe(1);
   }
+});
+
+test("a connection is kept for four seconds after its last request", async () => {
+  const clock = new VirtualClock();
+  await using rig = await Rig.open(answer, { clock });
+  const ask = async () => expect((await rig.chat().answer).status).toBe(200);
+  await ask();
+  clock.advance(3_000);
+  await ask();
+  clock.advance(3_999);
+  await ask();
+  expect(rig.engine.connections).toBe(1);
+  clock.advance(3_000);
+  await ask();
+  clock.advance(1_000);
+  clock.advance(3_000);
+  await until(() => rig.engine.sockets.size === 0, "the connection to be closed");
+  await ask();
+  expect(rig.engine.connections).toBe(2);
 });
 
 test("requests at once have a connection each", async () => {

@@ -44,9 +44,9 @@ test("vLLM: thoughts under their other name, a chunk on the border, text beside 
     vllm({ content: " 42" }, { finish_reason: "stop", stop_reason: null }, 5) +
     vllmUsage +
     done;
-  const { records, trailer, text: all } = await answer(stream, {});
+  const { records, ending, text: all } = await answer(stream, {});
   expect(told(all)).toEqual([role, thought("Hm"), thought("m."), text("So"), text(" 42"), finish("stop"), usage]);
-  expect(trailer).toBe("complete");
+  expect(ending).toBe("complete");
   expect(all).not.toMatch(/served|chatcmpl-x|token_ids|stop_reason|prompt_text|"created":1,/);
   expect(records).toMatchObject([{ promptTokens: 9, completionTokens: 5, reasoningTokens: 2, cachedTokens: 8 }]);
 });

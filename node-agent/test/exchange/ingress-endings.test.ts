@@ -1,7 +1,7 @@
 /** Every way in which a request ends: what its client is told, what is recorded, and what is given back. */
 import { once } from "node:events";
-import { constants } from "node:http2";
 import type { Socket } from "node:net";
+import type { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { expect, test } from "vitest";
@@ -30,7 +30,7 @@ function chunk(completion: number, delta: object, finish: string | null = null):
 
 const opening = chunk(0, { role: "assistant", content: "" });
 const word = (n: number) => chunk(n, { content: `w${n} ` });
-const ending = (n: number) =>
+const closing = (n: number) =>
   chunk(n, {}, "stop") +
   event({ choices: [], usage: { prompt_tokens: promptTokens, completion_tokens: n, total_tokens: promptTokens + n } }) +
   event("[DONE]");
@@ -53,7 +53,7 @@ async function openStalled(words: number, options: RigOptions = {}) {
 }
 
 /** Resolves when the client has so many events. */
-async function received(stream: NodeJS.ReadableStream, events: number): Promise<void> {
+async function received(stream: SimStream, events: number): Promise<void> {
   let seen = 0;
   const { promise, resolve } = Promise.withResolvers<void>();
   stream.on("data", (bytes: Buffer) => {
@@ -66,7 +66,7 @@ async function received(stream: NodeJS.ReadableStream, events: number): Promise<
 /** Another request from end to end: what was on its way to the agent before has arrived when it is over. */
 async function roundTrip(rig: Rig): Promise<void> {
   const { script } = rig.engine;
-  rig.engine.script = (socket) => respondEvents(socket, opening + ending(1));
+  rig.engine.script = (socket) => respondEvents(socket, opening + closing(1));
   expect(await rig.chat().answer).toMatchObject({ status: 200 });
   rig.engine.script = script;
   rig.outbox.records.length = 0;
@@ -78,7 +78,7 @@ test("a client that leaves in mid-answer stops the engine and pays for what was 
     await using _ = rig;
     const { stream, answer } = rig.chat({ stream: true });
     await received(stream, words + 1);
-    stream.close(constants.NGHTTP2_CANCEL);
+    stream.cancel();
     await until(() => sockets[0]!.destroyed, "the engine to see it", 1_000);
     await answer;
     await rig.quiet();
@@ -94,7 +94,7 @@ test("a client that leaves before the first token stops the engine too, and pays
     await using rig = await Rig.open((socket) => void sockets.push(socket));
     const sent = rig.chat({ stream });
     await until(() => sockets.length === 1, "the engine to be asked");
-    sent.stream.close(constants.NGHTTP2_CANCEL);
+    sent.stream.cancel();
     await until(() => sockets[0]!.destroyed, "the engine to see it", 1_000);
     await rig.quiet();
     expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", promptTokens: 0, completionTokens: 0 }]);
@@ -107,7 +107,7 @@ test("a client that leaves while its answer is collected pays for what was gener
   const { stream } = rig.chat();
   await until(() => rig.engine.saw.length === 1, "the engine to be asked");
   await roundTrip(rig); // the words have been read by then
-  stream.close(constants.NGHTTP2_CANCEL);
+  stream.cancel();
   await rig.quiet();
   expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", promptTokens, completionTokens: 5 }]);
 });
@@ -118,7 +118,7 @@ test("a client that leaves while it waits is taken out of the queue", async () =
   rig.slot.gate = new Promise(() => {});
   const { stream } = rig.chat();
   await until(() => rig.slot.requests.length === 1, "the request to wait");
-  stream.close(constants.NGHTTP2_CANCEL);
+  stream.cancel();
   await rig.quiet();
   expect(rig.engine.saw).toEqual([]);
   expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", completionTokens: 0 }]);
@@ -143,16 +143,16 @@ test("the limit of a request ends a stream with an error event, and costs what w
   const clock = new VirtualClock();
   const { rig, sockets } = await openStalled(4, { clock });
   await using _ = rig;
-  const { stream, answer } = rig.chat({ stream: true }, { "x-weiche-remaining-ms": "5000" });
+  const { stream, answer } = rig.chat({ stream: true }, { remainingMs: 5_000 });
   await received(stream, 5);
   clock.advance(4_999);
   expect(rig.slot.running).toBe(1);
   clock.advance(1);
-  const { text, trailer } = await answer;
-  expect(trailer).toBe("error");
+  const { text, ending } = await answer;
+  expect(ending).toBe("error");
   expect(choicesOf(text).at(-1)).toMatchObject({ code: "timeout", param: null });
   expect(text).not.toContain("[DONE]");
-  expect(sockets[0]!.destroyed).toBe(true);
+  await until(() => sockets[0]!.destroyed, "the engine to see it");
   expect(rig.outbox.records).toMatchObject([
     { outcome: "limit-ended", source: "counted", promptTokens, completionTokens: 4 },
   ]);
@@ -166,7 +166,7 @@ test("the limit of a request before the first byte is a 504", async () => {
   const { answer } = rig.chat();
   await until(() => rig.slot.requests.length === 1, "the request to wait");
   clock.advance(600_000);
-  expect(await answer).toMatchObject({ status: 504, trailer: "complete" });
+  expect(await answer).toMatchObject({ status: 504, ending: "complete" });
   expect(rig.outbox.records).toMatchObject([{ outcome: "limit-ended", promptTokens: 0, completionTokens: 0 }]);
 });
 
@@ -176,8 +176,8 @@ test("an engine that is gone ends its streams at once, unbilled", async () => {
   const { stream, answer } = rig.chat({ stream: true });
   await received(stream, 3);
   rig.slot.loseEngine();
-  const { text, trailer } = await answer;
-  expect(trailer).toBe("error");
+  const { text, ending } = await answer;
+  expect(ending).toBe("error");
   expect(choicesOf(text).at(-1)).toMatchObject({ type: "server_error", code: "engine_died" });
   expect(rig.outbox.records).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
   expect(rig.faults).toEqual(["gone: gone"]);
@@ -195,17 +195,16 @@ test("an engine without a sign of life for a minute is suspected, and an event i
   clock.advance(59_000);
   expect(rig.slot.suspected).toEqual([]);
   clock.advance(1_000);
-  expect((await answer).trailer).toBe("error");
+  expect((await answer).ending).toBe("error");
   expect(rig.slot.suspected).toEqual(["silent"]);
-  expect(sockets[0]!.destroyed).toBe(true);
+  await until(() => sockets[0]!.destroyed, "the engine to see it");
 });
 
 test("an engine that nobody answers for is a 503, and is suspected", async () => {
   const { rig } = await openStalled(1);
   await using _ = rig;
   rig.engine.server.close();
-  const { status, headers } = await rig.chat().answer;
-  expect({ status, retryAfter: headers["retry-after"] }).toEqual({ status: 503, retryAfter: "1" });
+  expect(await rig.chat().answer).toMatchObject({ status: 503, retryAfter: 1 });
   expect(rig.slot.suspected).toEqual(["refused"]);
   expect(rig.outbox.records).toEqual([]);
 });
@@ -214,10 +213,8 @@ test("a slot's refusal is told as it is", async () => {
   const { rig } = await openStalled(1);
   await using _ = rig;
   rig.slot.refusal = new ApiError("model_switching", "Another model is being activated.", { retryAfterSeconds: 2.2 });
-  const { status, headers, trailer, text } = await rig.chat({ stream: true }).answer;
-  expect({ status, trailer, retryAfter: headers["retry-after"] }).toEqual({
-    ...{ status: 503, trailer: "complete", retryAfter: "3" },
-  });
+  const { status, retryAfter, ending, text } = await rig.chat({ stream: true }).answer;
+  expect({ status, ending, retryAfter }).toEqual({ status: 503, ending: "complete", retryAfter: 3 });
   expect(JSON.parse(text)).toEqual({
     error: {
       ...{ message: "Another model is being activated.", type: "service_unavailable" },
@@ -239,7 +236,7 @@ function holdRecord({ outbox }: Rig) {
 
 test("the terminator waits until the record is safe", async () => {
   for (const stream of [true, false]) {
-    await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
+    await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + closing(2)));
     const { asked, synced } = holdRecord(rig);
     const sent = rig.chat({ stream });
     let text = "";
@@ -249,33 +246,33 @@ test("the terminator waits until the record is safe", async () => {
     expect(rig.slot.running).toBe(0);
     expect(text).not.toContain(stream ? "[DONE]" : "choices");
     synced.resolve();
-    expect(await sent.answer).toMatchObject({ status: 200, trailer: "complete" });
+    expect(await sent.answer).toMatchObject({ status: 200, ending: "complete" });
     expect(rig.outbox.records).toMatchObject([{ outcome: "finished", completionTokens: 2 }]);
   }
 });
 
 test("an engine that is gone once its answer is whole spoils nothing", async () => {
   for (const stream of [true, false]) {
-    await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
+    await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + closing(2)));
     const { asked, synced } = holdRecord(rig);
     const sent = rig.chat({ stream });
     await asked.promise;
     rig.slot.loseEngine();
     synced.resolve();
-    expect(await sent.answer).toMatchObject({ status: 200, trailer: "complete" });
+    expect(await sent.answer).toMatchObject({ status: 200, ending: "complete" });
     expect(rig.outbox.records).toMatchObject([{ outcome: "finished", completionTokens: 2 }]);
   }
 });
 
 test("a client that leaves at the very end pays for the whole, once", async () => {
   for (const stream of [true, false]) {
-    await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
+    await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + closing(2)));
     const { asked, synced } = holdRecord(rig);
     const sent = rig.chat({ stream });
     await asked.promise;
-    sent.stream.close(constants.NGHTTP2_CANCEL);
-    // Frames of a session arrive in order: with this answer the agent has seen the other request's end.
-    await rig.chat({}, { "x-weiche-model": "other" }).answer;
+    sent.stream.cancel();
+    // Frames of a connection arrive in order: with this answer the agent has seen the other request's end.
+    await rig.chat({}, { model: "other" }).answer;
     synced.resolve();
     await rig.quiet();
     expect(rig.outbox.records).toMatchObject([{ outcome: "finished", source: "engine", completionTokens: 2 }]);
@@ -283,10 +280,10 @@ test("a client that leaves at the very end pays for the whole, once", async () =
 });
 
 test("an answer whose record cannot be kept is not whole", async () => {
-  await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + ending(2)));
+  await using rig = await Rig.open((socket) => respondEvents(socket, opening + word(1) + closing(2)));
   rig.outbox.sync = () => Promise.reject(new Error("EIO"));
   const streamed = await rig.chat({ stream: true }).answer;
-  expect(streamed.trailer).toBe("error");
+  expect(streamed.ending).toBe("error");
   expect(streamed.text).not.toContain("[DONE]");
   expect(await rig.chat().answer).toMatchObject({ status: 500 });
   expect(rig.bugs).toHaveLength(2);
@@ -303,11 +300,11 @@ test("nothing is taken in while usage cannot be recorded", async () => {
   expect(rig.engine.saw).toEqual([]);
 });
 
-test("a model without rules is a 503, and headers that are not the router's are a 500", async () => {
+test("a model without rules is a 503, and a record that is not the router's is a 500", async () => {
   const { rig } = await openStalled(1);
   await using _ = rig;
-  expect(await rig.chat({}, { "x-weiche-model": "other" }).answer).toMatchObject({ status: 503 });
-  expect(await rig.chat({}, { "x-weiche-factor": "-1" }).answer).toMatchObject({ status: 500, trailer: "complete" });
+  expect(await rig.chat({}, { model: "other" }).answer).toMatchObject({ status: 503 });
+  expect(await rig.chat({}, { factor: -1 }).answer).toMatchObject({ status: 500, ending: "complete" });
   expect(rig.bugs).toHaveLength(1);
 });
 
@@ -331,8 +328,8 @@ test("a client that does not read holds its engine back, and is cut after a minu
     { clock },
   );
   const { stream } = rig.chat({ stream: true });
-  await once(stream, "response");
-  stream.pause();
+  await once(stream, "head");
+  stream.frames.pause();
   let before = { written, atMs: performance.now() };
   const isHeld = () => {
     if (written !== before.written) before = { written, atMs: performance.now() };
@@ -355,7 +352,7 @@ test("a slow client gets every event, in order", async () => {
     beginEvents(socket);
     writeChunk(socket, opening);
     for (let n = 1; n <= words; n++) writeChunk(socket, word(n));
-    writeChunk(socket, ending(words));
+    writeChunk(socket, closing(words));
     endEvents(socket);
   };
   await using rig = await Rig.open(script, {
@@ -365,11 +362,11 @@ test("a slow client gets every event, in order", async () => {
   let paused = 0;
   stream.on("data", () => {
     if (paused++ % 20 !== 0) return;
-    stream.pause();
-    setTimeout(() => stream.resume(), 1);
+    stream.frames.pause();
+    setTimeout(() => stream.frames.resume(), 1);
   });
-  const { text, trailer } = await answer;
-  expect(trailer).toBe("complete");
+  const { text, ending } = await answer;
+  expect(ending).toBe("complete");
   const said = choicesOf(text).map((choice) => (choice as { delta: { content?: string } }).delta.content ?? "");
   expect(said.join("")).toBe(Array.from({ length: words }, (_, n) => `w${n + 1} `).join(""));
   expect(eventsOf(text).at(-1)).toBe("[DONE]");
@@ -384,14 +381,14 @@ test("a stop lets what runs end, takes nothing new, and after its grace breaks o
   await Promise.all([received(first.stream, 2), received(second.stream, 2)]);
   const stopped = rig.ingress.stop(10_000);
   expect(await rig.chat().answer).toMatchObject({ status: 503 });
-  writeChunk(sockets[0]!, ending(1));
+  writeChunk(sockets[0]!, closing(1));
   endEvents(sockets[0]!);
   const whole = await Promise.race([first.answer, second.answer]);
-  expect(whole.trailer).toBe("complete");
+  expect(whole.ending).toBe("complete");
   clock.advance(10_000);
   await stopped;
   const answers = await Promise.all([first.answer, second.answer]);
-  expect(new Set(answers.map((answer) => answer.trailer))).toEqual(new Set(["complete", "error"]));
+  expect(new Set(answers.map((answer) => answer.ending))).toEqual(new Set(["complete", "error"]));
   expect(new Set(rig.outbox.records.map((record) => record.outcome))).toEqual(new Set(["broken", "finished"]));
 });
 
@@ -399,7 +396,7 @@ test.each(["finished", "broken", "client-ended"])(
   "a stop waits for a disk that takes no record of a %s answer until 2 s after its grace, and nothing looks whole",
   async (outcome) => {
     const clock = new VirtualClock();
-    const ends = outcome === "finished" ? ending(1) : "";
+    const ends = outcome === "finished" ? closing(1) : "";
     await using rig = await Rig.open(
       (socket) => {
         beginEvents(socket);
@@ -410,7 +407,7 @@ test.each(["finished", "broken", "client-ended"])(
     const { asked } = holdRecord(rig);
     const { stream, answer } = rig.chat({ stream: true });
     await received(stream, 2);
-    if (outcome === "client-ended") stream.close(constants.NGHTTP2_CANCEL);
+    if (outcome === "client-ended") stream.cancel();
     if (outcome !== "broken") await asked.promise;
     let isStopped = false;
     const stopped = rig.ingress.stop(10_000).then(() => (isStopped = true));
@@ -421,8 +418,8 @@ test.each(["finished", "broken", "client-ended"])(
     expect([isStopped, rig.ingress.running]).toEqual([false, 1]);
     clock.advance(1);
     await stopped;
-    const { text, trailer } = await answer;
-    expect([text.includes("[DONE]"), trailer]).toEqual([false, outcome === "client-ended" ? undefined : "error"]);
+    const { text, ending } = await answer;
+    expect([text.includes("[DONE]"), ending]).toEqual([false, outcome === "client-ended" ? undefined : "error"]);
     expect(rig.summaries.map(({ record }) => record?.outcome)).toContain(outcome);
     expect(rig.bugs).toEqual([]);
   },

@@ -1,9 +1,8 @@
 /** An engine that dies while requests run: each router hears of it, so that it can count whose bodies were there. */
 import { once } from "node:events";
-import type { ClientHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { engineDeathHeader } from "@weiche/shared/node-protocol.ts";
+import { ends } from "@weiche/shared/frames/frame.ts";
 import { beginEvents, endEvents, event, httpHead, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
 import type { EngineScript, Sent } from "./ingress-rig.ts";
 
@@ -21,13 +20,10 @@ async function openStalled(says: string) {
   return { rig, sockets };
 }
 
-/** The death that the head or the trailer of the answer tells. */
-async function deathOf({ stream, answer }: Sent): Promise<unknown> {
-  let death: unknown;
-  for (const part of ["response", "trailers"] as const)
-    (stream as ClientHttp2Stream).on(part, (headers) => (death ??= headers[engineDeathHeader]));
-  await answer;
-  return death;
+/** The death that the END of the answer tells. */
+async function deathOf({ answer }: Sent): Promise<unknown> {
+  const { code } = await answer;
+  return code === ends.engineDiedAlone ? "alone" : code === ends.engineDiedShared ? "shared" : undefined;
 }
 
 test.each([
@@ -48,15 +44,15 @@ test.each([
   expect(rig.outbox.records).toEqual([]);
 });
 
-test("after it the error event says engine_died, and the trailer the death", async () => {
+test("after it the error event says engine_died, and the END the death", async () => {
   const { rig } = await openStalled(word);
   await using _ = rig;
   const sent = rig.chat({ stream: true });
   const death = deathOf(sent);
   await once(sent.stream, "data");
   rig.slot.loseEngine();
-  const { text, trailer } = await sent.answer;
-  expect([trailer, await death]).toEqual(["error", "alone"]);
+  const { text, ending } = await sent.answer;
+  expect([ending, await death]).toEqual(["error", "alone"]);
   expect(text).toContain('"code":"engine_died"');
 });
 
@@ -70,8 +66,8 @@ test.each([
   await once(stream, "data");
   sockets[0]!.resetAndDestroy();
   if (dies) setTimeout(() => rig.slot.loseEngine(), 20);
-  const { text, trailer } = await answer;
-  expect(trailer).toBe("error");
+  const { text, ending } = await answer;
+  expect(ending).toBe("error");
   expect(text).toContain(`"code":"${code}"`);
 });
 
@@ -149,7 +145,7 @@ test("a client that leaves while the news are waited for pays nothing for what t
   const { stream } = rig.chat({ stream: true });
   await once(stream, "data");
   sockets[0]!.resetAndDestroy();
-  setTimeout(() => stream.close(8), 20);
+  setTimeout(() => stream.cancel(), 20);
   await rig.quiet();
   expect(rig.outbox.records).toMatchObject([{ outcome: "broken", completionTokens: 0 }]);
 });

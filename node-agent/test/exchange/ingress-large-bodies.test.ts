@@ -1,16 +1,18 @@
 /** Large bodies: read in a thread, bytes and nothing else while they wait, and no more of them than there is room for. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { connect as connectHttp2, type ClientHttp2Stream } from "node:http2";
 import { createServer } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
-import { sessionMemoryMiB } from "@weiche/shared/node-protocol.ts";
+import { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
+import { ends } from "@weiche/shared/frames/frame.ts";
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { event, grant, model, respondEvents, Rig, until, type EngineScript } from "./ingress-rig.ts";
+import { event, model, recordOf, respondEvents, Rig, until, type EngineScript } from "./ingress-rig.ts";
 
 const long = `${'Grüße, "Weiche"\n'.repeat(100_000)}`;
 const whole =
@@ -19,7 +21,6 @@ const whole =
   event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } }) +
   event("[DONE]");
 const answering: EngineScript = (socket) => respondEvents(socket, whole);
-const announced = (bytes: number) => ({ "content-length": String(bytes) });
 
 test.each(["vllm", "llama-server", "openai"] as const)(
   "an engine is told the same of a large body as of a small one (%s)",
@@ -59,7 +60,7 @@ test("who leaves while its body comes, or is read, leaves nothing behind", async
     const { stream } = rig.chat({ messages: [{ role: "user", content: long }] });
     await until(() => rig.ingress.running > 0, "the request to come");
     for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
-    stream.close(8);
+    stream.cancel();
     await until(() => rig.ingress.running === 0, "the request to end", 30_000);
   }
   expect([rig.bugs, rig.slot.running]).toEqual([[], 0]);
@@ -69,39 +70,25 @@ test("large bodies beyond 320 MB wait for room, and after 30 s they are a 503 wi
   const clock = new VirtualClock();
   await using rig = await Rig.open(answering, { clock });
   const body = { messages: [{ role: "user", content: long }] };
-  const bytes = Buffer.byteLength(JSON.stringify({ model, ...body }));
-  const begun = Array.from({ length: 16 }, () => rig.router.request(headersOf(20_000_000)));
-  for (const stream of begun) stream.on("error", () => {});
+  const begun = Array.from({ length: 16 }, () => SimStream.open(rig.router, announcing(20_000_000)));
   await until(() => rig.ingress.running === 16, "them to begin");
-  const late = rig.router.request(headersOf(20_000_000));
-  const refusal = collect(late);
+  const late = SimStream.open(rig.router, announcing(20_000_000));
+  const refused = once(late, "head") as Promise<[unknown[]]>;
+  const refusal = late.read();
   await until(() => rig.ingress.running === 17, "another one");
   expect((await rig.chat().answer).status, "a small one needs no room").toBe(200);
   clock.advance(30_000);
-  expect(await refusal).toEqual([503, "2", expect.stringContaining('"overloaded"')]);
-  late.close(8);
-  begun[0]!.close(8);
+  expect((await refused)[0].slice(0, 3)).toEqual([503, "json", 2]);
+  expect(String(await refusal)).toContain('"overloaded"');
+  begun[0]!.cancel();
   await until(() => rig.ingress.running === 15, "both to leave");
-  expect((await rig.chat(body, announced(bytes)).answer).status).toBe(200);
-  for (const stream of begun) stream.close(8);
+  expect((await rig.chat(body).answer).status).toBe(200);
+  for (const stream of begun) stream.cancel();
   await rig.quiet();
 });
 
-/** Reads the answer to a request whose body has not ended. */
-async function collect(stream: ClientHttp2Stream): Promise<[status: unknown, retryAfter: unknown, text: string]> {
-  const [head] = (await once(stream, "response")) as [Record<string, unknown>];
-  const [bytes] = (await once(stream, "data")) as [Buffer];
-  return [head[":status"], head["retry-after"], bytes.toString()];
-}
-
-function headersOf(bytes: number): Record<string, string> {
-  return {
-    ...{ ":method": "POST", ":path": "/v1/chat/completions", ...announced(bytes) },
-    ...{ "x-weiche-request-id": uuidv7(systemClock), "x-weiche-attempt": "1", "x-weiche-account": "a" },
-    ...{ "x-weiche-user": "u", "x-weiche-key": "k", "x-weiche-factor": "1500", "x-weiche-model": model },
-    ...{ "x-weiche-remaining-ms": "600000", "x-weiche-router": "router-1" },
-    ...{ "x-weiche-tokens-max": "1000000", "x-weiche-grant": grant },
-  };
+function announcing(bodyBytes: number) {
+  return recordOf(nodePaths.chat, uuidv7(systemClock), { bodyBytes });
 }
 
 const atOnce = process.env["WEICHE_NIGHTLY"] === undefined ? 3 : 64;
@@ -117,21 +104,20 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more th
   const child = fork(join(import.meta.dirname, "ingress-process.ts"), [origin], { execArgv: [] });
   try {
     const [{ port }] = (await once(child, "message")) as [{ port: number }];
-    const session = connectHttp2("http://node", {
-      createConnection: () => connect(port, "127.0.0.1"),
-      maxSessionMemory: sessionMemoryMiB,
-    });
-    session.on("error", () => {});
+    const socket = connect(port, "127.0.0.1");
+    await once(socket, "connect");
+    const router = new FrameConnection(socket, { clock: systemClock, closed() {} });
     // The slowest body to read has as many values as a body may have.
     const messages = Array.from({ length: 10_000 }, () => ({ role: "user", content: "hi ".repeat(640) }));
     const body = Buffer.from(JSON.stringify({ model, stream: true, messages }));
     const statuses = await Promise.all(
       Array.from({ length: atOnce }, async () => {
-        const stream = session.request(headersOf(body.length));
-        stream.end(body);
-        const [head] = (await once(stream, "response")) as [Record<string, unknown>];
-        await once(stream.resume(), "close");
-        return head[":status"];
+        const stream = SimStream.open(router, announcing(body.length));
+        const head = once(stream, "head") as Promise<[unknown[]]>;
+        stream.frames.write(body);
+        stream.frames.end(ends.complete);
+        await stream.read();
+        return (await head)[0][0];
       }),
     );
     expect(new Set(statuses)).toEqual(new Set([200]));
@@ -140,7 +126,7 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more th
     expect(measured).toMatchObject({ bugs: [] });
     expect(measured.lagMs).toBeLessThan(250);
     expect(measured.rssBytes).toBeLessThan(1.5e9);
-    session.destroy();
+    router.destroy();
   } finally {
     child.kill("SIGKILL");
     engine.close();

@@ -1,10 +1,11 @@
 /** The ingress in a process of its own, so that the lag of its event loop can be measured. */
 import { once } from "node:events";
-import { performServerHandshake } from "node:http2";
 import { createServer, type AddressInfo } from "node:net";
 import { measureLoopLag } from "@weiche/shared/testing/loop-lag.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { agentWindowBytes, sessionMemoryMiB } from "@weiche/shared/node-protocol.ts";
+import type { FrameStream } from "@weiche/shared/frames/frame-stream.ts";
+import { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
+import { readRecord } from "@weiche/shared/node-protocol.ts";
 import { dialects } from "../../src/engines/dialects/all.ts";
 import { EngineLife } from "../../src/engines/engine-life.ts";
 import { Ingress } from "../../src/exchange/ingress.ts";
@@ -30,11 +31,8 @@ const ingress = new Ingress({
 });
 
 const server = createServer((socket) => {
-  const settings = { initialWindowSize: agentWindowBytes };
-  const session = performServerHandshake(socket, { settings, maxSessionMemory: sessionMemoryMiB });
-  session.setLocalWindowSize(16 << 20);
-  session.on("error", () => {});
-  session.on("stream", (stream, headers) => ingress.handle(stream, headers, { routerLost: () => session.destroyed }));
+  const take = (stream: FrameStream, record: string) => ingress.handle(stream, readRecord(record));
+  new FrameConnection(socket, { clock: systemClock, take, closed() {} });
 }).listen(0, "127.0.0.1");
 await once(server, "listening");
 

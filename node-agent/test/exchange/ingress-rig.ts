@@ -1,17 +1,15 @@
-/** The ingress between a router's end of a real HTTP/2 session and an engine that is a small real HTTP server. */
+/** The ingress between a router's end of a real data connection and an engine that is a small real HTTP server. */
 import { once } from "node:events";
-import {
-  connect as connectHttp2,
-  performServerHandshake,
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-} from "node:http2";
 import { connect, createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, uuidv7, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
-import { endTrailer, nodeHeaders, nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
+import type { FrameStream } from "@weiche/shared/frames/frame-stream.ts";
+import { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
+import { ends } from "@weiche/shared/frames/frame.ts";
+import { nodePaths, readRecord, type NodePath, type RequestRecord } from "@weiche/shared/node-protocol.ts";
+import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { dialects } from "../../src/engines/dialects/all.ts";
 import { EngineLife } from "../../src/engines/engine-life.ts";
@@ -109,17 +107,36 @@ export class SimulatedOutbox implements UsageOutbox {
 
 export interface Answer {
   readonly status: number | undefined;
-  readonly headers: Record<string, unknown>;
+  readonly kind: unknown;
+  readonly retryAfter: unknown;
   readonly text: string;
-  /** The end mark, from the stream's trailers or, for a body of known length, from its head. */
-  readonly trailer: string | undefined;
-  readonly rstCode: number;
+  /** What the END says; undefined: none came. */
+  readonly ending: "complete" | "error" | undefined;
+  /** The END itself. */
+  readonly code: number | undefined;
 }
 
 export interface Sent {
-  readonly stream: ClientHttp2Stream;
+  readonly stream: SimStream;
   readonly requestId: string;
   readonly answer: Promise<Answer>;
+}
+
+/** What may be said otherwise in the record of a request. */
+export interface RecordGiven {
+  readonly model?: string;
+  readonly factor?: number;
+  readonly tokensMax?: number;
+  readonly remainingMs?: number;
+  readonly bodyBytes?: number;
+}
+
+export function recordOf(path: NodePath, requestId: string, given: RecordGiven = {}): RequestRecord {
+  const { factor = 1_500, tokensMax = 1_000_000, remainingMs = 600_000, bodyBytes = 0 } = given;
+  return [
+    ...([path, requestId, 1, given.model ?? model, "", "account-1", "user-1", "key-1", factor] as const),
+    ...([tokensMax, grant, remainingMs, "router-1", bodyBytes] as const),
+  ];
 }
 
 export interface RigOptions {
@@ -192,7 +209,7 @@ export class Rig implements AsyncDisposable {
   readonly shortfalls: string[] = [];
   readonly bugs: unknown[] = [];
   readonly life: EngineLife;
-  readonly router: ClientHttp2Session;
+  readonly router: FrameConnection;
   readonly #sockets: Socket[];
 
   static async open(script: EngineScript, options: RigOptions = {}): Promise<Rig> {
@@ -239,45 +256,25 @@ export class Rig implements AsyncDisposable {
         requestBug: (error) => this.bugs.push(error),
       },
     });
-    const settings = { initialWindowSize: 128 << 10, enablePush: false };
-    const session = performServerHandshake(agentSocket, {
-      streamResetBurst: 100_000,
-      streamResetRate: 10_000,
-      settings: { initialWindowSize: 1 << 20, maxConcurrentStreams: 10_000 },
-    });
-    session.on("error", () => {});
-    session.on("stream", (stream, headers) =>
-      this.ingress.handle(stream, headers, { routerLost: () => session.destroyed }),
-    );
-    this.router = connectHttp2("http://node", { createConnection: () => routerSocket, settings });
-    this.router.on("error", () => {});
+    const clock = systemClock;
+    const { handle } = this.ingress;
+    const take = (stream: FrameStream, record: string) => handle(stream, readRecord(record));
+    new FrameConnection(agentSocket, { clock, take, closed() {} });
+    this.router = new FrameConnection(routerSocket, { clock, closed() {} });
   }
 
-  send(path: NodePath, body: unknown, headers: Record<string, string> = {}): Sent {
+  send(path: NodePath, body: unknown, given: RecordGiven = {}): Sent {
     const requestId = uuidv7(systemClock);
-    const stream = this.router.request({
-      ":method": "POST",
-      ":path": path,
-      [nodeHeaders.requestId]: requestId,
-      [nodeHeaders.attempt]: "1",
-      [nodeHeaders.account]: "account-1",
-      [nodeHeaders.user]: "user-1",
-      [nodeHeaders.key]: "key-1",
-      [nodeHeaders.factor]: "1500",
-      [nodeHeaders.tokensMax]: "1000000",
-      [nodeHeaders.grant]: grant,
-      [nodeHeaders.model]: model,
-      [nodeHeaders.remainingMs]: "600000",
-      [nodeHeaders.router]: "router-1",
-      ...headers,
-    });
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
+    const stream = SimStream.open(this.router, recordOf(path, requestId, { bodyBytes: bytes.length, ...given }));
     const answer = collect(stream);
-    stream.end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+    stream.frames.write(bytes);
+    stream.frames.end(ends.complete);
     return { stream, requestId, answer };
   }
 
-  chat(body: object = {}, headers?: Record<string, string>): Sent {
-    return this.send(nodePaths.chat, { model, messages: [{ role: "user", content: "hi" }], ...body }, headers);
+  chat(body: object = {}, given?: RecordGiven): Sent {
+    return this.send(nodePaths.chat, { model, messages: [{ role: "user", content: "hi" }], ...body }, given);
   }
 
   /** Everything that a request holds has been given back. */
@@ -293,21 +290,14 @@ export class Rig implements AsyncDisposable {
   }
 }
 
-async function collect(stream: ClientHttp2Stream): Promise<Answer> {
-  let status: number | undefined;
-  let headers: Record<string, unknown> = {};
-  let trailer: string | undefined;
-  const chunks: Buffer[] = [];
-  stream.on("error", () => {});
-  stream.on("response", (head) => {
-    status = head[":status"];
-    headers = head;
-    if (endTrailer in head) trailer = String(head[endTrailer]);
-  });
-  stream.on("trailers", (trailers) => (trailer = String(trailers[endTrailer])));
-  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-  await new Promise((resolve) => stream.once("close", resolve));
-  return { status, headers, text: Buffer.concat(chunks).toString(), trailer, rstCode: stream.rstCode };
+async function collect(stream: SimStream): Promise<Answer> {
+  let record: readonly unknown[] = [];
+  stream.once("head", (head) => (record = head));
+  const text = String(await stream.read());
+  const { ending: code } = stream;
+  const [status, kind, retryAfter] = record;
+  const ending = code === undefined ? undefined : code === ends.complete ? "complete" : "error";
+  return { status: status as number | undefined, kind, retryAfter, text, ending, code };
 }
 
 /** Polls a condition that must come true. */

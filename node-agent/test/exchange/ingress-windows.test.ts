@@ -147,7 +147,7 @@ test("an engine that tells it only at the end: a body is refused still, a stream
     sent.stream.once("data", () => writeChunk(socket, counted));
   };
   const stream = await sent.answer;
-  expect([stream.status, stream.trailer]).toEqual([200, "error"]);
+  expect([stream.status, stream.ending]).toEqual([200, "error"]);
   expect(stream.text).toContain("ContextWindowExceededError");
   await rig.quiet();
   expect(rig.outbox.records.map(({ outcome }) => outcome)).not.toContain("finished");

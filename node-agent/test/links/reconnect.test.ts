@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
+import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { DataLink } from "../../src/links/data-link.ts";
 import { RouterLinksRig } from "./router-links-rig.ts";
@@ -64,11 +65,16 @@ test("data sessions of two agents are not dialled in step, and within the bounds
   for (const seed of [1, 2]) {
     const clock = new VirtualClock(0);
     const dials = new Dials(clock, seed);
-    const events = { dataSessionUp: () => {}, dataSessionDown: () => {}, dataSessionFailed: () => {} };
+    const events = {
+      dataSessionUp: () => {},
+      dataSessionDown: () => {},
+      dataSessionFailed: () => {},
+      dataSessionBroken: () => {},
+    };
     const link = new DataLink({
       onSessions: () => {},
       ...{ routerId: "r", clock, random: dials.random, identity: { node: asId<NodeId>("n"), bootId: "b" }, events },
-      handle: (stream) => stream.destroy(),
+      handle: (stream) => SimStream.taken(stream),
     });
     link.dial(gone);
     await follow(dials, clock);

@@ -1,11 +1,14 @@
 /** The agent's ends of the links, with simulated routers that share no code with them, and all that they are told. */
+import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { NodeLoad } from "../../src/links/load.ts";
-import { RouterLinks, type RouterLinkEvents } from "../../src/links/router-links.ts";
+import { KnownRouters } from "../../src/links/known-routers.ts";
+import { RouterLinks } from "../../src/links/router-links.ts";
+import type { RouterLinkEvents } from "../../src/links/router-links-options.ts";
 import type { UsageChannel } from "../../src/outbox/usage-channel.ts";
 import { WireState } from "../../src/slots/slot-view.ts";
 import { SimulatedLinkRouter, type Message } from "./simulated-link-router.ts";
@@ -48,6 +51,7 @@ export class RouterLinksRig {
     maintenance: false,
     admitting: true,
   };
+  known = new KnownRouters();
   clock: Clock = systemClock;
   random: () => number = seeded(1);
   readonly #routers: SimulatedLinkRouter[] = [];
@@ -63,6 +67,7 @@ export class RouterLinksRig {
   openLinks(...addresses: readonly string[]): RouterLinks {
     this.#links = new RouterLinks({
       routers: addresses,
+      known: this.known,
       clock: this.clock,
       random: this.random,
       hello: {
@@ -93,7 +98,7 @@ export class RouterLinksRig {
         dataSessions: () => {},
         settled: (routerId, attempts) => this.answers.push(["settled", routerId, ...attempts]),
       },
-      handle: (stream) => stream.destroy(),
+      handle: (stream) => SimStream.taken(stream),
       onRules: (news) => this.seenRules.push(news),
       onDesiredState: (state) => this.wishes.push(state),
       events: this.#events(),

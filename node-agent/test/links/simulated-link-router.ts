@@ -11,14 +11,14 @@ export class SimulatedLinkRouter implements Disposable {
   /** Links that are open. */
   readonly links = new Set<ServerDuplexStream<Message, Message>>();
   readonly #server = new Server();
-  readonly #welcome: Message;
+  /** Answers every hello. */
+  welcome: Message;
   port = 0;
 
   readonly #heartbeats = setInterval(() => this.say({ heartbeat: {} }), 1_000).unref();
 
-  /** `welcome` answers every hello. */
   constructor(welcome: Message) {
-    this.#welcome = welcome;
+    this.welcome = welcome;
   }
 
   async listen(host = "127.0.0.1", port = 0): Promise<this> {
@@ -57,7 +57,7 @@ export class SimulatedLinkRouter implements Disposable {
     this.links.add(call);
     call.on("data", (message: Message) => {
       this.heard.push(message);
-      if (message["message"] === "hello") call.write({ welcome: this.#welcome });
+      if (message["message"] === "hello") call.write({ welcome: this.welcome });
     });
     call.on("error", () => {});
     call.on("end", () => call.end());

@@ -27,7 +27,7 @@ interface NewAccount {
   readonly name: string;
   readonly ownerEmail: string;
   readonly package?: string;
-  /** What is charged for the package, as it was agreed to. Absent: whatever it costs. */
+  /** The sum that was agreed to for the package; another one is refused. Absent: the current price is charged. */
   readonly dueCents?: number;
 }
 

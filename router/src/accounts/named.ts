@@ -22,7 +22,7 @@ export async function accountNamed({ kysely }: Rows, named: string): Promise<Acc
   return onlyOne("account", named, found.rows).id;
 }
 
-/** As `accountNamed`; the name of a user is their e-mail address. */
+/** Like `accountNamed`; the name of a user is their e-mail address. */
 export async function userNamed({ kysely }: Rows, named: string): Promise<OfAccount<UserId>> {
   const found = await sql<Candidate<UserId> & { accountId: AccountId }>`
     select id, account_id, '' as label,
@@ -38,7 +38,10 @@ export interface KeyScope {
   readonly userId?: UserId | undefined;
 }
 
-/** As `accountNamed`; a key that is not revoked comes before those that are. `scope`: whose keys alone are meant. */
+/**
+ * Like `accountNamed`; keys that are not revoked come before those that are. `scope` limits the search to keys of an
+ * account or user.
+ */
 export async function keyNamed({ kysely }: Rows, named: string, scope: KeyScope = {}): Promise<OfAccount<KeyId>> {
   const { accountId, userId } = scope;
   const isIn = (column: string, id: string | undefined): RawBuilder<boolean> =>

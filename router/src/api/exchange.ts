@@ -37,7 +37,10 @@ export interface TriedNode {
   repliedMs?: number;
   /** `answered`, `lost`, or the code of its error. */
   result?: string;
-  /** What the request waited for in the slot, and how long, as the node says: `switch 5200`. Absent: for nothing. */
+  /**
+   * The reason and the milliseconds of its wait in the slot, as the node reports them: `switch 5200`. Absent: it did
+   * not wait.
+   */
   waited?: string;
 }
 

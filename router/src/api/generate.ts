@@ -6,7 +6,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Millicredits } from "@weiche/shared/credits.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
-import { readWaited, waitedHeader, type NodePath } from "@weiche/shared/node-protocol.ts";
+import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../keys/caller.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
@@ -145,7 +145,7 @@ async function answer(
       const asked = { ...request, attempt, slot: placed.slot, remainingMs };
       const reply = await deps.upstream.send(placed.node, { ...asked, body: body.bytes! }, exchange.signal);
       tried.repliedMs = clock.monotonicMs() - exchange.startedAtMs;
-      tried.waited = readWaited(reply.headers[waitedHeader]);
+      tried.waited = reply.waited;
       if (reply.status === 200) {
         tried.result = "answered";
         engineDeaths.watch(suspect, exchange, reply.body);

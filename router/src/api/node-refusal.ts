@@ -32,16 +32,15 @@ const shape = Compile(
 
 /** Reads an answer that is not 200. Throws `NodeLost` if it has no error body. */
 export async function readNodeRefusal(answer: UpstreamResponse, signal: AbortSignal): Promise<NodeRefusal> {
-  const { status, headers, body } = answer;
+  const { status, retryAfterSeconds, body } = answer;
   const parsed = parseJson(await collect(answer, signal));
   body.cancel();
   if (status < 400 || status > 599 || !shape.Check(parsed)) throw new NodeLost(`answered ${status} without an error`);
   const { message, type, param, code } = parsed.error;
-  const retryAfter = String(headers["retry-after"] ?? "");
   return new NodeRefusal(
     status,
     { error: { message, type, param, code } },
-    /^\d{1,6}$/.test(retryAfter) ? { "retry-after": retryAfter } : {},
+    retryAfterSeconds > 0 && retryAfterSeconds < 1e6 ? { "retry-after": String(retryAfterSeconds) } : {},
   );
 }
 

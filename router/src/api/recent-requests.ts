@@ -1,6 +1,6 @@
 /**
- * What this router remembers of the requests that ended last, for `weiche explain` and `weiche requests`. No content: ids,
- * times, and words of closed sets. Bounded by numbers of requests, which take about 400 bytes each.
+ * The requests that ended last, which this router remembers for `weiche explain` and `weiche requests`. No content:
+ * ids, times, and words of closed sets. Bounded by numbers of requests, which take about 400 bytes each.
  */
 import type { FinishedRequest } from "./exchange.ts";
 
@@ -18,12 +18,12 @@ export class RecentRequests {
     else this.#known.add(facts);
   }
 
-  /** Those whose id begins so, youngest first; at most `limit`. */
+  /** The requests whose id begins with `idPrefix`, latest end first; at most `limit`. */
   find(idPrefix: string, limit: number): readonly FinishedRequest[] {
     return this.latest(({ requestId }) => requestId.startsWith(idPrefix), limit);
   }
 
-  /** Those that match, youngest end first; at most `limit`. */
+  /** The requests that match, latest end first; at most `limit`. */
   latest(matches: (facts: FinishedRequest) => boolean, limit: number): readonly FinishedRequest[] {
     const found = [...this.#known.latest(matches, limit), ...this.#strangers.latest(matches, limit)];
     return found.toSorted((a, b) => b.endedAtMs - a.endedAtMs).slice(0, limit);

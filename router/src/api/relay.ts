@@ -1,7 +1,7 @@
 /**
  * Hands a node's answer to the client: the same bytes, with back-pressure. An answer is complete only with the node's
- * closing trailer, and a cut answer must not look complete: of a stream only finished events are passed on, so that an
- * error event can always follow; of any other answer the last piece waits for the trailer.
+ * END, and a cut answer must not look complete: of a stream only finished events are passed on, so that an
+ * error event can always follow; of any other answer the last piece waits for the END.
  */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { ApiError, asApiError, errorBody } from "@weiche/shared/errors.ts";
@@ -36,7 +36,7 @@ class Relay implements AnswerReader {
     this.#body = answer.body;
     this.#clock = clock;
     this.#stallMsMax = stallMsMax;
-    this.#isStream = String(answer.headers["content-type"]).startsWith("text/event-stream");
+    this.#isStream = answer.kind === "events";
     this.#withheld = this.#isStream ? new UnfinishedEvent() : new LastPiece();
     exchange.sink.onDrain(() => this.#drained());
     exchange.signal.addEventListener("abort", this.#onAbort);

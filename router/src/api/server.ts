@@ -87,7 +87,8 @@ export function createApiServer(deps: ApiServerDeps) {
   const ipLimit = new IpLimit(config.limits, clock);
   const addressOf = createClientAddress(config.limits.trustedProxies);
   const connections = new Connections();
-  let draining = false;
+  /** `leaving`: requests are served, each as the last one of its connection. */
+  let state: "serving" | "leaving" | "draining" = "serving";
 
   const app = fastify({
     serverFactory: (listener) =>
@@ -140,9 +141,9 @@ export function createApiServer(deps: ApiServerDeps) {
     };
   }
 
-  /** Throws for a client that asks too often, while the router stops, and for an ambiguous head. */
+  /** Throws for a client that asks too often, while the router drains, and for an ambiguous head. */
   function admitFromOutside(request: IncomingMessage, response: ServerResponse): void {
-    if (draining) response.shouldKeepAlive = false;
+    if (state !== "serving") response.shouldKeepAlive = false;
     if (!ipLimit.admit(addressOf(request))) {
       response.shouldKeepAlive = false;
       throw new PageRefusal("address_limit", 1);
@@ -152,7 +153,7 @@ export function createApiServer(deps: ApiServerDeps) {
   }
 
   function refuseWhileDraining(): void {
-    if (draining) throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
+    if (state === "draining") throw new ApiError("maintenance", "This server is stopping.", { retryAfterSeconds: 1 });
   }
 
   async function run(exchange: Exchange, work: () => Promise<void>): Promise<void> {
@@ -178,7 +179,7 @@ export function createApiServer(deps: ApiServerDeps) {
     /** Throws `StartError` if it cannot listen. */
     async listen(): Promise<ListenAddress> {
       await app.ready();
-      return { host: config.listen.api.host, port: await listenOn(server, config.listen.api, "API") };
+      return { host: config.listen.api.host, port: await listenOn(server, config.listen.api) };
     },
     /** Answers a chat that did not come by this listener. Resolves once the answer has begun. */
     chat({ request, sink, authenticate, ...inside }: InsideChat): Promise<void> {
@@ -188,12 +189,17 @@ export function createApiServer(deps: ApiServerDeps) {
         await generateAs(exchange, await authenticate(exchange), nodePaths.chat, generateDeps, inside);
       });
     },
+    /** From now on each answer is the last one on its connection, so that clients go to another router. */
+    leave(): void {
+      state = "leaving";
+      for (const { sink } of connections.live) sink.endConnection?.();
+    },
     /**
      * Takes no new requests; running ones may end within `graceMs`, then they are cut. `cutNodes` is called before that,
      * so that no node takes the cut for a client that has left, whose request would be billed.
      */
     async close(graceMs: number, cutNodes: () => void = () => {}): Promise<void> {
-      draining = true;
+      state = "draining";
       const closed = server.listening ? once(server, "close") : Promise.resolve();
       server.close();
       if (!(await connections.quiet(graceMs, clock))) cutNodes();

@@ -1,8 +1,9 @@
 /** Reads the whole database as of one instant, while routers go on working. */
 import { pipeline } from "node:stream/promises";
-import { Client, type ClientConfig } from "pg";
+import type { Client, ClientConfig } from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { version } from "@weiche/shared/program/version.ts";
+import { openClient } from "../db/client.ts";
 import { backupLock } from "../usage/usage-days.ts";
 import { writeBackup, type BackupHeader, type BackupTable } from "./backup-file.ts";
 
@@ -31,31 +32,25 @@ export async function dumpDatabase(
   sink: NodeJS.WritableStream,
   onProgress: (progress: DumpProgress) => void,
 ): Promise<BackupHeader> {
-  const client = new Client({ ...connection, application_name: "weiche backup" });
-  client.on("error", () => {}); // the statement that runs rejects
-  await client.connect();
-  try {
-    await client.query("begin isolation level repeatable read read only");
-    // Routers drop no old days meanwhile: they would wait for this transaction, and inserts for them.
-    await client.query("select pg_advisory_xact_lock_shared($1)", [backupLock]);
-    const header = await readHeader(client);
-    const bytesTotal = await sizeOf(client, header.tables);
-    let bytes = 0;
-    async function* rowsOf({ name, columns }: BackupTable): AsyncGenerator<Buffer, number> {
-      const columnList = columns.map((column) => client.escapeIdentifier(column)).join(", ");
-      const copy = client.query(copyTo(`copy ${client.escapeIdentifier(name)} (${columnList}) to stdout`));
-      for await (const chunk of copy as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        onProgress({ bytesTotal, table: name, bytes });
-        yield chunk;
-      }
-      return copy.rowCount;
+  await using client = await openClient({ ...connection, application_name: "weiche backup" });
+  await client.query("begin isolation level repeatable read read only");
+  // Routers drop no old days meanwhile: they would wait for this transaction, and inserts for them.
+  await client.query("select pg_advisory_xact_lock_shared($1)", [backupLock]);
+  const header = await readHeader(client);
+  const bytesTotal = await sizeOf(client, header.tables);
+  let bytes = 0;
+  async function* rowsOf({ name, columns }: BackupTable): AsyncGenerator<Buffer, number> {
+    const columnList = columns.map((column) => client.escapeIdentifier(column)).join(", ");
+    const copy = client.query(copyTo(`copy ${client.escapeIdentifier(name)} (${columnList}) to stdout`));
+    for await (const chunk of copy as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      onProgress({ bytesTotal, table: name, bytes });
+      yield chunk;
     }
-    await pipeline(writeBackup(header, rowsOf), sink);
-    return header;
-  } finally {
-    await client.end().catch(() => {});
+    return copy.rowCount;
   }
+  await pipeline(writeBackup(header, rowsOf), sink);
+  return header;
 }
 
 async function readHeader(client: Client): Promise<BackupHeader> {

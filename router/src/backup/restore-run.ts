@@ -8,6 +8,7 @@ import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { openDatabase, type DatabaseConfig } from "../db/database.ts";
+import { primaryOf } from "../db/database-hosts.ts";
 import { startEmbeddedServer, type EmbeddedServerEvents } from "../db/embedded-server.ts";
 import { readDeeds, replayDeeds, type Replayed } from "./audit-replay.ts";
 import { restoreBackup, type Restored, type RestoreProgress } from "./restore.ts";
@@ -32,6 +33,7 @@ export async function restoreInto(
   await using database = await openDatabase(config, clock, {
     ...quiet,
     databaseConnectionLost() {},
+    databaseMoved() {},
     schemaIsNewer() {},
   });
   const context = { database, clock, portalUrl: "", origin: { actor: "operator", source: "restore" } };
@@ -48,7 +50,7 @@ async function fill(
   clock: Clock,
 ): Promise<Restored> {
   if (databaseUrl !== undefined)
-    return restoreBackup(decompressed(source), { connectionString: databaseUrl }, onProgress);
+    return restoreBackup(decompressed(source), { connectionString: await primaryOf(databaseUrl) }, onProgress);
   await using server = await startEmbeddedServer(stateDir, clock, quiet);
   return await restoreBackup(decompressed(source), server.connection, onProgress);
 }

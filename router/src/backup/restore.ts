@@ -1,9 +1,10 @@
 /** Brings a backup into an empty database. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { Client, type ClientConfig } from "pg";
+import type { Client, ClientConfig } from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { StartError } from "@weiche/shared/files/start-error.ts";
+import { openClient } from "../db/client.ts";
 import { checkServer, migrateAlone } from "../db/database.ts";
 import { migrationNames } from "../db/migrate.ts";
 import { openPool } from "../db/pool.ts";
@@ -33,26 +34,24 @@ export async function restoreBackup(
 ): Promise<Restored> {
   const reader = new BackupReader(source);
   const header = await reader.header();
-  const client = connection && (await prepare(connection, header));
-  try {
-    const counts: Record<string, number> = {};
-    for (const [index, table] of header.tables.entries()) {
-      onProgress({ table: table.name, number: index + 1, tables: header.tables.length });
-      if (client) counts[table.name] = await load(client, table, reader.rows());
-      else for await (const _ of reader.rows());
-    }
-    const { rows } = await reader.trailer();
-    const wrong = client && header.tables.find(({ name }) => counts[name] !== rows[name]);
-    if (wrong) throw new StartError(`${wrong.name} has other rows than the backup says`);
-    if (client) await finish(client, header.tables);
-    return { header, rows: Object.values(rows).reduce((sum, each) => sum + each, 0) };
-  } finally {
-    await client?.end().catch(() => {});
+  if (connection) await prepare(connection, header);
+  await using client = connection && (await openClient({ ...connection, application_name: "weiche restore" }));
+  if (client) await begin(client, header.tables);
+  const counts: Record<string, number> = {};
+  for (const [index, table] of header.tables.entries()) {
+    onProgress({ table: table.name, number: index + 1, tables: header.tables.length });
+    if (client) counts[table.name] = await load(client, table, reader.rows());
+    else for await (const _ of reader.rows());
   }
+  const { rows } = await reader.trailer();
+  const wrong = client && header.tables.find(({ name }) => counts[name] !== rows[name]);
+  if (wrong) throw new StartError(`${wrong.name} has other rows than the backup says`);
+  if (client) await finish(client, header.tables);
+  return { header, rows: Object.values(rows).reduce((sum, each) => sum + each, 0) };
 }
 
-/** Makes the tables as they were when the backup was written. Returns a connection in an open transaction. */
-async function prepare(connection: ClientConfig, { version, migrations, tables }: BackupHeader): Promise<Client> {
+/** Makes the tables as they were when the backup was written. */
+async function prepare(connection: ClientConfig, { version, migrations, tables }: BackupHeader): Promise<void> {
   const known = migrationNames();
   const unknown = migrations.find((name, index) => known[index] !== name);
   if (unknown !== undefined)
@@ -64,31 +63,25 @@ async function prepare(connection: ClientConfig, { version, migrations, tables }
   await requireEmpty(connection);
   await migrateAlone(connection, migrations.at(-1));
   await makePartitions(connection, tables);
-  const client = new Client({ ...connection, application_name: "weiche restore" });
-  client.on("error", () => {}); // the statement that runs rejects
-  await client.connect();
+}
+
+/** Begins the transaction and empties the tables. */
+async function begin(client: Client, tables: readonly BackupTable[]): Promise<void> {
   await client.query("begin");
   for (const { name } of tables) {
     // Triggers would note each restored row as a change.
     await client.query(`alter table ${client.escapeIdentifier(name)} disable trigger user`);
   }
   for (const { name } of tables.toReversed()) await client.query(`delete from ${client.escapeIdentifier(name)}`);
-  return client;
 }
 
 async function requireEmpty(connection: ClientConfig): Promise<void> {
-  const client = new Client(connection);
-  client.on("error", () => {});
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ there: boolean }>("select to_regclass('accounts') is not null as there");
-    if (!rows[0]!.there) return;
-    const { rows: accounts } = await client.query("select 1 from accounts limit 1");
-    if (accounts.length > 0)
-      throw new StartError("the database has accounts: restore into an empty data directory, or an empty database");
-  } finally {
-    await client.end();
-  }
+  await using client = await openClient(connection);
+  const { rows } = await client.query<{ there: boolean }>("select to_regclass('accounts') is not null as there");
+  if (!rows[0]!.there) return;
+  const { rows: accounts } = await client.query("select 1 from accounts limit 1");
+  if (accounts.length > 0)
+    throw new StartError("the database has accounts: restore into an empty data directory, or an empty database");
 }
 
 async function makePartitions(connection: ClientConfig, tables: readonly BackupTable[]): Promise<void> {

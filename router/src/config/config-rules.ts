@@ -1,9 +1,17 @@
 /** Finds what is wrong with a router.yaml whose keys are each valid. */
 import { whatFails, type Finding } from "@weiche/shared/files/config-file.ts";
-import { formatListen, isLoopback, parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
+import {
+  formatListen,
+  isLoopback,
+  parseListen,
+  parseOwnListen,
+  type ListenAddress,
+} from "@weiche/shared/http/listen.ts";
 import { holdsPassword, withPassword } from "@weiche/shared/files/private-file.ts";
 import { checkOpsReach } from "@weiche/shared/program/ops-access.ts";
+import { hostUrls, withOneHost } from "./database-url.ts";
 import type { RawRouter } from "./config-schema.ts";
+import { parseStore } from "./store-address.ts";
 
 /** Listeners: the variable that wins over the file, and the address without both. */
 export const listeners = {
@@ -25,7 +33,8 @@ export function readListen(raw: RawRouter, env: NodeJS.ProcessEnv) {
   const read = (name: keyof typeof listeners) => {
     const { variable, usual } = listeners[name];
     const text = env[variable] ?? raw.listen?.[name] ?? usual;
-    return text === "off" && name === "console" ? undefined : parseListen(text, `listen.${name}`);
+    if (text === "off" && name === "console") return undefined;
+    return parseOwnListen(text, `listen.${name} or ${variable}`);
   };
   return {
     api: read("api")!,
@@ -36,6 +45,23 @@ export function readListen(raw: RawRouter, env: NodeJS.ProcessEnv) {
     data: read("data")!,
     ops: read("ops")!,
   } satisfies RouterListen;
+}
+
+/**
+ * host:port that nodes dial for links. Undefined: nothing tells how others reach a listener on all addresses.
+ * `listening`: where the links' listener is.
+ */
+export function linkAddressOf(
+  { announce, dataAdvertise }: { readonly announce?: string | undefined; readonly dataAdvertise?: string | undefined },
+  listening: ListenAddress,
+): string | undefined {
+  if (announce !== undefined) return announce;
+  const host = dataAdvertise === undefined ? listening.host : parseListen(dataAdvertise, "nodes.dataAdvertise").host;
+  return isEverywhere(host) ? undefined : formatListen({ host, port: listening.port });
+}
+
+function isEverywhere(host: string): boolean {
+  return host === "0.0.0.0" || host === "::";
 }
 
 /** Finds listeners that others could reach without TLS. */
@@ -68,15 +94,39 @@ export function* contradictions(raw: RawRouter): Iterable<Finding> {
     const isProtected = raw.ops?.tls !== undefined || raw.ops?.tokenFile !== undefined;
     yield* whatFails(["listen", "ops"], () => checkOpsReach(listen.ops, isProtected));
   }
+  for (const key of ["announce", "dataAdvertise"] as const) {
+    const text = raw.nodes?.[key];
+    if (text !== undefined) yield* whatFails(["nodes", key], () => parseListen(text, `nodes.${key}`));
+  }
+  const { url: databaseUrl } = raw.database ?? {};
+  if (databaseUrl !== undefined) yield* whatFails(["database", "url"], () => hostUrls(databaseUrl));
   for (const key of ["database", "smtp"] as const) {
     const { url, passwordFile } = raw[key] ?? {};
     if (passwordFile === undefined) continue;
     if (!url) yield [[key, "passwordFile"], `${key}.passwordFile needs ${key}.url`];
-    else yield* whatFails([key, "url"], () => withPassword(url, "password", key));
+    else yield* whatFails([key, "url"], () => withOneHost(url, (one) => withPassword(one, "password", key)));
   }
+  yield* storeMistakes(raw);
+}
+
+/** Finds what is wrong with the store of the limits. */
+export function* storeMistakes({ limits = {} }: RawRouter): Iterable<Finding> {
+  const { store = "memory", storePasswordFile, storeTls } = limits;
+  const wrong = whatFails(["limits", "store"], () => parseStore(store));
+  if (wrong.length > 0) return yield* wrong;
+  const address = parseStore(store);
+  if (storePasswordFile !== undefined && !address)
+    yield [["limits", "storePasswordFile"], "limits.storePasswordFile needs a limits.store with an address"];
+  if (storePasswordFile !== undefined && address?.password)
+    yield [["limits", "store"], "limits.store holds a password: remove it or limits.storePasswordFile"];
+  if (storeTls && !address?.tls)
+    yield [["limits", "storeTls"], "limits.storeTls needs a limits.store that begins with valkeys"];
+  if ((storeTls?.cert === undefined) !== (storeTls?.key === undefined))
+    yield [["limits", "storeTls"], "limits.storeTls needs both cert and key, or neither"];
 }
 
 /** The settings whose URL holds a password, for which nobody else may read the file. */
-export function passwordsIn(raw: RawRouter): readonly string[] {
-  return (["database", "smtp"] as const).flatMap((key) => (holdsPassword(raw[key]?.url ?? "") ? [`${key}.url`] : []));
+export function passwordsIn({ database, smtp, limits }: RawRouter): readonly string[] {
+  const urls = { "database.url": database?.url, "smtp.url": smtp?.url, "limits.store": limits?.store };
+  return Object.entries(urls).flatMap(([key, url]) => (holdsPassword(url ?? "") ? [key] : []));
 }

@@ -54,9 +54,10 @@ const addresses = section({
 });
 
 const database = section({
-  url: text("your PostgreSQL (15 or newer, `fsync` on), of which a router takes at most 15 connections", {
-    absent: "the embedded PostgreSQL",
-  }),
+  url: text(
+    "your PostgreSQL (15 or newer, `fsync` on), of which a router takes at most 15 connections. With standbys name all hosts (`postgres://weiche@db1.example,db2.example/weiche`): the primary among them is used, also after a failover ([what it needs](RUNBOOK.md#a-database-with-standbys))",
+    { absent: "the embedded PostgreSQL" },
+  ),
   passwordFile: text(
     "a file with the password of `database.url`, in one line: for a URL without one. A systemd credential is such a file, too ([how](INSTALL.md#passwords))",
     { absent: "none" },
@@ -86,6 +87,13 @@ const nodes = section({
     { ...closed, description: "mutual TLS towards nodes", absent: "nodes connect by loopback only" },
   ),
   dataAdvertise: text("the `host:port` that nodes dial for data connections", { absent: "`listen.data`" }),
+  announce: text(
+    "the `host:port` that nodes dial for links: other routers of the database tell it to their nodes. The certificate of `nodes.tls` names the host",
+    {
+      absent:
+        "the host of `dataAdvertise` with the port of `listen.nodes`, else `listen.nodes`; a router that listens on all addresses without either is linked to by those nodes alone whose `routers` name it",
+    },
+  ),
 });
 
 const limits = section({
@@ -99,6 +107,30 @@ const limits = section({
   trustedProxies: Type.Array(Type.String(), {
     default: [],
     description: "addresses whose `X-Forwarded-For` is believed; their connections are not counted",
+  }),
+  store: text(
+    "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. Several routers share their limits in Valkey or Redis 7: `valkey://USER@HOST:PORT/DATABASE` (user, port and database may be left out; `valkeys://` for TLS), `valkey+sentinel://HOST:PORT,HOST:PORT/NAME` with the Sentinels' addresses and the primary's name there, or `valkey+cluster://HOST:PORT,HOST:PORT` with some nodes of a cluster ([how](INSTALL.md#several-routers))",
+    { absent: "`memory`, and the router refuses to start beside another one on its database" },
+  ),
+  storePasswordFile: text("as `database.passwordFile`, for `limits.store`", { absent: "none" }),
+  storeTls: Type.Partial(
+    Type.Object({
+      ca: text("file of the authority that signed the certificate of `limits.store`", {
+        absent: "those that Node.js brings",
+      }),
+      cert: text("file of a certificate that the store asks its clients for", { absent: "none" }),
+      key: text("file of its private key", { absent: "none" }),
+    }),
+    {
+      ...closed,
+      description: "for `valkeys://`; the files are read at the start",
+      absent: "no certificate of its own, and the authorities that Node.js brings",
+    },
+  ),
+  whenStoreIsDown: Type.Enum(["full", "share"], {
+    default: "full",
+    description:
+      "what each router allows by its own count while `limits.store` does not answer. `full`: the limits, so that nobody is refused wrongly. `share`: the limits divided by the number of routers, so that all of them together allow no more",
   }),
 });
 
@@ -160,12 +192,21 @@ export const routerSchema = Type.Object(
     requestSeconds: Type.Optional(
       Type.Number({ minimum: 1, default: 600, description: "the longest that a request may take, in seconds" }),
     ),
+    shutdownAcceptSeconds: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 60,
+        default: 10,
+        description:
+          "how long new requests are still served after SIGTERM, in seconds, while `/readyz` answers 503: as long as a balancer needs to notice, and some more. 0 for a router without one",
+      }),
+    ),
     shutdownSeconds: Type.Optional(
       Type.Number({
         minimum: 0,
         default: 600,
         description:
-          "how long running answers may go on after SIGTERM, in seconds; then the database is waited for, 10 s if it does not answer",
+          "how long running answers may go on after that, in seconds; then the database is waited for, 10 s if it does not answer",
       }),
     ),
     logLevel: Type.Optional(

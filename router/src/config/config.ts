@@ -5,14 +5,24 @@ import { formatMistakes, loadYaml } from "@weiche/shared/files/config-file.ts";
 import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
+import { formatListen, parseListen } from "@weiche/shared/http/listen.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { readOpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { checkPrivate, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
 import type { PackageEntry } from "@weiche/shared/packages.ts";
-import { exposures, passwordsIn, readListen } from "./config-rules.ts";
+import { withOneHost } from "./database-url.ts";
+import { exposures, passwordsIn, readListen, storeMistakes } from "./config-rules.ts";
 import { routerSchema, type RawRouter } from "./config-schema.ts";
+import { parseStore, type StoreAddress } from "./store-address.ts";
 
 export type RouterConfig = ReturnType<typeof toConfig>;
+
+export interface LimitStoreConfig extends StoreAddress {
+  /** Paths of files. */
+  readonly tlsFiles: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  /** What each router allows while the store does not answer: the limits, or its share of them. */
+  readonly whenDown: "full" | "share";
+}
 
 /** Reads and checks the file that `WEICHE_CONFIG` names; variables win over the file. Throws `StartError`. */
 export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterConfig {
@@ -21,6 +31,7 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
   for (const key of ["database", "smtp"] as const)
     if (raw[key]?.passwordFile !== undefined && !raw[key].url)
       throw new StartError(`${file}: ${key}.passwordFile needs ${key}.url`);
+  for (const [, message] of storeMistakes(raw)) throw new StartError(`${file}: ${message}`);
   const config = toConfig(raw, dirname(resolve(file)), env);
   for (const [, message] of exposures(raw, config.listen)) throw new StartError(`${file}: ${message}`);
   return config;
@@ -53,11 +64,16 @@ export function loadCatalogue(file: string): CatalogueFile {
 
 function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
   const dataDir = dataDirectory(env, raw.dataDir === undefined ? undefined : resolve(baseDir, raw.dataDir));
-  const files = <T extends Record<string, string>>(tls: T) =>
-    Object.fromEntries(Object.entries(tls).map(([key, path]) => [key, resolve(baseDir, path)])) as T;
+  const files = <T extends object>(tls: T) => resolved(tls, baseDir);
   const fullUrl = (key: string, url: string, passwordFile: string | undefined) =>
-    passwordFile === undefined ? url : withPassword(url, readSecret(resolve(baseDir, passwordFile), "a password"), key);
+    passwordFile === undefined
+      ? url
+      : withOneHost(url, (one) => withPassword(one, readSecret(resolve(baseDir, passwordFile), "a password"), key));
   const listen = readListen(raw, env);
+  const dialled = (key: "announce" | "dataAdvertise") => {
+    const text = raw.nodes?.[key];
+    return text === undefined ? undefined : formatListen(parseListen(text, `nodes.${key}`));
+  };
   return {
     listen,
     ops: readOpsConfig(listen.ops, raw.ops, baseDir),
@@ -78,7 +94,9 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     tls: raw.tls && files(raw.tls),
     nodesTls: raw.nodes?.tls && files(raw.nodes.tls),
     /** host:port that agents dial for data connections. Absent: where the router listens for them. */
-    dataAdvertise: raw.nodes?.dataAdvertise,
+    dataAdvertise: dialled("dataAdvertise"),
+    /** host:port that agents dial for links, which the other routers tell them. Absent: `linkAddressOf` decides. */
+    announce: dialled("announce"),
     /** How many days of usage records are kept. */
     usageDays: raw.retention?.usageDays ?? 400,
     /** How many days of the audit log are kept. */
@@ -91,9 +109,29 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
       perIpBurst: raw.limits?.perIpBurst ?? 20,
       trustedProxies: raw.limits?.trustedProxies ?? [],
     },
+    /** Where routers count the limits of accounts together. Absent: each in its memory. */
+    limitStore: readStore(raw, baseDir),
+    /** Nothing is said of how several routers limit, so that this one has to be the only one. */
+    mustBeAlone: raw.limits?.store === undefined,
     requestMsMax: (raw.requestSeconds ?? 600) * 1000,
-    /** At SIGTERM, how long running streams may go on. */
+    /** At SIGTERM, how long new requests are still served. */
+    shutdownAcceptMs: (raw.shutdownAcceptSeconds ?? 10) * 1000,
+    /** After that, how long running streams may go on. */
     shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
     logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
   };
+}
+
+function readStore({ limits = {} }: RawRouter, baseDir: string): LimitStoreConfig | undefined {
+  const { store = "memory", storePasswordFile: file, storeTls = {}, whenStoreIsDown = "full" } = limits;
+  const address = parseStore(store);
+  if (!address) return undefined;
+  const password = file === undefined ? address.password : readSecret(resolve(baseDir, file), "a password");
+  const tlsFiles = resolved(storeTls, baseDir);
+  return { ...address, ...(password !== undefined && { password }), tlsFiles, whenDown: whenStoreIsDown };
+}
+
+/** The same with paths that are absolute. */
+function resolved<T extends object>(paths: T, baseDir: string): T {
+  return Object.fromEntries(Object.entries(paths).map(([key, path]) => [key, resolve(baseDir, path as string)])) as T;
 }

@@ -11,6 +11,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { EmbeddedHome } from "./embedded-home.ts";
@@ -36,6 +37,7 @@ export function passwordFile(directory: string): string {
 
 /** Creates the cluster in a temporary folder, renamed at the end, so that an interrupted attempt leaves no cluster. */
 export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<void> {
+  if (!home.user) requireName();
   const half = mkdtempSync(join(home.directory, "cluster-"));
   const password = passwordFile(home.directory);
   writeFileSync(password, randomBytes(24).toString("hex"), { mode: 0o600, flush: true });
@@ -59,6 +61,17 @@ export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<
   if ((await initdb.exit) !== 0) throw new StartError(`cannot create the database: ${lastWords(home)}`);
   renameSync(half, cluster);
   syncFolder(home.directory);
+}
+
+/** initdb looks its user up. Containers may give a process a user id that no file knows. */
+function requireName(): void {
+  try {
+    userInfo();
+  } catch {
+    throw new StartError(
+      `the embedded PostgreSQL needs a name for the user id ${process.getuid?.()}: add it to /etc/passwd, or name a server with database.url`,
+    );
+  }
 }
 
 /** Removes what interrupted attempts left. Their orphans may still write there; the next start removes the rest. */

@@ -1,9 +1,11 @@
 /** Opens the router's database, embedded or configured, with its schema up to date. */
 import { CamelCasePlugin, Kysely, PostgresDialect, sql, type Transaction } from "kysely";
-import { Client, type ClientConfig, type Pool } from "pg";
+import type { ClientConfig, Pool } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { describeError } from "@weiche/shared/program/log.ts";
+import { openClient, type ConnectionSettings } from "./client.ts";
+import { DatabaseHosts, type DatabaseHostsEvents } from "./database-hosts.ts";
 import { startEmbeddedServer, type EmbeddedServer, type EmbeddedServerEvents } from "./embedded-server.ts";
 import { migrate } from "./migrate.ts";
 import { endOf, openPool, renewIdle, useOf, type PoolUse } from "./pool.ts";
@@ -12,11 +14,11 @@ import type { Schema } from "./schema.ts";
 
 export interface DatabaseConfig {
   readonly stateDir: string;
-  /** Absent: the embedded server, below `stateDir`. */
+  /** With one host or several. Absent: the embedded server, below `stateDir`. */
   readonly databaseUrl?: string;
 }
 
-export interface DatabaseEvents extends EmbeddedServerEvents {
+export interface DatabaseEvents extends EmbeddedServerEvents, DatabaseHostsEvents {
   /** An idle connection broke. */
   databaseConnectionLost(error: unknown): void;
   /** The database has migrations that this version does not know: a newer one has used it. */
@@ -34,8 +36,11 @@ export interface Database extends AsyncDisposable {
   readonly prompt: PromptQueries;
   readonly poolUses: () => readonly (PoolUse & { readonly pool: "general" | "usage" | "requests" })[];
   /** Settings for a connection outside the pools. */
-  readonly connection: ClientConfig;
-  /** Call when a connection was dead without an error: replaces all idle connections, which may be dead, too. */
+  readonly connection: ConnectionSettings;
+  /**
+   * Call when a connection was dead without an error: replaces all idle connections, which may be dead, too, and looks
+   * where the primary is.
+   */
   doubt(): void;
   /** Fails all statements, running and new, for a stop that has waited long enough. */
   abandon(): void;
@@ -66,12 +71,11 @@ const usageMsMax = 10_000;
 export async function openDatabase(config: DatabaseConfig, clock: Clock, events: DatabaseEvents): Promise<Database> {
   await using opened = new AsyncDisposableStack();
   let embedded: EmbeddedServer | undefined;
+  let hosts: DatabaseHosts | undefined;
   if (config.databaseUrl === undefined)
     embedded = opened.use(await startEmbeddedServer(config.stateDir, clock, events));
-  const connection: ClientConfig = {
-    ...(embedded?.connection ?? { connectionString: config.databaseUrl! }),
-    application_name: "weiche",
-  };
+  else hosts = opened.use(await DatabaseHosts.find(config.databaseUrl, clock, events));
+  const connection = { ...(hosts ?? embedded!).connection, application_name: "weiche" };
   await checkServer(connection);
   const newer = await migrateAlone(connection);
   if (newer.length > 0) events.schemaIsNewer(newer);
@@ -83,7 +87,10 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
   const usagePool = openUsagePool(connection, idleLost);
   const usageEnd = endOf(usagePool, clock);
   opened.defer(() => usageEnd.close());
-  const doubt = () => void renewIdle(pool);
+  const doubt = () => {
+    void renewIdle(pool);
+    hosts?.doubt();
+  };
   const prompt = opened.use(openPromptQueries(connection, clock, { lost: doubt, idleLost }));
   const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }), plugins: [new CamelCasePlugin()] });
   const closing = opened.move();
@@ -110,7 +117,7 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
 
 /** `msMax`: timeout of a statement. */
 export function openUsagePool(
-  connection: ClientConfig,
+  connection: ConnectionSettings,
   onIdleLost: (error: Error) => void,
   msMax: number = usageMsMax,
 ): Pool {
@@ -129,11 +136,12 @@ export function instantValue(ms: number) {
 }
 
 /** Throws `StartError` for a server that could lose committed usage, or that our SQL does not run on. */
-export async function checkServer(connection: ClientConfig): Promise<void> {
-  const client = new Client({ ...connection, connectionTimeoutMillis: limits.connectionTimeoutMillis });
-  client.on("error", () => {});
+export async function checkServer(connection: ConnectionSettings): Promise<void> {
   try {
-    await client.connect();
+    await using client = await openClient({
+      ...connection,
+      connectionTimeoutMillis: limits.connectionTimeoutMillis,
+    });
     const { rows } = await client.query<Record<"version" | "fsync" | "encoding" | "standby", string>>(
       `select current_setting('server_version_num') as version, current_setting('fsync') as fsync,
          current_setting('server_encoding') as encoding, pg_is_in_recovery()::text as standby`,
@@ -149,13 +157,11 @@ export async function checkServer(connection: ClientConfig): Promise<void> {
   } catch (error) {
     if (error instanceof StartError) throw error;
     throw new StartError(`cannot use the database: ${describeError(error).error}`);
-  } finally {
-    await client.end().catch(() => {});
   }
 }
 
 /** Migrates on connections without timeouts, since a migration may take long. `upTo`, errors and result: see `migrate`. */
-export async function migrateAlone(connection: ClientConfig, upTo?: string): Promise<readonly string[]> {
+export async function migrateAlone(connection: ConnectionSettings, upTo?: string): Promise<readonly string[]> {
   const pool = openPool({ ...connection, max: 2 }, () => {});
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   try {

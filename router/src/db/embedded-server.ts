@@ -12,10 +12,11 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
-import { Client, type ClientConfig } from "pg";
+import type { ClientConfig } from "pg";
 import { socketPathBytesMax } from "@weiche/shared/program/admin-socket.ts";
 import { every, sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
+import { openClient } from "./client.ts";
 import { makeCluster, passwordFile, removeHalfMade, superuser } from "./cluster.ts";
 import { embeddedHome, existingFolder, type EmbeddedHome } from "./embedded-home.ts";
 import { disownPostmaster, isPostmaster, readPostmaster, runningPostmaster, type Postmaster } from "./postmaster.ts";
@@ -145,17 +146,13 @@ async function adopt(
 ): Promise<Postmaster | undefined> {
   const found = await settled(cluster, clock, clock.monotonicMs() + startMsMax);
   if (!found) return undefined;
-  const client = new Client({ ...connectionTo(found, password), connectionTimeoutMillis: retryMsMax });
-  client.on("error", () => {});
   try {
-    await client.connect();
+    await using client = await openClient({ ...connectionTo(found, password), connectionTimeoutMillis: retryMsMax });
     const { rows } = await client.query<{ data_directory: string }>("show data_directory");
     if (realpathSync(rows[0]!.data_directory) === realpathSync(cluster)) return found;
     throw new Error("it serves another data folder");
   } catch (error) {
     throw new StartError(`a PostgreSQL server (pid ${found.pid}) holds ${cluster}: ${reasonOf(error as Error, home)}`);
-  } finally {
-    await client.end().catch(() => {});
   }
 }
 
@@ -238,15 +235,9 @@ function connectionTo({ port, socketDir }: Address, password: string): ClientCon
 }
 
 async function createDatabase(connection: ClientConfig): Promise<void> {
-  const client = new Client(connection);
-  client.on("error", () => {});
-  await client.connect();
-  try {
-    const { rowCount } = await client.query("select 1 from pg_database where datname = $1", [databaseName]);
-    if (rowCount === 0) await client.query(`create database ${databaseName}`);
-  } finally {
-    await client.end();
-  }
+  await using client = await openClient(connection);
+  const { rowCount } = await client.query("select 1 from pg_database where datname = $1", [databaseName]);
+  if (rowCount === 0) await client.query(`create database ${databaseName}`);
 }
 
 /** A fast shutdown, which rolls back open transactions; after 10 s an immediate one. */

@@ -26,8 +26,8 @@ const lostMessages =
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof NotInTime) return true;
   const { code = "", syscall, message } = error as { code?: string; syscall?: string; message?: string };
-  // Connections, resources, cancelled by an operator or a timeout, lock timeout, conflicts after all attempts.
-  if (/^(08|53|57)[0-9A-Z]{3}$|^(55P03|40001|40P01)$/.test(code)) return true;
+  // Connections, resources, cancelled by an operator or a timeout, lock timeout, conflicts after all attempts, a standby.
+  if (/^(08|53|57)[0-9A-Z]{3}$|^(55P03|40001|40P01|25006)$/.test(code)) return true;
   if (syscall === "connect" || code === "ECONNRESET" || code === "EPIPE") return true;
   return lostMessages.test(message ?? "");
 }

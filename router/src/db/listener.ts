@@ -1,6 +1,7 @@
 /** LISTEN on a separate connection, opened again when it breaks. Notifications are hints: some may be lost. */
-import { Client, type ClientConfig } from "pg";
+import type { Client } from "pg";
 import { every, type Clock } from "@weiche/shared/time/clock.ts";
+import { clientOf, type ConnectionSettings } from "./client.ts";
 
 const reconnectMs = 1_000;
 const connectMsMax = 5_000;
@@ -10,7 +11,7 @@ const connectMsMax = 5_000;
  * the first attempt to connect, whether it succeeded or not.
  */
 export async function listen(
-  connection: ClientConfig,
+  connection: ConnectionSettings,
   channel: string,
   clock: Clock,
   heard: () => void,
@@ -22,7 +23,7 @@ export async function listen(
   });
 
   async function connect(): Promise<void> {
-    const candidate = new Client({ ...connection, keepAlive: true, connectionTimeoutMillis: connectMsMax });
+    const candidate = clientOf({ ...connection, keepAlive: true, connectionTimeoutMillis: connectMsMax });
     const lost = () => {
       if (client === candidate) client = undefined;
     };

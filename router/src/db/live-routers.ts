@@ -1,4 +1,10 @@
-/** Which routers share the database: each sends a heartbeat every 5 s, and counts as gone 15 s after the last one. */
+/**
+ * Which routers share the database: each sends a heartbeat every 5 s that says what it is and how it does, and counts as
+ * gone 15 s after the last one.
+ */
+import { StartError } from "@weiche/shared/files/start-error.ts";
+import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
+import { clockAhead } from "./clock-difference.ts";
 import type { Database } from "./database.ts";
 
 export interface LiveRouterEvents {
@@ -12,6 +18,222 @@ export interface LiveRouterEvents {
 /** Interval of heartbeats. */
 export const beatMs = 5_000;
 
+/** A router that lives has sent another heartbeat by then: intervals vary by a tenth. */
+const silentMs = 6_000;
+const lookMs = 250;
+
+/** `gone`: it has stopped without saying so, and no other has taken its place since. */
+export const routerStates = ["starting", "ready", "leaving", "gone"] as const;
+export type RouterState = (typeof routerStates)[number];
+
+/** What stays as long as a router runs. */
+export interface RouterIdentity {
+  readonly id: string;
+  /** Of its machine. */
+  readonly host: string;
+  /** Its state directory, which one process at a time uses. */
+  readonly directory: string;
+  readonly version: string;
+  /** Name of the store of the accounts' limits. */
+  readonly limitStore: string;
+}
+
+/** What a router says of itself each time. */
+export interface RouterFacts {
+  readonly state: Exclude<RouterState, "gone">;
+  /** host:port that nodes dial for links. Absent: it does not know, so that only those find it that have it configured. */
+  readonly linkAddress?: string;
+  readonly dataAddress?: string;
+  readonly runningRequests: number;
+  /** The nodes that are linked to it. */
+  readonly nodes: readonly string[];
+}
+
+/** A row of the table. Routers of versions that do not say a fact have null there. */
+export interface KnownRouter {
+  readonly id: string;
+  readonly state: RouterState;
+  readonly host: string | null;
+  readonly version: string | null;
+  readonly startedAt: Temporal.Instant | null;
+  readonly seenAt: Temporal.Instant;
+  readonly linkAddress: string | null;
+  readonly dataAddress: string | null;
+  readonly runningRequests: number | null;
+  /** Of the database's clock; see `clockAhead`. */
+  readonly clockAheadMs: number | null;
+  readonly limitStore: string | null;
+}
+
+export interface LiveRouter extends AsyncDisposable {
+  /** From now on heartbeats say these facts. Resolves after the first one. */
+  announce(facts: () => RouterFacts): Promise<void>;
+  /** Sends a heartbeat and looks for other routers. */
+  beat(): Promise<void>;
+  /** All routers, this one included, as of the last heartbeat: the longest running first. */
+  readonly routers: () => readonly KnownRouter[];
+  /** Calls back when other routers may be linked to, or under other addresses. */
+  onChange(callback: () => void): void;
+  /** Calls back when `ledger` has changed: the database was taken over, and may have lost its last commits. */
+  onLedgerChange(callback: () => void): void;
+  /** How many other routers live, as of the last heartbeat. */
+  readonly others: () => number;
+  /** Names the state of the database that usage is committed to, as of the last heartbeat. */
+  readonly ledger: () => string;
+  /** The nodes that were linked to any router in the minute before this one joined. */
+  readonly seenNodes: ReadonlySet<string>;
+}
+
+/** Resolves after the first heartbeat. */
+export async function joinRouters(
+  database: Pick<Database, "pool">,
+  clock: Pick<Clock, "now">,
+  identity: RouterIdentity,
+  events: LiveRouterEvents,
+): Promise<LiveRouter> {
+  const { pool } = database;
+  const { id } = identity;
+  const readLedger = ledgerReader(database);
+  const seenNodes = await readSeenNodes(database);
+  const earlier = await replaceEarlier(database, identity);
+  let factsOf = (): RouterFacts => ({ state: "starting", runningRequests: 0, nodes: [] });
+  const say = async () => sayFacts(database, identity, factsOf(), await clockAhead(database, clock));
+  // A router without a heartbeat since then may be one that was killed just before.
+  const joinedAt = await say();
+  let routers: readonly KnownRouter[] = [];
+  let others: ReadonlySet<string> = new Set();
+  let ledger = await readLedger();
+  let told = "";
+  const listeners: (() => void)[] = [];
+  const ledgerListeners: (() => void)[] = [];
+
+  async function beat(): Promise<void> {
+    await say();
+    routers = await readRouters(database, factsOf().linkAddress, id);
+    const live = new Set(routers.flatMap((each) => (isOther(each) ? [each.id] : [])));
+    const came = live.difference(others);
+    if (came.size > 0 || live.size < others.size) events.otherRouters(live.size, !came.isDisjointFrom(earlier));
+    others = live;
+    const ledgerBefore = ledger;
+    ledger = await readLedger();
+    if (ledger !== ledgerBefore) for (const listener of ledgerListeners) listener();
+    const news = JSON.stringify(addressesOf(routers));
+    if (news !== told) for (const listener of listeners) listener();
+    told = news;
+  }
+
+  function isOther(router: KnownRouter): boolean {
+    return router.id !== id && router.state !== "gone" && Temporal.Instant.compare(router.seenAt, joinedAt) > 0;
+  }
+
+  return {
+    async announce(facts) {
+      factsOf = facts;
+      await beat();
+    },
+    beat,
+    routers: () => routers,
+    onChange: (callback) => void listeners.push(callback),
+    onLedgerChange: (callback) => void ledgerListeners.push(callback),
+    others: () => others.size,
+    ledger: () => ledger,
+    seenNodes,
+    async [Symbol.asyncDispose](): Promise<void> {
+      // If this fails, the others notice after 15 s.
+      await pool.query("update routers set state = 'stopped' where id = $1", [id]).catch(() => {});
+    },
+  };
+}
+
+/**
+ * Throws `StartError` if another router lives that stays. One that was killed seems to live for a while, so that the
+ * next heartbeat of any other is waited for.
+ */
+export async function requireAlone(self: LiveRouter, id: string, clock: Clock): Promise<void> {
+  const untilMs = clock.monotonicMs() + silentMs;
+  let seen: ReadonlyMap<string, string> | undefined;
+  for (;;) {
+    await self.beat();
+    const others = self.routers().filter((router) => router.id !== id && ["starting", "ready"].includes(router.state));
+    if (others.some((other) => seen && seen.get(other.id) !== String(other.seenAt)))
+      throw new StartError(
+        "another router uses this database, and each would limit accounts by itself: set limits.store to the address of a Valkey or Redis that all routers share, such as valkey://HOST:PORT, or to memory if this is meant",
+      );
+    if (others.length === 0 || clock.monotonicMs() >= untilMs) return;
+    seen = new Map(others.map((other) => [other.id, String(other.seenAt)]));
+    await sleep(clock, lookMs);
+  }
+}
+
+/** The routers that nodes may link to now. */
+export function addressesOf(routers: readonly KnownRouter[]) {
+  return routers.flatMap(({ id, state, linkAddress }) =>
+    linkAddress !== null && (state === "starting" || state === "ready") ? [{ routerId: id, address: linkAddress }] : [],
+  );
+}
+
+async function readSeenNodes({ pool }: Pick<Database, "pool">): Promise<ReadonlySet<string>> {
+  const { rows } = await pool.query<{ node: string }>(
+    "select distinct unnest(nodes) as node from routers where seen_at > now() - interval '1 minute'",
+  );
+  return new Set(rows.map(({ node }) => node));
+}
+
+/** Removes this router's earlier lives, of which a killed one says no more that it is over. Returns the ids of the rest. */
+async function replaceEarlier(
+  { pool }: Pick<Database, "pool">,
+  { host, directory }: RouterIdentity,
+): Promise<ReadonlySet<string>> {
+  await pool.query("delete from routers where host = $1 and directory = $2", [host, directory]);
+  const { rows } = await pool.query<{ id: string }>("select id from routers where state is distinct from 'stopped'");
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Returns the database's time of the heartbeat. */
+async function sayFacts(
+  { pool }: Pick<Database, "pool">,
+  { id, host, directory, version, limitStore }: RouterIdentity,
+  { state, linkAddress, dataAddress, runningRequests, nodes }: RouterFacts,
+  clockAheadMs: number,
+): Promise<Temporal.Instant> {
+  const { rows } = await pool.query<{ seenAt: Temporal.Instant }>(
+    `insert into routers (id, seen_at, started_at, host, directory, version, limit_store,
+       state, link_address, data_address, running_requests, clock_ahead_ms, nodes)
+     values ($1, now(), now(), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     on conflict (id) do update set seen_at = excluded.seen_at, state = excluded.state,
+       link_address = excluded.link_address, data_address = excluded.data_address,
+       running_requests = excluded.running_requests, clock_ahead_ms = excluded.clock_ahead_ms, nodes = excluded.nodes
+     returning seen_at as "seenAt"`,
+    [
+      ...[id, host, directory, version, limitStore],
+      ...[state, linkAddress, dataAddress, runningRequests, clockAheadMs, nodes],
+    ],
+  );
+  return rows[0]!.seenAt;
+}
+
+/** Forgets routers that have stopped, those that are gone after a day, and those that this one has taken the place of. */
+async function readRouters(
+  { pool }: Pick<Database, "pool">,
+  linkAddress: string | undefined,
+  id: string,
+): Promise<readonly KnownRouter[]> {
+  await pool.query(
+    `delete from routers
+     where seen_at < now() - case when state is null or state = 'stopped' then interval '1 minute' else interval '1 day' end
+       or (link_address = $1 and id <> $2 and seen_at < now() - interval '15 seconds')`,
+    [linkAddress, id],
+  );
+  const { rows } = await pool.query<KnownRouter>(
+    `select id, host, version, started_at as "startedAt", seen_at as "seenAt", link_address as "linkAddress",
+       data_address as "dataAddress", running_requests as "runningRequests", clock_ahead_ms as "clockAheadMs",
+       limit_store as "limitStore",
+       case when seen_at > now() - interval '15 seconds' then coalesce(state, 'ready') else 'gone' end as state
+     from routers where state is distinct from 'stopped' order by started_at, id`,
+  );
+  return rows;
+}
+
 /**
  * Text that changes when commits may have been lost: the identity of the database, which a restore replaces, and its
  * timeline, which grows when a standby takes over. Servers that do not tell their timeline have the identity alone.
@@ -19,76 +241,18 @@ export const beatMs = 5_000;
 const ledgerText = "select id || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as ledger from ledger_identity";
 const identityText = "select id::text as ledger from ledger_identity";
 
-export interface LiveRouter extends AsyncDisposable {
-  /** Sends a heartbeat and looks for other routers. */
-  beat(): Promise<void>;
-  /** How many there are, as of the last heartbeat. */
-  readonly others: () => number;
-  /** Names the state of the database that usage is committed to, as of the last heartbeat. */
-  readonly ledger: () => string;
-}
-
-/** Resolves after the first heartbeat. */
-export async function joinRouters(
-  { pool }: Pick<Database, "pool">,
-  routerId: string,
-  events: LiveRouterEvents,
-): Promise<LiveRouter> {
-  // A router without a heartbeat since then may be this one before its restart.
-  const joinedAt = (await say()).seenAt;
+function ledgerReader({ pool }: Pick<Database, "pool">): () => Promise<string> {
   let tellsTimeline = true;
-  let ledger = await readLedger();
-  const earlier = idsOf(await pool.query<{ id: string }>("select id from routers where id <> $1", [routerId]));
-  let others: ReadonlySet<string> = new Set();
-
-  async function beat(): Promise<void> {
-    const { seenAt } = await say();
-    const heard = await pool.query<{ id: string }>(
-      `with forgotten as (delete from routers where seen_at < $2::timestamptz - interval '1 minute')
-       select id from routers
-       where id <> $1 and seen_at > $3 and seen_at > $2::timestamptz - interval '15 seconds'`,
-      [routerId, seenAt, joinedAt],
-    );
-    const live = idsOf(heard);
-    const came = live.difference(others);
-    if (came.size > 0 || live.size < others.size) events.otherRouters(live.size, !came.isDisjointFrom(earlier));
-    others = live;
-    ledger = await readLedger();
-  }
-
-  async function readLedger(): Promise<string> {
+  return async function read(): Promise<string> {
     try {
       const { rows } = await pool.query<{ ledger: string }>(tellsTimeline ? ledgerText : identityText);
       return rows[0]!.ledger;
     } catch (error) {
       if (!tellsTimeline || !isUnsupported(error)) throw error;
       tellsTimeline = false;
-      return readLedger();
+      return read();
     }
-  }
-
-  async function say(): Promise<{ readonly seenAt: string }> {
-    const { rows } = await pool.query<{ seenAt: string }>(
-      `insert into routers values ($1, now())
-       on conflict (id) do update set seen_at = excluded.seen_at returning seen_at::text as "seenAt"`,
-      [routerId],
-    );
-    return rows[0]!;
-  }
-
-  return {
-    beat,
-    others: () => others.size,
-    ledger: () => ledger,
-    async [Symbol.asyncDispose](): Promise<void> {
-      // If this fails, the others notice after 15 s.
-      await pool.query("delete from routers where id = $1", [routerId]).catch(() => {});
-    },
   };
-}
-
-function idsOf({ rows }: { readonly rows: readonly { readonly id: string }[] }): ReadonlySet<string> {
-  return new Set(rows.map(({ id }) => id));
 }
 
 /** No permission, no such function, or not supported. */

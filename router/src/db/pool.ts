@@ -1,5 +1,5 @@
 /** Pools of database connections, with our types of values. */
-import { Pool, types, type Connection, type CustomTypesConfig, type PoolClient, type PoolConfig } from "pg";
+import { Pool, types, type Client, type CustomTypesConfig, type PoolClient, type PoolConfig } from "pg";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 
 /** `onIdleLost`: called when an idle connection is lost, unless the pool is closing it. */
@@ -64,6 +64,6 @@ export async function renewIdle(pool: Pool): Promise<void> {
   await Promise.allSettled(closing);
 }
 
-function destroySocket(client: PoolClient): void {
-  (client as PoolClient & { readonly connection: Connection }).connection.stream.destroy();
+export function destroySocket({ connection }: Pick<Client, "connection">): void {
+  connection.stream.destroy();
 }

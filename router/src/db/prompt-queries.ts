@@ -3,8 +3,9 @@
  * connection may be dead: a statement without an answer is repeated on a new one, and all idle connections are
  * replaced, so that the next statement does not time out as well.
  */
-import type { ClientConfig, QueryConfig, QueryResult, QueryResultRow } from "pg";
+import type { QueryConfig, QueryResult, QueryResultRow } from "pg";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
+import type { ConnectionSettings } from "./client.ts";
 import { inTime, isUnavailable } from "./failures.ts";
 import { openPool, renewIdle, useOf, type PoolUse } from "./pool.ts";
 
@@ -30,7 +31,7 @@ const requestLimits: PromptLimits = { connectionsMax: 3, attemptMsMax: 800, allM
 
 /** `lost`: called when a connection gave no answer; `idleLost`: when an idle one broke. */
 export function openPromptQueries(
-  connection: ClientConfig,
+  connection: ConnectionSettings,
   clock: Clock,
   events: { readonly lost: () => void; readonly idleLost: (error: Error) => void },
   { connectionsMax, attemptMsMax, allMsMax } = requestLimits,

@@ -141,6 +141,7 @@ export interface Schema {
     requestsPerMinute: number;
     parallelRequests: number;
     emailSupport: boolean;
+    trialDays: number;
   };
   readonly orderedQuotes: {
     accountId: AccountId;

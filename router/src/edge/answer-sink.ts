@@ -11,6 +11,8 @@ export interface AnswerSink {
   end(last?: Buffer): boolean;
   /** Closes the connection before the answer is complete: at once, or after the written bytes were sent. */
   cut(when: "at-once" | "written"): void;
+  /** Closes the connection after the answer, if its head is not sent. Absent: it has no connection. */
+  endConnection?(): void;
   /** Sends `100 Continue`. Absent where the body has arrived already. */
   askForBody?(): void;
   /** Calls back whenever more can be written. A later callback replaces an earlier one. */
@@ -55,6 +57,10 @@ export class HttpAnswer implements AnswerSink {
     if (when === "at-once") socket.destroy();
     // Node buffers what is written within one turn of the event loop; the socket gets it only afterwards.
     else setImmediate(() => socket.destroySoon());
+  }
+
+  endConnection(): void {
+    this.#response.shouldKeepAlive = false;
   }
 
   askForBody(): void {

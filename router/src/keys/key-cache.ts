@@ -33,6 +33,8 @@ export interface KeyCacheOptions {
 export interface OpenKeyCache extends KeyCache, AsyncDisposable {
   /** How long ago the changes were read. */
   readonly ageMs: number;
+  /** Looks every key up again: the database may have lost changes that were applied here, and their numbers come again. */
+  forgetAll(): void;
 }
 
 const unknown: KeyRefusal = { refused: "invalid_api_key", why: "unknown" };
@@ -164,12 +166,14 @@ class DatabaseKeyCache implements OpenKeyCache {
     // The list has gaps if old changes were deleted, or if the database was restored from a backup.
     const complete = changes.length <= changesMax && BigInt(changes.length) === latest - this.#applied;
     if (complete) this.#forget(changes);
-    else {
-      this.#known.clear();
-      this.#unknown.clear();
-    }
+    else this.forgetAll();
     this.#applied = latest;
     this.#newsMs = this.#clock.monotonicMs();
+  }
+
+  forgetAll(): void {
+    this.#known.clear();
+    this.#unknown.clear();
   }
 
   #forget(changes: readonly Change[]): void {

@@ -19,7 +19,8 @@ export interface LimitUse {
 export interface Limiter {
   /**
    * Decides both limits at once: a true sliding window of 60 s and a set of live request ids. A refusal by one limit
-   * consumes nothing of the other. A request id that holds a place already is admitted again without counting.
+   * consumes nothing of the other; a request that both refuse is told of either. A request id that holds a place
+   * already is admitted again without counting.
    */
   enter(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision | Promise<LimitDecision>;
   /** Frees the parallel place. Does nothing for an id that holds none. */

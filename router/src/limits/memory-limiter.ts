@@ -5,7 +5,7 @@ import type { AccountLimits, LimitDecision, Limiter, LimitUse } from "./limiter.
 
 export const windowMs = 60_000;
 /** Retry delay after a refusal by the parallel limit: when a place becomes free cannot be predicted. */
-const parallelRetryMs = 1_000;
+export const parallelRetryMs = 1_000;
 
 interface AccountUse {
   /** Monotonic times of admission within the last 60 s, oldest first. */
@@ -25,10 +25,17 @@ export class MemoryLimiter implements Limiter {
   }
 
   enter(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision {
+    const decision = this.judge(account, request, limits);
+    if (decision.admitted) this.count(account, request, this.#clock.monotonicMs());
+    return decision;
+  }
+
+  /** Decides as `enter` does, and counts nothing. */
+  judge(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision {
     const nowMs = this.#clock.monotonicMs();
     this.#forgetIdle(nowMs);
-    const use = this.#accounts.get(account) ?? { admittedAtMs: [], live: new Set<RequestId>() };
-    if (use.live.has(request)) return { admitted: true };
+    const use = this.#accounts.get(account);
+    if (!use || use.live.has(request)) return { admitted: true };
     dropOld(use.admittedAtMs, nowMs);
     const inWindow = use.admittedAtMs.length;
     if (inWindow >= limits.perMinute) {
@@ -37,11 +44,17 @@ export class MemoryLimiter implements Limiter {
       return { admitted: false, limit: "minute", retryAfterMs: windowMs - (nowMs - admittedAtMs) };
     }
     if (use.live.size >= limits.parallel) return { admitted: false, limit: "parallel", retryAfterMs: parallelRetryMs };
-    use.admittedAtMs.push(nowMs);
-    use.live.add(request);
-    this.#running++;
-    this.#accounts.set(account, use);
     return { admitted: true };
+  }
+
+  /** Counts a request that was admitted at this monotonic time. Does nothing for an id that holds a place. */
+  count(account: AccountId, request: RequestId, atMs: number): void {
+    const { admittedAtMs, live } = this.#useOf(account);
+    if (live.has(request)) return;
+    // Oldest first, also if a store has answered an earlier request later.
+    admittedAtMs.push(Math.max(atMs, admittedAtMs.at(-1) ?? atMs));
+    live.add(request);
+    this.#running++;
   }
 
   leave(account: AccountId, request: RequestId): void {
@@ -63,6 +76,14 @@ export class MemoryLimiter implements Limiter {
   /** Number of accounts in memory. */
   get size(): number {
     return this.#accounts.size;
+  }
+
+  #useOf(account: AccountId): AccountUse {
+    const known = this.#accounts.get(account);
+    if (known) return known;
+    const use = { admittedAtMs: [], live: new Set<RequestId>() };
+    this.#accounts.set(account, use);
+    return use;
   }
 
   /** Runs at most once per window, so that its cost per request stays small. */

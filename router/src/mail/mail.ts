@@ -27,7 +27,7 @@ export function createMail(config: MailConfig, clock: Clock, events: MailEvents)
   async function deliver(address: string, { kind, subject, text }: Letter): Promise<boolean> {
     const startMs = clock.monotonicMs();
     try {
-      // As an object: a comma in a string would separate two recipients.
+      // An object, since a comma in a string would separate two recipients.
       await transport.sendMail({ from: config.from, to: { name: "", address }, subject, text });
       events.mailSent(kind, clock.monotonicMs() - startMs);
       return true;

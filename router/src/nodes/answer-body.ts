@@ -1,82 +1,119 @@
-/**
- * The body of a node's answer, handed on piece by piece. No `Readable`: it would take a ninth of the router's time per
- * chunk (measured with 256 streams, a chunk each 20 ms).
- */
-import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from "node:http2";
-import {
-  endComplete,
-  endError,
-  endTrailer,
-  engineDeathHeader,
-  readEngineDeath,
-  type EngineDeath,
-} from "@weiche/shared/node-protocol.ts";
-import type { AnswerBody, AnswerEnding, AnswerReader } from "./upstream.ts";
+/** One request at a node, and the body of its answer, handed on piece by piece. */
+import { ends } from "@weiche/shared/frames/frame.ts";
+import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
+import { readRecord, readWaited, type AnswerKind, type EngineDeath } from "@weiche/shared/node-protocol.ts";
+import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerReader, type UpstreamResponse } from "./upstream.ts";
 
-/** Bytes kept until there is a reader, on top of those in the HTTP/2 window. */
-const earlyBytesMax = 16 << 10;
+/** The node did nothing for the request: it may be sent to the same node again. */
+export class NodeRefused extends NodeLost {}
 
-/** `cancel` resets with CANCEL: Node's `destroy` would reset with code 0, as after a complete answer. */
-export class NodeAnswer implements AnswerBody {
+export class NodeAnswer implements AnswerBody, StreamSink {
   ending: AnswerEnding = "broken";
   engineDeath: EngineDeath | undefined;
-  readonly #stream: ClientHttp2Stream;
-  /** Bytes until the answer is complete; NaN if its head does not tell its length. */
-  #bytesMissing: number;
+  /** Settles as `Upstream.send` says; rejects with `NodeRefused` too. */
+  readonly begun: Promise<UpstreamResponse>;
+  /** Set right after the stream was opened, before anything can come on it. */
+  stream!: FrameStream;
+  readonly #begin: (response: UpstreamResponse) => void;
+  readonly #fail: (reason: Error) => void;
+  readonly #signal: AbortSignal;
+  readonly #over: () => void;
+  #hasBegun = false;
   #reader: AnswerReader | undefined;
-  /** Pieces that came before the reader. They are read at once, since Node drops unread ones when a short answer ends. */
-  #early: Buffer[] | undefined = [];
-  #earlyBytes = 0;
   #ended = false;
 
-  constructor(stream: ClientHttp2Stream, head: IncomingHttpHeaders) {
-    this.#stream = stream;
-    this.engineDeath = readEngineDeath(head[engineDeathHeader]);
-    this.#bytesMissing = head[endTrailer] === endComplete ? Number(head["content-length"]) : NaN;
-    stream.on("data", this.#onData).on("trailers", this.#onTrailers).on("end", this.end);
+  /** `over`: called once, when nothing more is to come and nothing is left to read. */
+  constructor(signal: AbortSignal, over: () => void) {
+    const { promise, resolve, reject } = Promise.withResolvers<UpstreamResponse>();
+    this.begun = promise;
+    this.#begin = resolve;
+    this.#fail = reject;
+    this.#signal = signal;
+    this.#over = over;
+    signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
   readInto(reader: AnswerReader): void {
-    const early = this.#early ?? [];
-    this.#early = undefined;
     this.#reader = reader;
-    if (this.#earlyBytes >= earlyBytesMax) this.#stream.resume();
-    for (const chunk of early) reader.take(chunk);
     if (this.#ended) reader.end();
+    else this.stream.resume();
   }
 
   pause(): void {
-    this.#stream.pause();
+    this.stream.pause();
   }
 
   resume(): void {
-    this.#stream.resume();
+    this.stream.resume();
   }
 
   cancel(): void {
-    if (!this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL);
-    else this.#stream.destroy(); // an unread stream would stay open, and keep its place at the node
+    this.stream.cancel("unwanted");
+    this.#end();
   }
 
-  /** At the end of the stream, or when it closes without one. */
-  readonly end = (): void => {
+  head(record: string): void {
+    const [status, kind, retryAfterSeconds, waited] = readRecord(record);
+    if (!isAnswer(status, retryAfterSeconds, waited)) {
+      this.stream.cancel("internal");
+      this.#fail(new NodeLost("the node's answer begins with no record"));
+      return this.#end();
+    }
+    this.#hasBegun = true;
+    this.#signal.removeEventListener("abort", this.#onAbort); // its reader cancels from here on
+    this.#begin({
+      status: status as number,
+      kind: kind as AnswerKind,
+      retryAfterSeconds: (retryAfterSeconds as number | undefined) ?? 0,
+      waited: readWaited(waited),
+      body: this,
+    });
+  }
+
+  data(bytes: Buffer): void {
+    this.#reader!.take(bytes);
+  }
+
+  end(code: number): void {
+    this.ending = code === ends.complete ? "complete" : "error";
+    if (code === ends.engineDiedAlone) this.engineDeath = "alone";
+    if (code === ends.engineDiedShared) this.engineDeath = "shared";
+    this.#end();
+  }
+
+  gone(why: Gone): void {
+    if (!this.#hasBegun) {
+      if (why === "refused") this.#fail(new NodeRefused("the node refused the request"));
+      else this.#fail(new NodeLost("the node was lost before it answered"));
+    }
+    this.#end();
+  }
+
+  drain(): void {}
+
+  readonly #onAbort = (): void => {
+    this.#fail(this.#signal.reason as Error);
+    this.cancel();
+  };
+
+  #end(): void {
     if (this.#ended) return;
     this.#ended = true;
+    if (!this.#hasBegun) this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#over();
     this.#reader?.end();
-  };
+  }
+}
 
-  readonly #onData = (chunk: Buffer): void => {
-    this.#bytesMissing -= chunk.length;
-    if (this.#bytesMissing === 0) this.ending = "complete";
-    if (this.#reader) return this.#reader.take(chunk);
-    this.#early!.push(chunk);
-    this.#earlyBytes += chunk.length;
-    if (this.#earlyBytes >= earlyBytesMax) this.#stream.pause();
-  };
+/** Fields that are missing at the end are empty, and later ones unknown. */
+function isAnswer(status: unknown, retryAfterSeconds: unknown = 0, waited: unknown = ""): boolean {
+  const isStatus = Number.isInteger(status) && (status as number) >= 200 && (status as number) <= 599;
+  return isStatus && isCount(retryAfterSeconds) && typeof waited === "string";
+}
 
-  readonly #onTrailers = ({ [endTrailer]: end, [engineDeathHeader]: death }: IncomingHttpHeaders): void => {
-    this.engineDeath ??= readEngineDeath(death);
-    if (end === endComplete) this.ending = "complete";
-    if (end === endError) this.ending = "error";
-  };
+/** The largest count that the wire carries. */
+const countMax = 999_999_999_999;
+
+function isCount(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= countMax;
 }

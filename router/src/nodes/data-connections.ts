@@ -1,27 +1,25 @@
 /**
- * The router's ends of the data connections. Agents dial; on each connection that is accepted the router is the HTTP/2
- * client. A session is used once its agent has named its node and, with TLS, its certificate names the same node.
+ * The router's ends of the data connections, which agents dial. A connection is used once its agent has named its node
+ * and, with TLS, its certificate names the same node.
  */
-import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import type { Clock } from "@weiche/shared/time/clock.ts";
+import { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
+import { ends, streamsMax } from "@weiche/shared/frames/frame.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import {
+  dataAlpn,
   metricsPath,
-  nodeHeaders,
   requestsPath,
-  routerWindowBytes,
-  sessionMemoryMiB,
   sessionsMax,
-  sessionWindowBytes,
-  streamsPerSessionMax,
   type NodeRequest,
+  type RequestRecord,
 } from "@weiche/shared/node-protocol.ts";
-import { watchPulse } from "@weiche/shared/time/session-pulse.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { Grants } from "../usage/grants.ts";
-import { NodeAnswer } from "./answer-body.ts";
+import { NodeAnswer, NodeRefused } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
 import { certificateOf, maySpeakFor, openNodeListener, type NodeListener } from "./node-listener.ts";
 import { readNodeRequests } from "./node-requests.ts";
@@ -32,8 +30,11 @@ import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } 
 export interface DataConnectionsEvents {
   dataSessionUp(node: NodeId, sessions: number): void;
   dataSessionDown(node: NodeId, sessions: number): void;
-  /** `detail`: for the log only, since it may contain text of an unauthenticated client. */
-  dataSessionRefused(reason: "tls" | "identity" | "name" | "too-many", detail: string): void;
+  /**
+   * A connection was closed by the router, before its first request or (`protocol`: its agent broke a rule of the wire)
+   * later. `detail`: for the log only, since it may contain text of an unauthenticated client.
+   */
+  dataSessionRefused(reason: "tls" | "protocol" | "identity" | "name" | "too-many", detail: string): void;
 }
 
 interface DataConnectionsOptions {
@@ -59,17 +60,15 @@ const requestsLimits = { answerMsMax: 2_000, answerBytesMax: 4 << 20 };
 interface DataSession {
   readonly node: NodeId;
   readonly bootId: string;
-  readonly http2: ClientHttp2Session;
-  readonly cut: () => void;
-  streams: number;
+  readonly connection: FrameConnection;
 }
 
 export class DataConnections implements Upstream {
   readonly #options: DataConnectionsOptions;
   #listener!: NodeListener;
   readonly #usable = new Map<NodeId, Set<DataSession>>();
-  /** All open sessions, admitted or not. */
-  readonly #open = new Set<ClientHttp2Session>();
+  /** All open connections, admitted or not. */
+  readonly #open = new Set<FrameConnection>();
 
   private constructor(options: DataConnectionsOptions) {
     this.#options = options;
@@ -79,12 +78,8 @@ export class DataConnections implements Upstream {
     const data = new DataConnections(options);
     data.#listener = await openNodeListener({
       ...options,
-      what: "data connections",
-      accept: (socket) =>
-        void data.#admit(socket).catch((error: Error) => {
-          options.events.dataSessionRefused("identity", error.message);
-          socket.destroy();
-        }),
+      alpn: dataAlpn,
+      accept: (socket) => void data.#admit(socket),
       onTlsRefused: (reason) => options.events.dataSessionRefused("tls", reason),
     });
     return data;
@@ -96,58 +91,68 @@ export class DataConnections implements Upstream {
 
   /** Makes a session of an accepted connection, or closes it. */
   async #admit(socket: Socket): Promise<void> {
-    const { clock, events } = this.#options;
-    const http2 = connect("http://node", {
-      createConnection: () => socket,
-      settings: { initialWindowSize: routerWindowBytes, enablePush: false },
-      maxSessionMemory: sessionMemoryMiB,
+    const { clock, events, tls } = this.#options;
+    let session: DataSession | undefined;
+    let isRefused = false;
+    const connection = new FrameConnection(socket, {
+      clock,
+      draining: () => session && this.#unuse(session), // running requests end on it
+      closed: (reason, broken) => {
+        this.#open.delete(connection);
+        if (session) this.#unuse(session);
+        if (broken) refuse("protocol", reason);
+      },
     });
-    // Closing the session would reset its streams one by one, which the agent takes for clients that leave.
-    const cut = () => void socket.destroy();
-    this.#open.add(http2);
-    http2.on("error", () => {}); // `close` follows
-    http2.once("close", () => this.#open.delete(http2));
-    http2.once("connect", () => http2.setLocalWindowSize(sessionWindowBytes));
-    watchPulse(http2, clock, cut);
-    const identity = await askIdentity(http2, clock);
-    if (typeof identity === "string") {
-      events.dataSessionRefused("identity", identity);
-      return cut();
-    }
+    this.#open.add(connection);
+    const refuse = (...why: Parameters<typeof events.dataSessionRefused>) => {
+      if (!isRefused) events.dataSessionRefused(...why);
+      isRefused = true;
+      connection.destroy();
+    };
+    if (socket instanceof TLSSocket && socket.alpnProtocol !== dataAlpn)
+      return refuse("protocol", `the agent does not offer ${dataAlpn}`);
+    const identity = await askIdentity(connection, clock);
+    if (typeof identity === "string") return refuse("identity", identity);
     const node = identity.node as NodeId;
     const certificate = certificateOf(socket);
-    if (!maySpeakFor(node, certificate, this.#options.tls)) {
-      events.dataSessionRefused("name", `${node} has the certificate of ${certificate?.subjectAltName}`);
-      return cut();
-    }
-    if ((this.#usable.get(node)?.size ?? 0) >= sessionsPerNodeMax) {
-      events.dataSessionRefused("too-many", node);
-      return cut();
-    }
-    if (http2.closed || http2.destroyed) return;
-    this.#use({ node, bootId: identity.bootId, http2, cut, streams: 0 });
+    if (!maySpeakFor(node, certificate, tls))
+      return refuse("name", `${node} has the certificate of ${certificate?.subjectAltName}`);
+    if ((this.#usable.get(node)?.size ?? 0) >= sessionsPerNodeMax) return refuse("too-many", node);
+    if (!connection.isOpen) return;
+    session = { node, bootId: identity.bootId, connection };
+    this.#use(session);
   }
 
   async send(node: NodeId, request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResponse> {
-    signal.throwIfAborted();
-    const session = this.#leastLoaded(node);
-    if (!session) throw new NodeLost(`no data session to ${node}`);
-    const stream = this.#start(session, request);
-    session.streams++;
-    const { slot, answers } = request;
+    for (;;) {
+      signal.throwIfAborted();
+      const session = this.#leastLoaded(node);
+      if (!session) throw new NodeLost(`no data session to ${node}`);
+      try {
+        return await this.#sendOn(session, request, signal);
+      } catch (error) {
+        // A request that raced the end of its connection may be sent on the next one.
+        if (!(error instanceof NodeRefused) || session.connection.isOpen) throw error;
+      }
+    }
+  }
+
+  #sendOn({ node, connection }: DataSession, request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResponse> {
+    const { slot, answers, body } = request;
     const settle = slot === undefined ? () => {} : this.#options.counts.dispatched(node, slot, answers);
-    stream.end(request.body);
-    return answerOf(stream, node, signal, () => {
-      session.streams--;
-      settle();
-    });
+    const answer = new NodeAnswer(signal, settle);
+    // Open: `#leastLoaded` has just looked.
+    answer.stream = connection.open(JSON.stringify(this.#recordOf(node, request)), answer)!;
+    answer.stream.write(body);
+    answer.stream.end(ends.complete);
+    return answer.begun;
   }
 
   /** The text of the node's `/metrics`. Rejects, with a reason for people, if it cannot be had. */
   async metricsOf(node: NodeId): Promise<string> {
     const session = this.#leastLoaded(node);
     if (!session) throw new NodeLost(`${node} has no data session`);
-    const { status, text } = await question(session.http2, metricsPath, metricsLimits, this.#options.clock);
+    const { status, text } = await question(session.connection, metricsPath, metricsLimits, this.#options.clock);
     if (status === 200) return text;
     throw new Error(`${node} does not give its metrics here (${status}); is its agent older than the router?`);
   }
@@ -156,105 +161,65 @@ export class DataConnections implements Upstream {
   async requestsOf(node: NodeId): Promise<readonly NodeRequest[]> {
     const session = this.#leastLoaded(node);
     if (!session) throw new NodeLost(`${node} has no data session`);
-    const { status, text } = await question(session.http2, requestsPath, requestsLimits, this.#options.clock);
+    const { status, text } = await question(session.connection, requestsPath, requestsLimits, this.#options.clock);
     if (status !== 200) throw new Error(`${node} does not list its requests (${status})`);
     return readNodeRequests(text);
   }
 
   /** Closes the sessions of earlier processes of the node's agent. */
   dropEarlierBoots(node: NodeId, bootId: string): void {
-    for (const session of this.#usable.get(node) ?? []) if (session.bootId !== bootId) session.cut();
+    for (const { bootId: other, connection } of this.#usable.get(node) ?? [])
+      if (other !== bootId) connection.destroy();
   }
 
   /** Closes all sessions at once. The agents see that the router ended them, not the clients. */
   cut(): void {
-    for (const sessions of this.#usable.values()) for (const session of sessions) session.cut();
+    for (const sessions of this.#usable.values()) for (const { connection } of sessions) connection.destroy();
   }
 
   /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
   async close(deadlineMs: number): Promise<void> {
     const closed = this.#listener.close(deadlineMs);
-    for (const http2 of this.#open) http2.close();
+    for (const connection of this.#open) connection.goAway();
     await closed;
   }
 
   #use(session: DataSession): void {
-    const { node, http2 } = session;
+    const { node } = session;
     const { counts, events } = this.#options;
     const sessions = this.#usable.get(node) ?? new Set();
     this.#usable.set(node, sessions.add(session));
     counts.sessionUp(node);
     events.dataSessionUp(node, sessions.size);
-    const unuse = () => {
-      if (!sessions.delete(session)) return;
-      if (sessions.size === 0) this.#usable.delete(node);
-      counts.sessionDown(node);
-      events.dataSessionDown(node, sessions.size);
-    };
-    http2.once("goaway", unuse); // running requests end on it
-    http2.once("close", unuse);
+  }
+
+  #unuse(session: DataSession): void {
+    const { node } = session;
+    const { counts, events } = this.#options;
+    const sessions = this.#usable.get(node);
+    if (!sessions?.delete(session)) return;
+    if (sessions.size === 0) this.#usable.delete(node);
+    counts.sessionDown(node);
+    events.dataSessionDown(node, sessions.size);
   }
 
   #leastLoaded(node: NodeId): DataSession | undefined {
     let least: DataSession | undefined;
     for (const session of this.#usable.get(node) ?? []) {
-      if (session.http2.closed || session.http2.destroyed || session.streams >= streamsPerSessionMax) continue;
-      if (!least || session.streams < least.streams) least = session;
+      const { isOpen, streams } = session.connection;
+      if (!isOpen || streams >= streamsMax) continue;
+      if (!least || streams < least.connection.streams) least = session;
     }
     return least;
   }
 
-  #start({ http2, node }: DataSession, request: UpstreamRequest): ClientHttp2Stream {
-    try {
-      return http2.request({
-        ":method": "POST",
-        ":path": request.path,
-        "content-type": "application/json",
-        "content-length": request.body.length,
-        [nodeHeaders.requestId]: request.requestId,
-        [nodeHeaders.attempt]: request.attempt,
-        [nodeHeaders.account]: request.billing.accountId,
-        [nodeHeaders.user]: request.billing.userId,
-        [nodeHeaders.key]: request.billing.keyId,
-        [nodeHeaders.factor]: String(request.billing.factor),
-        [nodeHeaders.model]: request.model,
-        [nodeHeaders.tokensMax]: request.tokensMax,
-        [nodeHeaders.grant]: this.#options.grants.sign(node, { ...request, ...request.billing }),
-        ...(request.slot === undefined ? {} : { [nodeHeaders.slot]: request.slot }),
-        [nodeHeaders.remainingMs]: Math.floor(request.remainingMs),
-        [nodeHeaders.router]: this.#options.routerId,
-      });
-    } catch (error) {
-      throw new NodeLost(`the data session to ${node} has just ended`, { cause: error });
-    }
+  #recordOf(node: NodeId, request: UpstreamRequest): RequestRecord {
+    const { path, requestId, attempt, model, slot = "", billing, tokensMax, remainingMs, body } = request;
+    const { accountId, userId, keyId, factor } = billing;
+    const grant = this.#options.grants.sign(node, { ...request, ...billing });
+    return [
+      ...([path, requestId, attempt, model, slot, accountId, userId, keyId, Number(factor)] as const),
+      ...([tokensMax, grant, Math.floor(remainingMs), this.#options.routerId, body.length] as const),
+    ];
   }
-}
-
-/** Listens with `on` for what comes at the end of a stream: a waiting `once` takes a quarter of a KB for each. */
-function answerOf(
-  stream: ClientHttp2Stream,
-  node: NodeId,
-  signal: AbortSignal,
-  closed: () => void,
-): Promise<UpstreamResponse> {
-  stream.on("error", () => {}); // `close` follows
-  return new Promise((resolve, reject) => {
-    let body: NodeAnswer | undefined;
-    const onAbort = () => {
-      if (body) return body.cancel();
-      stream.close(constants.NGHTTP2_CANCEL);
-      reject(signal.reason as Error);
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-    stream.once("response", (headers) => {
-      body = new NodeAnswer(stream, headers);
-      resolve({ status: headers[":status"]!, headers, body });
-    });
-    stream.on("close", () => {
-      closed();
-      signal.removeEventListener("abort", onAbort);
-      if (body) body.end();
-      else reject(new NodeLost(`${node} was lost before it answered`));
-    });
-  });
 }

@@ -1,5 +1,5 @@
-/** Asks the agent on a new data session for its identity. */
-import type { ClientHttp2Session } from "node:http2";
+/** Asks the agent on a new data connection for its identity. */
+import type { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { namePattern } from "@weiche/shared/ids.ts";
 import { identityPath, type NodeIdentity } from "@weiche/shared/node-protocol.ts";
@@ -8,9 +8,9 @@ import { question } from "./session-question.ts";
 const limits = { answerMsMax: 5_000, answerBytesMax: 4_096 };
 
 /** Returns the identity, or why there is none. */
-export async function askIdentity(session: ClientHttp2Session, clock: Clock): Promise<NodeIdentity | string> {
+export async function askIdentity(connection: FrameConnection, clock: Clock): Promise<NodeIdentity | string> {
   try {
-    const answer: unknown = JSON.parse((await question(session, identityPath, limits, clock)).text);
+    const answer: unknown = JSON.parse((await question(connection, identityPath, limits, clock)).text);
     return isIdentity(answer) ? answer : "the agent's answer is no identity";
   } catch (error) {
     return (error as Error).name === "SyntaxError" ? "the agent's answer is no JSON" : (error as Error).message;

@@ -34,8 +34,9 @@ function linked() {
   const ended: string[] = [];
   const events = { nodeLinked() {}, nodeUnlinked: (_node: string, reason: string) => ended.push(reason) };
   const parts = { clock: linkClock, events, registry: new NodeRegistry(), onBoot() {}, rulesOf: () => [] };
+  const more = { desiredStateOf() {}, routers: () => [] };
   const call = simulatedCall();
-  new NodeLinkSession(call, { ...parts, desiredStateOf() {} } as unknown as NodeLinkParts, new Map());
+  new NodeLinkSession(call, { ...parts, ...more } as unknown as NodeLinkParts, new Map());
   call.emit("data", hello);
   call.emit("data", report);
   return { clock, ended, report: () => call.emit("data", report), [Symbol.dispose]: () => linkClock[Symbol.dispose]() };

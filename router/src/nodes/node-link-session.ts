@@ -6,7 +6,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import { status } from "@grpc/grpc-js";
-import type { DesiredState, LoadReport, UsageBatch } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import type { DesiredState, KnownRouter, LoadReport, UsageBatch } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
@@ -51,6 +51,8 @@ export interface NodeLinkParts {
   readonly routerId: string;
   /** host:port that agents dial for data connections. */
   readonly dataAddress: string;
+  /** The routers that nodes may link to, this one among them. */
+  readonly routers: () => readonly KnownRouter[];
   readonly clock: Clock;
   readonly registry: Pick<NodeRegistry, "linkUp">;
   readonly ledger: Pick<UsageLedger, "record">;
@@ -164,6 +166,10 @@ export class NodeLinkSession {
     if (desired) this.#send({ $case: "desiredState", value: desired });
   }
 
+  routersChanged(): void {
+    if (this.#hello) this.#send({ $case: "routersChanged", value: { routers: this.#parts.routers() } });
+  }
+
   /** Tells the node if the change concerns its models. */
   rulesChanged(): void {
     if (!this.#hello) return;
@@ -217,9 +223,9 @@ export class NodeLinkSession {
     this.#rulesSent = JSON.stringify(rules);
     const { routerId, dataAddress, desiredStateOf } = this.#parts;
     const desiredState = desiredStateOf(node);
-    const models = rules.map(encodeRules);
-    const welcome = { routerId, dataAddress, models, desiredState, routerVersion: version };
-    this.#send({ $case: "welcome", value: welcome });
+    const routers = { routers: this.#parts.routers() };
+    const welcome = { routerId, dataAddress, models: rules.map(encodeRules), desiredState, routers };
+    this.#send({ $case: "welcome", value: { ...welcome, routerVersion: version } });
   }
 
   #record(node: NodeId, batch: UsageBatch): void {

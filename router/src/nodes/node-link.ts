@@ -55,7 +55,7 @@ export async function openNodeLink(options: NodeLinkOptions) {
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = await openNodeListener({
     ...options,
-    what: "node links",
+    alpn: "h2",
     accept: (socket) => injector.injectConnection(socket),
     onTlsRefused: (reason) => options.events.nodeRefused("tls", reason),
   });
@@ -67,6 +67,8 @@ export async function openNodeLink(options: NodeLinkOptions) {
     address: listener.address,
     /** Tells the nodes whose models a new catalogue concerns. */
     rulesChanged: () => sessions.forEach((session) => session.rulesChanged()),
+    /** Tells all nodes of the routers that there are now. */
+    routersChanged: () => sessions.forEach((session) => session.routersChanged()),
     desiredStateChanged: (node: NodeId) => links.get(node)?.desiredStateChanged(),
     /** Tells the node that the record of this attempt counts, even if this router dies. */
     settled: (node: NodeId, attempt: Attempt) => links.get(node)?.settled(attempt),

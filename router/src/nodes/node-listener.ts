@@ -6,14 +6,13 @@ import type { X509Certificate } from "node:crypto";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { listenOn } from "@weiche/shared/program/ops-server.ts";
-import { keepAliveDelayMs } from "@weiche/shared/time/session-pulse.ts";
 import { namesNode, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 
 export interface NodeListenerOptions {
   readonly listen: ListenAddress;
-  /** Names the listener in the error that it cannot listen. */
-  readonly what: string;
   readonly tls?: TlsFiles;
+  /** The name of the protocol above TLS. */
+  readonly alpn: string;
   readonly clock: Clock;
   readonly accept: (socket: Socket) => void;
   /** A client without a certificate of ours, or with one that is no longer valid. */
@@ -23,11 +22,12 @@ export interface NodeListenerOptions {
 export type NodeListener = Awaited<ReturnType<typeof openNodeListener>>;
 
 const handshakeMsMax = 10_000;
-const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveDelayMs };
+/** After a second the kernel probes each second, and gives up after ten. */
+const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 1_000 };
 
 export async function openNodeListener(options: NodeListenerOptions) {
-  const { listen, what, tls, clock, accept, onTlsRefused } = options;
-  const server = tls ? createSecureServer(tls, accept) : createServer(socketOptions, accept);
+  const { listen, tls, alpn, clock, accept, onTlsRefused } = options;
+  const server = tls ? createSecureServer(tls, alpn, accept) : createServer(socketOptions, accept);
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -37,7 +37,7 @@ export async function openNodeListener(options: NodeListenerOptions) {
   server.on("tlsClientError", (error: Error, { authorizationError }: TLSSocket) =>
     onTlsRefused(authorizationError ? String(authorizationError) : error.message),
   );
-  const port = await listenOn(server, listen, what);
+  const port = await listenOn(server, listen);
   return {
     address: { host: listen.host, port },
     /** Accepts nothing more; resolves when every connection has closed, and closes those left after `deadlineMs`. */
@@ -64,13 +64,13 @@ export function maySpeakFor(
   return certificate ? namesNode(certificate, node) : tls === undefined;
 }
 
-function createSecureServer(tls: TlsFiles, accept: (socket: Socket) => void) {
+function createSecureServer(tls: TlsFiles, alpn: string, accept: (socket: Socket) => void) {
   const server = createTlsServer(
     {
       ...tls.current,
       requestCert: true,
       rejectUnauthorized: true,
-      ALPNProtocols: ["h2"],
+      ALPNProtocols: [alpn],
       handshakeTimeout: handshakeMsMax,
       ...socketOptions,
     },

@@ -1,4 +1,4 @@
-/** What a node says of the requests that it serves. */
+/** Reads a node's list of the requests that it serves. */
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { nodeRequestsMax, type NodeRequest } from "@weiche/shared/node-protocol.ts";

@@ -6,7 +6,7 @@ import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { serves } from "./model-state.ts";
 import type { SlotReport } from "./node-view.ts";
 
-/** The last ones of each model that are believed to say something of the next one. */
+/** Number of waits that are kept for each model; older ones say little about the next wait. */
 const keptMax = 5;
 const keptMs = 24 * 3_600_000;
 
@@ -39,7 +39,7 @@ export class WaitWatch {
     this.#recent = recent;
   }
 
-  /** What happened in a gap between reports is not known: waits begin anew. */
+  /** Forgets the waits that go on. Call after a gap between reports, since a wait may have ended in it. */
   forget(): void {
     this.#sinceMs.clear();
   }

@@ -15,7 +15,10 @@ export interface NodeDetail {
   readonly report: NodeReport | undefined;
   /** Monotonic ms since when it is linked. Absent: it is not. */
   readonly linkedAtMs: number | undefined;
-  /** Of each slot the switches of some last hour, the oldest first. The same array until there is another one. */
+  /**
+   * The past switches of each slot that the agent reported, oldest first. The array stays the same object until there
+   * is another switch.
+   */
   readonly histories: ReadonlyMap<SlotName, readonly PastSwitch[]>;
 }
 
@@ -34,7 +37,7 @@ export interface NodeLinkEntry {
 }
 
 export class NodeRegistry {
-  /** Of the requests of all routers. */
+  /** Recent waits of requests that came through any router. */
   readonly waits = new RecentWaits();
   readonly #nodes = new Map<NodeId, NodeEntry>();
   readonly #isMaintained: (node: NodeId) => boolean;

@@ -1,7 +1,7 @@
-/** A short question of the router to the agent at the other end of a data session. */
-import { once } from "node:events";
-import { constants, type ClientHttp2Session, type IncomingHttpHeaders } from "node:http2";
-import { text } from "node:stream/consumers";
+/** A short question of the router to the agent at the other end of a data connection. */
+import type { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
+import { ends } from "@weiche/shared/frames/frame.ts";
+import { readRecord } from "@weiche/shared/node-protocol.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
 export interface QuestionLimits {
@@ -9,27 +9,38 @@ export interface QuestionLimits {
   readonly answerBytesMax: number;
 }
 
-/** Resolves with the answer. Rejects if it takes too long, is too long, or the session breaks. */
-export async function question(
-  session: ClientHttp2Session,
+/** Resolves with the answer. Rejects if it takes too long, is too long, or the connection breaks. */
+export function question(
+  connection: FrameConnection,
   path: string,
   { answerMsMax, answerBytesMax }: QuestionLimits,
   clock: Clock,
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const stream = session.request({ ":method": "GET", ":path": path });
-  const timer = clock.after(answerMsMax, () => stream.close(constants.NGHTTP2_CANCEL));
-  stream.on("error", () => {}); // told by the reader
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
+  const pieces: Buffer[] = [];
   let bytes = 0;
-  stream.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > answerBytesMax) stream.close(constants.NGHTTP2_CANCEL);
+  let status = NaN;
+  const fail = (reason: string) => {
+    stream?.cancel("unwanted");
+    reject(new Error(reason));
+  };
+  const stream = connection.open(JSON.stringify([path]), {
+    head: (record) => (status = Number(readRecord(record)[0])),
+    data(piece) {
+      bytes += piece.length;
+      pieces.push(piece);
+      if (bytes > answerBytesMax) fail(`the agent's answer has more than ${answerBytesMax} bytes`);
+    },
+    end: (code) => {
+      if (code === ends.complete) resolve({ status, text: Buffer.concat(pieces).toString() });
+      else fail("the agent did not finish its answer");
+    },
+    gone: () => fail("the connection was lost before the agent had answered"),
+    drain() {},
   });
-  const head = once(stream, "response") as Promise<[IncomingHttpHeaders]>;
-  head.catch(() => {}); // the text's end says the same
-  try {
-    const answer = await text(stream);
-    return { status: (await head)[0][":status"] as unknown as number, text: answer };
-  } finally {
-    timer.cancel();
-  }
+  if (!stream) fail("the connection takes no more questions");
+  stream?.end(ends.complete);
+  stream?.resume();
+  const timer = clock.after(answerMsMax, () => fail(`the agent did not answer within ${answerMsMax} ms`));
+  return promise.finally(() => timer.cancel());
 }

@@ -1,7 +1,6 @@
 /** The interface between the API and the data connections: sends one request to one node. */
-import type { IncomingHttpHeaders } from "node:http2";
 import type { ModelId, NodeId, RequestId, SlotName } from "@weiche/shared/ids.ts";
-import type { EngineDeath, NodePath } from "@weiche/shared/node-protocol.ts";
+import type { AnswerKind, EngineDeath, NodePath } from "@weiche/shared/node-protocol.ts";
 import type { BillingIdentity } from "@weiche/shared/usage-record.ts";
 
 export interface UpstreamRequest {
@@ -22,7 +21,11 @@ export interface UpstreamRequest {
 
 export interface UpstreamResponse {
   readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+  readonly kind: AnswerKind;
+  /** 0: the node does not say when to try again. */
+  readonly retryAfterSeconds: number;
+  /** What the request waited for in its slot, and how long: `switch 5200`; undefined: for nothing. */
+  readonly waited: string | undefined;
   readonly body: AnswerBody;
 }
 
@@ -33,10 +36,10 @@ export interface AnswerBody {
   readonly engineDeath: EngineDeath | undefined;
   /** Call once. Pieces that came before are handed over at once. */
   readInto(reader: AnswerReader): void;
-  /** Pauses the stream; a few pieces may still come. */
+  /** Nothing more is handed over until `resume`, and the node sends no more than a window. */
   pause(): void;
   resume(): void;
-  /** Cancels the request at the node. `end` is still called. */
+  /** Cancels the request at the node. The reader's `end` is called at once. */
   cancel(): void;
 }
 
@@ -47,15 +50,16 @@ export interface AnswerReader {
 }
 
 /**
- * `complete`: the closing trailer said so. `error`: the trailer said that the agent's last event was an error event.
- * `broken`: no trailer came, however clean the end looks.
+ * `complete`: the answer's END said so. `error`: it said that the answer failed, which its last event or its body tells.
+ * `broken`: no END came.
  */
 export type AnswerEnding = "complete" | "error" | "broken";
 
 export interface Upstream {
   /**
-   * Sends the request and resolves with the head of the answer. Rejects with `NodeLost` if the node or its session went
-   * before the head came (nothing was billed; another node may be tried), with the signal's reason if it aborts.
+   * Sends the request and resolves with the head of the answer. Rejects with `NodeLost` if the node or its connection
+   * went before the head came (nothing was billed; another node may be tried), with the signal's reason if it aborts
+   * before. Afterwards the signal means nothing: who has the answer cancels it.
    */
   send(node: NodeId, request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResponse>;
 }

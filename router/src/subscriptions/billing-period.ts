@@ -9,7 +9,6 @@ export interface BillingPeriod {
 }
 
 export const timeZone = "Europe/Berlin";
-const trialDays = 30;
 
 /** The period that contains `atMs`, of a package ordered at `orderedMs`. */
 export function billingPeriodAt(orderedMs: number, atMs: number): BillingPeriod {
@@ -25,9 +24,9 @@ export function billingPeriodAt(orderedMs: number, atMs: number): BillingPeriod 
   };
 }
 
-/** End of a trial that began at `startMs`: German midnight, 30 days later. */
-export function trialEndMs(startMs: number): number {
-  return germanDate(startMs).add({ days: trialDays }).toZonedDateTime(timeZone).epochMilliseconds;
+/** End of a trial that begins at `startMs`: German midnight, `days` days later. */
+export function trialEndMs(startMs: number, days: number): number {
+  return germanDate(startMs).add({ days }).toZonedDateTime(timeZone).epochMilliseconds;
 }
 
 /** Number of German calendar days from that of `startMs`, inclusive, to that of `endMs`, exclusive. */

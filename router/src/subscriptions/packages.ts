@@ -16,11 +16,11 @@ export interface Package {
   readonly hasTrial: boolean;
   /** The only accounts that see it; null: every account. */
   readonly onlyFor: readonly string[] | null;
-  /** At least one; those that are effective first come first. */
+  /** At least one version, in the order in which they become effective. */
   readonly versions: readonly EffectiveTerms[];
 }
 
-/** By name, in the order of the catalogue file. */
+/** All packages by name, in the order of the catalogue file. */
 export type PackageBook = ReadonlyMap<PackageName, Package>;
 
 export async function readPackages(kysely: Kysely<Schema>): Promise<PackageBook> {
@@ -67,12 +67,12 @@ export function offeredTo(book: PackageBook, accountId: AccountId): readonly Pac
 
 /** A stored version of a package's terms. */
 export function effectiveTerms(row: Selectable<Schema["packageTerms"]>): EffectiveTerms {
-  const { effectiveFrom, credits, priceCents, requestsPerMinute, parallelRequests, emailSupport } = row;
-  const terms = { priceCents, creditsPerMonth: credits, requestsPerMinute, parallelRequests, emailSupport };
+  const { effectiveFrom, credits, priceCents, requestsPerMinute, parallelRequests, emailSupport, trialDays } = row;
+  const terms = { priceCents, creditsPerMonth: credits, requestsPerMinute, parallelRequests, emailSupport, trialDays };
   return { effectiveFromMs: effectiveFrom.epochMilliseconds, ...terms };
 }
 
-/** Terms as the portal and notices show them. */
+/** Terms as the portal and notices show them: what a billing period costs and gives. */
 export function viewTerms(terms: PackageTerms) {
   const { priceCents, requestsPerMinute, parallelRequests, emailSupport } = terms;
   return {

@@ -11,7 +11,7 @@ import { inTransaction, instantText, instantValue, type Database } from "../db/d
 import type { PackageName, Schema } from "../db/schema.ts";
 import { effectiveTerms, viewTerms } from "./packages.ts";
 
-/** Throws `StartError` with every package that cannot be published so; nothing is changed then. */
+/** Throws a `StartError` that names every package which cannot be published; nothing is changed then. */
 export function publishPackages(database: Database, entries: readonly PackageEntry[], nowMs: number): Promise<void> {
   return inTransaction(database, async (transaction) => {
     // Routers publish one after the other.
@@ -45,7 +45,8 @@ async function goneButBooked(
     where (ended_at is null or ended_at > ${instantText(nowMs)}) and package <> all(${names}::text[])
     group by package order by package`.execute(transaction);
   return rows.map(
-    ({ name, count }) => `${name} is not listed, but booked by ${count} accounts: list it until they have another one`,
+    ({ name, count }) =>
+      `${name} is not listed, but booked by ${count === 1n ? "an account: list it until it has" : `${count} accounts: list it until they have`} another one`,
   );
 }
 
@@ -53,7 +54,7 @@ interface Stored extends PackageVersion {
   readonly effectiveFromMs: number;
 }
 
-/** Returns what is wrong with them, if something is. */
+/** Stores the versions of a package's terms. Returns the mistake if they cannot be published. */
 async function publishTerms(
   transaction: Transaction<Schema>,
   { name, versions }: PackageEntry,
@@ -72,6 +73,8 @@ async function publishTerms(
   if (!isSame && listed.validFromMs <= current.validFromMs)
     return `the terms of ${name} that are valid from ${instantText(current.validFromMs)} are booked and cannot change: keep them, and add terms with a later validFrom`;
   const isComing = ({ validFromMs }: PackageVersion) => validFromMs > current.validFromMs;
+  const precedingOf = (list: readonly PackageVersion[], { validFromMs: ms }: PackageVersion) =>
+    list.findLast(({ validFromMs }) => validFromMs < ms) ?? current;
   const [before, after] = [stored.filter(isComing), versions.filter(isComing)];
   const withdrawn = before.filter((old) => !after.some((version) => isEqualVersion(old, version)));
   const added = after.filter((version) => !before.some((old) => isEqualVersion(old, version)));
@@ -84,13 +87,18 @@ async function publishTerms(
   for (const version of added) {
     const effectiveFromMs = Math.max(version.validFromMs, nowMs);
     await insertTerms(transaction, name, version, effectiveFromMs);
-    const earlier = versions.findLast(({ validFromMs }) => validFromMs < version.validFromMs) ?? current;
+    const replaced = withdrawn.find(({ validFromMs }) => validFromMs === version.validFromMs);
+    const earlier = precedingOf(versions, version);
+    if (areAlike(earlier, version) || (replaced && areAlike(replaced, version))) continue;
     const facts = { at: instantText(effectiveFromMs), from: viewTerms(earlier), to: viewTerms(version) };
     await tell(transaction, name, facts, nowMs);
   }
-  for (const { effectiveFromMs, validFromMs } of withdrawn)
-    if (!added.some((version) => version.validFromMs === validFromMs))
-      await tell(transaction, name, { at: instantText(effectiveFromMs), from: viewTerms(current), to: null }, nowMs);
+  for (const old of withdrawn) {
+    if (areAlike(precedingOf(stored, old), old) || added.some(({ validFromMs }) => validFromMs === old.validFromMs))
+      continue;
+    const facts = { at: instantText(old.effectiveFromMs), from: viewTerms(current), to: null };
+    await tell(transaction, name, facts, nowMs);
+  }
   if (withdrawn.length + added.length > 0) await touchAccounts(transaction, name, nowMs);
   return undefined;
 }
@@ -116,7 +124,7 @@ async function insertTerms(
     .execute();
 }
 
-/** A notice for each account that has the package, now or soon; each news once. */
+/** Writes a notice for each account that has the package, now or later. The same news is written once. */
 async function tell(transaction: Transaction<Schema>, name: PackageName, news: object, nowMs: number): Promise<void> {
   const facts = JSON.stringify({ package: name, ...news });
   const event = `${name} ${instantText(nowMs)} ${hash("sha256", facts).slice(0, 16)}`;
@@ -127,7 +135,7 @@ async function tell(transaction: Transaction<Schema>, name: PackageName, news: o
     on conflict do nothing`.execute(transaction);
 }
 
-/** Tells the caches of keys: what is limited per minute and at once may be another number from now on. */
+/** Makes the key caches read these accounts again, since their limits may change. */
 async function touchAccounts(transaction: Transaction<Schema>, name: PackageName, nowMs: number): Promise<void> {
   await sql`
     update accounts set name = name where id in (select account_id from subscriptions
@@ -139,5 +147,10 @@ function isEqualVersion(a: PackageVersion, b: PackageVersion): boolean {
 }
 
 function areEqual(a: PackageTerms, b: PackageTerms): boolean {
+  return areAlike(a, b) && a.trialDays === b.trialDays;
+}
+
+/** Whether they are the same for whoever has the package: nobody gets a second trial. */
+function areAlike(a: PackageTerms, b: PackageTerms): boolean {
   return JSON.stringify(viewTerms(a)) === JSON.stringify(viewTerms(b));
 }

@@ -47,13 +47,13 @@ function changeOrNone(
 function booksOf(startMs: number, comings: readonly Coming[]) {
   const ofModel = modelBook();
   let atMs = startMs;
-  for (const { package: name, inMs, toMidnight, cents, credits } of comings) {
+  for (const { package: name, inMs, toMidnight, ...terms } of comings) {
     atMs = moved(atMs, inMs + 2, toMidnight);
-    ofModel[name] = [...ofModel[name]!, { fromMs: atMs, cents, credits }];
+    ofModel[name] = [...ofModel[name]!, { fromMs: atMs, ...terms }];
   }
   const versionsOf = (name: string, one: EffectiveTerms) =>
-    ofModel[name]!.map(({ fromMs, cents, credits }) => {
-      return { ...one, effectiveFromMs: fromMs, priceCents: cents, creditsPerMonth: BigInt(credits) };
+    ofModel[name]!.map(({ fromMs, cents, credits, trialDays }) => {
+      return { ...one, effectiveFromMs: fromMs, priceCents: cents, creditsPerMonth: BigInt(credits), trialDays };
     });
   const packages = [...serviceBook.values()].map((one) => {
     return [one.name, { ...one, versions: versionsOf(one.name, one.versions[0]!) }] as const;
@@ -101,7 +101,7 @@ test(
               model.booked.cents,
               model.booked.credits,
             ]);
-            // What the cache of keys goes by.
+            // The spans that the cache of keys uses.
             const spans = bookedSpans(term, book.get(term.package)!.versions);
             expect(spans.find(({ startMs: from, endMs }) => from <= nowMs && nowMs < endMs)?.booked).toBe(booked);
             expect(period.endMs).toBe(model.end.toZonedDateTime(timeZone).epochMilliseconds);

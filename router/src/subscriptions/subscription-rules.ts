@@ -3,7 +3,7 @@
  * future changes included (a downgrade, a cancellation, the end of a trial). So no job has to run when a period ends,
  * and all past and future charges follow from the terms.
  *
- *   no package ──trial──▶ trial ──30 days──▶ active Starter          active ──upgrade──▶ active, larger, at once
+ *   no package ──trial──▶ trial ──its days──▶ active                  active ──upgrade──▶ active, larger, at once
  *   no package ──order──▶ active              trial ──upgrade──▶ active, in a period of its own
  *   active ──downgrade──▶ active, smaller, at the end of the period   trial, active ──cancel──▶ no package, at the end
  */
@@ -76,7 +76,7 @@ export function changeTerms(
       if (current.state === "trial") throw new Refused("conflict", "a trial cannot be downgraded; it can be cancelled");
       if (pending?.change === "cancellation")
         throw new Refused("conflict", "the package is cancelled: withdraw the cancellation first");
-      // By the prices of the period in which it would hold.
+      // Compares the prices of the next period, in which the smaller package would begin.
       requireStepUp(priceOf(action.package, endMs, book), priceOf(current.package, endMs, book), "downgrade");
       return [
         ...before,
@@ -90,7 +90,7 @@ export function changeTerms(
       if (!pending) throw new Refused("conflict", "there is nothing to withdraw");
       return [
         ...before,
-        ...(current.state === "trial" ? trial(current.package, current.startMs) : [{ ...current, endMs: Infinity }]),
+        ...(current.state === "trial" ? [current, active(current.package, endMs)] : [{ ...current, endMs: Infinity }]),
       ];
   }
 }
@@ -108,10 +108,10 @@ export function termAt(terms: readonly Term[], nowMs: number): Term | undefined 
   return terms.find(({ startMs, endMs }) => startMs <= nowMs && nowMs < endMs);
 }
 
-/** The billing period of a term at `atMs`; a trial is a single one. */
-export function periodIn(term: Pick<Term, "state" | "startMs" | "rhythmMs">, atMs: number): BillingPeriod {
-  if (term.state === "trial") return { startMs: term.startMs, endMs: trialEndMs(term.startMs) };
-  return billingPeriodAt(term.rhythmMs, atMs);
+/** The billing period of a term at `atMs`; a trial is a single one, with the end that was booked. */
+export function periodIn({ state, startMs, endMs, rhythmMs }: Omit<Term, "package">, atMs: number): BillingPeriod {
+  if (state === "trial") return { startMs, endMs };
+  return billingPeriodAt(rhythmMs, atMs);
 }
 
 export function pendingOf(terms: readonly Term[], nowMs: number): Pending | undefined {
@@ -131,7 +131,7 @@ export function bookedTerms(term: Term, atMs: number, book: PackageBook): Effect
   return termsAt(book, term.package, Math.max(term.startMs, periodIn(term, atMs).startMs));
 }
 
-/** The same for the whole of a term: which version is booked from when to when. */
+/** The versions that are booked during a term, each with its span of time. */
 export function bookedSpans<V extends { readonly effectiveFromMs: number }>(
   term: Term,
   versions: readonly V[],
@@ -150,7 +150,7 @@ export function bookedSpans<V extends { readonly effectiveFromMs: number }>(
   }));
 }
 
-/** All charges due up to `untilMs`, inclusive; none of nothing. */
+/** All charges due up to `untilMs`, inclusive, except those of 0 cents. */
 export function chargesOf(terms: readonly Term[], untilMs: number, book: PackageBook): readonly Charge[] {
   return terms.flatMap((term, index) => {
     if (term.state === "trial") return [];
@@ -184,7 +184,9 @@ function firstTerms(
   if (terms.some(({ state }) => state === "trial")) throw new Refused("conflict", "the account had its trial already");
   const ofTrial = [...book.values()].find(({ isListed, hasTrial }) => isListed && hasTrial);
   if (!ofTrial) throw new Refused("conflict", "there is no trial");
-  return trial(ofTrial.name, nowMs);
+  const endMs = trialEndMs(nowMs, termsAt(book, ofTrial.name, nowMs).trialDays);
+  const trial: Term = { package: ofTrial.name, state: "trial", startMs: nowMs, endMs, rhythmMs: nowMs };
+  return [trial, active(ofTrial.name, endMs)];
 }
 
 /** An upgrade ends a trial and its period. In an active package the period goes on, with what was used so far. */
@@ -197,11 +199,6 @@ function upgraded(current: Term, name: PackageName, atMs: number, book: PackageB
   const ended = { ...current, endMs: atMs };
   if (current.state === "trial") return [ended, active(name, atMs)];
   return [ended, { ...current, package: name, startMs: atMs, endMs: Infinity }];
-}
-
-function trial(name: PackageName, startMs: number): readonly Term[] {
-  const endMs = trialEndMs(startMs);
-  return [{ package: name, state: "trial", startMs, endMs, rhythmMs: startMs }, active(name, endMs)];
 }
 
 function active(name: PackageName, startMs: number): Term {
@@ -248,7 +245,7 @@ function chargeFor(
   };
 }
 
-/** The actions that the rules allow now, with these of the packages. */
+/** Returns the actions that are allowed now, for these packages. */
 export function packageChoices(
   terms: readonly Term[],
   nowMs: number,

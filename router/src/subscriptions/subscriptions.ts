@@ -51,7 +51,7 @@ export function createSubscriptions(context: ActingContext) {
       return quote(accountId, await readSubscription(kysely, accountId, clock.now()), wish);
     },
 
-    /** What the first order of a new account costs. The price is net. */
+    /** Previews the first order of a new account. The price is net. */
     async previewFirst(packageName: string) {
       const wish = { action: "order", package: packageName } as const;
       const nothing = { terms: [], nowMs: clock.now(), book: await readPackages(kysely), isDeleted: false };
@@ -184,7 +184,7 @@ function quote(
   };
 }
 
-/** What the account gets for the price. */
+/** The credits and limits that the account gets for the price. */
 function limitsOf(terms: readonly Term[], atMs: number, book: PackageBook) {
   const current = termAt(terms, atMs);
   if (!current) return null;

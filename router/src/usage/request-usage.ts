@@ -1,4 +1,4 @@
-/** What the database knows of one request: its usage records, and those of it that were set aside. */
+/** Reads what the database knows about one request: its usage records, committed and set aside. */
 import type { Pool } from "pg";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 
@@ -31,7 +31,7 @@ export interface SetAsideUsage {
 /** More attempts than of one request: an id prefix may match several requests. */
 const rowsMax = 20;
 
-/** Of the requests whose ids begin so. `idPrefix`: hexadecimal digits and dashes, as in a UUID. */
+/** Reads the usage of all requests whose id begins with `idPrefix`: hexadecimal digits and dashes, as in a UUID. */
 export async function readRequestUsage(pool: Pool, idPrefix: string) {
   const end = (digit: string) =>
     idPrefix + "00000000-0000-0000-0000-000000000000".replaceAll("0", digit).slice(idPrefix.length);

@@ -9,9 +9,9 @@ export interface Committed {
   readonly inserted: number;
   /** Attempts that were billed before and are void now. */
   readonly voided: number;
-  /** Of new records, by model. */
+  /** Credits of new records, by model. */
   readonly credits: CreditsByModel;
-  /** Taken back, by model. */
+  /** Credits taken back, by model. */
   readonly voidedCredits: CreditsByModel;
 }
 

@@ -1,96 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { sleep } from "@weiche/shared/time/clock.ts";
-import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { makeRecord } from "../../test/usage/usage-records.ts";
-import type { Committed } from "./usage-commit.ts";
 import type { NodeRecord } from "./usage-rows.ts";
-import { UsageQueue, type QueuedRecord } from "./usage-queue.ts";
+import { UsageQueue } from "./usage-queue.ts";
+import { from, nothing, openQueue, SimulatedDatabase } from "../../test/usage/simulated-database.ts";
 
 const promisedMs = 1_000;
-const nothing: Committed = { inserted: 0, voided: 0, credits: new Map(), voidedCredits: new Map() };
-
-/** A database as far as usage goes: what it has committed, how long a commit takes, and until when it is not well. */
-class SimulatedDatabase {
-  readonly clock = new VirtualClock();
-  readonly committed = new Set<string>();
-  commitMs = 30;
-  /** While it is not well, a commit takes so long, and then fails or not. */
-  unwell = { untilMs: -Infinity, commitMs: 0, fails: false };
-  /** When the last commit that met it so has ended. */
-  wellAtMs = -Infinity;
-  readonly setAside: QueuedRecord[] = [];
-  onCommitted: (record: NodeRecord) => unknown = () => {};
-  refuses: (record: QueuedRecord) => boolean = () => false;
-  #commitsNow = 0;
-
-  readonly commit = async (batch: readonly QueuedRecord[]): Promise<Committed> => {
-    if (++this.#commitsNow > 1) throw new Error("two commits at once");
-    const { untilMs, commitMs, fails } = this.unwell;
-    const isWell = this.clock.now() >= untilMs;
-    const ms = isWell ? this.commitMs : commitMs;
-    if (!isWell) this.wellAtMs = this.clock.now() + ms;
-    if (ms > 0) await sleep(this.clock, ms);
-    this.#commitsNow--;
-    if (!isWell && fails) throw Object.assign(new Error("no database"), { code: "ECONNRESET" });
-    if (batch.some(this.refuses)) throw Object.assign(new Error("bigint out of range"), { code: "22003" });
-    const before = this.committed.size;
-    this.setAside.push(...batch.filter(({ setAside }) => setAside));
-    for (const one of batch) if (!one.setAside) this.committed.add(one.record.requestId);
-    for (const one of batch) this.onCommitted(one);
-    return { ...nothing, inserted: this.committed.size - before };
-  };
-
-  beUnwell(forMs: number, commitMs: number, fails: boolean): void {
-    this.unwell = { untilMs: this.clock.now() + forMs, commitMs, fails };
-  }
-
-  /** Time goes on until it is well and no commit is on its way that met it unwell. */
-  async recovery(): Promise<void> {
-    const leftMs = () => Math.max(this.unwell.untilMs, this.wellAtMs) - this.clock.now();
-    while (leftMs() > 0) await this.clock.advanceAsync(leftMs());
-  }
-}
-
-function from(node: string, records: readonly UsageRecord[]): NodeRecord[] {
-  return records.map((record) => ({ node: asId<NodeId>(node), record }));
-}
-
-function open(database = new SimulatedDatabase()) {
-  const failures: boolean[] = [];
-  const refused: [string, string, number][] = [];
-  const told: { readonly records: number; readonly repeated: number }[] = [];
-  const queue = new UsageQueue(database.commit, database.clock, {
-    usageCommitted: (batch) => void told.push(batch),
-    usageCommitFailed: (_error, isNews) => void failures.push(isNews),
-    usageSetAside: (node, reason, records) => void refused.push([node, reason, records]),
-  });
-  const random = createRandom(1);
-  const acknowledged = new Set<string>();
-  return {
-    ...{ database, clock: database.clock, queue, told, failures, refused, acknowledged },
-    /** As a node sends it: tells when it is acknowledged, which must not be before its commit. */
-    send: (count = 1, node = "node-1"): readonly string[] => {
-      const records = Array.from({ length: count }, () => makeRecord(random, database.clock.now()));
-      const ids = records.map(({ requestId }) => requestId);
-      queue.add(from(node, records)).then(
-        () => {
-          expect(ids.filter((id) => !database.committed.has(id))).toEqual([]);
-          for (const id of ids) acknowledged.add(id);
-        },
-        () => {},
-      );
-      return ids;
-    },
-  };
-}
-
 describe("every record is committed within a second of the database being well, without any further request", () => {
   test("with two nodes and commits of 30 ms", async () => {
-    const { clock, send, acknowledged } = open();
+    const { clock, send, acknowledged } = openQueue();
     const sent: string[] = [];
     for (let n = 0; n < 50; n++) {
       sent.push(...send(1, `node-${n % 2}`));
@@ -101,7 +22,7 @@ describe("every record is committed within a second of the database being well, 
   });
 
   test("after the database stood still", async () => {
-    const { database, clock, send, acknowledged } = open();
+    const { database, clock, send, acknowledged } = openQueue();
     database.beUnwell(15_000, 15_000, false);
     send();
     await clock.advanceAsync(1_000);
@@ -112,7 +33,7 @@ describe("every record is committed within a second of the database being well, 
   });
 
   test("after the database was away", async () => {
-    const { database, clock, send, acknowledged, failures } = open();
+    const { database, clock, send, acknowledged, failures } = openQueue();
     database.beUnwell(60_000, 0, true);
     send(700);
     await database.recovery();
@@ -133,7 +54,7 @@ describe("every record is committed within a second of the database being well, 
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 15 }), async (steps) => {
-        const { database, clock, send, acknowledged } = open();
+        const { database, clock, send, acknowledged } = openQueue();
         let sent = 0;
         for (const { afterMs, records, node, unwellMs, commitMs, fails } of steps) {
           await clock.advanceAsync(afterMs);
@@ -158,7 +79,7 @@ describe("a record that the database refuses", () => {
   };
 
   test("is set aside with the reason, acknowledged then, and holds up no other", async () => {
-    const { database, clock, queue, refused } = open();
+    const { database, clock, queue, refused } = openQueue();
     const random = createRandom(5);
     const records = Array.from({ length: 1_000 }, () => makeRecord(random, clock.now()));
     bad(database, records[3]!, records[4]!, records[999]!);
@@ -173,7 +94,7 @@ describe("a record that the database refuses", () => {
   });
 
   test("is not acknowledged before it is set aside, however often it comes and the database goes", async () => {
-    const { database, clock, queue } = open();
+    const { database, clock, queue } = openQueue();
     const record = makeRecord(createRandom(5), clock.now());
     bad(database, record);
     let acknowledged = 0;
@@ -193,7 +114,7 @@ describe("a record that the database refuses", () => {
   });
 
   test("also for setting it aside is given up", async () => {
-    const { database, clock, queue } = open();
+    const { database, clock, queue } = openQueue();
     database.refuses = () => true;
     const added = queue.add(from("node-1", [makeRecord(createRandom(5), clock.now())]));
     await clock.advanceAsync(promisedMs);
@@ -204,7 +125,7 @@ describe("a record that the database refuses", () => {
 
 describe("a batch that is sent again before it is committed", () => {
   test("waits for the same commit, and counts as repeated", async () => {
-    const { database, clock, queue, told } = open();
+    const { database, clock, queue, told } = openQueue();
     database.beUnwell(60_000, 0, true);
     const records = Array.from({ length: 1_000 }, () => makeRecord(createRandom(2), clock.now()));
     let acknowledged = 0;
@@ -217,7 +138,7 @@ describe("a batch that is sent again before it is committed", () => {
   });
 
   test("by another node is another record, which the database knows", async () => {
-    const { database, clock, queue } = open();
+    const { database, clock, queue } = openQueue();
     const [record] = [makeRecord(createRandom(2), clock.now())];
     let acknowledged = 0;
     for (const node of ["node-1", "node-2"]) void queue.add(from(node, [record])).then(() => acknowledged++);
@@ -227,7 +148,7 @@ describe("a batch that is sent again before it is committed", () => {
 });
 
 test("that an attempt is void is committed also while its record waits, and when there is no room for records", async () => {
-  const { database, clock, queue } = open();
+  const { database, clock, queue } = openQueue();
   database.beUnwell(60_000, 0, true);
   const random = createRandom(6);
   const records = Array.from({ length: 50_000 }, () => makeRecord(random, clock.now()));
@@ -245,7 +166,7 @@ test("that an attempt is void is committed also while its record waits, and when
 });
 
 test("what is too much to wait for the database is not taken, and what waits already still is", async () => {
-  const { database, clock, queue } = open();
+  const { database, clock, queue } = openQueue();
   database.beUnwell(60_000, 0, true);
   const random = createRandom(3);
   const batches = Array.from({ length: 51 }, () =>
@@ -284,7 +205,7 @@ test("a database that is too slow for a whole batch gets smaller ones", async ()
 
 describe("at the end", () => {
   test("what waits is committed at once", async () => {
-    const { database, clock, queue, send, acknowledged } = open();
+    const { database, clock, queue, send, acknowledged } = openQueue();
     send(1_200);
     void queue[Symbol.asyncDispose]();
     await clock.advanceAsync(3 * database.commitMs);
@@ -294,7 +215,7 @@ describe("at the end", () => {
   });
 
   test("without a database it is tried once more and not acknowledged", async () => {
-    const { database, clock, queue } = open();
+    const { database, clock, queue } = openQueue();
     database.beUnwell(60_000, 100, true);
     const added = queue.add(from("node-1", [makeRecord(createRandom(1), clock.now())]));
     added.catch(() => {}); // looked at below

@@ -59,3 +59,21 @@ test("a router that stops commits what is left, and waits for a database that is
   await clock.advanceAsync(200);
   await closed;
 });
+
+test("what was declared within the last hour is declared again to a database that was taken over, and no more", async () => {
+  const clock = new VirtualClock();
+  const ledger = new SimLedger();
+  await using declarations = createVoidDeclarations(ledger, clock);
+  const attempts = [1, 2, 3].map(attemptOf);
+  for (const attempt of attempts) {
+    declarations.declare(attempt);
+    await clock.advanceAsync(1_800_000);
+  }
+  expect(ledger.committed).toEqual(attempts);
+  const last = attemptOf(4);
+  declarations.declare(last);
+  await clock.advanceAsync(0);
+  declarations.declareAgain();
+  await clock.advanceAsync(0);
+  expect(ledger.committed.slice(4)).toEqual([attempts[2], last]);
+});

@@ -149,7 +149,7 @@ describe("an account that is deleted", () => {
       expect([table, await count(table, users)]).toEqual([table, 0]);
     for (const table of ["notices", "key_uses"])
       expect(await count(table, table === "notices" ? `account_id = '${accountId}'` : `key_id = '${id}'`)).toBe(0);
-    // What is counted of networks, and of people of another account, stays.
+    // Counters of networks and of people of other accounts stay.
     const left = await rig.database.pool.query<{ subject: string }>("select subject from attempts");
     await rig.database.pool.query("delete from attempts");
     await rig.identity.login.signIn({ email: address("other"), password: "a wrong password" }, here);

@@ -42,6 +42,7 @@ limits: { perIpPerSecond: 0 }
 portal: { registration: open }
 smtp: { url: "${smtpUrl}", from: "Weiche <portal@example.com>" }
 shutdownSeconds: 1
+shutdownAcceptSeconds: 0
 `,
     { mode: 0o600 },
   );
@@ -270,7 +271,10 @@ test("no secret is in a log, metric, answer, error or file, raw or encoded", asy
   expect(found).toEqual([]);
 }, 60_000);
 
-/** As it is, as hex, as the part of its base64 that does not depend on its place, and as in a URL. */
+/**
+ * The forms of a secret to look for: plain, hex, URL-encoded, and the part of its base64 that does not depend on its
+ * offset.
+ */
 function formsOf(secret: string): string[] {
   const base64 = [0, 1, 2].map((offset) => {
     const text = Buffer.from(" ".repeat(offset) + secret).toString("base64url");

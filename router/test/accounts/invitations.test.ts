@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
-import type { Asker } from "../../src/sign-in/few-at-once.ts";
 import { resetMsMax } from "../../src/sign-in/passwords.ts";
 import { invitationMsMax } from "../../src/accounts/invitation-link.ts";
 import { instantText } from "../../src/db/database.ts";
@@ -232,48 +231,6 @@ describe("who opens and closes the doors of others", () => {
     expect(await stateOf(id)).toBe("open");
     const foreign = await invitationsOf(rig.database, accountId, rig.clock.now());
     expect(foreign.some(({ userId }) => userId === stranger)).toBe(false);
-  });
-});
-
-describe("the own password", () => {
-  test("is changed with the one before, and ends all other sessions", async () => {
-    const [mine, other] = [await rig.startSession(owner, here), await rig.startSession(owner, elsewhere)];
-    const change = (claim: string, wish = next) =>
-      as(owner).passwords.change({ email: address("ada"), password: claim }, wish, {
-        source: here.source,
-        sessionId: mine.session.id,
-      });
-    expect((await change("wrong wrong wrong")).kind).toBe("wrong");
-    await expect(change(password, "short")).rejects.toThrow("at least 12");
-    expect((await change(password)).kind).toBe("changed");
-    expect(await rig.identity.sessions.find(mine.token)).toBeDefined();
-    expect(await rig.identity.sessions.find(other.token)).toBeUndefined();
-    expect((await signIn("ada", next)).kind).toBe("signed-in");
-    for (let n = 0; n < 8; n++) await change("wrong wrong wrong");
-    expect((await change(next)).kind).toBe("throttled");
-  });
-
-  test.each([
-    [
-      "a link set another one",
-      async () => {
-        const { resetUrl } = await createIdentity(contextWithoutMail()).passwords.makeResetLink(owner);
-        await rig.identity.passwords.reset(tokenOf(resetUrl), "a third good password", elsewhere.source);
-      },
-      "a third good password",
-    ],
-    ["the session was ended", () => rig.identity.login.signOutEverywhere(owner), password],
-  ])("stays as it is when meanwhile %s", async (_what, meanwhile, after) => {
-    const { session } = await rig.startSession(owner, here);
-    const { hashing } = rig.context;
-    const hash = (text: string, by: Asker) =>
-      Promise.resolve(text === next && meanwhile()).then(() => hashing.hash(text, by));
-    const slow = createIdentity({ ...rig.context, hashing: { ...hashing, hash } });
-    const claim = { email: address("ada"), password };
-    const outcome = await slow.passwords.change(claim, next, { source: here.source, sessionId: session.id });
-    expect(outcome.kind).toBe("wrong");
-    expect((await signIn("ada", next)).kind).toBe("wrong");
-    expect((await signIn("ada", after)).kind).toBe("signed-in");
   });
 });
 

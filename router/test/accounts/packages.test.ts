@@ -182,7 +182,9 @@ describe("a catalogue file is refused", () => {
     expect(await refusal(publish(without("Pro")))).toBe(
       "Pro is not listed, but booked by 2 accounts: list it until they have another one",
     );
-    expect(await refusal(publish(without("Starter")))).toContain("Starter is not listed, but booked by 1 accounts");
+    expect(await refusal(publish(without("Starter")))).toContain(
+      "Starter is not listed, but booked by an account: list it until it has another one",
+    );
     expect((await readPackages(database.kysely)).get("Pro")!.isListed).toBe(true);
     await publish(without("Business Plus"));
     expect(await refusal(preview("upgrade", "Business Plus"))).toBe(
@@ -233,6 +235,39 @@ test("the trial is that of the package that the file names, and there is none wh
     package: "Business",
     state: "trial",
   });
+});
+
+test("a trial lasts as the terms say on the day it begins, and keeps its end whatever comes then", async () => {
+  const trial = { action: "trial" } as const;
+  const begin = async (id: AccountId) => (await accounts.subscriptions.change(id, trial)).periodEnd;
+  const { accountId: early } = await newAccount();
+  const { accountId: late } = await newAccount();
+  const quote = await accounts.subscriptions.preview(late, trial);
+  await publish(withTerms("Starter", berlin("2026-06-20"), { trialDays: 14 }));
+  expect(await begin(early)).toBe("2026-07-09T22:00:00Z");
+  goTo(berlin("2026-06-20"));
+  expect(await refusal(accounts.subscriptions.change(late, trial, quote.quoteId))).toMatch(/^price_changed/);
+  expect(await begin(late)).toBe("2026-07-03T22:00:00Z");
+  for (const action of ["cancel", "withdraw"] as const)
+    expect(await accounts.subscriptions.change(early, { action })).toMatchObject({ periodEnd: "2026-07-09T22:00:00Z" });
+  goTo(berlin("2026-07-10") - 1);
+  expect((await packageUse(database, early, clock.now())).subscription.state).toBe("trial");
+  goTo(berlin("2026-07-10"));
+  expect((await packageUse(database, early, clock.now())).subscription.state).toBe("active");
+});
+
+test("nobody who has a package is told that its trial becomes longer or shorter", async () => {
+  const { accountId: id } = await newAccount("Starter");
+  await publish(withTerms("Starter", berlin("2026-06-20"), { trialDays: 14 }));
+  await publish(withTerms("Starter", berlin("2026-06-20"), { trialDays: 60 }));
+  const { versions } = (await readPackages(database.kysely)).get("Starter")!;
+  expect(versions.map(({ trialDays }) => trialDays)).toEqual([30, 60]);
+  await publish();
+  expect(await notices(id)).toEqual([]);
+  await publish(withTerms("Starter", berlin("2026-06-20"), { trialDays: 60, priceCents: 800 }));
+  expect(await notices(id)).toHaveLength(1);
+  await publish(withTerms("Starter", berlin("2026-06-20"), { trialDays: 14, priceCents: 800 }));
+  expect(await notices(id)).toHaveLength(1);
 });
 
 test("the packages of a file without any are the service's", () => {

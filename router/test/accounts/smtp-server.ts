@@ -7,7 +7,7 @@ export interface ReceivedMail {
   readonly to: readonly string[];
   readonly subject: string;
   readonly body: string;
-  /** As the server got it. */
+  /** The message as the server got it. */
   readonly raw: string;
 }
 

@@ -66,10 +66,15 @@ type Coming = typeof newTerms extends fc.Arbitrary<infer T> ? T : never;
 const dbStep = fc.tuple(step, fc.option(newTerms, { freq: 4 })).map(([one, coming]) => ({ ...one, coming }));
 
 /** The packages of a catalogue file to which terms of one package were added; what was added before stays. */
-function withTerms(entries: readonly PackageEntry[], { package: name, cents, credits }: Coming, validFromMs: number) {
+function withTerms(
+  entries: readonly PackageEntry[],
+  { package: name, cents, credits, trialDays }: Coming,
+  validFromMs: number,
+) {
   return entries.map((entry) => {
     if (entry.name !== name) return entry;
-    const added = { ...entry.versions[0]!, validFromMs, priceCents: cents, creditsPerMonth: BigInt(credits) };
+    const terms = { priceCents: cents, creditsPerMonth: BigInt(credits), trialDays };
+    const added = { ...entry.versions[0]!, ...terms, validFromMs };
     const others = entry.versions.filter((version) => version.validFromMs !== validFromMs);
     return { ...entry, versions: [...others, added].toSorted((a, b) => a.validFromMs - b.validFromMs) };
   });
@@ -81,7 +86,7 @@ test(
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(dbStep, lengths(15, stepsMax / 4)), async (steps) => {
-        // As they were at the first start: the database is that of all histories, each of which has its own time.
+        // Restores the packages of the first start: all histories use this database, each with its own time.
         await database.pool.query("delete from package_terms where valid_from > '2026-01-01T00:00:00+01:00'");
         let entries = servicePackages;
         const ofModel = modelBook();
@@ -104,7 +109,7 @@ test(
             entries = withTerms(entries, coming, fromMs);
             await publishPackages(database, entries, clock.now());
             const of = ofModel[coming.package]!;
-            ofModel[coming.package] = [...of, { fromMs, cents: coming.cents, credits: coming.credits }];
+            ofModel[coming.package] = [...of, { ...coming, fromMs }];
           }
           const today = Temporal.Instant.fromEpochMilliseconds(clock.now()).toZonedDateTimeISO(timeZone).toPlainDate();
           const accepted = model.act(kind, name, today, clock.now());

@@ -11,27 +11,28 @@ export const histories = Number(process.env["WEICHE_HISTORIES"] ?? (process.env[
 export const stepsMax = histories > 300 ? 360 : 120;
 export const historiesMsMax = histories > 300 ? 3_600_000 : 180_000;
 
-/** What a package costs and gives from an instant on; before the first one, the first. */
+/** The terms of a package from an instant on. The first ones also hold before their instant. */
 export interface ModelTerms {
   readonly fromMs: number;
   readonly cents: number;
   readonly credits: number;
+  readonly trialDays: number;
 }
 
 export type ModelBook = Record<string, readonly ModelTerms[]>;
 
 export function modelBook(): ModelBook {
   const entries = servicePackages.map(({ name, versions }) => {
-    const [{ validFromMs, priceCents, creditsPerMonth }] = versions as [(typeof versions)[number]];
-    return [name, [{ fromMs: validFromMs, cents: priceCents, credits: Number(creditsPerMonth) }]];
+    const [{ validFromMs, priceCents, creditsPerMonth, trialDays }] = versions as [(typeof versions)[number]];
+    return [name, [{ fromMs: validFromMs, cents: priceCents, credits: Number(creditsPerMonth), trialDays }]];
   });
   return Object.fromEntries(entries) as ModelBook;
 }
 
 export class Model {
   readonly book: ModelBook;
-  /** Of the running period. */
-  booked: ModelTerms = { fromMs: 0, cents: 0, credits: 0 };
+  /** The terms of the running period. */
+  booked: ModelTerms = { fromMs: 0, cents: 0, credits: 0, trialDays: 0 };
   name: PackageName | undefined;
   trial = false;
   hadTrial = false;
@@ -72,7 +73,7 @@ export class Model {
     if (kind === "trial" && !this.name && !this.hadTrial) {
       this.day = today.day;
       this.begin("Starter", today, nowMs, true);
-      Object.assign(this, { trial: true, hadTrial: true, end: today.add({ days: 30 }) });
+      Object.assign(this, { trial: true, hadTrial: true, end: today.add({ days: this.booked.trialDays }) });
     } else if ((kind === "order" && !this.name) || (["order", "upgrade"].includes(kind) && this.trial && larger)) {
       this.day = today.day;
       this.begin(wish, today, nowMs);
@@ -108,6 +109,7 @@ export const newTerms = fc.record({
   toMidnight: fc.boolean(),
   cents: fc.integer({ min: 1, max: 30_000 }),
   credits: fc.integer({ min: 1_000_000, max: 700_000_000 }),
+  trialDays: fc.integer({ min: 1, max: 90 }),
 });
 
 export function moved(nowMs: number, waitMs: number, toMidnight: boolean): number {

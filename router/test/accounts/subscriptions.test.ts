@@ -1,42 +1,23 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { asId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createKeyCache } from "../../src/keys/key-cache.ts";
-import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
+import { createAccounts } from "../../src/accounts/accounts.ts";
 import { Refused } from "../../src/rights/refused.ts";
-import { packageUse } from "../../src/subscriptions/package-use.ts";
-import { timeZone } from "../../src/subscriptions/billing-period.ts";
-import { commitUsage } from "../../src/usage/usage-commit.ts";
-import { makeUsageDays } from "../../src/usage/usage-days.ts";
-import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, until as eventually, type DatabaseServer } from "../db/database-fixture.ts";
-import { makeRecord } from "../usage/usage-records.ts";
+import { until as eventually } from "../db/database-fixture.ts";
+import {
+  accountId,
+  accountPerTest,
+  accounts,
+  booked,
+  clock,
+  database,
+  server,
+  until,
+  userId,
+} from "./subscriptions-rig.ts";
 
-const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
-let server: DatabaseServer;
-let database: Database;
-let clock: VirtualClock;
-let accounts: Accounts;
-let accountId: AccountId;
-let userId: UserId;
-let count = 0;
-beforeAll(async () => {
-  server = await startDatabaseServer();
-  database = await server.newDatabase();
-});
-afterAll(() => server[Symbol.asyncDispose]());
-beforeEach(() => begin(berlin("2026-11-14T10:30")));
-
-async function begin(nowMs: number): Promise<void> {
-  clock = new VirtualClock(nowMs);
-  accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
-  const account = await accounts.create({ name: "ACME", ownerEmail: `owner${++count}@example.com` });
-  accountId = account.id;
-  userId = asId(account.ownerUserId);
-}
-
-const until = (text: string) => clock.advance(berlin(text) - clock.now());
+accountPerTest();
 
 async function refusal(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
@@ -50,31 +31,6 @@ async function refusal(work: Promise<unknown>): Promise<string> {
 async function charged(): Promise<string[]> {
   const lines = await accounts.subscriptions.invoice(accountId);
   return lines.map((line) => `${line.reason} ${line.package} ${line.days}/${line.periodDays} ${line.amountCents}`);
-}
-
-/** The key's user spends credits now. */
-async function spend(keyId: string, tokens: number): Promise<void> {
-  await makeUsageDays(database.pool, [clock.now()]);
-  const identity = { accountId, userId, keyId: asId<ReturnType<typeof makeRecord>["keyId"]>(keyId), model: asId("m") };
-  const record = makeRecord(createRandom(1), clock.now(), {
-    ...identity,
-    requestId: asId(uuidv7(clock)),
-    promptTokens: tokens,
-    completionTokens: 0,
-    factor: 1000n as never,
-  } as never);
-  await commitUsage(database.pool, [{ node: asId("n"), record }]);
-}
-
-const booked = async (id = accountId) => (await packageUse(database, id, clock.now())).subscription;
-
-async function spentByPeriod(): Promise<Record<string, bigint>> {
-  const { rows } = await database.pool.query<{ start: string; credits: bigint }>(
-    `select to_char(period_start at time zone 'Europe/Berlin', 'YYYY-MM-DD HH24:MI') as start, credits
-     from usage_totals where account_id = $1 and scope = 'account' order by 1`,
-    [accountId],
-  );
-  return Object.fromEntries(rows.map(({ start, credits }) => [start, credits / 1000n]));
 }
 
 describe("a package", () => {
@@ -155,66 +111,6 @@ async function until150(find: () => unknown): Promise<boolean> {
   return false;
 }
 
-describe("usage", () => {
-  test("goes on in the period of an upgraded package, and begins anew after a trial", async () => {
-    const { id } = await accounts.keys.create(userId, { name: "ci" });
-    await accounts.subscriptions.change(accountId, { action: "trial" });
-    await spend(id, 100);
-    until("2026-11-20T12:00");
-    await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
-    await spend(id, 20);
-    until("2026-12-19T12:00");
-    await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Business" });
-    await spend(id, 3);
-    until("2026-12-20T00:00");
-    await spend(id, 4);
-    expect(await spentByPeriod()).toEqual({
-      "2026-11-14 10:30": 100n,
-      "2026-11-20 12:00": 23n,
-      "2026-12-20 00:00": 4n,
-    });
-  });
-
-  test("of a trial is one period, also where a month is shorter", async () => {
-    await begin(berlin("2026-02-10T12:00"));
-    const { id } = await accounts.keys.create(userId, { name: "ci" });
-    await accounts.subscriptions.change(accountId, { action: "trial" });
-    await spend(id, 1);
-    until("2026-03-11T12:00");
-    await spend(id, 2);
-    until("2026-03-12T00:00");
-    await spend(id, 4);
-    expect(await spentByPeriod()).toEqual({ "2026-02-10 12:00": 3n, "2026-03-12 00:00": 4n });
-  });
-
-  test("beyond the old quota is free at once after an upgrade; limits of keys and users last as long as the period", async () => {
-    const { id } = await accounts.keys.create(userId, { name: "ci" });
-    const stop = async () => {
-      await database.pool.query("update accounts set exhausted_until = 'epoch' where id = $1", [accountId]);
-      await database.pool.query("update users set limit_reached_until = 'epoch' where id = $1", [userId]);
-      await database.pool.query("update api_keys set limit_reached_until = 'epoch' where id = $1", [id]);
-    };
-    const stopped = async () =>
-      (
-        await database.pool.query(
-          `select exhausted_until is not null as account, u.limit_reached_until is not null as user,
-             k.limit_reached_until is not null as key
-           from accounts a join users u on u.account_id = a.id join api_keys k on k.account_id = a.id where a.id = $1`,
-          [accountId],
-        )
-      ).rows[0] as unknown;
-    await accounts.subscriptions.change(accountId, { action: "trial" });
-    await stop();
-    await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Pro" });
-    expect(await stopped()).toEqual({ account: false, user: false, key: false });
-    await stop();
-    await accounts.subscriptions.change(accountId, { action: "downgrade", package: "Starter" });
-    expect(await stopped()).toEqual({ account: true, user: true, key: true });
-    await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Business" });
-    expect(await stopped()).toEqual({ account: false, user: true, key: true });
-  });
-});
-
 describe("a quote", () => {
   const wish = { action: "upgrade", package: "Business" } as const;
   beforeEach(() => accounts.subscriptions.change(accountId, { action: "order", package: "Pro" }).then(() => {}));
@@ -290,7 +186,7 @@ describe("a quote", () => {
     expect(await refusal(accounts.subscriptions.change(accountId, other, quoteId))).toBe("price_changed");
     await accounts.subscriptions.change(accountId, { action: "cancel" });
     expect(await refusal(accounts.subscriptions.change(accountId, wish, quoteId))).toBe("price_changed");
-    const stranger = await accounts.create({ name: "B", ownerEmail: `b${count}@example.com`, package: "Pro" });
+    const stranger = await accounts.create({ name: "B", ownerEmail: "stranger@example.com", package: "Pro" });
     expect(await refusal(accounts.subscriptions.change(stranger.id, wish, quoteId))).toBe("price_changed");
   });
 });

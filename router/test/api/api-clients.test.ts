@@ -9,7 +9,7 @@ import OpenAI, {
 } from "openai";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
-import { allow, caller, json, sse, startApi, type Harness, type SimAnswer } from "./api-harness.ts";
+import { allow, caller, startApi, type Harness, type SimAnswer } from "./api-harness.ts";
 
 let api: Harness;
 beforeAll(async () => {
@@ -39,9 +39,9 @@ const completion = {
 };
 const chunk = (delta: object) =>
   `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "general-4-31b", choices: [{ index: 0, delta }] })}\n\n`;
-const failing = (status: number, code: string, retryAfter?: string): SimAnswer => ({
+const failing = (status: number, code: string, retryAfterSeconds?: number): SimAnswer => ({
   status,
-  headers: { ...json, ...(retryAfter ? { "retry-after": retryAfter } : {}) },
+  ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   chunks: [JSON.stringify({ error: { message: "m", type: "t", param: null, code } })],
 });
 
@@ -54,7 +54,7 @@ test("it lists models, chats and streams, with and without /v1", async () => {
     expect(answer.data.choices[0]!.message.content).toBe("Hi");
     expect(answer.request_id).toBe(api.nodes.sent.at(-1)!.request.requestId);
     api.nodes.script = () => ({
-      headers: sse,
+      kind: "events",
       chunks: [chunk({ role: "assistant", content: "Grü" }), chunk({ content: "ße" }), "data: [DONE]\n\n"],
     });
     let text = "";
@@ -120,7 +120,7 @@ test.each([
     { status: 503, code: "overloaded" },
   ],
 ] as const)("it throws %s", async (_name, kind, act, facts) => {
-  api.nodes.script = ({ body }) => (body.includes("503") ? failing(503, "overloaded", "1") : failing(500, "500"));
+  api.nodes.script = ({ body }) => (body.includes("503") ? failing(503, "overloaded", 1) : failing(500, "500"));
   const error: unknown = await act().then(
     () => undefined,
     (reason: unknown) => reason,
@@ -133,7 +133,7 @@ test.each(["model_switching", "overloaded"])(
   "it tries a 503 %s again by itself after retry-after, and succeeds",
   async (code) => {
     api.nodes.script = () =>
-      api.nodes.sent.length === 1 ? failing(503, code, "1") : { chunks: [JSON.stringify(completion)] };
+      api.nodes.sent.length === 1 ? failing(503, code, 1) : { chunks: [JSON.stringify(completion)] };
     const started = performance.now();
     expect((await client("sk-good", 2).chat.completions.create(request)).choices[0]!.message.content).toBe("Hi");
     expect(performance.now() - started).toBeGreaterThan(900);
@@ -153,7 +153,7 @@ test("it tries a rate limit again, but not a quota that is used up", async () =>
 });
 
 test("a stream that is broken off is an error, not an end", async () => {
-  api.nodes.script = () => ({ headers: sse, chunks: [chunk({ content: "Hi" })], ending: "broken" });
+  api.nodes.script = () => ({ kind: "events", chunks: [chunk({ content: "Hi" })], ending: "broken" });
   const stream = await client().chat.completions.create({ ...request, stream: true });
   const read = async () => {
     for await (const part of stream) void part;

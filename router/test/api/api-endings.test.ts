@@ -3,18 +3,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
-import {
-  caller,
-  chat,
-  json,
-  rawPost,
-  RawClient,
-  sse,
-  startApi,
-  until,
-  type Harness,
-  type SimAnswer,
-} from "./api-harness.ts";
+import { caller, chat, rawPost, RawClient, startApi, until, type Harness, type SimAnswer } from "./api-harness.ts";
 
 const path = "/v1/chat/completions";
 const key = "authorization: Bearer sk-one";
@@ -44,7 +33,7 @@ function* flood(): Generator<string> {
   for (;;) yield event.repeat(100);
 }
 const held: SimAnswer = { held: never };
-const streaming = (): SimAnswer => ({ headers: sse, chunks: endless() });
+const streaming = (): SimAnswer => ({ kind: "events", chunks: endless() });
 
 function post(body: string, headers: readonly string[] = []): string {
   return rawPost(path, body, headers).replace("authorization: Bearer sk-good", key);
@@ -86,7 +75,7 @@ const endings: [name: string, answer: () => SimAnswer, act: () => Promise<void>,
   ],
   [
     "a stream",
-    () => ({ headers: sse, chunks: [event] }),
+    () => ({ kind: "events", chunks: [event] }),
     leaving((c) => until(() => c.received.endsWith("0\r\n\r\n")), fin, [request]),
     /answered 200/,
   ],
@@ -135,7 +124,7 @@ const endings: [name: string, answer: () => SimAnswer, act: () => Promise<void>,
   ],
   [
     "a client that does not read",
-    () => ({ headers: sse, chunks: flood() }),
+    () => ({ kind: "events", chunks: flood() }),
     leaving(
       async (c) => void c.socket.pause(),
       () => {},
@@ -148,19 +137,19 @@ const endings: [name: string, answer: () => SimAnswer, act: () => Promise<void>,
   ["lost nodes", () => ({ lost: true }), () => answered(send(closing)), /refused 503 no_node/],
   [
     "a stream that is broken off",
-    () => ({ headers: sse, chunks: [event], ending: "broken" }),
+    () => ({ kind: "events", chunks: [event], ending: "broken" }),
     () => answered(send(request)),
     /broken 200/,
   ],
   [
     "a stream that fails",
-    () => ({ headers: sse, chunks: [event], failing: true }),
+    () => ({ kind: "events", chunks: [event], failing: true }),
     () => answered(send(request)),
     /broken 200/,
   ],
   [
     "a stream that ends in an error event",
-    () => ({ headers: sse, chunks: [event], ending: "error" }),
+    () => ({ kind: "events", chunks: [event], ending: "error" }),
     () => answered(send(request)),
     /broken 200/,
   ],
@@ -173,7 +162,7 @@ const endings: [name: string, answer: () => SimAnswer, act: () => Promise<void>,
 ];
 const closing = request.replace("host: x", "host: x\r\nconnection: close");
 function nodeError(status: number): SimAnswer {
-  return { status, headers: json, chunks: ['{"error":{"message":"m","type":"t","param":null,"code":"c"}}'] };
+  return { status, chunks: ['{"error":{"message":"m","type":"t","param":null,"code":"c"}}'] };
 }
 
 test.each(endings)("%s", async (_name, answer, act, outcome) => {
@@ -252,7 +241,7 @@ test("a request that was accepted runs to its end, whatever becomes of its key",
     { refused: "no_package" },
   ] as const) {
     api.keys.set("sk-two", caller({ accountId: asId<AccountId>("two") }));
-    api.nodes.script = () => ({ headers: sse, chunks: [whole[0]!, promise, whole[1]!] });
+    api.nodes.script = () => ({ kind: "events", chunks: [whole[0]!, promise, whole[1]!] });
     const client = send(request.replace("sk-one", "sk-two"));
     await firstByte(client);
     api.keys.set("sk-two", change);

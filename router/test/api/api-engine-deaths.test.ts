@@ -2,16 +2,16 @@
 import { expect, test } from "vitest";
 import { apiErrors } from "@weiche/shared/errors.ts";
 import { asId } from "@weiche/shared/ids.ts";
-import { caller, chat, json, sse, startApi, type Harness, type SimAnswer } from "./api-harness.ts";
+import { caller, chat, startApi, type Harness, type SimAnswer } from "./api-harness.ts";
 
 const path = "/v1/chat/completions";
 const { status, ...error } = apiErrors.engine_died;
 const died: SimAnswer = {
-  ...{ status, headers: json, engineDeath: "alone" },
+  ...{ status, engineDeath: "alone" },
   chunks: [JSON.stringify({ error: { ...error, message: "x", param: null } })],
 };
 const cut: SimAnswer = {
-  ...{ headers: sse, ending: "error", engineDeath: "alone" },
+  ...{ kind: "events", ending: "error", engineDeath: "alone" },
   chunks: ["data: {}\n\n", `data: ${JSON.stringify({ error })}\n\n`],
 };
 const poison = chat({ messages: [{ role: "user", content: "poison" }] });

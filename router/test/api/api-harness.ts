@@ -14,7 +14,7 @@ import {
   type RequestId,
   type UserId,
 } from "@weiche/shared/ids.ts";
-import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
+import type { AnswerKind, EngineDeath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../../src/keys/caller.ts";
 import type { FinishedRequest } from "../../src/api/exchange.ts";
 import type { SentAttempt } from "../../src/api/sent-attempts.ts";
@@ -60,7 +60,9 @@ export class SimKeys extends Map<string, Caller | KeyRefusal> implements KeyCach
 /** The reaction of a simulated node to one request. */
 export interface SimAnswer {
   readonly status?: number;
-  readonly headers?: Record<string, string>;
+  /** Absent: `json`. */
+  readonly kind?: AnswerKind;
+  readonly retryAfterSeconds?: number;
   /** Pieces of the body, in order. A promise among them is waited for. */
   readonly chunks?: Iterable<string | Buffer | Promise<unknown>>;
   readonly ending?: AnswerEnding;
@@ -72,9 +74,6 @@ export interface SimAnswer {
   /** Its stream ends in an error. */
   readonly failing?: true;
 }
-
-export const json = { "content-type": "application/json" };
-export const sse = { "content-type": "text/event-stream" };
 
 /** Nodes that answer as a script says. `open` are the requests that a node still works on. */
 export class SimNodes implements Upstream {
@@ -96,7 +95,8 @@ export class SimNodes implements Upstream {
       body.cancel();
       throw error;
     }
-    return { status: answer.status ?? 200, headers: answer.headers ?? json, body };
+    const { status = 200, kind = "json", retryAfterSeconds = 0 } = answer;
+    return { status, kind, retryAfterSeconds, waited: undefined, body };
   }
 }
 
@@ -159,7 +159,7 @@ export interface Harness extends AsyncDisposable {
   readonly finished: FinishedRequest[];
   /** Errors that are bugs. */
   readonly failures: unknown[];
-  /** As they are counted, of known keys. */
+  /** The refusals that were counted for known keys. */
   readonly refused: RefusalCode[];
   /** Verdicts about attempts, such as `void n1 1`. */
   readonly verdicts: string[];

@@ -1,7 +1,7 @@
 /** Clients that break the rules of HTTP, are slow, or do not read. */
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { chat, rawPost, RawClient, settledCount, sse, startApi, until, type Harness } from "./api-harness.ts";
+import { chat, rawPost, RawClient, settledCount, startApi, until, type Harness } from "./api-harness.ts";
 
 const path = "/v1/chat/completions";
 const body = JSON.stringify(chat());
@@ -178,7 +178,7 @@ test("a client that does not read is cut, and holds up its node meanwhile", asyn
   await using api = await startApi({ times: { stallMsMax: 1_000 } });
   let made = 0;
   api.nodes.script = () => ({
-    headers: sse,
+    kind: "events",
     chunks: (function* () {
       for (;;) yield ((made++, `data: ${"x".repeat(16_000)}\n\n`));
     })(),
@@ -198,7 +198,7 @@ test("a client that does not read is cut, and holds up its node meanwhile", asyn
 test("a client that reads slowly gets everything", async () => {
   await using api = await startApi({ times: { stallMsMax: 2_000 } });
   const chunk = `data: ${"y".repeat(50_000)}\n\n`;
-  api.nodes.script = () => ({ headers: sse, chunks: Array.from({ length: 400 }, () => chunk) });
+  api.nodes.script = () => ({ kind: "events", chunks: Array.from({ length: 400 }, () => chunk) });
   const client = new RawClient(api.port).send(rawPost(path, body, ["connection: close"]));
   const hiccups = setInterval(() => (client.socket.isPaused() ? client.socket.resume() : client.socket.pause()), 5);
   await client.all(30_000);
@@ -211,7 +211,7 @@ test("a slow client whose time is over still gets what was written, and the erro
   await using api = await startApi({ requestMsMax: 300, times: { graceMs: 100 } });
   const event = `data: ${"y".repeat(15_000)}\n\n`;
   api.nodes.script = () => ({
-    headers: sse,
+    kind: "events",
     chunks: (function* () {
       for (;;) yield event;
     })(),

@@ -7,7 +7,6 @@ import {
   rawPost,
   RawClient,
   settledCount,
-  sse,
   startApi,
   until,
   type Harness,
@@ -48,7 +47,7 @@ const readNothing: Act = async (client) => {
 
 const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: Act, verdicts: readonly string[]][] = [
   ["a whole JSON answer", { chunks: ['{"ok":true}'] }, {}, toItsEnd, ["settled n1 1"]],
-  ["a whole stream", { headers: sse, chunks: [event] }, {}, toItsEnd, ["settled n1 1"]],
+  ["a whole stream", { kind: "events", chunks: [event] }, {}, toItsEnd, ["settled n1 1"]],
   ["a node lost before the head, then an answer", { lost: true }, {}, toItsEnd, ["void n1 1", "settled n2 2"]],
   [
     "a node lost after the head of a JSON answer, then an answer",
@@ -60,10 +59,10 @@ const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: A
   ["both nodes lost", { lost: true }, { lost: true }, toItsEnd, ["void n1 1", "void n2 2"]],
   ["a node lost, the other one refuses", { lost: true }, refuse(503), toItsEnd, ["void n1 1"]],
   ["a JSON answer cut after some bytes", { chunks: ['{"ok"'], ending: "broken" }, {}, toItsEnd, ["void n1 1"]],
-  ["a stream cut after some events", { headers: sse, chunks: [event], failing: true }, {}, toItsEnd, ["void n1 1"]],
+  ["a stream cut after some events", { kind: "events", chunks: [event], failing: true }, {}, toItsEnd, ["void n1 1"]],
   [
     "a stream that the node itself ended with an error event, and recorded so",
-    { headers: sse, chunks: [event], ending: "error" },
+    { kind: "events", chunks: [event], ending: "error" },
     {},
     toItsEnd,
     ["settled n1 1"],
@@ -71,10 +70,10 @@ const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: A
   ["both nodes refuse with a status, and record nothing", refuse(503), refuse(503), toItsEnd, []],
   ["a request that the node refuses", refuse(400), {}, toItsEnd, []],
   ["a client that leaves before the answer", { held: never }, {}, leave, ["settled n1 1"]],
-  ["a client that leaves in the stream", { headers: sse, chunks: flood() }, {}, leaveInStream, ["settled n1 1"]],
-  ["a client that does not read", { headers: sse, chunks: flood() }, {}, readNothing, ["settled n1 1"]],
+  ["a client that leaves in the stream", { kind: "events", chunks: flood() }, {}, leaveInStream, ["settled n1 1"]],
+  ["a client that does not read", { kind: "events", chunks: flood() }, {}, readNothing, ["settled n1 1"]],
   ["the time is over before the first byte", { held: never }, {}, toItsEnd, ["settled n1 1"]],
-  ["the time is over in the stream", { headers: sse, chunks: [event, never] }, {}, toItsEnd, ["settled n1 1"]],
+  ["the time is over in the stream", { kind: "events", chunks: [event, never] }, {}, toItsEnd, ["settled n1 1"]],
 ];
 
 test.each(cases)("%s", async (_name, first, second, act, verdicts) => {
@@ -90,7 +89,7 @@ test.each(cases)("%s", async (_name, first, second, act, verdicts) => {
 
 test("what a stopping router cuts off costs nothing, though its clients seem to leave", async () => {
   const stopping = await startApi();
-  stopping.nodes.script = () => ({ headers: sse, chunks: [event, never] });
+  stopping.nodes.script = () => ({ kind: "events", chunks: [event, never] });
   const streams = [1, 2].map(() =>
     new RawClient(stopping.port).send(rawPost(path, JSON.stringify(chat({ stream: true })))),
   );

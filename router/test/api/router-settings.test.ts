@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 /** The router of a YAML file with these lines, on its database. */
-async function startRouter({ connection }: Database, clock: VirtualClock, settings: string): Promise<AsyncDisposable> {
+async function startRouter({ connection }: Database, clock: VirtualClock, settings: string) {
   const file = join(folder.path, "router.yaml");
   const listeners = ["api", "portal", "console", "nodes", "data", "ops"]
     .map((name) => `${name}: "127.0.0.1:0"`)
@@ -45,7 +45,7 @@ ${settings}
     { mode: 0o600 },
   );
   const router = await createRouter(loadRouterConfig(file, {}), { clock, random: () => 0.5 });
-  return { [Symbol.asyncDispose]: () => router.close() };
+  return { ...router, [Symbol.asyncDispose]: () => router.close() };
 }
 
 test("credits.evaluateSeconds: a used-up quota is noticed so long after the start, and not before", async () => {
@@ -66,7 +66,11 @@ test("credits.evaluateSeconds: a used-up quota is noticed so long after the star
   /** A router that ends after this time; an evaluation that has begun is finished first. */
   async function exhaustedAfter(ms: number): Promise<boolean> {
     {
-      await using _router = await startRouter(database, clock, "credits: { evaluateSeconds: 7 }");
+      await using _router = await startRouter(
+        database,
+        clock,
+        "credits: { evaluateSeconds: 7 }\nshutdownAcceptSeconds: 0",
+      );
       clock.advance(ms);
     }
     return (await database.pool.query("select from accounts where exhausted_until is not null")).rowCount === 1;
@@ -89,7 +93,11 @@ test("retention: usage records and entries of the audit log go when they are old
   );
 
   const clock = new VirtualClock(startMs);
-  await using _router = await startRouter(database, clock, "retention: { usageDays: 3, auditDays: 8 }");
+  await using _router = await startRouter(
+    database,
+    clock,
+    "retention: { usageDays: 3, auditDays: 8 }\nshutdownAcceptSeconds: 0",
+  );
   const oldestDay = async () => {
     const { rows } = await database.pool.query<{ day: string }>(
       "select min(right(inhrelid::regclass::text, 8)) as day from pg_inherits where inhparent = 'usage_records'::regclass",
@@ -103,4 +111,25 @@ test("retention: usage records and entries of the audit log go when they are old
     clock.advance(3_600_000);
     return (await oldestDay()) > "20261111" && (await numbers()).length < 2;
   });
+});
+
+test("shutdownAcceptSeconds: a router that stops is unready at once, and serves on for so long", async () => {
+  const clock = new VirtualClock();
+  const router = await startRouter(await server.newDatabase(), clock, "shutdownAcceptSeconds: 7");
+  const { listen } = router;
+  const statusOf = (address: string, path: string) =>
+    fetch(`http://${address}${path}`).then(
+      ({ status }) => status,
+      () => "refused",
+    );
+  expect(await statusOf(listen.ops, "/readyz")).toBe(200);
+  const closed = router.close();
+  expect(await statusOf(listen.ops, "/readyz")).toBe(503);
+  clock.advance(6_999);
+  expect(await statusOf(listen.api, "/v1/models")).toBe(401);
+  const page = await fetch(`http://${listen.portal}/api/openapi.json`);
+  expect([page.status, page.headers.get("connection")]).toEqual([200, "close"]);
+  clock.advance(1);
+  await until("it refuses connections", 5_000, async () => (await statusOf(listen.api, "/v1/models")) === "refused");
+  await closed;
 });

@@ -1,11 +1,12 @@
 /** Backups of a real database into another one: every table, as of one instant, also from an older schema. */
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, type ClientConfig } from "pg";
+import type { ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { randomUUID } from "node:crypto";
 import { dumpDatabase, leftOut } from "../../src/backup/dump.ts";
 import { restoreBackup } from "../../src/backup/restore.ts";
+import { openClient } from "../../src/db/client.ts";
 import { migrateAlone } from "../../src/db/database.ts";
 import { rollUsageDays } from "../../src/usage/usage-days.ts";
 import { startDatabaseServer, urlOf, type DatabaseServer } from "./database-fixture.ts";
@@ -18,15 +19,9 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 async function emptyDatabase(name: string): Promise<ClientConfig> {
-  await using client = await connect(server.embedded.connection);
+  await using client = await openClient(server.embedded.connection);
   await client.query(`create database ${name}`);
   return { connectionString: urlOf(server.embedded, name) };
-}
-
-async function connect(connection: ClientConfig) {
-  const client = new Client(connection);
-  await client.connect();
-  return { query: client.query.bind(client), [Symbol.asyncDispose]: () => client.end() };
 }
 
 /** `meanwhile`: done while the dump has begun and waits for its reader. */
@@ -45,7 +40,7 @@ async function* bytesOf(bytes: Buffer): AsyncGenerator<Buffer> {
 
 /** The rows of each table as text, without those that a backup leaves out. */
 async function contentOf(connection: ClientConfig): Promise<Record<string, readonly string[]>> {
-  await using client = await connect(connection);
+  await using client = await openClient(connection);
   const { rows: tables } = await client.query<{ name: string }>(
     "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1",
   );
@@ -62,7 +57,7 @@ const userId = randomUUID();
 
 /** Rows that a dump must bring back unchanged: references in both directions, odd characters, nulls, arrays. */
 async function fillIn(connection: ClientConfig): Promise<void> {
-  await using client = await connect(connection);
+  await using client = await openClient(connection);
   const [older, newer] = [randomUUID(), randomUUID()];
   await client.query("begin");
   await client.query("insert into accounts (id, name, created_at) values ($1, $2, now())", [
@@ -96,12 +91,12 @@ test("every table comes back as it was, but for what is left out, and the ledger
   expect(await contentOf(target)).toEqual(before);
   expect(header.tables.map(({ name }) => name).toSorted()).toEqual(Object.keys(before));
   const ledgerOf = async (connection: ClientConfig) => {
-    await using client = await connect(connection);
+    await using client = await openClient(connection);
     return (await client.query<{ id: string }>("select id from ledger_identity")).rows[0]!.id;
   };
   expect(await ledgerOf(target)).not.toBe(await ledgerOf(database.connection));
   // Triggers guard the tables again.
-  await using client = await connect(target);
+  await using client = await openClient(target);
   await expect(client.query("delete from audit_log")).rejects.toThrow("only added to");
   const { rows: changes } = await client.query<{ number: string }>("select number from change_counter");
   await client.query("update accounts set name = 'Other'");
@@ -116,7 +111,7 @@ test("a backup of an older schema is brought up to today's", async () => {
   const target = await emptyDatabase("from_old");
   await restoreBackup(bytesOf(bytes), target, () => {});
   await migrateAlone(target);
-  await using client = await connect(target);
+  await using client = await openClient(target);
   expect((await client.query("select id from api_keys")).rows).toHaveLength(2);
   expect((await client.query("select 1 from grant_secret")).rows).toHaveLength(1);
 });
@@ -155,7 +150,7 @@ test("it is of one instant, though others write meanwhile, and no day is dropped
   expect(await rollUsageDays(database.pool, Date.now(), 400)).toBeGreaterThan(0);
   const target = await emptyDatabase("consistent");
   await restoreBackup(bytesOf(bytes), target, () => {});
-  await using client = await connect(target);
+  await using client = await openClient(target);
   const { rows } = await client.query<{ keys: string; uses: string }>(
     "select (select count(*) from api_keys where name = 'new') as keys, (select count(*) from key_uses) as uses",
   );
@@ -170,7 +165,7 @@ test("a damaged backup, and one of a later version, change nothing", async () =>
   await expect(restoreBackup(bytesOf(bytes.subarray(0, -10)), target, () => {})).rejects.toThrow("incomplete");
   const later = Buffer.from(bytes.toString("latin1").replace('"0016-ledger"', '"9999-later"'), "latin1");
   await expect(restoreBackup(bytesOf(later), target, () => {})).rejects.toThrow("install that version first");
-  await using client = await connect(target);
+  await using client = await openClient(target);
   expect((await client.query("select 1 from accounts")).rows).toEqual([]);
   await restoreBackup(bytesOf(bytes), target, () => {});
   await expect(restoreBackup(bytesOf(bytes), target, () => {})).rejects.toThrow("the database has accounts");

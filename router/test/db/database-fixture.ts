@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client } from "pg";
 import { systemClock } from "@weiche/shared/time/clock.ts";
+import { openClient } from "../../src/db/client.ts";
 import { openDatabase, type Database, type DatabaseEvents } from "../../src/db/database.ts";
 import { startEmbeddedServer, type EmbeddedServer } from "../../src/db/embedded-server.ts";
 
@@ -11,6 +11,7 @@ export const silent: DatabaseEvents = {
   databaseRestarted() {},
   databaseRestartFailed() {},
   databaseConnectionLost() {},
+  databaseMoved() {},
   schemaIsNewer() {},
 };
 
@@ -32,10 +33,8 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
     embedded,
     async newDatabase() {
       const name = `test_${++count}`;
-      const client = new Client({ ...embedded.connection });
-      await client.connect();
+      await using client = await openClient(embedded.connection);
       await client.query(`create database ${name}`);
-      await client.end();
       return track(await open(urlOf(embedded, name)));
     },
     openAgain: async (database) => track(await open(database.connection.connectionString!)),

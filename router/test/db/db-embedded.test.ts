@@ -1,30 +1,20 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
 import { sql } from "kysely";
-import { Client, type PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
+import { openClient } from "../../src/db/client.ts";
 import { inTransaction, openDatabase, type Database } from "../../src/db/database.ts";
 import { isUnavailable } from "../../src/db/failures.ts";
-import { embeddedHome } from "../../src/db/embedded-home.ts";
 import { startEmbeddedServer } from "../../src/db/embedded-server.ts";
 import { isPostmaster, readPostmaster } from "../../src/db/postmaster.ts";
 import { silent, temporaryFolder, until, urlOf } from "./database-fixture.ts";
+import { clusterOf, foreignServer, killed, processGroupOf, routerIn } from "./embedded-processes.ts";
 
 const isRoot = process.getuid?.() === 0;
 let open = new AsyncDisposableStack();
@@ -47,43 +37,6 @@ function stateFolder(): string {
 
 async function openIn(stateDir: string): Promise<Database> {
   return openDatabase({ stateDir }, systemClock, silent);
-}
-
-const clusterOf = (stateDir: string) => join(stateDir, "database/cluster");
-
-/** A router's process that is killed at the end, together with the server it leaves behind. */
-async function routerIn(stateDir: string, options: object = {}): Promise<{ child: ChildProcess; said: unknown }> {
-  const script = join(import.meta.dirname, "open-database.ts");
-  const child = spawn(process.execPath, [script, stateDir], { stdio: ["pipe", "pipe", "inherit"], ...options });
-  open.defer(() => void child.kill("SIGKILL"));
-  const [line] = (await once(createInterface(child.stdout!), "line")) as [string];
-  return { child, said: JSON.parse(line) };
-}
-
-async function killed(child: ChildProcess): Promise<void> {
-  child.kill("SIGKILL");
-  await once(child, "exit");
-}
-
-function processGroupOf(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")[2]);
-}
-
-/** PostgreSQL on the cluster of a state folder, started by someone else. */
-async function foreignServer(stateDir: string, ...args: string[]) {
-  const home = await embeddedHome(stateDir);
-  const cluster = clusterOf(stateDir);
-  const child = spawn(
-    home.programs.postgres,
-    ["-D", cluster, "-c", "listen_addresses=", "-c", `unix_socket_directories=${home.directory}`, ...args],
-    { ...home.user, cwd: "/", stdio: "ignore" },
-  );
-  open.defer(async () => {
-    child.kill("SIGQUIT");
-    if (child.exitCode === null) await once(child, "exit");
-  });
-  await until("the foreign server is ready", 10_000, () => readPostmaster(cluster)?.status === "ready");
-  return { connection: { host: home.directory, port: 5432, user: "weiche", password: "none" } };
 }
 
 test("the first start makes a database that never skips a sync, behind a socket in a closed folder", async () => {
@@ -120,8 +73,8 @@ test("a state folder with a long path makes it listen on loopback, with a passwo
   mkdirSync(stateDir);
   await using database = await openIn(stateDir);
   expect(database.connection.host).toBe("127.0.0.1");
-  const guess = new Client({ ...database.connection, password: "guess" });
-  await expect(guess.connect()).rejects.toThrow("password authentication failed");
+  const guess = openClient({ ...database.connection, password: "guess" });
+  await expect(guess).rejects.toThrow("password authentication failed");
 });
 
 /** These use one folder in turn; each leaves it without a server. */
@@ -129,7 +82,7 @@ describe("with a database that is there already", () => {
   let pretended = 0;
 
   test("a server that a killed router left behind is adopted, not doubled", async () => {
-    const { child } = await routerIn(used);
+    const { child } = await routerIn(open, used);
     const { pid } = readPostmaster(clusterOf(used))!;
     await killed(child);
     expect(isPostmaster(pid, clusterOf(used))).toBe(true);
@@ -198,7 +151,7 @@ describe("with a database that is there already", () => {
   });
 
   test("a server with fsync off is refused, named by a URL or left behind in the folder", async () => {
-    const foreign = await foreignServer(used, "-c", "fsync=off");
+    const foreign = await foreignServer(open, used, "-c", "fsync=off");
     const opening = openDatabase({ stateDir: used, databaseUrl: urlOf(foreign, "weiche") }, systemClock, silent);
     await expect(opening).rejects.toThrow(StartError);
     await expect(opening).rejects.toThrow(/fsync off/);
@@ -209,19 +162,15 @@ describe("with a database that is there already", () => {
   async function pretending(setting: string, value: string): Promise<string> {
     const server = open.use(await startEmbeddedServer(used, systemClock, silent));
     const name = `pretending_${++pretended}`;
-    const admin = new Client({ ...server.connection });
-    await admin.connect();
+    await using admin = await openClient(server.connection);
     await admin.query(`create database ${name}`);
     await admin.query(`alter database ${name} set search_path = pretended, pg_catalog, public`);
-    await admin.end();
-    const client = new Client({ connectionString: urlOf(server, name) });
-    await client.connect();
+    await using client = await openClient({ connectionString: urlOf(server, name) });
     await client.query(`create schema pretended;
       create function pretended.pg_is_in_recovery() returns boolean language sql as
         $$ select '${setting}' = 'standby' $$;
       create function pretended.current_setting(text) returns text language sql as
         $$ select case $1 when '${setting}' then '${value}' else pg_catalog.current_setting($1) end $$`);
-    await client.end();
     return urlOf(server, name);
   }
 
@@ -283,7 +232,7 @@ test("an ordinary user runs the server as themselves", async () => {
   const stateDir = stateFolder();
   const uid = isRoot ? 65_534 : process.getuid!();
   chownSync(stateDir, uid, statSync(stateDir).gid);
-  const { child, said } = await routerIn(stateDir, isRoot ? { uid, gid: uid } : {});
+  const { child, said } = await routerIn(open, stateDir, isRoot ? { uid, gid: uid } : {});
   expect(said).toEqual({ uid, fsync: "on" });
   expect(statSync(clusterOf(stateDir)).uid).toBe(uid);
   child.stdin!.end();

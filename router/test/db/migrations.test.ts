@@ -1,9 +1,10 @@
 /** A version goes back: it runs on the schema of a newer one, and on no other that it does not know. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Client } from "pg";
+import type { ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
+import { openClient } from "../../src/db/client.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { migrationNames } from "../../src/db/migrate.ts";
 import { silent, startDatabaseServer, urlOf, type DatabaseServer } from "./database-fixture.ts";
@@ -17,11 +18,9 @@ afterAll(() => server[Symbol.asyncDispose]());
 
 /** A database with today's schema on which these statements were run. Returns its address. */
 async function migratedDatabase(name: string, ...statements: readonly string[]): Promise<string> {
-  const run = async (connection: ConstructorParameters<typeof Client>[0], lines: readonly string[]) => {
-    const client = new Client(connection);
-    await client.connect();
+  const run = async (connection: ClientConfig, lines: readonly string[]) => {
+    await using client = await openClient(connection);
     for (const line of lines) await client.query(line);
-    await client.end();
   };
   await run(server.embedded.connection, [`create database ${name}`]);
   const url = urlOf(server.embedded, name);
@@ -61,14 +60,12 @@ test.each([
   const remove = removed.map((each) => `delete from kysely_migration where name = '${each}'`);
   const url = await migratedDatabase(name, ...remove, ...added);
   await expect(open(url)).rejects.toThrow(/was not migrated by this version or a newer one.*install the version/s);
-  const client = new Client(url);
-  await client.connect();
+  await using client = await openClient({ connectionString: url });
   const { rows } = await client.query<{ count: string }>("select count(*) from kysely_migration");
-  await client.end();
   expect(Number(rows[0]!.count)).toBe(migrationNames().length);
 });
 
-/** What a version that does not know the migration would trip over. */
+/** Finds statements that break a version which does not know the migration. */
 function breaking(text: string): readonly string[] {
   const code = text.replaceAll(/--.*$/gm, "").toLowerCase();
   const taken = /\bdrop (table|column|default|view|function|sequence)\b|\brename\b|\bset not null\b|\bset data type\b/g;
@@ -82,7 +79,7 @@ test("migrations only add, since the version before runs on their schema, too", 
   const firstReleased = "0016-ledger"; // nobody goes back behind it
   const broken = migrationNames().filter((name) => name > firstReleased && breaking(textOf(name)).length > 0);
   expect(broken).toEqual([]);
-  // Those before it did more, and are found.
+  // Earlier migrations did more, and are found.
   expect(breaking(textOf("0008-portal"))).toContain("drop column");
   expect(breaking(textOf("0009-usage-portal"))).toEqual(expect.arrayContaining(["drop column", "set not null"]));
   expect(breaking("alter table accounts add column colour text not null;")).toHaveLength(1);

@@ -1,14 +1,24 @@
 /** Several routers learn through their database of each other, and of the operators' wishes for the nodes. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import type { Database } from "../../src/db/database.ts";
-import { joinRouters } from "../../src/db/live-routers.ts";
+import { clockAhead, requireClock } from "../../src/db/clock-difference.ts";
+import {
+  addressesOf,
+  joinRouters,
+  requireAlone,
+  type LiveRouter,
+  type RouterFacts,
+  type RouterIdentity,
+} from "../../src/db/live-routers.ts";
 import { openNodeWishes } from "../../src/nodes/node-wishes.ts";
 import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
 
 const node = asId<NodeId>("gpu-1");
 const model = asId<ModelId>("small");
-const ids = ["1", "2"].map((digit) => `0000000${digit}-0000-7000-8000-000000000000`);
+const ids = ["1", "2", "3", "4"].map((digit) => `0000000${digit}-0000-7000-8000-000000000000`);
 let server: DatabaseServer;
 let database: Database;
 
@@ -60,15 +70,17 @@ test("generations grow in a new database too, since they begin with the time", a
   expect(wishes.of(node)!.generation).toBeGreaterThan(older.of(node)!.generation);
 });
 
+const router = (id: string) => ({ id, host: "host", directory: `/${id}`, version: "1.0.0", limitStore: "memory" });
+
 test("another live router is noticed, by the later one as one that was first; its end too, and the own life before is no other", async () => {
   const told = ids.map(() => [] as [count: number, wereFirst: boolean][]);
   const events = told.map((each) => ({ otherRouters: (...seen: (typeof each)[number]) => void each.push(seen) }));
   await database.pool.query("insert into routers values ($1, now())", ["00000009-0000-7000-8000-000000000000"]);
-  await using first = await joinRouters(database, ids[0]!, events[0]!);
+  await using first = await joinRouters(database, systemClock, router(ids[0]!), events[0]!);
   await first.beat();
   expect(told[0]).toEqual([]);
   {
-    await using later = await joinRouters(database, ids[1]!, events[1]!);
+    await using later = await joinRouters(database, systemClock, router(ids[1]!), events[1]!);
     await first.beat();
     await later.beat();
   }
@@ -79,4 +91,139 @@ test("another live router is noticed, by the later one as one that was first; it
     [0, false],
   ]);
   expect(ofLater).toEqual([[1, true]]);
+});
+
+describe("what routers say of themselves", () => {
+  const quiet = { otherRouters() {} };
+  const facts = (more: Partial<RouterFacts> = {}) => ({
+    ...{ state: "ready" as const, linkAddress: "r1.example:7443", runningRequests: 3, nodes: ["gpu-1", "gpu-2"] },
+    ...more,
+  });
+  /** A router at its own database, which it leaves as one that is killed. */
+  const join = (at: Database, identity: RouterIdentity, clock: Pick<Clock, "now"> = systemClock) =>
+    joinRouters(at, clock, identity, quiet);
+  const age = (at: Database, id: string, interval: string) =>
+    at.pool.query("update routers set seen_at = seen_at - $2::interval where id = $1", [id, interval]);
+
+  test("all of it is known to the others, and an address that changes is told to the nodes", async () => {
+    const fresh = await server.newDatabase();
+    const [one, two] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
+    await one.announce(() => facts());
+    let news = 0;
+    two.onChange(() => news++);
+    await two.announce(() => facts({ state: "starting", linkAddress: undefined }));
+    expect(two.routers()).toMatchObject([
+      {
+        id: ids[0],
+        state: "ready",
+        host: "host",
+        version: "1.0.0",
+        linkAddress: "r1.example:7443",
+        limitStore: "memory",
+      },
+      { id: ids[1], state: "starting", linkAddress: null, runningRequests: 3 },
+    ]);
+    expect(addressesOf(two.routers())).toEqual([{ routerId: ids[0], address: "r1.example:7443" }]);
+    await two.beat();
+    expect(news).toBe(1);
+    await one.announce(() => facts({ state: "leaving" }));
+    await two.beat();
+    expect(addressesOf(two.routers())).toEqual([]);
+    expect([news, two.routers()[0]!.state]).toEqual([2, "leaving"]);
+    await one[Symbol.asyncDispose]();
+    await two.beat();
+    expect(two.routers().map(({ id }) => id)).toEqual([ids[1]]);
+  });
+
+  test("one that says nothing for 15 s is gone, until another one has its address or its directory, or for a day", async () => {
+    const fresh = await server.newDatabase();
+    const [killed, other] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
+    await killed.announce(() => facts());
+    await other.announce(() => facts({ linkAddress: "r2.example:7443" }));
+    const states = async () => {
+      await other.beat();
+      return other.routers().flatMap(({ id, state }) => (id === ids[1] ? [] : [state]));
+    };
+    await age(fresh, ids[0]!, "14 seconds");
+    expect(await states()).toEqual(["ready"]);
+    await age(fresh, ids[0]!, "2 seconds");
+    expect(await states()).toEqual(["gone"]);
+    expect(addressesOf(other.routers()).map(({ routerId }) => routerId)).toEqual([ids[1]]);
+    const again = await join(fresh, { ...router(ids[2]!), directory: `/${ids[0]}` });
+    expect(await states()).toEqual(["starting"]);
+    await again.announce(() => facts());
+    await age(fresh, ids[2]!, "16 seconds");
+    const moved = await join(fresh, router(ids[3]!));
+    await moved.announce(() => facts()); // on another machine, behind the same name
+    expect(await states()).toEqual(["ready"]);
+    await age(fresh, ids[3]!, "23 hours");
+    expect(await states()).toEqual(["gone"]);
+    await age(fresh, ids[3]!, "2 hours");
+    expect(await states()).toEqual([]);
+  });
+
+  test("the nodes of the last minute are those that a new router waits for, also after a stop", async () => {
+    const fresh = await server.newDatabase();
+    const [one, two] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
+    await one.announce(() => facts());
+    await two.announce(() => facts({ nodes: ["gpu-2", "gpu-3"] }));
+    await one[Symbol.asyncDispose]();
+    expect([...(await join(fresh, router(ids[2]!))).seenNodes].toSorted()).toEqual(["gpu-1", "gpu-2", "gpu-3"]);
+    await age(fresh, ids[1]!, "61 seconds");
+    expect([...(await join(fresh, router(ids[3]!))).seenNodes].toSorted()).toEqual(["gpu-1", "gpu-2"]);
+  });
+
+  test("a clock that is wrong is told, a router whose clock is a minute off refuses to start", async () => {
+    const fresh = await server.newDatabase();
+    const shifted = (ms: number) => ({ now: () => Date.now() + ms });
+    const ahead = await join(fresh, router(ids[0]!), shifted(30_000));
+    await ahead.beat();
+    expect(ahead.routers()[0]!.clockAheadMs).toBeGreaterThan(29_000);
+    expect(ahead.routers()[0]!.clockAheadMs).toBeLessThanOrEqual(30_000);
+    await requireClock(fresh, shifted(-58_000));
+    await expect(requireClock(fresh, shifted(-62_000))).rejects.toThrow(/clock is 6\d s behind the database's.*NTP/);
+    await expect(requireClock(fresh, shifted(3_600_000))).rejects.toThrow(/clock is 3\d{3} s ahead of the database's/);
+    expect(await clockAhead(fresh, systemClock)).toBe(0);
+  });
+});
+
+describe("a router that has to be alone", () => {
+  /** A router that is there before it and does `meanwhile`, each time when it looks. Resolves with how long it took. */
+  async function aloneAfterMs(earlier: RouterIdentity, meanwhile: (earlier: LiveRouter) => Promise<void>) {
+    const fresh = await server.newDatabase();
+    await using other = await joinRouters(fresh, systemClock, earlier, { otherRouters() {} });
+    await using self = await joinRouters(fresh, systemClock, router(ids[1]!), { otherRouters() {} });
+    const clock = new VirtualClock();
+    const beganMs = clock.now();
+    let isOver = false;
+    const required = requireAlone(self, ids[1]!, clock).finally(() => (isOver = true));
+    required.catch(() => {});
+    for (; !isOver; await new Promise((resolve) => setTimeout(resolve, 5))) if (clock.step()) await meanwhile(other);
+    await required;
+    return clock.now() - beganMs;
+  }
+
+  test("does not start beside one that lives, and says what to do", async () => {
+    await expect(aloneAfterMs(router(ids[0]!), (other) => other.beat())).rejects.toThrow(
+      /^another router uses this database, .*: set limits\.store to .* valkey:\/\/HOST:PORT, or to memory if this is meant$/,
+    );
+  });
+
+  test("starts once one that was killed would have shown itself", async () => {
+    expect(await aloneAfterMs(router(ids[0]!), async () => {})).toBe(6_000);
+  });
+
+  test.each([
+    ["one that stops", async (other: LiveRouter) => await other[Symbol.asyncDispose]()],
+    [
+      "one that leaves",
+      (other: LiveRouter) => other.announce(() => ({ state: "leaving", runningRequests: 9, nodes: [] })),
+    ],
+  ])("starts beside %s", async (_what, meanwhile) => {
+    expect(await aloneAfterMs(router(ids[0]!), meanwhile)).toBeLessThan(1_000);
+  });
+
+  test("starts at once where it was itself before", async () => {
+    expect(await aloneAfterMs({ ...router(ids[0]!), directory: `/${ids[1]}` }, async () => {})).toBe(0);
+  });
 });

@@ -6,17 +6,44 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { TlsMaterial } from "@weiche/shared/http/tls-files.ts";
-import { chat, rawPost, RawClient, sse, startApi, until } from "../api/api-harness.ts";
+import { chat, rawPost, RawClient, startApi, until } from "../api/api-harness.ts";
 import { askTls, certificate } from "../nodes/certificate.ts";
 
 const path = "/v1/chat/completions";
 const request = rawPost(path, JSON.stringify(chat({ stream: true })));
 const never = new Promise<never>(() => {});
 
+test("before it stops, requests are served, each answer that begins then as the last one of its connection", async () => {
+  await using api = await startApi();
+  const [first, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  api.nodes.script = () => ({ kind: "events", chunks: ["data: 1\n\n", first.promise, "data: [DONE]\n\n"] });
+  const begun = new RawClient(api.port).send(request);
+  await until(() => begun.received.includes("data: 1"));
+  api.nodes.script = () => ({ held: held.promise, chunks: ["{}"] });
+  const waiting = new RawClient(api.port).send(request);
+  await until(() => api.nodes.open === 2);
+  api.server.leave();
+  api.nodes.script = () => ({ chunks: ["{}"] });
+  const late = ["/v1/models", "/nowhere"].map((at) =>
+    new RawClient(api.port).send(`GET ${at} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-good\r\n\r\n`),
+  );
+  held.resolve();
+  const answers = await Promise.all(
+    [waiting, new RawClient(api.port).send(request), ...late].map((each) => each.all()),
+  );
+  expect(answers.map((answer) => /^HTTP\/1.1 (\d+)/.exec(answer)?.[1])).toEqual(["200", "200", "200", "403"]);
+  for (const answer of answers) expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+  first.resolve();
+  await until(() => begun.received.includes("data: [DONE]"));
+  // It was told that its connection stays: a request that is on its way is served, too.
+  begun.received = "";
+  expect(await begun.send(request).all()).toMatch(/^HTTP\/1.1 200 .*\r\nconnection: close\r\n/is);
+});
+
 test("while it stops, a running stream goes on to its end, and nothing new begins", async () => {
   const api = await startApi();
   const { promise, resolve } = Promise.withResolvers<void>();
-  api.nodes.script = () => ({ headers: sse, chunks: ["data: 1\n\n", promise, "data: [DONE]\n\n"] });
+  api.nodes.script = () => ({ kind: "events", chunks: ["data: 1\n\n", promise, "data: [DONE]\n\n"] });
   const [idle, kept] = [new RawClient(api.port), new RawClient(api.port)];
   kept.send(request);
   await until(() => kept.received.includes("data: 1"));
@@ -49,7 +76,7 @@ test("while it stops, what waits behind a running request does not begin, and th
 });
 
 test.each([
-  ["a stream that does not end", { headers: sse, chunks: ["data: 1\n\n", never] }],
+  ["a stream that does not end", { kind: "events" as const, chunks: ["data: 1\n\n", never] }],
   ["a held request", { held: never }],
 ])("when its time is up, %s is cut and it has stopped", async (_name, answer) => {
   const api = await startApi();

@@ -46,7 +46,7 @@ afterEach(async () => {
   await far[Symbol.asyncDispose]();
 });
 
-/** As many connections as there may be, and then they are all lost. */
+/** Opens as many connections as the pools allow, and silences all of them. */
 async function loseAll(): Promise<void> {
   const often = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 8 }, work));
   await often(() => far.pool.query("select pg_sleep(0.05)"));

@@ -71,7 +71,7 @@ test("the router believes what its catalogue says, also when that is changed whi
   const listen = ["api", "portal", "console", "nodes", "data", "ops"]
     .map((name) => `${name}: "127.0.0.1:0"`)
     .join(", ");
-  const config = `catalogue: catalogue.yaml\ndataDir: data\nlogLevel: fatal\nlisten: { ${listen} }\n`;
+  const config = `catalogue: catalogue.yaml\ndataDir: data\nlogLevel: fatal\nshutdownAcceptSeconds: 0\nlisten: { ${listen} }\n`;
   const router = await createRouter(loadRouterConfig(write("router.yaml", config), {}));
   await using _closed = { [Symbol.asyncDispose]: () => router.close() };
   const portOf = (what: "nodes" | "ops") => Number(router.listen[what].split(":").at(-1));

@@ -5,7 +5,7 @@ import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
 import type { UsageLedger } from "../../src/usage/usage-ledger.ts";
-import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import type { DesiredState, KnownRouter } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { NodeLinkEvents } from "../../src/nodes/node-link-session.ts";
 import { openNodeLink, type NodeLink } from "../../src/nodes/node-link.ts";
 import type { NodeView } from "../../src/nodes/node-view.ts";
@@ -32,6 +32,7 @@ export class NodeLinkRig implements AsyncDisposable {
   /** Nodes and the models that the catalogue gives to others. */
   readonly foreign = new Set<string>();
   desired: DesiredState | undefined;
+  routers: readonly KnownRouter[] = [];
   /** Settled by the test; undefined: the ledger commits at once. */
   commit: PromiseWithResolvers<void> | undefined;
   readonly recorded: (readonly [NodeId, readonly UsageRecord[]])[] = [];
@@ -46,6 +47,7 @@ export class NodeLinkRig implements AsyncDisposable {
     const rig = new NodeLinkRig();
     rig.link = await openNodeLink({
       ledgerName: () => "ledger",
+      routers: () => rig.routers,
       listen: { host: "127.0.0.1", port: 0 },
       routerId: "router-1",
       dataAddress: "router1.example:7444",

@@ -44,6 +44,19 @@ test("hello is answered with who the router is, where data goes, the rules of th
   expect(rig.boots).toEqual([[node, bootId(1)]]);
 });
 
+test("an agent hears of all routers in its welcome, and again when there are others", async () => {
+  const routers = [{ routerId: "router-1", address: "router1.example:7443" }];
+  rig.routers = routers;
+  const client = await rig.linked();
+  const known = [{ router_id: "router-1", address: "router1.example:7443" }];
+  expect(client.received).toMatchObject([{ welcome: { routers: { routers: known } } }]);
+  rig.routers = [...routers, { routerId: "router-2", address: "10.0.0.2:7443" }];
+  rig.link.routersChanged();
+  await expect.poll(() => client.received.length).toBe(2);
+  const more = [...known, { router_id: "router-2", address: "10.0.0.2:7443" }];
+  expect(client.received[1]).toMatchObject({ routers_changed: { routers: more } });
+});
+
 test("a linked agent hears a heartbeat each second", async () => {
   const client = await rig.linked();
   await expect.poll(() => client.heartbeats, { timeout: 5_000 }).toBeGreaterThan(1);

@@ -12,6 +12,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -35,12 +36,13 @@ export async function startBrowser(): Promise<Browser> {
   const named = process.env["WEICHE_CHROMIUM"];
   try {
     if (named !== undefined) return await chromium.launch({ executablePath: named });
-    const { program, libraries } = await unpackChromium();
-    return await chromium.launch({ executablePath: program }).catch(() => {
-      // On systems without NSS and NSPR, those of the package.
-      const env = { ...process.env, LD_LIBRARY_PATH: libraries } as Record<string, string>;
-      return chromium.launch({ executablePath: program, env });
-    });
+    const { program, libraries, fonts } = await unpackChromium();
+    const env = process.env as Record<string, string>;
+    // On systems without fonts, those of the package; without NSS and NSPR, those, too.
+    const withFonts = existsSync("/etc/fonts/fonts.conf") ? env : { ...env, FONTCONFIG_FILE: fonts };
+    return await chromium
+      .launch({ executablePath: program, env: withFonts })
+      .catch(() => chromium.launch({ executablePath: program, env: { ...withFonts, LD_LIBRARY_PATH: libraries } }));
   } catch (error) {
     const why = (error as Error).message.split("\n").slice(0, 4).join(" ");
     throw new Error(
@@ -50,27 +52,31 @@ export async function startBrowser(): Promise<Browser> {
 }
 
 /** Unpacked once per version and machine; the renaming at the end makes it whole for whoever else looks. */
-async function unpackChromium(): Promise<{ readonly program: string; readonly libraries: string }> {
+async function unpackChromium(): Promise<Record<"program" | "libraries" | "fonts", string>> {
   const entry = createRequire(import.meta.url).resolve("@sparticuz/chromium");
   const packageDir = join(dirname(entry), "..");
   const { version } = createRequire(import.meta.url)(join(packageDir, "package.json")) as { version: string };
-  const directory = join(tmpdir(), `weiche-chromium-${version}-${process.getuid?.() ?? 0}`);
+  const directory = join(tmpdir(), `weiche-browser-${version}-${process.getuid?.() ?? 0}`);
   if (!existsSync(directory)) {
     const fresh = mkdtempSync(`${directory}-`);
     const unpack = (name: string, to: NodeJS.WritableStream) =>
       pipeline(createReadStream(join(packageDir, "bin", name)), createBrotliDecompress(), to);
-    mkdirSync(join(fresh, "libraries"));
+    for (const folder of ["libraries", "fonts"]) mkdirSync(join(fresh, folder));
     await Promise.all([
       unpack("chromium.br", createWriteStream(join(fresh, "chromium"), { mode: 0o755 })),
       unpack("al2023.tar.br", tarInto(join(fresh, "libraries"), packageDir)),
+      unpack("fonts.tar.br", tarInto(join(fresh, "fonts"), packageDir)),
     ]);
+    const folders = `<dir>${directory}/fonts</dir><cachedir>${directory}/fonts-cache</cachedir>`;
+    writeFileSync(join(fresh, "fonts.conf"), `<fontconfig>${folders}</fontconfig>`);
     try {
       renameSync(fresh, directory);
     } catch {
       rmSync(fresh, { recursive: true }); // somebody else was faster
     }
   }
-  return { program: join(directory, "chromium"), libraries: join(directory, "libraries/lib") };
+  const [program, libraries, fonts] = ["chromium", "libraries/lib", "fonts.conf"].map((path) => join(directory, path));
+  return { program: program!, libraries: libraries!, fonts: fonts! };
 }
 
 /** With the tar reader that the package brings. */

@@ -1,6 +1,10 @@
 /** Usage, package and audit log in a real browser: sums are the server's, an order costs what was shown. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { servicePackages, type PackageTerms } from "@weiche/shared/packages.ts";
+import { createFormat } from "../../portal-web/src/messages/format.ts";
 import { endOfGermanDay, germanDay } from "../../portal-web/src/time/german-day.ts";
+import { trialEndMs } from "../../src/subscriptions/billing-period.ts";
+import { publishPackages } from "../../src/subscriptions/publish-packages.ts";
 import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
 import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";
@@ -133,7 +137,8 @@ test.each(hands)("%s: a new account starts its trial and goes on to Pro at the f
   await page.getByRole("main").getByRole("link", { name: "Paket" }).click();
   await page.getByRole("button", { name: "Test beginnen" }).waitFor();
   await hand.press(page, /^Test beginnen$/);
-  await page.getByRole("dialog").getByText("Der Test ist 30 Tage kostenlos.").waitFor();
+  const end = createFormat("de").date(new Date(trialEndMs(Date.now(), 30)).toISOString());
+  await page.getByRole("dialog").getByText(`Der Test ist bis ${end} kostenlos.`).waitFor();
   await hand.press(page, /^Test beginnen$/);
   await page.getByText("Der Test hat begonnen").waitFor();
   await hand.press(page, /^Hochstufen: Pro /);
@@ -143,6 +148,34 @@ test.each(hands)("%s: a new account starts its trial and goes on to Pro at the f
   const lines = (await portal.get("/package/invoice-lines", owner)).json.items;
   expect(lines.map(({ amountCents }: { amountCents: number }) => amountCents)).toEqual([3_500]);
   tab.check();
+});
+
+test("announced terms stand at their package, a longer trial only for those who can have one", async () => {
+  const validFromMs = Date.parse("2099-01-01T00:00:00+01:00");
+  const coming = (name: string): Partial<PackageTerms> =>
+    name === "Starter" ? { trialDays: 60 } : name === "Pro" ? { priceCents: 4_000 } : {};
+  const announced = servicePackages.map(({ versions, ...one }) => {
+    return { ...one, versions: [...versions, { ...versions[0]!, ...coming(one.name), validFromMs }] };
+  });
+  await publishPackages(portal.database, announced, clock.now());
+  const newcomer = await portal.newAccount("Newcomer");
+  const shown = async ({ cookie }: Person, language: "de" | "en") => {
+    await using tab = await openTab(browser, portal.origin, { cookie, language });
+    await tab.page.goto("/package");
+    await tab.page.getByRole("heading", { name: "Business Plus" }).waitFor();
+    expect(await axeFindings(tab.page)).toEqual([]);
+    tab.check();
+    const texts = await tab.page.getByRole("article").getByText(/2099/).allTextContents();
+    return [await tab.page.getByText(/^\d+ (days of free trial|Tage kostenlos)/).allTextContents(), texts];
+  };
+  const from = "From the period that begins on 1 Jan 2099 or later";
+  const pro = `${from}: €40.00 net a month, 80M credits, 60 requests per minute, 10 in parallel, with e-mail support`;
+  expect(await shown(ada, "en")).toEqual([[], [pro]]);
+  const [trial, [starter, ...more]] = (await shown(newcomer, "de")) as [string[], string[]];
+  expect(trial).toEqual(["30 Tage kostenlos testen"]);
+  expect(starter).toMatch(/^Ab dem Zeitraum, der am 01.01.2099 .* ohne E-Mail-Support, 60 Tage kostenlos testen$/);
+  expect(more).toEqual([expect.stringContaining("40,00")]);
+  await publishPackages(portal.database, servicePackages, clock.now());
 });
 
 test("what is printed of the package are its invoice lines, with the account's name, and nothing else", async () => {

@@ -66,7 +66,7 @@ test("from the invitation over a key and the code that is shown to the tick", as
   tab.check();
 }, 60_000);
 
-/** By model: how long the first word of its first chat took. */
+/** Seconds to the first word of the first chat, by model. */
 const waitedSeconds = new Map<string, number>();
 const summaryOf = (page: Page) => page.getByText(/tokens · .* credits · first token after/);
 

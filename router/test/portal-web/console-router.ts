@@ -12,7 +12,7 @@ import type { Database } from "../../src/db/database.ts";
 
 export interface ConsoleRouter extends AsyncDisposable {
   readonly listen: Router["listen"];
-  /** What `weiche console --json` prints. Throws what it says on stderr. */
+  /** Runs `weiche console --json` and returns its output. Throws what it says on stderr. */
   link(): Promise<{ readonly url: string }>;
 }
 
@@ -32,6 +32,7 @@ export async function startConsoleRouter(
     database: { url: connection.connectionString! },
     listen: { ...others, console: ofConsole },
     logLevel: "fatal",
+    shutdownAcceptSeconds: 0,
     ...settings,
   };
   writeFileSync(file, stringify(config), { mode: 0o600 });

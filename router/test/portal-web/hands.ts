@@ -10,7 +10,7 @@ export interface Hand {
   readonly submit: (page: Page, name: RegExp) => Promise<void>;
   /** Chooses an option of a list that has this name. */
   readonly select: (page: Page, name: RegExp, option: string) => Promise<void>;
-  /** By the list of pages. */
+  /** Opens a page by the list of pages. */
   readonly goTo: (page: Page, title: string) => Promise<void>;
   /** In the menu that is open. */
   readonly choose: (page: Page, item: string) => Promise<void>;

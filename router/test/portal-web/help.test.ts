@@ -36,6 +36,10 @@ test("help has words for every refusal, the address, the limits and what LangCha
   await page.getByText("https://api.example/<x>/v1", { exact: true }).waitFor();
   await page.getByText(/may send 20 requests at once, and 10 a second/).waitFor();
   await page.getByText(/503 with an HTML page/).waitFor();
+  for (const title of ["Streaming", "What a request costs", "What a JSON Schema may cost"])
+    await page.getByRole("heading", { name: title }).waitFor();
+  await page.getByText("data: [DONE]", { exact: true }).waitFor();
+  await page.getByRole("row", { name: /^size when everything is written out.*1,000,000.*500,000$/ }).waitFor();
   await page.getByRole("tab", { name: "Python" }).click();
   await page.getByText("client = OpenAI(").waitFor();
   expect(tab.asked().length).toBeLessThanOrEqual(4);

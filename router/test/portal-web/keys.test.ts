@@ -221,7 +221,7 @@ test("copying says so only if it worked; else the text is selected and the keys 
     await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
     const { page } = tab;
     if (mayCopy) await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    // As it is over plain HTTP.
+    // Over plain HTTP browsers have no clipboard.
     else await page.addInitScript("delete Navigator.prototype.clipboard");
     await page.goto("/start");
     const code = await page.locator(".snippet pre").textContent();

@@ -47,7 +47,8 @@ test("a role's navigation has the pages that it may use, and their addresses sho
   expect(await tab.page.getByRole("button", { name: /Upgrade|Cancel/ }).count()).toBe(0);
 });
 
-const everyRole = ["owner", "admin", "member"] as const;
+/** Nightly runs try every role; the pages of roles differ, but the way to them does not. */
+const everyRole = process.env["WEICHE_NIGHTLY"] ? (["owner", "admin", "member"] as const) : (["owner"] as const);
 
 test.each(hands.flatMap((hand) => everyRole.map((role) => [...hand, role] as const)))(
   "%s, $2: every page of the role is reached, and the focus is on its heading",

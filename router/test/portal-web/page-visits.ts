@@ -35,9 +35,9 @@ export type PersonOfEachRole = Readonly<Record<"owner" | "admin" | "member", Per
 export interface Visited extends AsyncDisposable {
   readonly browser: Browser;
   readonly portal: PortalRig;
-  /** Of an account that has been used for a while. */
+  /** People of an account that has been used for a while. */
   readonly people: PersonOfEachRole;
-  /** Of an account in which nothing has happened. */
+  /** People of an account in which nothing has happened. */
   readonly newcomers: PersonOfEachRole;
 }
 
@@ -66,7 +66,7 @@ export function pagesOf(role: keyof PersonOfEachRole): readonly string[] {
   return role === "member" ? openPages : [...openPages, ...managingPages];
 }
 
-/** What a page has instead of its data: an answer that does not come, a failure, a refusal. */
+/** What a page gets instead of its data: no answer, a failure, a refusal. */
 export type Trouble = "loading" | "failing" | "forbidden";
 
 const answers = {
@@ -151,7 +151,7 @@ function comes(one: Locator): Promise<boolean> {
     );
 }
 
-/** What a page fetches when it is opened by its address. */
+/** The files and calls that a page fetches when it is opened by its address. */
 export interface Fetched {
   /** Kilobytes, compressed, of all but the API's answers. */
   readonly weight: number;

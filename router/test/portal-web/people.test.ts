@@ -197,7 +197,7 @@ test.each(hands)("%s: the second factor is set up, and the next sign-in asks for
   await hand.press(page, /^I have stored them$/);
   await page.getByText("10 recovery codes left").waitFor();
 
-  // By the authenticator, then by a recovery code, which works once.
+  // Signs in with a code of the authenticator, then with a recovery code, which works once.
   for (const code of [totpCode(secret, Date.now() + 30_000), recoveryCode]) {
     await openMenu();
     await hand.choose(page, "Sign out");

@@ -2,6 +2,7 @@
 import { rmSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { expect } from "vitest";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
@@ -17,7 +18,7 @@ export interface ConsoleRig extends AsyncDisposable {
   readonly sessions: ConsoleSessions;
   /** Directory of the file of sessions. */
   readonly directory: string;
-  /** What operators have wished for, such as `maintenance gpu-1 true`. */
+  /** The wishes of operators, such as `maintenance gpu-1 true`. */
   readonly wishes: string[];
   /** A link as `weiche console` prints it. */
   link(): string;
@@ -136,4 +137,28 @@ export function quietNode(name: string, more: Partial<NodeDetail> = {}): NodeDet
     histories: new Map(),
     ...more,
   };
+}
+
+export interface ConsoleEvent {
+  readonly name: string;
+  readonly data: { readonly asOf: string; readonly items?: Readonly<Record<string, any>> };
+}
+
+/** Events of a stream until the test has enough. */
+export async function* consoleEvents(
+  rig: Pick<ConsoleRig, "fetch">,
+  query: string,
+  cookie: string,
+): AsyncGenerator<ConsoleEvent> {
+  const stream = await rig.fetch(`/api/console/events?${query}`, { headers: { cookie } });
+  expect([stream.status, stream.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
+  let text = "";
+  for await (const chunk of stream.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+      const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(text.slice(0, end)) ?? [];
+      text = text.slice(end + 2);
+      if (name) yield { name, data: JSON.parse(data!) };
+    }
+  }
 }

@@ -11,7 +11,7 @@ import { codeMsMax, ConsoleSessions, sessionMsMax } from "../../src/surface/cons
 import { consoleRoutes, contract } from "../../src/surface/contract/contract.ts";
 import type { Route } from "../../src/surface/contract/route.ts";
 import { builtConsole, builtPortal } from "../../src/surface/server/built-pages.ts";
-import { cookieOf, quietNode, startConsole, type ConsoleRig } from "./console-rig.ts";
+import { consoleEvents, cookieOf, quietNode, startConsole, type ConsoleEvent, type ConsoleRig } from "./console-rig.ts";
 import { PutForwardClock } from "./put-forward-clock.ts";
 
 const clock = new PutForwardClock();
@@ -187,26 +187,6 @@ describe("routes", () => {
   });
 });
 
-interface Event {
-  readonly name: string;
-  readonly data: { readonly asOf: string; readonly items?: Readonly<Record<string, any>> };
-}
-
-/** Events of a stream until the test has enough. */
-async function* events(query: string, cookie: string): AsyncGenerator<Event> {
-  const stream = await rig.fetch(`/api/console/events?${query}`, { headers: { cookie } });
-  expect([stream.status, stream.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
-  let text = "";
-  for await (const chunk of stream.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-      const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(text.slice(0, end)) ?? [];
-      text = text.slice(end + 2);
-      if (name) yield { name, data: JSON.parse(data!) };
-    }
-  }
-}
-
 const slot = {
   name: asId<SlotName>("a"),
   models: [asId<ModelId>("m1"), asId<ModelId>("m2")],
@@ -221,8 +201,8 @@ const withSlot = (more: object = {}, histories: NodeDetail["histories"] = new Ma
 describe("a stream", () => {
   test("says everything at first, then only what has changed, what is gone, and that it lives", async () => {
     nodes = [withSlot(), quietNode("gpu-2")];
-    const stream = events("show=nodes", await rig.signIn());
-    const next = async () => (await stream.next()).value as Event;
+    const stream = consoleEvents(rig, "show=nodes", await rig.signIn());
+    const next = async () => (await stream.next()).value as ConsoleEvent;
     const all = await next();
     expect([all.name, Object.keys(all.data.items!)]).toEqual(["all", ["gpu-1", "gpu-2"]]);
     nodes = [withSlot({ running: 2 }), quietNode("gpu-2")];
@@ -240,8 +220,8 @@ describe("a stream", () => {
     const histories = new Map([[slot.name, [{ ...past, endedAtMs: nowMs - 60_000 }]]]);
     const draining = { state: SlotState.DRAINING_OPEN, nextModel: "m2", closesInMs: 6_000, oldestWaitingMs: 2_500 };
     nodes = [withSlot(draining, histories)];
-    const stream = events("show=slots", await rig.signIn());
-    const first = (await stream.next()).value as Event;
+    const stream = consoleEvents(rig, "show=slots", await rig.signIn());
+    const first = (await stream.next()).value as ConsoleEvent;
     const seen = first.data.items!["node gpu-1"].node.slots[0];
     expect(seen).toMatchObject({ state: "draining-open", next: "m2", closesInSeconds: 6, oldestWaitingSeconds: 2.5 });
     const { history } = first.data.items!["history gpu-1/a"];
@@ -250,7 +230,7 @@ describe("a stream", () => {
     ]);
     expect(Math.abs(clock.now() - 60_000 - Date.parse(history.switches[0].endedAt))).toBeLessThan(5_000);
     nodes = [withSlot({ running: 2 }, histories)];
-    const second = (await stream.next()).value as Event;
+    const second = (await stream.next()).value as ConsoleEvent;
     expect(Object.keys(second.data.items!)).toEqual(["node gpu-1"]);
     await stream.return(undefined);
   });
@@ -267,8 +247,8 @@ describe("a stream", () => {
     await rig.portal.accounts.as(operator).life.delete(gone.accountId);
     expect((await rig.send("POST", `/accounts/${acme.accountId}/block`, {}, cookie)).status).toBe(200);
     expect((await rig.send("POST", `/users/${acme.id}/block`, {}, cookie)).status).toBe(200);
-    const stream = events("show=accounts&search=100%25&sort=refused", cookie);
-    const { items } = ((await stream.next()).value as Event).data;
+    const stream = consoleEvents(rig, "show=accounts&search=100%25&sort=refused", cookie);
+    const { items } = ((await stream.next()).value as ConsoleEvent).data;
     expect(items!["total"]).toEqual({ total: 1 });
     expect(items![acme.accountId].account).toMatchObject({
       ...{ name: "Acme 100%", package: "Pro", quota: "80000000.000", used: "0.000", users: 1, blockedUsers: 1 },
@@ -290,8 +270,8 @@ describe("a stream", () => {
   test("of the pipeline has what waits where, and the database", async () => {
     const report = { slots: [], maintenance: false, admitting: true, outbox: { records: 12n, oldestMs: 4_000 } };
     nodes = [quietNode("gpu-1", { report }), quietNode("gpu-2")];
-    const stream = events("show=pipeline", await rig.signIn());
-    const { pipeline } = ((await stream.next()).value as Event).data.items!;
+    const stream = consoleEvents(rig, "show=pipeline", await rig.signIn());
+    const { pipeline } = ((await stream.next()).value as ConsoleEvent).data.items!;
     expect(pipeline).toMatchObject({
       unacknowledged: { records: 12, oldestSeconds: 4, unknown: ["gpu-2"] },
       waitingForCommit: 3,

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { asId } from "@weiche/shared/ids.ts";
 import { contract } from "../../src/surface/contract/contract.ts";
 import { SlotState, type NodeView, type SlotView } from "../../src/nodes/node-view.ts";
-import { sse, startApi, until, type Harness, type SimAnswer } from "../api/api-harness.ts";
+import { startApi, until, type Harness, type SimAnswer } from "../api/api-harness.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
 
 let api: Harness;
@@ -79,7 +79,7 @@ const pieces = [
 ];
 
 function answering(more: Partial<SimAnswer> = {}): SimAnswer {
-  return { headers: sse, chunks: pieces, ...more };
+  return { kind: "events", chunks: pieces, ...more };
 }
 
 const question = { model: "general-4-31b", messages: [{ role: "user", content: "Hello" }] };
@@ -160,7 +160,7 @@ describe("a test chat", () => {
   test("that a node refuses after the state was told ends in an error event", async () => {
     slot = { state: SlotState.EMPTY };
     const error = { message: "switching", type: "service_unavailable", param: null, code: "model_switching" };
-    api.nodes.script = () => ({ status: 503, headers: { "retry-after": "3" }, chunks: [JSON.stringify({ error })] });
+    api.nodes.script = () => ({ status: 503, retryAfterSeconds: 3, chunks: [JSON.stringify({ error })] });
     const { status, text } = await ask();
     expect(status).toBe(200);
     expect(eventsOf(text)).toEqual([

@@ -65,6 +65,9 @@ test("one account has one, however often it asks, and leaves the other place to 
   const more = Array.from({ length: 5 }, () => open(ada!));
   expect((await portal.get("/usage.csv", cy)).status).toBe(200);
   expect((await portal.get("/audit.csv", cy)).status).toBe(200);
+  const ended: number[] = [];
+  for (const one of more) void one.then(({ status }) => ended.push(status));
+  await until("all but one are refused", soonMs, async () => ended.length === 4);
   await leave(first);
   const answers = await Promise.all(more);
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 503, 503, 503, 503]);

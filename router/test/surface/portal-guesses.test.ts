@@ -121,7 +121,7 @@ const guesses: Readonly<Record<string, Guess>> = {
 };
 
 const secrets = ["password", "code", "token"];
-/** Those of the portal: the console's code has 256 bits and a minute. */
+/** Routes of the portal that take a secret. The console's code is left out: it has 256 bits and works for a minute. */
 const routesWithSecrets = Object.entries(contract as Readonly<Record<string, Route>>)
   .filter(([, { only }]) => only !== "console")
   .filter(([, { body }]) => secrets.some((name) => body !== undefined && name in body.properties))

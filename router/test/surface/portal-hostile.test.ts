@@ -1,7 +1,7 @@
-/** Hostile queries: every query parameter of every route, with text that the database cannot store. */
+/** Hostile requests: not well-formed ones, and every query parameter of every route with text that the database cannot store. */
 import { request } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TObject } from "typebox";
 import { openAdminSocket } from "../../src/surface/admin/admin-socket.ts";
 import { contract } from "../../src/surface/contract/contract.ts";
@@ -34,6 +34,57 @@ const queries = ofPeople.flatMap(([name, { path, method, query }]) => {
 });
 const strange = ["0000-01-01", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"];
 const farAway = ["0001-01-01", "0001-01-01T00:00:00Z", "9999-12-31", "9999-12-31T23:59:59Z", "\u{10ffff}", "'", "\\"];
+
+describe("a request that is not well-formed", () => {
+  const keys = (body: unknown) => portal.send("POST", "/keys", body, ada);
+  const detailsOf = ({ json }: { json: any }) =>
+    json.error.details.map(({ param, code }: { param: string; code: string }) => `${param} ${code}`);
+
+  test("is told everything that is wrong with it, by name", async () => {
+    const answer = await keys({ allowedModels: ["a", 7], creditLimit: "1,5", expiresAt: "soon", colour: "red" });
+    expect(answer.json.error).toMatchObject({ type: "invalid_request_error", code: "400", param: expect.any(String) });
+    expect(detailsOf(answer).toSorted()).toEqual([
+      "allowedModels.1 wrong_type",
+      "colour unknown",
+      "creditLimit malformed",
+      "expiresAt malformed",
+      "name missing",
+    ]);
+    expect(detailsOf(await keys({ name: "x".repeat(201) }))).toEqual(["name too_long"]);
+    expect(detailsOf(await keys({ name: "x", allowedModels: ["gpt-9"] }))).toEqual(["allowedModels.0 not_allowed"]);
+    expect(detailsOf(await keys({ name: "x", expiresAt: "2026-02-30T00:00:00Z" }))).toEqual(["expiresAt malformed"]);
+    expect(detailsOf(await portal.get("/keys?page=x&sort=hash&foo=1", ada)).toSorted()).toEqual([
+      "foo unknown",
+      "page wrong_type",
+      "sort not_allowed",
+    ]);
+    expect(detailsOf(await portal.get("/keys/1", ada))).toEqual(["id malformed"]);
+  });
+
+  test.each([
+    ["page=1&page=2", 400],
+    ["page=0", 400],
+    ["page=1e3", 400],
+    ["page=2", 200],
+    ["pageSize=201", 400],
+    ["search=", 200],
+  ])("has numbers in its query as they are written: %s is %i", async (query, status) => {
+    expect((await portal.get(`/keys?${query}`, ada)).status).toBe(status);
+  });
+
+  test.each([
+    ["a member twice", '{"name":"a","name":"b"}', 400],
+    ["__proto__", '{"name":"a","__proto__":{}}', 400],
+    ["no JSON", "{name}", 400],
+    ["a number for a name", '{"name":7}', 400],
+    ["no object", "[]", 400],
+    ["nothing", "", 400],
+    ["more than 64 KB", JSON.stringify({ name: "x".repeat(70_000) }), 413],
+  ])("is refused: %s", async (_name, body, status) => {
+    const headers = { cookie: ada.cookie, origin: portal.origin, "content-type": "application/json" };
+    expect((await portal.fetch("/api/keys", { method: "POST", headers, body })).status).toBe(status);
+  });
+});
 
 test("there are queries", () => {
   expect(queries.length).toBeGreaterThan(20);
@@ -75,7 +126,7 @@ test("a key expires within the years that there are", async () => {
   }
 });
 
-/** As no command sends it. */
+/** Sends a request to the admin socket that no command would send. */
 function operate(method: string, path: string, body?: object): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = body ? { "content-type": "application/json" } : {};

@@ -1,9 +1,8 @@
-/** Users and keys through the portal's API: what the lists tell, and what each change does. */
+/** Keys through the portal's API: what the lists tell, and what each change does. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { KeyId } from "@weiche/shared/ids.ts";
 import { keyState } from "../../src/accounts/keys.ts";
-import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
-import { peopleOf } from "../accounts/whole-lists.ts";
+import { newKey, startPortal, useCredits, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
 
 let portal: PortalRig;
 let ada: Person;
@@ -18,18 +17,12 @@ beforeEach(async () => {
   [cleo, ben] = [await portal.newUser(ada, "admin"), await portal.newUser(ada, "member")];
 });
 
-/** As the public API judges it. */
+/** The state of a key as the public API judges it. */
 async function stateOf(id: KeyId): Promise<string> {
   const { kysely } = portal.database;
   const key = await kysely.selectFrom("apiKeys").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
   const user = kysely.selectFrom("users").selectAll().where("id", "=", key.userId);
   return keyState(key, await user.executeTakeFirstOrThrow(), Date.now());
-}
-
-async function newKey(who: Person, name: string, more: object = {}): Promise<any> {
-  const answer = await portal.send("POST", "/keys", { name, ...more }, who);
-  expect(answer.status).toBe(201);
-  return answer.json.key;
 }
 
 describe("keys", () => {
@@ -64,7 +57,7 @@ describe("keys", () => {
   });
 
   test("of others: a member sees and changes none, an Admin sees and revokes all, an Owner does everything", async () => {
-    const key = await newKey(ben, "ci");
+    const key = await newKey(portal, ben, "ci");
     const dan = await portal.newUser(ada, "member");
     expect((await portal.get("/keys", dan)).json.total).toBe(0);
     expect((await portal.get(`/keys?userId=${ben.id}`, dan)).json.total).toBe(0);
@@ -93,8 +86,8 @@ describe("keys", () => {
 
   test("are found, sorted and counted by the server", async () => {
     const names = Array.from({ length: 25 }, (_, n) => `key ${String(n).padStart(2, "0")}`);
-    for (const name of names) await newKey(ben, name);
-    await newKey(cleo, "100%_\\");
+    for (const name of names) await newKey(portal, ben, name);
+    await newKey(portal, cleo, "100%_\\");
     const page = async (query: string) => {
       const { json } = await portal.get(`/keys?${query}`, ada);
       return [json.total, json.items.map(({ name }: { name: string }) => name)];
@@ -127,7 +120,7 @@ describe("keys", () => {
   });
 
   test("say which limit binds, and why they cannot be used", async () => {
-    const key = await newKey(ben, "ci", { creditLimit: "2000" });
+    const key = await newKey(portal, ben, "ci", { creditLimit: "2000" });
     const look = async () => {
       const { json } = await portal.get(`/keys/${key.id}`, ben);
       return [json.state, json.reason, json.creditsUsed, json.binding?.by, json.binding?.left];
@@ -135,7 +128,7 @@ describe("keys", () => {
     expect(await look()).toEqual(["active", null, "0.000", "key", "2000.000"]);
     await portal.send("PATCH", `/users/${ben.id}`, { creditLimit: "1500" }, ada);
     expect(await look()).toEqual(["active", null, "0.000", "user", "1500.000"]);
-    await use({ key: key.id, user: ben.id, account: ada.accountId }, 4_999_000n);
+    await useCredits(portal, { key: key.id, user: ben.id, account: ada.accountId }, 4_999_000n);
     expect(await look()).toEqual(["active", null, "4999000.000", "user", "0.000"]);
     await portal.send("PATCH", `/users/${ben.id}`, { creditLimit: null }, ada);
     await portal.send("PATCH", `/keys/${key.id}`, { creditLimit: null }, ben);
@@ -154,7 +147,7 @@ describe("keys", () => {
   });
 
   test("show when they were used last, and the models that the user's restriction leaves", async () => {
-    const key = await newKey(ben, "ci", { allowedModels: ["small-24b", "coder-next"] });
+    const key = await newKey(portal, ben, "ci", { allowedModels: ["small-24b", "coder-next"] });
     expect((await portal.get(`/keys/${key.id}`, ben)).json).toMatchObject({
       lastUsedAt: null,
       usableModels: ["small-24b", "coder-next"],
@@ -188,139 +181,5 @@ describe("keys", () => {
             await portal.database.pool.query("delete from api_keys where id = $1", [key.id]);
           }
     expect(new Set(states).size).toBe(5);
-  });
-});
-
-async function use(of: { key: string; user: string; account: string }, credits: bigint): Promise<void> {
-  const { rows } = await portal.database.pool.query("select started_at from subscriptions where account_id = $1", [
-    of.account,
-  ]);
-  for (const [scope, subject] of [
-    ["account", ""],
-    ["user", of.user],
-    ["key", of.key],
-  ])
-    await portal.database.pool.query("insert into usage_totals values ($1, $2, $3, $4, 1, 0, 0, $5)", [
-      of.account,
-      rows[0].started_at.toString(),
-      scope,
-      subject,
-      credits * 1000n,
-    ]);
-}
-
-describe("users", () => {
-  const list = async (query = "") => (await portal.get(`/users?${query}`, ada)).json;
-
-  test("are listed with role, state, use and keys, found and sorted", async () => {
-    await newKey(ben, "a");
-    await newKey(ben, "b");
-    await use({ key: ben.id, user: ben.id, account: ada.accountId }, 12n);
-    await portal.accounts.users.setBlocked(cleo.id, true);
-    expect(await list("sort=used&order=desc&pageSize=1")).toMatchObject({
-      total: 3,
-      items: [
-        { email: ben.email, role: "member", creditsUsed: "12.000", keys: 2, state: "invited", lastLoginAt: null },
-      ],
-    });
-    expect(await list("state=blocked")).toMatchObject({ total: 1, items: [{ email: cleo.email }] });
-    expect(await list("role=owner")).toMatchObject({ total: 1, items: [{ email: ada.email }] });
-    expect(await list(`search=${ben.email.slice(0, 8).toUpperCase()}`)).toMatchObject({ total: 1 });
-    expect((await list("sort=role")).items.map(({ role }: { role: string }) => role)).toEqual([
-      "owner",
-      "admin",
-      "member",
-    ]);
-  });
-
-  test("are invited with a link for whoever invites them", async () => {
-    const body = { email: "New@Example.com", role: "member", creditLimit: "10", allowedModels: ["small-24b"] };
-    const made = await portal.send("POST", "/users", { ...body, email: `new${ben.id}@example.com` }, cleo);
-    expect(made).toMatchObject({
-      status: 201,
-      json: { user: { role: "member", state: "invited", creditLimit: "10.000" } },
-    });
-    expect(made.json.invitationUrl).toMatch(/^https:\/\/portal\.example\/.*#/);
-    expect((await portal.send("POST", "/users", { ...body, email: ben.email }, cleo)).status).toBe(409);
-  });
-
-  test("stop at once when they are blocked, keys and sessions, and their sessions do not come back", async () => {
-    const key = await newKey(ben, "ci");
-    expect((await portal.send("POST", `/users/${ben.id}/block`, {}, cleo)).json).toMatchObject({ state: "blocked" });
-    expect((await portal.get("/session", ben)).status).toBe(401);
-    expect((await portal.get(`/keys/${key.id}`, ada)).json).toMatchObject({
-      state: "user-blocked",
-      reason: "user-blocked",
-    });
-    await portal.send("POST", `/users/${ben.id}/unblock`, {}, cleo);
-    expect((await portal.get("/session", ben)).status).toBe(401);
-    expect((await portal.get(`/keys/${key.id}`, ada)).json).toMatchObject({ state: "active", reason: null });
-    expect((await portal.get("/session", await portal.signIn(ben))).status).toBe(200);
-  });
-
-  test("who are deleted are gone: keys revoked, address free, and nobody can touch them", async () => {
-    const key = await newKey(ben, "ci");
-    expect((await portal.send("DELETE", `/users/${ben.id}`, {}, cleo)).status).toBe(204);
-    expect((await portal.get("/session", ben)).status).toBe(401);
-    expect((await list()).total).toBe(2);
-    expect((await portal.get(`/keys/${key.id}`, ada)).json).toMatchObject({ state: "revoked" });
-    for (const [path, body] of [
-      ["block", {}],
-      ["unblock", {}],
-    ] as const)
-      expect((await portal.send("POST", `/users/${ben.id}/${path}`, body, ada)).status).toBe(404);
-    expect((await portal.send("POST", "/keys", { name: "x", userId: ben.id }, ada)).status).toBe(404);
-    expect((await portal.send("POST", "/users", { email: ben.email, role: "member" }, ada)).status).toBe(201);
-  });
-
-  test("whose role changes sign in again", async () => {
-    expect((await portal.send("PATCH", `/users/${ben.id}`, { role: "admin" }, ada)).json).toMatchObject({
-      role: "admin",
-    });
-    expect((await portal.get("/session", ben)).status).toBe(401);
-    expect((await portal.get("/session", await portal.signIn(ben))).json.user.role).toBe("admin");
-  });
-
-  test("who are Owners are changed by Owners only, and no role grows by its own request", async () => {
-    const refused = async (who: Person, id: string, body: object) =>
-      (await portal.send("PATCH", `/users/${id}`, body, who)).status;
-    expect(await refused(cleo, ada.id, { creditLimit: "1" })).toBe(403);
-    expect(await refused(cleo, ada.id, { role: "member" })).toBe(403);
-    expect(await refused(cleo, cleo.id, { role: "owner" })).toBe(403);
-    expect(await refused(cleo, ben.id, { role: "owner" })).toBe(403);
-    expect(await refused(ben, ben.id, { role: "admin" })).toBe(403);
-    expect((await portal.send("POST", "/users", { email: "evil@example.com", role: "owner" }, cleo)).status).toBe(403);
-    for (const [method, path] of [
-      ["POST", "/block"],
-      ["DELETE", ""],
-    ] as const) {
-      expect((await portal.send(method, `/users/${ada.id}${path}`, {}, cleo)).status).toBe(403);
-      expect((await portal.send(method, `/users/${cleo.id}${path}`, {}, cleo)).status).toBe(409);
-    }
-  });
-
-  test("always have an Owner among them, also when two Owners, or two operators, unseat both at once", async () => {
-    await portal.database.pool.query(
-      `insert into credentials (user_id, password, password_set_at)
-       select unnest($1::uuid[]), '$argon2id$none', now()`,
-      [[ada.id, cleo.id]],
-    );
-    expect((await portal.send("PATCH", `/users/${ada.id}`, { role: "member" }, ada)).status).toBe(409);
-    expect((await portal.send("PATCH", `/users/${cleo.id}`, { role: "owner" }, ada)).status).toBe(200);
-    const other = await portal.signIn(cleo);
-    const statuses = await Promise.all([
-      portal.send("PATCH", `/users/${ada.id}`, { role: "admin" }, other),
-      portal.send("PATCH", `/users/${cleo.id}`, { role: "admin" }, ada),
-    ]);
-    expect(statuses.filter(({ status }) => status === 200).length).toBe(1);
-    expect(
-      (await peopleOf(portal.database, ada.accountId, Date.now())).filter(({ role }) => role === "owner").length,
-    ).toBe(1);
-    const { users } = portal.accounts;
-    for (let round = 0; round < 5; round++) {
-      await Promise.all([ada, cleo].map(({ id }) => users.update(id, { role: "owner" })));
-      const unseated = await Promise.allSettled([ada, cleo].map(({ id }) => users.update(id, { role: "admin" })));
-      expect(unseated.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
-    }
   });
 });

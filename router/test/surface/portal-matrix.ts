@@ -65,6 +65,7 @@ export const operatorsOwn = [
   "countRunning",
   "explainRequest",
   "makeConsoleLink",
+  "listRouters",
   "showConsole",
   "closeConsole",
   "watchConsole",

@@ -43,6 +43,7 @@ describe("the package", () => {
       ["Business", 12_900, "order"],
       ["Business Plus", 24_900, "order"],
     ]);
+    expect(json.packages.map(({ trialDays }: any) => trialDays)).toEqual([30, null, null, null]);
     expect(json.packages[3]).toMatchObject({
       creditsPerMonth: "650000000.000",
       requestsPerMinute: 150,

@@ -1,8 +1,9 @@
-/** The portal's lists of invitations and users, with the reason why somebody is not active. */
+/** Users and invitations through the portal's API: what the lists tell, and what each change does. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { invitationMsMax } from "../../src/accounts/invitation-link.ts";
-import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { newKey, startPortal, useCredits, type Person, type PortalRig } from "./portal-rig.ts";
+import { peopleOf } from "../accounts/whole-lists.ts";
 
 const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
 let portal: PortalRig;
@@ -15,7 +16,7 @@ beforeEach(async () => {
   ada = await portal.newAccount("ACME", { package: "Starter" });
 });
 
-/** As if somebody had accepted the invitation, whenever that is. */
+/** Marks the person's invitation as accepted. */
 async function join({ id }: Person): Promise<void> {
   await portal.database.pool.query("update invitations set used_at = now() where user_id = $1", [id]);
   const added = "insert into credentials (user_id, password, password_set_at) values ($1, '$argon2id$none', now())";
@@ -82,4 +83,125 @@ test("invitations are found, sorted and counted by the server", async () => {
   expect((await portal.get("/invitations?sort=token", ada)).status).toBe(400);
   await portal.send("DELETE", `/users/${cleo!.id}`, {}, ada);
   expect((await list(""))[0]).toBe(4);
+});
+
+describe("users", () => {
+  let cleo: Person;
+  let ben: Person;
+  beforeEach(async () => {
+    [cleo, ben] = [await portal.newUser(ada, "admin"), await portal.newUser(ada, "member")];
+  });
+  const list = async (query = "") => (await portal.get(`/users?${query}`, ada)).json;
+
+  test("are listed with role, state, use and keys, found and sorted", async () => {
+    await newKey(portal, ben, "a");
+    await newKey(portal, ben, "b");
+    await useCredits(portal, { key: ben.id, user: ben.id, account: ada.accountId }, 12n);
+    await portal.accounts.users.setBlocked(cleo.id, true);
+    expect(await list("sort=used&order=desc&pageSize=1")).toMatchObject({
+      total: 3,
+      items: [
+        { email: ben.email, role: "member", creditsUsed: "12.000", keys: 2, state: "invited", lastLoginAt: null },
+      ],
+    });
+    expect(await list("state=blocked")).toMatchObject({ total: 1, items: [{ email: cleo.email }] });
+    expect(await list("role=owner")).toMatchObject({ total: 1, items: [{ email: ada.email }] });
+    expect(await list(`search=${ben.email.slice(0, 8).toUpperCase()}`)).toMatchObject({ total: 1 });
+    expect((await list("sort=role")).items.map(({ role }: { role: string }) => role)).toEqual([
+      "owner",
+      "admin",
+      "member",
+    ]);
+  });
+
+  test("are invited with a link for whoever invites them", async () => {
+    const body = { email: "New@Example.com", role: "member", creditLimit: "10", allowedModels: ["small-24b"] };
+    const made = await portal.send("POST", "/users", { ...body, email: `new${ben.id}@example.com` }, cleo);
+    expect(made).toMatchObject({
+      status: 201,
+      json: { user: { role: "member", state: "invited", creditLimit: "10.000" } },
+    });
+    expect(made.json.invitationUrl).toMatch(/^https:\/\/portal\.example\/.*#/);
+    expect((await portal.send("POST", "/users", { ...body, email: ben.email }, cleo)).status).toBe(409);
+  });
+
+  test("stop at once when they are blocked, keys and sessions, and their sessions do not come back", async () => {
+    const key = await newKey(portal, ben, "ci");
+    expect((await portal.send("POST", `/users/${ben.id}/block`, {}, cleo)).json).toMatchObject({ state: "blocked" });
+    expect((await portal.get("/session", ben)).status).toBe(401);
+    expect((await portal.get(`/keys/${key.id}`, ada)).json).toMatchObject({
+      state: "user-blocked",
+      reason: "user-blocked",
+    });
+    await portal.send("POST", `/users/${ben.id}/unblock`, {}, cleo);
+    expect((await portal.get("/session", ben)).status).toBe(401);
+    expect((await portal.get(`/keys/${key.id}`, ada)).json).toMatchObject({ state: "active", reason: null });
+    expect((await portal.get("/session", await portal.signIn(ben))).status).toBe(200);
+  });
+
+  test("who are deleted are gone: keys revoked, address free, and nobody can touch them", async () => {
+    const key = await newKey(portal, ben, "ci");
+    expect((await portal.send("DELETE", `/users/${ben.id}`, {}, cleo)).status).toBe(204);
+    expect((await portal.get("/session", ben)).status).toBe(401);
+    expect((await list()).total).toBe(2);
+    expect((await portal.get(`/keys/${key.id}`, ada)).json).toMatchObject({ state: "revoked" });
+    for (const [path, body] of [
+      ["block", {}],
+      ["unblock", {}],
+    ] as const)
+      expect((await portal.send("POST", `/users/${ben.id}/${path}`, body, ada)).status).toBe(404);
+    expect((await portal.send("POST", "/keys", { name: "x", userId: ben.id }, ada)).status).toBe(404);
+    expect((await portal.send("POST", "/users", { email: ben.email, role: "member" }, ada)).status).toBe(201);
+  });
+
+  test("whose role changes sign in again", async () => {
+    expect((await portal.send("PATCH", `/users/${ben.id}`, { role: "admin" }, ada)).json).toMatchObject({
+      role: "admin",
+    });
+    expect((await portal.get("/session", ben)).status).toBe(401);
+    expect((await portal.get("/session", await portal.signIn(ben))).json.user.role).toBe("admin");
+  });
+
+  test("who are Owners are changed by Owners only, and no role grows by its own request", async () => {
+    const refused = async (who: Person, id: string, body: object) =>
+      (await portal.send("PATCH", `/users/${id}`, body, who)).status;
+    expect(await refused(cleo, ada.id, { creditLimit: "1" })).toBe(403);
+    expect(await refused(cleo, ada.id, { role: "member" })).toBe(403);
+    expect(await refused(cleo, cleo.id, { role: "owner" })).toBe(403);
+    expect(await refused(cleo, ben.id, { role: "owner" })).toBe(403);
+    expect(await refused(ben, ben.id, { role: "admin" })).toBe(403);
+    expect((await portal.send("POST", "/users", { email: "evil@example.com", role: "owner" }, cleo)).status).toBe(403);
+    for (const [method, path] of [
+      ["POST", "/block"],
+      ["DELETE", ""],
+    ] as const) {
+      expect((await portal.send(method, `/users/${ada.id}${path}`, {}, cleo)).status).toBe(403);
+      expect((await portal.send(method, `/users/${cleo.id}${path}`, {}, cleo)).status).toBe(409);
+    }
+  });
+
+  test("always have an Owner among them, also when two Owners, or two operators, unseat both at once", async () => {
+    await portal.database.pool.query(
+      `insert into credentials (user_id, password, password_set_at)
+       select unnest($1::uuid[]), '$argon2id$none', now()`,
+      [[ada.id, cleo.id]],
+    );
+    expect((await portal.send("PATCH", `/users/${ada.id}`, { role: "member" }, ada)).status).toBe(409);
+    expect((await portal.send("PATCH", `/users/${cleo.id}`, { role: "owner" }, ada)).status).toBe(200);
+    const other = await portal.signIn(cleo);
+    const statuses = await Promise.all([
+      portal.send("PATCH", `/users/${ada.id}`, { role: "admin" }, other),
+      portal.send("PATCH", `/users/${cleo.id}`, { role: "admin" }, ada),
+    ]);
+    expect(statuses.filter(({ status }) => status === 200).length).toBe(1);
+    expect(
+      (await peopleOf(portal.database, ada.accountId, Date.now())).filter(({ role }) => role === "owner").length,
+    ).toBe(1);
+    const { users } = portal.accounts;
+    for (let round = 0; round < 5; round++) {
+      await Promise.all([ada, cleo].map(({ id }) => users.update(id, { role: "owner" })));
+      const unseated = await Promise.allSettled([ada, cleo].map(({ id }) => users.update(id, { role: "admin" })));
+      expect(unseated.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    }
+  });
 });

@@ -2,6 +2,7 @@
  * The real portal over a real database, with signed-in people of two accounts. Every answer is held against the contract,
  * and every bug of the portal fails the test.
  */
+import { expect } from "vitest";
 import { Compile } from "typebox/compile";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -114,7 +115,7 @@ export async function startPortal({
       startedAtMs: 0,
       listeners: {},
       databaseServer: "configured",
-      otherRouters: () => 0,
+      routers: { all: () => [], others: () => 0, own: "" },
       certificates: {},
     },
     logLevel: { state: { level: "info" }, set: (level) => ({ level }) },
@@ -213,4 +214,34 @@ function tryParse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Makes a key in the portal. */
+export async function newKey(portal: PortalRig, who: Person, name: string, more: object = {}): Promise<any> {
+  const answer = await portal.send("POST", "/keys", { name, ...more }, who);
+  expect(answer.status).toBe(201);
+  return answer.json.key;
+}
+
+/** Credits that were used in the account's period. */
+export async function useCredits(
+  { database }: PortalRig,
+  of: { key: string; user: string; account: string },
+  credits: bigint,
+): Promise<void> {
+  const { rows } = await database.pool.query("select started_at from subscriptions where account_id = $1", [
+    of.account,
+  ]);
+  for (const [scope, subject] of [
+    ["account", ""],
+    ["user", of.user],
+    ["key", of.key],
+  ])
+    await database.pool.query("insert into usage_totals values ($1, $2, $3, $4, 1, 0, 0, $5)", [
+      of.account,
+      rows[0].started_at.toString(),
+      scope,
+      subject,
+      credits * 1000n,
+    ]);
 }

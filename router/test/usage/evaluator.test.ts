@@ -1,101 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { millicredits } from "@weiche/shared/credits.ts";
-import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
-import type { UsageRecord } from "@weiche/shared/usage-record.ts";
-import { createJobs } from "@weiche/shared/time/job.ts";
-import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { judge, lookUpKey } from "../../src/keys/cached-key.ts";
-import { hashApiKey } from "../../src/keys/api-key.ts";
-import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
-import { timeZone } from "../../src/subscriptions/billing-period.ts";
-import { createEvaluator, type Evaluation, type Evaluator } from "../../src/usage/evaluator.ts";
+import { asId } from "@weiche/shared/ids.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
-import { makeUsageDays } from "../../src/usage/usage-days.ts";
-import type { Database } from "../../src/db/database.ts";
-import { jobOfOneRouter } from "../../src/db/lease.ts";
-import { startDatabaseServer, until, type DatabaseServer } from "../db/database-fixture.ts";
-import { makeRecord } from "./usage-records.ts";
 import { keysOf } from "../accounts/whole-lists.ts";
+import {
+  accountId,
+  accountPerTest,
+  accounts,
+  clock,
+  database,
+  evaluator,
+  forwardTo,
+  keyId,
+  met,
+  newAccount,
+  notices,
+  quota,
+  spend,
+  spendAndEvaluate,
+  userId,
+} from "./evaluator-rig.ts";
 
-const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
-const quota = 5_000_000;
-let server: DatabaseServer;
-let database: Database;
-let clock: VirtualClock;
-let accounts: Accounts;
-let evaluator: Evaluator;
-let accountId: AccountId;
-let userId: UserId;
-let key: string;
-let keyId: KeyId;
-let count = 0;
-let evaluations: Evaluation[];
-let failures: unknown[];
-beforeAll(async () => {
-  server = await startDatabaseServer();
-  database = await server.newDatabase();
-});
-afterAll(() => server[Symbol.asyncDispose]());
-beforeEach(async () => {
-  clock = new VirtualClock(berlin("2026-11-14T10:30"));
-  accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
-  [evaluations, failures] = [[], []];
-  evaluator = openEvaluator(database);
-  const account = await accounts.create({ name: "A", ownerEmail: `owner${++count}@example.com`, package: "Starter" });
-  accountId = account.id;
-  userId = asId(account.ownerUserId);
-  ({ key, id: keyId } = await accounts.keys.create(userId, { name: "ci" }));
-  clock.advance(1_000);
-});
-
-afterEach(async () => {
-  await database.pool.query("delete from subscriptions"); // nothing to evaluate there for the tests that follow
-});
-
-function openEvaluator(of: Database): Evaluator {
-  const creditsEvaluated = (evaluation: Evaluation) => void evaluations.push(evaluation);
-  return createEvaluator(of, clock, accounts.subscriptions, { creditsEvaluated });
-}
-
-const forwardTo = (text: string) => clock.advance(berlin(text) - clock.now());
-
-/** Whole credits, spent now. */
-async function spend(credits: number, by: KeyId = keyId, byUser: UserId = userId): Promise<UsageRecord> {
-  await makeUsageDays(database.pool, [clock.now()]);
-  const record = makeRecord(createRandom(1), clock.now(), {
-    requestId: asId(uuidv7(clock)),
-    accountId,
-    userId: byUser,
-    keyId: by,
-    promptTokens: credits,
-    completionTokens: 0,
-    factor: millicredits(1000n),
-  });
-  await commitUsage(database.pool, [{ node: asId("node-1"), record }]);
-  return record;
-}
-
-/** How a request with the key is met now. */
-async function met(value = key): Promise<string> {
-  const { key: cached } = await lookUpKey(database.pool, hashApiKey(value));
-  const judged = judge(cached!, clock.now());
-  return "refused" in judged ? ("why" in judged ? judged.why : judged.refused) : "admitted";
-}
-
-async function notices(): Promise<string[]> {
-  const { rows } = await database.pool.query<{ kind: string }>(
-    "select kind from notices where account_id = $1 order by event, length(kind), kind",
-    [accountId],
-  );
-  return rows.map(({ kind }) => kind);
-}
-
-async function spendAndEvaluate(credits: number): Promise<string> {
-  await spend(credits);
-  await evaluator.evaluate();
-  return met();
-}
+accountPerTest();
 
 test("what turns out to be void counts for no quota and no limit: account and key are free again", async () => {
   await accounts.keys.update(keyId, { creditLimit: millicredits(1_000_000n) });
@@ -166,15 +92,13 @@ describe("package quota", () => {
   test("an upgrade is never undone by an evaluation that began before it", async () => {
     await spend(quota);
     for (let n = 0; n < 5; n++) {
-      const fresh = await accounts.create({ name: "B", ownerEmail: `b${++count}@example.com`, package: "Starter" });
-      const own = await accounts.keys.create(asId(fresh.ownerUserId), { name: "ci" });
-      accountId = fresh.id;
-      await spend(quota, own.id, asId(fresh.ownerUserId));
+      await newAccount({ package: "Starter" });
+      await spend(quota);
       await Promise.all([
         ...Array.from({ length: 3 }, () => evaluator.evaluate()),
-        accounts.subscriptions.change(fresh.id, { action: "upgrade", package: "Pro" }),
+        accounts.subscriptions.change(accountId, { action: "upgrade", package: "Pro" }),
       ]);
-      expect(await met(own.key)).toBe("admitted");
+      expect(await met()).toBe("admitted");
     }
   });
 });
@@ -194,7 +118,7 @@ describe("API key", () => {
 
   test("active, its user's credit limit exceeded by all keys together: every key blocked by limit", async () => {
     const other = await accounts.keys.create(userId, { name: "other" });
-    const stranger = await accounts.users.create({ accountId, email: `m${count}@example.com`, role: "member" });
+    const stranger = await accounts.users.create({ accountId, email: "stranger@example.com", role: "member" });
     const theirs = await accounts.keys.create(stranger.id, { name: "theirs" });
     await accounts.users.update(userId, { creditLimit: limit });
     await spend(500);
@@ -256,86 +180,11 @@ describe("API key", () => {
   });
 
   test("whose limit was exceeded in a trial is active in the period that an upgrade begins", async () => {
-    const account = await accounts.create({ name: "T", ownerEmail: `t${count}@example.com` });
-    await accounts.subscriptions.change(account.id, { action: "trial" });
-    accountId = account.id;
-    userId = asId(account.ownerUserId);
-    ({ key, id: keyId } = await accounts.keys.create(userId, { name: "ci", creditLimit: limit }));
+    await newAccount({ creditLimit: limit });
+    await accounts.subscriptions.change(accountId, { action: "trial" });
     expect(await spendAndEvaluate(1_000)).toBe("blocked-by-limit");
-    await accounts.subscriptions.change(account.id, { action: "upgrade", package: "Pro" });
+    await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Pro" });
     await evaluator.evaluate();
     expect(await met()).toBe("admitted");
   });
 });
-
-describe("evaluations", () => {
-  test("two at once find the same, and each notice once", async () => {
-    const other = openEvaluator(await server.openAgain(database));
-    await spend(quota);
-    const found = await Promise.all([evaluator, other, evaluator, other].map((each) => each.evaluate()));
-    expect(found.reduce((sum, { notices: fresh }) => sum + fresh, 0)).toBe(3);
-    expect(found.reduce((sum, { changed }) => sum + changed, 0)).toBe(1);
-    expect(await met()).toBe("insufficient_quota");
-  });
-
-  test("one router does them each minute, another when it is gone", async () => {
-    const routers = [startRouter(database), startRouter(await server.openAgain(database))];
-    await spend(quota);
-    for (const minute of [1, 2, 3]) await tickUntil(minute);
-    await Promise.all(routers.map((router) => router[Symbol.asyncDispose]())); // whatever still runs ends
-    expect(evaluations.length).toBe(3);
-    expect(failures).toEqual([]);
-    expect(await met()).toBe("insufficient_quota");
-    await using _another = startRouter(database);
-    await tickUntil(4);
-    await database.pool.query("update leases set holder = $1, held_until = now()", [uuidv7(clock)]); // killed a while ago
-    await tickUntil(5);
-  });
-
-  test("change nothing and tell nobody when there is nothing new", async () => {
-    await spendAndEvaluate(quota);
-    const number = async () => (await database.pool.query("select number from change_counter")).rows[0] as unknown;
-    const before = await number();
-    expect(await evaluator.evaluate()).toMatchObject({ changed: 0, notices: 0 });
-    expect(await number()).toEqual(before);
-  });
-
-  test("of the other accounts go on when the charge of one fails", async () => {
-    const other = await accounts.create({ name: "B", ownerEmail: `b${count}@example.com`, package: "Starter" });
-    const broken = `check (account_id <> '${other.id}' or period_start < '2026-12-01') not valid`;
-    await database.pool.query("update accounts set next_charge_at = 'epoch' where id = $1", [other.id]); // the first
-    await database.pool.query(`alter table invoice_lines add constraint broken ${broken}`);
-    forwardTo("2026-12-14T00:00");
-    await spend(quota);
-    await expect(evaluator.evaluate()).rejects.toThrow("broken");
-    await database.pool.query("alter table invoice_lines drop constraint broken");
-    expect((await accounts.subscriptions.invoice(accountId)).length).toBe(2);
-    expect(await met()).toBe("insufficient_quota");
-    await evaluator.evaluate();
-    expect((await accounts.subscriptions.invoice(other.id)).length).toBe(2);
-  });
-
-  test("write the invoice lines of periods that have begun", async () => {
-    forwardTo("2027-01-14T00:00");
-    await evaluator.evaluate();
-    expect((await accounts.subscriptions.invoice(accountId)).length).toBe(3);
-  });
-});
-
-/** As far as evaluations go. */
-function startRouter(of: Database): AsyncDisposable {
-  const events = { jobRan() {}, jobFailed: (_name: string, error: unknown) => void failures.push(error) };
-  const job = jobOfOneRouter(
-    createJobs(clock, () => 0.5, events),
-    of.pool,
-    uuidv7(clock),
-  );
-  const own = openEvaluator(of);
-  return job("credits", 60_000, () => own.evaluate());
-}
-
-/** A minute passes; waits for what it sets off in the real database. */
-async function tickUntil(evaluationsMin: number): Promise<void> {
-  await clock.advanceAsync(60_000);
-  await until("an evaluation", 10_000, () => evaluations.length >= evaluationsMin);
-}

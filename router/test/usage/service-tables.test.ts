@@ -46,7 +46,7 @@ test.each<[name: string, number, bigint, number, number, boolean]>([
     expect(versions).toMatchObject([
       {
         ...{ priceCents: euros * 100, creditsPerMonth: millions * 1_000_000n },
-        ...{ requestsPerMinute, parallelRequests, emailSupport },
+        ...{ requestsPerMinute, parallelRequests, emailSupport, trialDays: 30 },
       },
     ]);
   },

@@ -31,6 +31,7 @@ dataDir: data
 database: { url: "${connection.connectionString}" }
 listen: { api: "127.0.0.1:0", portal: "127.0.0.1:0", console: off, nodes: "127.0.0.1:0", data: "127.0.0.1:0", ops: "127.0.0.1:0" }
 logLevel: fatal
+shutdownAcceptSeconds: 0
 `,
     { mode: 0o600 }, // it holds the password of the database
   );

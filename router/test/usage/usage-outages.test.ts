@@ -1,11 +1,12 @@
 /** Promise C4: usage that has come is committed within 30 s of the database being back, though no more of it comes. */
 import { readdirSync, readFileSync } from "node:fs";
-import { Client } from "pg";
+import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
+import { openClient } from "../../src/db/client.ts";
 import { openDatabase, openUsagePool, type Database } from "../../src/db/database.ts";
 import { startEmbeddedServer, type EmbeddedServer } from "../../src/db/embedded-server.ts";
 import { silent, temporaryFolder, until, urlOf } from "../db/database-fixture.ts";
@@ -37,11 +38,9 @@ const records = (count: number): UsageRecord[] =>
 
 async function newDatabase(): Promise<Database> {
   const name = `outage_${++databases}`;
-  const client = new Client({ ...server.connection });
-  await client.connect();
+  await using client = await openClient(server.connection);
   await client.query(`create database ${name}`);
-  await client.end();
-  return openDatabase({ stateDir: folder.path, databaseUrl: urlOf(server, name) }, systemClock, silent);
+  return await openDatabase({ stateDir: folder.path, databaseUrl: urlOf(server, name) }, systemClock, silent);
 }
 
 /**
@@ -77,15 +76,7 @@ async function open(database: Database, through: Database = database) {
 }
 
 /** Undefined if the server takes no more connections. */
-async function connected(): Promise<Client | undefined> {
-  const client = new Client({ ...server.connection });
-  client.on("error", () => {});
-  const failed = await client.connect().then(
-    () => false,
-    () => true,
-  );
-  return failed ? undefined : client;
-}
+const connected = () => openClient(server.connection).catch(() => undefined);
 
 /** The server's main process and all that it has started. */
 function processesOf(pid: number): number[] {
@@ -148,7 +139,9 @@ describe("usage that came before and during an outage is committed", () => {
       for (let next = await connected(); next; next = await connected()) others.push(next);
     };
     await takeAll();
-    await others[0]!.query("select pg_terminate_backend(pid) from pg_stat_activity where datname like 'outage%'");
+    await others[0]!.query(
+      "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname like 'outage%'",
+    );
     await takeAll();
     send(10);
     await until("the ledger is refused", promisedMs, () => failures() > 0);

@@ -81,7 +81,7 @@ export function whatFails(path: Finding[0], run: () => unknown): Finding[] {
   }
 }
 
-/** What `check-config` says of a file. */
+/** The findings of `check-config` about one file. */
 export interface Verdict {
   readonly file: string;
   readonly mistakes: readonly Mistake[];

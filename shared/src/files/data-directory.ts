@@ -1,9 +1,37 @@
 /** The data directory: one rule for router, agent, their commands and `npm start`. */
-import { join, resolve } from "node:path";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { StartError } from "./start-error.ts";
 
 const project = join(import.meta.dirname, "../../..");
 
 /** `configured`: the directory that the YAML file names, as an absolute path. */
 export function dataDirectory(env: NodeJS.ProcessEnv, configured?: string): string {
   return resolve(env["WEICHE_DATA_DIR"] ?? configured ?? join(project, "data"));
+}
+
+/** Makes a data directory for this user alone if there is none. Throws `StartError`, also if nothing can be written there. */
+export function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    accessSync(directory, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new StartError(
+      `cannot write to the data directory ${directory}: ${reasonOf(error, directory)}; WEICHE_DATA_DIR names another one`,
+    );
+  }
+}
+
+/** On a file system without writing Node.js says of several missing directories at once that they are missing. */
+function reasonOf(error: unknown, directory: string): string | undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== "ENOENT") return code;
+  let missing = directory;
+  while (!existsSync(dirname(missing))) missing = dirname(missing);
+  try {
+    mkdirSync(missing, { mode: 0o700 });
+    return code;
+  } catch (reason) {
+    return (reason as NodeJS.ErrnoException).code;
+  }
 }

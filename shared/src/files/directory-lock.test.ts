@@ -22,7 +22,7 @@ async function holder() {
 
 test("a second process on a data directory is refused, also by this one's own second try", async () => {
   const child = await holder();
-  expect(() => lockDirectory(directory)).toThrow(/another process uses the data directory/);
+  expect(() => lockDirectory(directory)).toThrow(`another process (pid ${child.pid}) uses the data directory`);
   child.kill("SIGKILL");
   await once(child, "exit");
 });
@@ -55,6 +55,13 @@ test.each([
   expect([statSync(file).ino, readFileSync(file)]).toEqual([ino, content]); // the other process's lock is untouched
   child.kill("SIGKILL");
   await once(child, "exit");
+});
+
+test("a directory that cannot be made is one line with the reason, and what names another one", () => {
+  writeFileSync(join(directory, "file"), "");
+  const inside = join(directory, "file/data");
+  const said = `cannot write to the data directory ${inside}: ENOTDIR; WEICHE_DATA_DIR names another one`;
+  expect(() => lockDirectory(inside)).toThrow(new StartError(said));
 });
 
 test("a lock that cannot be opened is one line with the reason", () => {

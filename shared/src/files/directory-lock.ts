@@ -1,6 +1,7 @@
-import { mkdirSync, truncateSync } from "node:fs";
+import { readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { makeDirectory } from "./data-directory.ts";
 import { StartError } from "./start-error.ts";
 
 /** SQLite result codes: SQLITE_BUSY; SQLITE_CORRUPT and SQLITE_NOTADB. */
@@ -12,14 +13,25 @@ const damaged: ReadonlySet<number | undefined> = new Set([11, 26]);
  * process dies, however it dies, and children do not inherit it. (Node has no file locks.) Throws `StartError`.
  */
 export function lockDirectory(directory: string): Disposable {
+  makeDirectory(directory);
+  const file = join(directory, "lock");
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const lock = holdOrMend(join(directory, "lock"));
+    const lock = holdOrMend(file);
     return { [Symbol.dispose]: () => lock.close() };
   } catch (error) {
     const { errcode, message } = error as SqliteError;
-    if (errcode === busy) throw new StartError(`another process uses the data directory ${directory}`);
+    if (errcode === busy) throw new StartError(`another process${holderOf(file)} uses the data directory ${directory}`);
     throw new StartError(`cannot lock the data directory ${directory}: ${message}`);
+  }
+}
+
+/** The process that holds a lock, in brackets: Linux knows it. */
+function holderOf(file: string): string {
+  try {
+    const lock = new RegExp(`WRITE (\\d+) \\S+:${statSync(file).ino} `).exec(readFileSync("/proc/locks", "utf8"));
+    return lock === null ? "" : ` (pid ${lock[1]})`;
+  } catch {
+    return "";
   }
 }
 

@@ -5,6 +5,8 @@ import { StartError } from "../files/start-error.ts";
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
+  /** What sets it, as an error names it. */
+  readonly setting?: string;
 }
 
 /** Reads `host:port` or `[v6]:port`. Throws `StartError`; `what` names the setting in it. */
@@ -13,6 +15,11 @@ export function parseListen(text: string, what: string): ListenAddress {
   const port = Number(match?.[3]);
   if (!match || port > 65_535) throw new StartError(`${what}: "${text}" is not host:port`);
   return { host: match[1] ?? match[2]!, port };
+}
+
+/** As `parseListen`, for a server of this program: `setting` is named if it cannot listen, too. */
+export function parseOwnListen(text: string, setting: string): ListenAddress {
+  return { ...parseListen(text, setting), setting };
 }
 
 export function formatListen({ host, port }: ListenAddress): string {

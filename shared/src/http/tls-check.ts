@@ -16,7 +16,7 @@ export interface TlsFinding {
 export interface TlsJudging {
   /** Wall time in ms. */
   readonly nowMs: number;
-  /** Who will read the key. */
+  /** The user who will read the key; `other`: not the owner of the file. */
   readonly uid: number | "other";
   /** Says what is wrong with the certificate's names. Absent: they are not judged. */
   readonly judgeNames?: (certificate: X509Certificate) => string | undefined;
@@ -24,8 +24,8 @@ export interface TlsJudging {
 
 type Kept = { readonly [File in keyof TlsPaths]?: Buffer };
 
-/** `paths`: absolute. What a file below `/run/credentials` or `/run/weiche` holds is known only while its service runs: a warning. */
-export function* judgeTls(paths: TlsPaths, judging: TlsJudging): Iterable<TlsFinding> {
+/** `paths`: absolute; those that are absent are not judged. What a file below `/run/credentials` or `/run/weiche` holds is known only while its service runs: a warning. */
+export function* judgeTls(paths: Partial<TlsPaths>, judging: TlsJudging): Iterable<TlsFinding> {
   const kept: { -readonly [File in keyof Kept]: Buffer } = {};
   for (const file of ["cert", "key", "ca"] as const) {
     const path = paths[file];
@@ -39,7 +39,7 @@ export function* judgeTls(paths: TlsPaths, judging: TlsJudging): Iterable<TlsFin
   yield* judgePrivacy(paths, kept, judging.uid);
   const certificates = yield* readCertificates("cert", paths.cert, kept.cert);
   const authorities = yield* readCertificates("ca", paths.ca, kept.ca);
-  yield* judgeDates("cert", paths.cert, certificates, judging.nowMs);
+  yield* judgeDates("cert", paths.cert ?? "", certificates, judging.nowMs);
   yield* judgeAuthorityDates(paths.ca ?? "", authorities, judging.nowMs);
   const [own, ...between] = certificates;
   if (!own) return;
@@ -60,12 +60,12 @@ function unreadable(file: keyof TlsPaths, path: string, code: string): TlsFindin
   return { file, kind: "warning", message: `${path} is not there, as while the service does not run` };
 }
 
-function* judgePrivacy(paths: TlsPaths, kept: Kept, uid: number | "other"): Iterable<TlsFinding> {
+function* judgePrivacy(paths: Partial<TlsPaths>, kept: Kept, uid: number | "other"): Iterable<TlsFinding> {
   const holdsKey = kept.cert?.includes("PRIVATE KEY-----");
   for (const file of ["key", ...(holdsKey ? ["cert" as const] : [])] as const) {
     if (!kept[file]) continue;
     try {
-      checkPrivate(paths[file], "a private key", uid);
+      checkPrivate(paths[file]!, "a private key", uid);
     } catch (error) {
       yield { file, kind: "mistake", message: (error as Error).message };
     }
@@ -117,7 +117,7 @@ function* judgeAuthorityDates(
   for (const finding of findings.flat()) yield someValid ? { ...finding, kind: "warning" } : finding;
 }
 
-function* judgeKey(paths: TlsPaths, own: X509Certificate, pem: Buffer): Iterable<TlsFinding> {
+function* judgeKey(paths: Partial<TlsPaths>, own: X509Certificate, pem: Buffer): Iterable<TlsFinding> {
   const mistake = (message: string): TlsFinding => ({ file: "key", kind: "mistake", message });
   try {
     if (!own.checkPrivateKey(createPrivateKey(pem))) yield mistake(`${paths.key} is not the key of ${paths.cert}`);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createMetricRegistry } from "./metric-registry.ts";
 import { certificateFiles, firstExpiryMs, isEnding, publishCertificates } from "./certificate-expiry.ts";
 
-/** Of 2026, with a key that nobody has; for four years. */
+/** A certificate of 2026 that is valid for four years; its key was thrown away. */
 const short = Buffer.from(`-----BEGIN CERTIFICATE-----
 MIIBgjCCASmgAwIBAgIQQzWTlFN+NEII9RNUMSv3gDAKBggqhkjOPQQDAjAgMR4w
 HAYDVQQDDBVXZWljaGUgbm9kZSBhdXRob3JpdHkwHhcNMjUxMjMxMjM1NTAwWhcN

@@ -15,7 +15,7 @@ export interface CertificateFile {
   /** `ca`: the authority of the other end. */
   readonly file: "cert" | "ca";
   readonly path: string;
-  /** Of the first of its certificates that expires. ISO 8601. */
+  /** When the first of its certificates expires. ISO 8601. */
   readonly expiresAt: string;
   /** Whole days until then; negative: it is over. */
   readonly daysLeft: number;

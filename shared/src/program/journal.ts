@@ -12,7 +12,7 @@ export function isJournal(fd: number, { JOURNAL_STREAM }: NodeJS.ProcessEnv): bo
   }
 }
 
-/** As in sd-daemon(3). */
+/** The prefix of a line for each level, as sd-daemon(3) defines them. */
 const priorities: Readonly<Record<string, string>> = {
   fatal: "<2>",
   error: "<3>",

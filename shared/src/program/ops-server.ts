@@ -47,7 +47,7 @@ export async function openOpsServer({ config, clock, events, ...parts }: OpsPart
   const server = tls ? createTlsServer({ ...limits, ...tls.current }, desk.answer) : createServer(limits, desk.answer);
   tls?.onChange((material) => (server as TlsServer).setSecureContext(material));
   readOneAtATime(server, clock, times);
-  const port = await listenOn(server, config.listen, "operations");
+  const port = await listenOn(server, config.listen);
   const opened = stack.move();
   return {
     address: { host: config.listen.host, port },
@@ -119,11 +119,10 @@ export function nodeTargets(nodes: readonly string[], address: string): readonly
   }));
 }
 
-/** Listens; returns the actual port. Throws `StartError`, which names `what`. */
+/** Listens; returns the actual port. Throws `StartError`, which names the setting. */
 export async function listenOn(
   server: { listen(port: number, host: string): unknown; address(): unknown } & NodeJS.EventEmitter,
   listen: ListenAddress,
-  what: string,
 ): Promise<number> {
   server.listen(listen.port, listen.host);
   try {
@@ -131,7 +130,8 @@ export async function listenOn(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const why = code === "EADDRINUSE" ? "the port is in use" : (code ?? "unknown error");
-    throw new StartError(`cannot listen on ${formatListen(listen)} (${what}): ${why}`);
+    const setting = listen.setting === undefined ? "" : ` (${listen.setting})`;
+    throw new StartError(`cannot listen on ${formatListen(listen)}${setting}: ${why}`);
   }
   return (server.address() as { port: number }).port;
 }

@@ -18,16 +18,29 @@ export interface RunOptions {
 
 /** Debian's package of each program. */
 const packages = {
+  buildah: "buildah",
   cc: "gcc libc6-dev",
   curl: "curl",
+  haproxy: "haproxy",
   openssl: "openssl",
   promtool: "prometheus",
+  ps: "procps",
   "systemd-analyze": "systemd",
+  "valkey-server": "valkey-server",
 } as const;
+
+/** Programs that serve as well. */
+const others: Readonly<Record<string, readonly string[]>> = { "valkey-server": ["redis-server"] };
+
+/** The program, or the first one that serves as well, that this machine has. */
+export function findProgram(program: keyof typeof packages): string | undefined {
+  const isHere = (name: string) => spawnSync(name, ["--version"], { stdio: "ignore" }).error === undefined;
+  return [program, ...(others[program] ?? [])].find(isHere);
+}
 
 /** Options of a test or a `describe` that starts these programs. */
 export function needs(...programs: readonly (keyof typeof packages)[]): RunOptions {
-  const absent = programs.find((program) => spawnSync(program, ["--version"], { stdio: "ignore" }).error !== undefined);
+  const absent = programs.find((program) => findProgram(program) === undefined);
   if (absent === undefined) return {};
   return notRun(`${absent} is missing; as root: apt-get install -y --no-install-recommends ${packages[absent]}`);
 }

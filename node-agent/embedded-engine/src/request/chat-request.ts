@@ -21,7 +21,7 @@ export interface ChatRequest extends GenerationRequest {
   readonly messages: readonly ChatMessage[];
   /** Definitions for the template. Empty with `tool_choice: none`: the model does not learn of them. */
   readonly toolDefinitions: readonly Json[];
-  /** Those that the model may call. */
+  /** The tools that the model may call. */
   readonly tools: readonly Tool[];
   /** Whether it must call one. */
   readonly toolRequired: boolean;

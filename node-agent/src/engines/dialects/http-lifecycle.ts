@@ -1,9 +1,10 @@
 /** Lifecycle calls that the dialects share: the proof that an engine is ready, and its metrics. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { Pool } from "undici";
+import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { EngineFacts, EngineMetrics } from "../dialect-lifecycle.ts";
 import type { EngineEndpoint } from "../engine.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
+import { HttpConnection } from "../../http1/connection.ts";
 
 interface Ask {
   readonly method: "GET" | "POST";
@@ -16,60 +17,44 @@ interface Answer {
   readonly text: string;
 }
 
-/** Requests come in bursts, a dozen per switch. Far below the 5 s after which engines close an idle connection. */
-const idleMsMax = 1_000;
-const pools = new Map<string, Pool>();
-
-function poolOf({ origin, socketPath }: EngineEndpoint): Pool {
-  const key = socketPath ?? origin;
-  return pools.getOrInsertComputed(key, () => createPool(key, origin, socketPath));
-}
-
-function createPool(key: string, origin: string, socketPath: string | undefined): Pool {
-  const pool = new Pool(origin, {
-    socketPath,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: idleMsMax,
-    keepAliveMaxTimeout: idleMsMax,
-  });
-  // An aborted request is counted until after its connection has reported its end.
-  const forget = () =>
-    setImmediate(() => {
-      if (pool.stats.connected + pool.stats.size > 0 || pools.get(key) !== pool) return;
-      pools.delete(key);
-      void pool.close();
-    });
-  pool.on("disconnect", forget).on("connectionError", forget);
-  return pool;
-}
-
 const answerBytesMax = 1 << 20;
 /** Larger: an engine with many processes exposes all series once per process. */
 const metricsBytesMax = 4 << 20;
 
-/** Rejects, and closes the connection, if the answer has more than `bytesMax` bytes. */
+/** Asks on a connection of its own. Rejects, and closes it, if the answer has more than `bytesMax` bytes. */
 async function ask(
   endpoint: EngineEndpoint,
   { method, path, body }: Ask,
   signal: AbortSignal,
   bytesMax = answerBytesMax,
 ): Promise<Answer> {
+  signal.throwIfAborted();
+  const connection = new HttpConnection(endpoint, systemClock);
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  let status = 0;
+  let bytes = 0;
+  const parts: Buffer[] = [];
+  const json = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+  connection.send(
+    { method, path, body: json, keep: false },
+    {
+      onHead: (given) => (status = given),
+      onBody(part) {
+        bytes += part.length;
+        if (bytes > bytesMax) return reject(new Error(`${path} answers more than ${bytesMax} bytes`));
+        parts.push(part);
+      },
+      onEnd: () => resolve({ status, text: new TextDecoder().decode(Buffer.concat(parts)) }),
+      onLost: reject,
+    },
+  );
   try {
-    const headers = body === undefined ? {} : { "content-type": "application/json" };
-    const json = body === undefined ? null : JSON.stringify(body);
-    const response = await poolOf(endpoint).request({ method, path, headers, body: json, signal });
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > bytesMax) throw new Error(`${path} answers more than ${bytesMax} bytes`);
-      chunks.push(chunk);
-    }
-    return { status: response.statusCode, text: new TextDecoder().decode(Buffer.concat(chunks)) };
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
+    return await promise;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    connection.close();
   }
 }
 

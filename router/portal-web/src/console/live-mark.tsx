@@ -1,4 +1,4 @@
-/** Of when what a page shows is, and whether it still moves. */
+/** Shows the time of a page's data, and whether they are still live. */
 import type { ConsolePage } from "../../../src/surface/contract/console.ts";
 import { Skeleton } from "../elements/loaded.tsx";
 import type { Live, LiveItem } from "./live.ts";
@@ -8,7 +8,7 @@ export function LiveMark({ live: { state, asOf } }: { readonly live: Pick<Live<C
   const { c, format } = useConsoleTexts();
   const time = asOf && format.second(asOf);
   if (!time) return <p className="live-mark soft">{c.live.connecting}</p>;
-  // It changes each second, which nobody wants read out.
+  // No alert: it changes each second, and a screen reader would read out each change.
   if (state === "live")
     return (
       <p className="live-mark soft number">

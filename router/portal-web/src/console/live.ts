@@ -1,4 +1,7 @@
-/** What a page shows live: the router's stream of events, connected again whenever it ends or falls silent. */
+/**
+ * Reads the live data of a page from the router's stream of events. Connects again whenever the stream ends or is
+ * silent for too long.
+ */
 import { useEffect, useState } from "react";
 import type { ConsoleItem, ConsolePage } from "../../../src/surface/contract/console.ts";
 import { Problem } from "../api/problem.ts";
@@ -7,7 +10,7 @@ import { session } from "./session.ts";
 
 export interface LiveItem<Page extends ConsolePage> {
   readonly value: ConsoleItem<Page>;
-  /** `Date.now()` when it came, from which its times go on. */
+  /** `Date.now()` when the item came; its ages grow from then on. */
   readonly atMs: number;
 }
 
@@ -40,7 +43,7 @@ interface News<Page extends ConsolePage> {
   readonly items: Readonly<Record<string, ConsoleItem<Page> | null>>;
 }
 
-/** Returns what ends it. */
+/** Connects to the stream. Returns a function that ends it. */
 function watch<Page extends ConsolePage>(url: string, change: Change<Page>): () => void {
   let source: EventSource;
   let heardAtMs = Date.now();
@@ -73,7 +76,7 @@ function watch<Page extends ConsolePage>(url: string, change: Change<Page>): () 
   function hear(event: MessageEvent<string>, state: "live" | "failed"): void {
     heardAtMs = Date.now();
     const { asOf } = JSON.parse(event.data) as News<Page>;
-    // What the database has not said is as old as before.
+    // A failed read brings no newer data.
     change((before) => ({ ...before, state, asOf: state === "live" ? asOf : before.asOf }));
   }
   function refused(): void {
@@ -102,7 +105,7 @@ function watch<Page extends ConsolePage>(url: string, change: Change<Page>): () 
   };
 }
 
-/** The present, moved on every `stepMs`: for times that are counted down. */
+/** Returns the present in ms and renders again every `stepMs`, for countdowns. */
 export function useClock(stepMs = 500): number {
   const [nowMs, setNow] = useState(() => Date.now());
   useEffect(() => {

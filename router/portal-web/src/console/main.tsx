@@ -1,11 +1,5 @@
 /** Starts the operators' console in the browser. */
-import { QueryClientProvider } from "@tanstack/react-query";
-import { CSPProvider } from "@base-ui/react/csp-provider";
-import { StrictMode } from "react";
-import { createRoot } from "react-dom/client";
-import { queryClient } from "../api/hooks.ts";
-import type { Language } from "../messages/format.ts";
-import { PreferencesProvider } from "../session/preferences.tsx";
+import { renderApp } from "../shell/render-app.tsx";
 import { App } from "./app.tsx";
 import { loadConsoleTexts } from "./texts.ts";
 import "../styles/tokens.css";
@@ -17,16 +11,4 @@ import "../styles/pages.css";
 import "../styles/shell.css";
 import "../styles/console.css";
 
-const texts = await loadConsoleTexts(document.documentElement.lang as Language);
-
-createRoot(document.getElementById("app")!).render(
-  <StrictMode>
-    <CSPProvider disableStyleElements>
-      <QueryClientProvider client={queryClient}>
-        <PreferencesProvider texts={texts} load={loadConsoleTexts}>
-          <App />
-        </PreferencesProvider>
-      </QueryClientProvider>
-    </CSPProvider>
-  </StrictMode>,
-);
+await renderApp(loadConsoleTexts, <App />);

@@ -1,4 +1,4 @@
-/** Whether the session goes on. Streams and calls find out that it has ended; the application shows it. */
+/** Holds whether the session has ended. Streams and calls notice it; the application shows it. */
 import { useSyncExternalStore } from "react";
 
 class SessionState {

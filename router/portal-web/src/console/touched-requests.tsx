@@ -1,4 +1,4 @@
-/** The requests that run on a node through this router, by their ids and names of accounts, before something is done to it. */
+/** Lists the requests that run on a node through this router, with ids and accounts, before an action touches them. */
 import { Loaded } from "../elements/loaded.tsx";
 import { useRead } from "./api.ts";
 import { useConsoleTexts } from "./texts.ts";
@@ -42,7 +42,7 @@ export function TouchedRequests({ node, slot }: TouchedRequestsProps) {
   );
 }
 
-/** The name, once it is known; its id until then, and if the database does not answer. */
+/** Shows the account's name, or its id while the name is not known. */
 function AccountName({ id }: { readonly id: string | undefined }) {
   const { c, t } = useConsoleTexts();
   const read = useRead("showAccount", { params: { id: id ?? "" } }, { enabled: id !== undefined });

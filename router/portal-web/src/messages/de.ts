@@ -3,7 +3,6 @@ import { account } from "./de/account.ts";
 import { audit } from "./de/audit.ts";
 import { changes } from "./de/changes.ts";
 import { chat } from "./de/chat.ts";
-import { help } from "./de/help.ts";
 import { keys } from "./de/keys.ts";
 import { models } from "./de/models.ts";
 import { notices } from "./de/notices.ts";
@@ -22,7 +21,6 @@ export const de: Messages = {
   audit,
   changes,
   chat,
-  help,
   keys,
   models,
   notices,

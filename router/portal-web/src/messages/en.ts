@@ -3,7 +3,6 @@ import { account } from "./en/account.ts";
 import { audit } from "./en/audit.ts";
 import { changes } from "./en/changes.ts";
 import { chat } from "./en/chat.ts";
-import { help } from "./en/help.ts";
 import { keys } from "./en/keys.ts";
 import { models } from "./en/models.ts";
 import { notices } from "./en/notices.ts";
@@ -21,7 +20,6 @@ export const en = {
   audit,
   changes,
   chat,
-  help,
   keys,
   models,
   notices,

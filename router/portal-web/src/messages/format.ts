@@ -17,6 +17,7 @@ export function createFormat(language: Language) {
   });
   const euros = number({ style: "currency", currency: "EUR" });
   const share = number({ style: "percent", maximumFractionDigits: 0 });
+  const days = number({ style: "unit", unit: "day", unitDisplay: "long" });
   const date = time({ dateStyle: "medium" });
   const dayAndMonth = time({ day: "numeric", month: "short" });
   const dateTime = time({ dateStyle: "medium", timeStyle: "short" });
@@ -53,6 +54,8 @@ export function createFormat(language: Language) {
       const [amount, unit] = distance(Date.parse(instant) - nowMs);
       return relative.format(amount, unit);
     },
+    /** Such as 30 days, 1 Tag. */
+    days: (count: number) => days.format(count),
     list: (words: readonly string[]) => list.format(words),
   };
 }

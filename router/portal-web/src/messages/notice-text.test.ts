@@ -27,14 +27,15 @@ test("a factor's notice says what holds now and all that comes, and when nothing
 });
 
 test("new terms of a package are told with what they give, and so is that they do not come", () => {
-  const now = { priceCents: 3_500, creditsPerMonth: "80000000.000", requestsPerMinute: 60, parallelRequests: 10 };
+  const limits = { creditsPerMonth: "80000000.000", requestsPerMinute: 60, parallelRequests: 10 };
+  const now = { priceCents: 3_500, ...limits, emailSupport: true };
   const facts = { package: "Pro", at: "2026-12-04T23:00:00Z", from: now };
-  const to = { ...now, priceCents: 4_000, parallelRequests: 12 };
+  const to = { ...now, priceCents: 4_000, parallelRequests: 12, emailSupport: false };
   expect(sentence("en", "package-terms", { ...facts, to })).toBe(
-    "Pro from 5 Dec 2026: €40.00 net a month, 80M credits, 60 requests per minute, 12 in parallel. Running periods stay as they are.",
+    "Pro from 5 Dec 2026: €40.00 net a month, 80M credits, 60 requests per minute, 12 in parallel, without e-mail support. Running periods stay as they are.",
   );
   expect(sentence("de", "package-terms", { ...facts, to: null })).toBe(
-    "Pro bleibt, wie es ist: 35,00\u00a0€ netto im Monat, 80\u00a0Mio. Credits, 60 Anfragen je Minute, 10 gleichzeitig. Die Ankündigung für 05.12.2026 entfällt.",
+    "Pro bleibt, wie es ist: 35,00\u00a0€ netto im Monat, 80\u00a0Mio. Credits, 60 Anfragen je Minute, 10 gleichzeitig, mit E-Mail-Support. Die Ankündigung für 05.12.2026 entfällt.",
   );
 });
 

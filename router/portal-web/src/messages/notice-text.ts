@@ -43,6 +43,7 @@ export interface PackageTerms {
   readonly creditsPerMonth: string;
   readonly requestsPerMinute: number;
   readonly parallelRequests: number;
+  readonly emailSupport: boolean;
 }
 
 type ModelNews =
@@ -103,6 +104,7 @@ export function termsText(terms: PackageTerms, { t: { notices }, format }: Texts
     format.short(terms.creditsPerMonth),
     format.number(terms.requestsPerMinute),
     format.number(terms.parallelRequests),
+    terms.emailSupport,
   );
 }
 

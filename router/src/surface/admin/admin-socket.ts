@@ -20,7 +20,7 @@ export interface AdminEvents {
   adminFailed(error: unknown): void;
 }
 
-/** Replies of routes that are `of` an account have its id as a further member, `accountId`. */
+/** Replies of routes with `of` also have the account's id, `accountId`. */
 export async function openAdminSocket(socketPath: string, deps: AdminSocketDeps): Promise<AsyncDisposable> {
   const { database, handlers, events } = deps;
   const app = fastify({

@@ -87,7 +87,7 @@ function auditText(entries: Answer<"GET /audit">["items"], limit: number, width?
   return listText(named, columns, width) + (isCut ? `\n\nolder ones: --before ${last.number}` : "");
 }
 
-/** A day is its beginning, or that of a later one. */
+/** Returns the instant of a text. A day stands for its German midnight, plus `daysLater` days. */
 function instantOf(text: string, daysLater: number): string {
   try {
     if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return Temporal.Instant.from(text).toString();

@@ -1,4 +1,4 @@
-/** What costs money is charged only once somebody has agreed to the sum. */
+/** Asks for consent to a sum before it is charged. */
 import { Failed } from "./client.ts";
 import { canAsk, confirmed, type Terminal } from "./terminal.ts";
 

@@ -11,7 +11,7 @@ const exitCodes: Readonly<Record<Code, number>> = { refused: 1, usage: 2, "no-ro
 interface CliError {
   readonly code: Code;
   readonly error: string;
-  /** What has to be changed: `--account`, or an argument such as `<id>`. */
+  /** The options and arguments that are wrong, such as `--account` or `<id>`. */
   readonly options?: readonly string[];
 }
 

@@ -44,7 +44,7 @@ function slotLine({ state, active, next, failed, running, waiting }: Nodes[numbe
   return `${[state, ...models].join(" ")}, ${running} running, ${waiting} waiting`;
 }
 
-/** Its slots, the machine and its parts. Of an agent that tells nothing of its machine, the slots and their use. */
+/** Describes a node: its slots, the use of its host, and its machine if the agent reports it. */
 export function nodeText(node: Node, width?: number): string {
   const { machine, reading, host } = node;
   const tables = [

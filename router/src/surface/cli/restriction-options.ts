@@ -25,7 +25,7 @@ export function restrictions({ model, allModels, creditLimit }: RestrictionOptio
   };
 }
 
-/** At least one. */
+/** Returns the wish if it changes something; throws for wrong usage otherwise. */
 export function changes(wish: object): object {
   if (Object.keys(wish).length === 0) throw new CommanderError(2, "weiche.nothing", "say what to change (see --help)");
   return wish;

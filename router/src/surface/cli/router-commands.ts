@@ -10,10 +10,19 @@ import { duration } from "./duration.ts";
 export function addRouterCommands(program: Command, { ask, print }: Actions): void {
   program
     .command("status")
-    .description("the router: version, listeners, database, other routers, nodes, certificates, level of the log")
+    .description(
+      "the router: version, listeners, database, limit store, other routers, nodes, certificates, level of the log",
+    )
     .action(async () => {
       const router = await ask("GET /router");
       print(router, (width) => routerText(router, width));
+    });
+  program
+    .command("routers")
+    .description("the routers that share the database: state, version, running requests, clock, store of limits")
+    .action(async () => {
+      const routers = await ask("GET /routers");
+      print(routers, (width) => listText(routers.map(routerRow), routerColumns, width));
     });
   program
     .command("log")
@@ -28,13 +37,14 @@ export function addRouterCommands(program: Command, { ask, print }: Actions): vo
 }
 
 function routerText(router: Answer<"GET /router">, width?: number): string {
-  const { version, since, listeners, database, otherRouters, nodes, certificates, log } = router;
+  const { version, since, listeners, database, limitStore, otherRouters, nodes, certificates, log } = router;
   const answers = database.answerMs === undefined ? "DOES NOT ANSWER" : `answers in ${Math.ceil(database.answerMs)} ms`;
   const facts = itemText({
     version,
     since,
     ...listeners,
     database: `${database.server}, ${answers}`,
+    "limit store": limitStoreText(limitStore),
     "other routers": otherRouters,
     nodes: `${nodes.live} of ${nodes.known} live`,
     log: logLevelText(log),
@@ -42,6 +52,27 @@ function routerText(router: Answer<"GET /router">, width?: number): string {
   if (certificates.length === 0) return `${facts}\ncertificates   none: every listener goes without TLS`;
   const shown = certificates.map((each) => ({ ...each, is: certificateWord(each.daysLeft) }));
   return `${facts}\n\n${listText(shown, ["use", "path", "expiresAt", "daysLeft", "is"], width)}`;
+}
+
+function limitStoreText(store: Answer<"GET /router">["limitStore"]): string {
+  if (!store) return "none: this router counts the limits of accounts by itself";
+  if (!store.down) return `${store.address}, answers`;
+  const { since, reason } = store.down;
+  return `${store.address} DOES NOT ANSWER since ${since} (${reason}): this router counts by itself`;
+}
+
+const routerColumns = ["router", "state", "version", "running", "clock", "limits", "since", "lastSeen"];
+
+function routerRow(router: Answer<"GET /routers">[number]) {
+  const { isThis, linkAddress, state, limitStore, startedAt, seenAt } = router;
+  const aheadMs = router.clockAheadMs ?? 0;
+  const seconds = Math.abs(aheadMs) / 1_000;
+  return {
+    router: `${router.host ?? router.id} ${linkAddress ?? "(not announced)"}${isThis ? " *" : ""}`,
+    ...{ state, version: router.version, running: router.runningRequests, limits: limitStore, since: startedAt },
+    clock: seconds < 0.1 ? "right" : `${seconds.toFixed(1)} s ${aheadMs > 0 ? "ahead" : "behind"}`,
+    lastSeen: state === "gone" ? seenAt : "now",
+  };
 }
 
 function certificateWord(daysLeft: number): string {

@@ -5,7 +5,7 @@ import type { Actions } from "./actions.ts";
 import { agree, euros } from "./charge.ts";
 
 const effects: Readonly<Record<SubscriptionAction["kind"], string>> = {
-  trial: "30 days of the trial's package, once per account; it goes on after that unless cancelled",
+  trial: "the free trial, once per account; its package goes on after it unless cancelled",
   order: "a package for an account without one; its billing period begins now",
   upgrade: "a larger package at once; the difference is charged for the days that are left",
   downgrade: "a smaller package from the end of the billing period on",

@@ -5,7 +5,7 @@ import { shortened } from "@weiche/shared/program/table.ts";
 import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
 import type { Actions, Layout } from "./actions.ts";
 
-/** What is watched. */
+/** One state of what a command watches. */
 export interface Scene {
   /** For `--json`. */
   readonly value: unknown;

@@ -4,46 +4,32 @@ import { operator } from "../../rights/accounts-context.ts";
 import { Refused } from "../../rights/refused.ts";
 import { consoleRoutes, contract } from "../contract/contract.ts";
 import type { Principal, Route } from "../contract/route.ts";
-import type { Asker, Entrance } from "../server/add-routes.ts";
+import type { Entrance } from "../server/add-routes.ts";
+import { browserEntrance, type BrowserListener } from "../server/browser-entrance.ts";
 import { asOperated } from "../server/operated.ts";
-import { requireOwnChange } from "../server/own-pages.ts";
-import { consoleCookie, consoleCookieName, credentialOf } from "../server/session-cookie.ts";
-import { answerToBrowser, type WebEvents } from "../server/web-answers.ts";
-import type { ConsoleSessions } from "./console-sessions.ts";
-
-export interface ConsoleEntrance {
-  readonly sessions: Pick<ConsoleSessions, "find">;
-  readonly addressOf: (request: IncomingMessage) => string;
-  /** The configured origin of the console's pages. Absent: the request's host. */
-  readonly ownOrigin: string | undefined;
-  readonly isTls: boolean;
-  readonly events: WebEvents;
-}
+import { consoleCookie, consoleCookieName } from "../server/session-cookie.ts";
+import type { ConsoleSession, ConsoleSessions } from "./console-sessions.ts";
 
 const served = new Set<Route>(consoleRoutes.map((name) => contract[name]));
 
-export function consoleEntrance(deps: ConsoleEntrance): Entrance {
-  return {
+export function consoleEntrance(listener: BrowserListener, sessions: Pick<ConsoleSessions, "find">): Entrance {
+  return browserEntrance(listener, {
     serve: (route) => (served.has(route) ? (asOperated(route) ?? route) : undefined),
-    admit: (route, { raw }) => admit(route, raw, deps),
-    answerTo: (error, requestId) => answerToBrowser(error, requestId, deps.events),
-    cookie: consoleCookie(deps.isTls),
-  };
+    cookieName: consoleCookieName(listener.isTls),
+    cookie: consoleCookie(listener.isTls),
+    admit(route, { credential, address, request }) {
+      const session = credential === undefined ? undefined : sessions.find(credential);
+      const may: readonly Principal[] = route.may;
+      if (!may.includes("nobody") && !session) throw new Refused("login_required", "open the console by a new link");
+      if (session && route.stream) cutWith(session, request);
+      return { session: undefined, origin: { ...operator, source: `console ${address}` }, address, credential };
+    },
+  });
 }
 
-function admit(route: Route, request: IncomingMessage, deps: ConsoleEntrance): Asker {
-  const { headers } = request;
-  const credential = credentialOf(headers, consoleCookieName(deps.isTls));
-  if (route.method !== "GET") requireOwnChange(headers, deps.ownOrigin, deps.isTls);
-  const session = credential === undefined ? undefined : deps.sessions.find(credential);
-  const may: readonly Principal[] = route.may;
-  if (!may.includes("nobody") && !session) throw new Refused("login_required", "open the console by a new link");
-  // A stream goes on until its page is closed, but not beyond its session.
-  if (session && route.stream) {
-    const cut = () => request.socket.destroy();
-    session.ended.addEventListener("abort", cut, { once: true });
-    request.socket.once("close", () => session.ended.removeEventListener("abort", cut));
-  }
-  const address = deps.addressOf(request);
-  return { session: undefined, origin: { ...operator, source: `console ${address}` }, address, credential };
+/** A stream goes on until its page is closed, but not beyond its session. */
+function cutWith({ ended }: ConsoleSession, { socket }: IncomingMessage): void {
+  const cut = () => socket.destroy();
+  ended.addEventListener("abort", cut, { once: true });
+  socket.once("close", () => ended.removeEventListener("abort", cut));
 }

@@ -1,6 +1,6 @@
 /**
- * Who may use the console: codes of links, good for one minute and once, and the sessions that they are exchanged for. Of
- * both only hashes are kept. Sessions are in a file of the router's own directory, so that they outlive its restart.
+ * The sessions of the console, and the codes of links that are exchanged for them. A code works once, within a minute.
+ * Of both only hashes are kept. Sessions are in a file of the router's own directory, so that they outlive its restart.
  */
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
@@ -10,9 +10,9 @@ import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import { hashToken, makeToken } from "../../sign-in/secret-token.ts";
 
 export const codeMsMax = 60_000;
-/** A long shift. Use does not prolong it. */
+/** Length of a session, enough for a long shift. Use does not prolong it. */
 export const sessionMsMax = 12 * 3_600_000;
-/** More of them: the oldest is forgotten. */
+/** With more codes or sessions than these the oldest is forgotten. */
 const codesMax = 32;
 const sessionsMax = 64;
 const saveAgainMs = 5_000;
@@ -38,9 +38,9 @@ export class ConsoleSessions implements AsyncDisposable {
   readonly #file: string;
   readonly #clock: Clock;
   readonly #saving: SingleFlight;
-  /** By the hash of the code: monotonic ms of its end. */
+  /** Monotonic ms of each code's end, by the hash of the code. */
   readonly #codes = new Map<string, number>();
-  /** By the hash of the token. */
+  /** Sessions by the hash of their token. */
   readonly #sessions = new Map<string, Kept>();
 
   constructor(file: string, clock: Clock, events: ConsoleSessionEvents) {
@@ -51,7 +51,7 @@ export class ConsoleSessions implements AsyncDisposable {
     for (const [hash, endsAtMs] of readSessions(file)) if (endsAtMs > clock.now()) this.#keep(hash, endsAtMs);
   }
 
-  /** A new code, and when it is over. */
+  /** Makes a code and says when it expires. */
   makeCode(): { readonly code: string; readonly expiresAtMs: number } {
     const code = makeToken();
     this.#codes.set(hashToken(code), this.#clock.monotonicMs() + codeMsMax);
@@ -59,7 +59,7 @@ export class ConsoleSessions implements AsyncDisposable {
     return { code, expiresAtMs: this.#clock.now() + codeMsMax };
   }
 
-  /** Undefined: there is no such code, it was used, or it is over. */
+  /** Exchanges a code for a session. Undefined: there is no such code, it was used, or it has expired. */
   exchange(code: string): { readonly token: string; readonly endsAtMs: number } | undefined {
     const hash = hashToken(code);
     const untilMs = this.#codes.get(hash);
@@ -108,7 +108,7 @@ export class ConsoleSessions implements AsyncDisposable {
   }
 }
 
-/** What is not readable counts as no session. */
+/** Reads the stored sessions. Entries and files that cannot be read are left out. */
 function readSessions(file: string): readonly (readonly [hash: string, endsAtMs: number])[] {
   let text: string;
   try {

@@ -13,7 +13,10 @@ const session = object({
 const seconds = Type.Number();
 const phaseSeconds = Type.Optional(Type.Number());
 
-/** Of one slot; dated, so that it stays the same until there is another switch. */
+/**
+ * The past switches of one slot, with instants and not ages, so that the item stays the same until there is another
+ * switch.
+ */
 const slotHistory = object({
   node: Type.String(),
   slot: Type.String(),
@@ -72,7 +75,7 @@ const pipeline = object({
   }),
 });
 
-/** What the stream of each page sends: an item by its key, null when it is gone. */
+/** The items that the stream of each page sends, by their keys. */
 export const consoleItems = {
   nodes: Type.Record(Type.String(), node),
   slots: Type.Record(Type.String(), Type.Union([object({ node }), object({ history: slotHistory })])),

@@ -1,7 +1,8 @@
 /**
- * The contract: all routes with their callers, requests and replies. The portal's listener serves the routes for signed-in
- * people, the admin socket those for the operator, the console's listener those of them that its pages need. Fastify routes, checks, the OpenAPI document, the types of the `weiche`
- * command and the matrix of the tests are derived from it. Nothing here has effects or needs Node.js.
+ * The contract: all routes with their callers, requests and replies. The portal's listener serves the routes for
+ * signed-in people, the admin socket those for the operator, the console's listener those of them that its pages need.
+ * Fastify routes, checks, the OpenAPI document, the types of the `weiche` command and the matrix of the tests are
+ * derived from it. Nothing here has effects or needs Node.js.
  */
 import { accountsContract } from "./accounts.ts";
 import { auditContract } from "./audit.ts";
@@ -54,7 +55,7 @@ export type PortalContract = {
   ]: Contract[Name];
 };
 
-/** The routes that the console's listener serves, and no others: who takes its cookie can make no keys. */
+/** The only routes that the console's listener serves: a stolen cookie of the console cannot make keys. */
 export const consoleRoutes = [
   "openConsole",
   "showConsole",

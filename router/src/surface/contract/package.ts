@@ -28,6 +28,10 @@ export const termsFields = {
   emailSupport: Type.Boolean(),
 };
 
+const trialDays = orNull(
+  Type.Integer({ description: "Days of a free trial that begins under these terms; null: the package has no trial." }),
+);
+
 const invoiceLine = object({
   reason: Type.Enum(["package", "upgrade"]),
   package: packageName,
@@ -54,9 +58,9 @@ export const packageContract = {
       packages: Type.Array(
         object({
           name: packageName,
-          trial: Type.Boolean({ description: "The package of the free trial." }),
           ...termsFields,
-          coming: Type.Array(object({ at: instant, ...termsFields }), {
+          trialDays,
+          coming: Type.Array(object({ at: instant, ...termsFields, trialDays }), {
             description: "Terms that are announced, for periods that begin then or later.",
           }),
           actions: Type.Array(action, { description: "What an Owner could do to get this package." }),

@@ -1,6 +1,6 @@
 /** The router itself: how it is, and the level of its log. */
 import { Type } from "typebox";
-import { count, instant, object, type Routes } from "./route.ts";
+import { count, instant, object, orNull, type Routes } from "./route.ts";
 
 const level = Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"]);
 const state = object({
@@ -14,7 +14,8 @@ export const routerContract = {
   showRouter: {
     method: "GET",
     path: "/router",
-    summary: "The router: version, listeners, database, other routers, nodes, certificates, level of the log",
+    summary:
+      "The router: version, listeners, database, limit store, other routers, nodes, certificates, level of the log",
     may: ["operator"],
     reply: object({
       version: Type.String(),
@@ -24,6 +25,17 @@ export const routerContract = {
         server: Type.Enum(["embedded", "configured"]),
         answerMs: Type.Optional(Type.Number({ description: "Absent: it did not answer within 2 s, or failed." })),
       }),
+      limitStore: Type.Optional(
+        object(
+          {
+            address: Type.String(),
+            down: Type.Optional(
+              object({ since: instant, reason: Type.String() }, { description: "Absent: the store answers." }),
+            ),
+          },
+          { description: "Where routers count the limits of accounts together. Absent: each router counts its own." },
+        ),
+      ),
       otherRouters: Type.Integer({ minimum: 0, description: "That share the database." }),
       nodes: object({ live: count, known: count }),
       certificates: Type.Array(
@@ -37,6 +49,32 @@ export const routerContract = {
       ),
       log: state,
     }),
+  },
+  listRouters: {
+    method: "GET",
+    path: "/routers",
+    summary: "All routers that share the database, as of the last heartbeat",
+    may: ["operator"],
+    reply: Type.Array(
+      object({
+        id: Type.String(),
+        isThis: Type.Boolean({ description: "It answers this request." }),
+        state: Type.Enum(["starting", "ready", "leaving", "gone"], {
+          description: "`leaving`: it stops, and lets answers end. `gone`: no heartbeat for 15 s; told for a day.",
+        }),
+        host: orNull(Type.String({ description: "Of its machine." })),
+        version: orNull(Type.String()),
+        startedAt: orNull(instant),
+        seenAt: instant,
+        linkAddress: orNull(Type.String({ description: "Where nodes dial it; null: it does not know." })),
+        dataAddress: orNull(Type.String()),
+        runningRequests: orNull(count),
+        clockAheadMs: orNull(
+          Type.Integer({ description: "Of the database's clock, as far as it is certain; negative: behind." }),
+        ),
+        limitStore: orNull(Type.String({ description: "Where limits of accounts are kept." })),
+      }),
+    ),
   },
   showLogLevel: {
     method: "GET",

@@ -2,7 +2,7 @@
 import { Type } from "typebox";
 import { count, everybody, object, orNull, type Routes } from "./route.ts";
 
-/** The type checker compares them with the refusals that there are. */
+/** All refusals. The type checker compares them with the tables of refusals. */
 const kinds = Type.Enum([
   "invalid_request",
   "context_window_exceeded",

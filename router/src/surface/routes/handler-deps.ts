@@ -12,7 +12,9 @@ import type { Exchange } from "../../api/exchange.ts";
 import type { RecentRequests } from "../../api/recent-requests.ts";
 import type { ApiServer } from "../../api/server.ts";
 import type { Database } from "../../db/database.ts";
+import type { KnownRouter } from "../../db/live-routers.ts";
 import type { IpLimitSettings } from "../../edge/ip-limit.ts";
+import type { LimitStoreView } from "../../limits/limit-store.ts";
 import type { Limiter } from "../../limits/limiter.ts";
 import type { NodeView } from "../../nodes/node-view.ts";
 import type { NodeWishes } from "../../nodes/node-wishes.ts";
@@ -60,16 +62,27 @@ export interface Overview {
   /** Addresses by the listener's name. */
   readonly listeners: Readonly<Record<string, string>>;
   readonly databaseServer: "embedded" | "configured";
-  readonly otherRouters: () => number;
+  readonly routers: RoutersOverview;
+  /** Absent: each router counts the limits of accounts by itself. */
+  readonly limitStore?: LimitStoreView | undefined;
   readonly certificates: CertificatesInUse<string>;
+}
+
+/** The routers of the database, as of the last heartbeat. */
+export interface RoutersOverview {
+  readonly all: () => readonly KnownRouter[];
+  /** How many there are besides this one. */
+  readonly others: () => number;
+  /** Id of this one. */
+  readonly own: string;
 }
 
 /** The requests of the API, running and ended. */
 export interface Requests {
-  /** Those that are not settled, the oldest first. */
+  /** The requests that run, oldest first. */
   readonly running: () => readonly Exchange[];
   readonly recent: RecentRequests;
-  /** What a node says of its requests. Rejects if it cannot be asked. */
+  /** Asks a node for its requests. Rejects if it cannot be asked. */
   readonly ofNode: (node: NodeId) => Promise<readonly NodeRequest[]>;
 }
 

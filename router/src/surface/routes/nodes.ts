@@ -121,7 +121,7 @@ function viewSwitching(switching: SlotView["switching"]): Slot["switching"] {
   return { seconds: seconds(ageMs)!, phase: phases.find((one) => one === phase), usualSeconds: seconds(usualMs) };
 }
 
-/** As the alerts WeicheOutboxOld and WeicheGpuHot have them. */
+/** The thresholds of the alerts WeicheOutboxOld and WeicheGpuHot. */
 const outboxOldMs = 300_000;
 const gpuHotCelsius = 85;
 

@@ -1,9 +1,10 @@
 /** The package of an account. */
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
+import type { PackageTerms } from "@weiche/shared/packages.ts";
 import { instantText } from "../../db/database.ts";
 import { packageChoices } from "../../subscriptions/subscription-rules.ts";
 import { packageUse, type PackageUse } from "../../subscriptions/package-use.ts";
-import { offeredTo, termsAt, viewTerms } from "../../subscriptions/packages.ts";
+import { offeredTo, termsAt, viewTerms, type Package } from "../../subscriptions/packages.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { packageContract } from "../contract/package.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
@@ -26,11 +27,10 @@ export function packageHandlers({ accounts, database, clock }: HandlerDeps): Han
         quota: viewQuota(use),
         packages: shown.map((one) => ({
           name: one.name,
-          trial: one.hasTrial,
-          ...viewTerms(one.name === current ? use.booked! : termsAt(use.book, one.name, use.nowMs)),
+          ...viewOffer(one, one.name === current ? use.booked! : termsAt(use.book, one.name, use.nowMs)),
           coming: one.versions
             .filter(({ effectiveFromMs }) => effectiveFromMs > use.nowMs)
-            .map((terms) => ({ at: instantText(terms.effectiveFromMs), ...viewTerms(terms) })),
+            .map((terms) => ({ at: instantText(terms.effectiveFromMs), ...viewOffer(one, terms) })),
           actions: choices.to.get(one.name) ?? [],
         })),
         actions: choices.alone,
@@ -45,6 +45,10 @@ export function packageHandlers({ accounts, database, clock }: HandlerDeps): Han
       return { items, total: items.length, totalCents };
     },
   };
+}
+
+function viewOffer({ hasTrial }: Package, terms: PackageTerms) {
+  return { ...viewTerms(terms), trialDays: hasTrial ? terms.trialDays : null };
 }
 
 function viewQuota({ quota, used, exhaustedUntil }: PackageUse) {

@@ -1,4 +1,7 @@
-/** Requests as the operator sees them: those that run, from the API's exchanges and from their nodes; those that ended, from memory. */
+/**
+ * Requests for the operator: running ones from the API's exchanges and their nodes, ended ones from the router's
+ * memory.
+ */
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import { uuidv7TimeMs } from "@weiche/shared/ids.ts";
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
@@ -20,7 +23,7 @@ type Running = Reply<typeof requestsContract.listRunning>["items"][number];
 type Ended = Reply<typeof requestsContract.listEnded>["items"][number];
 
 const limitDefault = 100;
-/** Models and accounts that are counted one by one. */
+/** The most models and accounts that get a count of their own. */
 const countedMax = 50;
 const candidatesMax = 10;
 
@@ -84,7 +87,10 @@ export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsCon
   };
 }
 
-/** The id that is meant. A whole id need not be known. */
+/**
+ * Returns the only id among the candidates, or `prefix` itself if it is a whole id. Throws `Refused` for several ids
+ * and for none.
+ */
 function onlyOne(prefix: string, candidates: readonly string[]): string {
   const ids = [...new Set(candidates)];
   if (ids.length > 1) {
@@ -120,7 +126,10 @@ function most<Value extends string>(values: readonly (Value | undefined)[]): rea
   return [...counts].toSorted((a, b) => b[1] - a[1]).slice(0, countedMax);
 }
 
-/** What the nodes of these requests say of them, by request id and attempt. */
+/**
+ * Asks the nodes of these requests about them. `told`: their answers by request id and attempt; `silentNodes`: those
+ * without an answer.
+ */
 async function askNodes(exchanges: readonly Exchange[], { requests }: HandlerDeps) {
   const nodes = new Set(exchanges.flatMap(({ tried }) => tried.at(-1)?.node ?? []));
   const told = new Map<string, NodeRequest>();
@@ -156,7 +165,7 @@ function viewRunning(exchange: Exchange, told: ReadonlyMap<string, NodeRequest>,
   };
 }
 
-/** What a request waits for in its slot. */
+/** Says whether a request waits for a place in its slot or for a switch, and the slot's state. */
 function slotOf({ node, slot: name }: TriedNode, model: ModelId, { nodes }: HandlerDeps) {
   const slot = nodes()
     .find((view) => view.node === node)

@@ -3,7 +3,9 @@ import { certificateFiles } from "@weiche/shared/program/certificate-expiry.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import type { Database } from "../../db/database.ts";
+import type { LimitStoreView } from "../../limits/limit-store.ts";
 import { nodeState } from "../../nodes/node-state.ts";
+import { plainRow } from "../../rights/plain-row.ts";
 import type { routerContract } from "../contract/router.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
@@ -20,15 +22,26 @@ export function routerHandlers(deps: HandlerDeps): Handlers<typeof routerContrac
         since: new Date(overview.startedAtMs).toISOString(),
         listeners: overview.listeners,
         database: { server: overview.databaseServer, answerMs: await answerMsOf(database, clock) },
-        otherRouters: overview.otherRouters(),
+        limitStore: viewStore(overview.limitStore),
+        otherRouters: overview.routers.others(),
         nodes: { live: nodes.filter((node) => nodeState(node) === "live").length, known: nodes.length },
         certificates: certificateFiles(overview.certificates, clock.now()),
         log: logLevel.state,
       };
     },
+    listRouters: () =>
+      overview.routers.all().map((router) => ({ ...plainRow(router), isThis: router.id === overview.routers.own })),
     showLogLevel: () => logLevel.state,
     setLogLevel: ({ body: { level, seconds } }) => logLevel.set(level, seconds),
   };
+}
+
+function viewStore(store: LimitStoreView | undefined) {
+  if (!store) return undefined;
+  const { address, down } = store;
+  const trouble = down();
+  if (!trouble) return { address };
+  return { address, down: { since: new Date(trouble.sinceMs).toISOString(), reason: trouble.reason } };
 }
 
 /** How long the database takes for a query. Undefined: it fails, or takes too long. */

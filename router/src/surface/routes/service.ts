@@ -15,7 +15,7 @@ const pages = Object.entries(pageRefusals).map(([kind, { status, retry }]) => ({
   kind: kind as PageRefusalKind,
   ...{ status, type: null, code: null, retry },
 }));
-/** What a client of the API can be refused with, in the order of their statuses. */
+/** The refusals that a client of the API can get, sorted by status. */
 export const apiRefusals = [...answers, ...pages].toSorted((a, b) => a.status - b.status);
 
 export function serviceHandlers({ apiLimits }: HandlerDeps): Handlers<typeof serviceContract> {

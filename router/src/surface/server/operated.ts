@@ -1,6 +1,6 @@
 /**
- * Routes of the contract as the operator calls them, on the admin socket and in the console. Replies of routes that are `of`
- * an account have its id as a further member, `accountId`.
+ * Turns routes of the contract into those that the operator calls, on the admin socket and in the console. Replies of
+ * routes with `of` also have the account's id, `accountId`.
  */
 import { Type, type TObject, type TSchema } from "typebox";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -67,7 +67,7 @@ interface Named {
   readonly userId?: string;
 }
 
-/** What a route about the data of an account is asked with: ids, and their account. */
+/** The parameters of a call, with names replaced by ids, and the account that they belong to. */
 interface Meant {
   readonly accountId: AccountId | undefined;
   readonly params?: object | undefined;

@@ -5,13 +5,13 @@ import { Refused } from "../../rights/refused.ts";
 /** Writes the cookie of one listener, with a token and for how long the browser keeps it. */
 export type WriteCookie = (token: string, maxAgeSeconds: number) => string;
 
-/** The portal's. */
+/** Name of the portal's cookie. */
 export const cookieName = "__Host-weiche";
 
 export const sessionCookie: WriteCookie = (token, maxAgeSeconds) =>
   `${cookieName}=${token}; Path=/; Max-Age=${Math.floor(maxAgeSeconds)}; HttpOnly; Secure; SameSite=Lax`;
 
-/** The console's. Cookies do not tell ports apart, so that its name differs from the portal's. */
+/** Name of the console's cookie. It differs from the portal's, since browsers send cookies to all ports of a host. */
 export function consoleCookieName(isTls: boolean): string {
   return isTls ? "__Host-weiche-console" : "weiche-console";
 }

@@ -3,10 +3,9 @@
  * answer has the headers that keep pages from doing what ours never do.
  */
 import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
-import type { IncomingMessage } from "node:http";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
-import type { ListenAddress } from "@weiche/shared/http/listen.ts";
+import { formatListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { closeServer, listenOn } from "@weiche/shared/program/ops-server.ts";
 import { createClientAddress } from "../../edge/client-address.ts";
 import { createConnectionLimit } from "../../edge/connection-limit.ts";
@@ -21,27 +20,33 @@ import {
 } from "../../edge/listener.ts";
 import { answerRaw } from "../../edge/raw-answer.ts";
 import { Refused } from "../../rights/refused.ts";
+import type { BrowserListener } from "./browser-entrance.ts";
+import { addPages } from "./built-pages.ts";
 import type { WebEvents } from "./web-answers.ts";
 
 export interface WebServerDeps {
   readonly listen: ListenAddress;
+  /** The configured URL of its pages. Absent: the address of the listener. */
+  readonly publicUrl?: string;
   /** Absent: plain HTTP. */
   readonly tls?: ServerCertificate;
   readonly limits: IpLimitSettings & { readonly trustedProxies: readonly string[] };
   readonly clock: Clock;
   readonly events: WebEvents;
+  /** The router stops soon: each answer is the last one on its connection. */
+  readonly isLeaving?: () => boolean;
   /** Time limit for receiving a request, head and body; checked once a second. */
   readonly requestMsMax?: number;
   readonly times?: Partial<ListenerTimes>;
 }
 
-export interface WebServer extends AsyncDisposable {
-  /** For routes beside the API: pages and documents. */
+export interface WebServer extends BrowserListener, AsyncDisposable {
+  /** For routes beside API and pages. */
   readonly app: FastifyInstance;
   /** The address with the actual port. */
   readonly address: ListenAddress;
-  /** The client's network address, behind trusted proxies too. */
-  readonly addressOf: (request: IncomingMessage) => string;
+  /** Base URL of links to its pages. */
+  readonly url: string;
   /** Adds the routes below `/api`. Call once. Earlier requests wait for it. */
   serve(addApi: (api: FastifyInstance) => void): Promise<void>;
 }
@@ -61,21 +66,25 @@ const securityHeaders = {
   "x-frame-options": "DENY",
 };
 
-/** `what`: the listener's name in errors. */
-export async function openWebServer(what: string, deps: WebServerDeps): Promise<WebServer> {
-  const { clock, tls, listen } = deps;
+/** `pages`: the folder of a built application, and the paths of its pages. */
+export async function openWebServer(
+  deps: WebServerDeps,
+  pages: { readonly directory: string; readonly paths: readonly string[] },
+): Promise<WebServer> {
+  const { clock, tls, listen, publicUrl } = deps;
   const complete = Promise.withResolvers<void>();
   const app = createApp(deps, complete.promise);
   app.server.requestTimeout = deps.requestMsMax ?? 30_000;
   await using opened = new AsyncDisposableStack();
   opened.defer(() => app.close());
-  const port = await listenOn(app.server, listen, what);
+  const port = await listenOn(app.server, listen);
   opened.defer(() => closeServer(app.server));
   const ipLimit = new IpLimit(deps.limits, clock);
   const addressOf = createClientAddress(deps.limits.trustedProxies);
   const pageLimit = new IpLimit(timesAsMany(deps.limits, pagesPerRequest), clock);
   app.addHook("onRequest", async (request, reply) => {
     void reply.headers({ ...securityHeaders, "x-request-id": request.id });
+    if (deps.isLeaving?.()) reply.raw.shouldKeepAlive = false;
     if (tls) void reply.header("strict-transport-security", "max-age=31536000");
     requireSoundHead(request.raw, reply.raw);
     // The API's routes have their own limit and error format.
@@ -87,11 +96,17 @@ export async function openWebServer(what: string, deps: WebServerDeps): Promise<
       .send(htmlPage(503));
   });
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+  addPages(app, pages.directory, pages.paths);
+  const address = { host: listen.host, port };
   const closing = opened.move();
   return {
     app,
-    address: { host: listen.host, port },
+    address,
     addressOf,
+    url: (publicUrl ?? `http${tls ? "s" : ""}://${formatListen(address)}`).replace(/\/$/, ""),
+    ownOrigin: publicUrl && new URL(publicUrl).origin,
+    isTls: tls !== undefined,
+    events: deps.events,
     async serve(addApi) {
       const limited = async (api: FastifyInstance) => {
         api.addHook("onRequest", async (request, reply) => {

@@ -136,6 +136,7 @@ export interface LinkResponse {
     { readonly $case: "goodbye"; readonly value: Goodbye }
     | { readonly $case: "settled"; readonly value: Settled }
     | { readonly $case: "heartbeat"; readonly value: Heartbeat }
+    | { readonly $case: "routersChanged"; readonly value: RouterList }
     | undefined;
 }
 
@@ -162,7 +163,25 @@ export interface Welcome {
     | DesiredState
     | undefined;
   /** Absent: a router of 0.1.0 or older. */
-  readonly routerVersion?: string | undefined;
+  readonly routerVersion?:
+    | string
+    | undefined;
+  /** Absent: the router does not know the others. */
+  readonly routers: RouterList | undefined;
+}
+
+/**
+ * The routers that share the database and take links, the one that sends this among them. Routers that do not say where
+ * they can be dialled are left out.
+ */
+export interface RouterList {
+  readonly routers: readonly KnownRouter[];
+}
+
+export interface KnownRouter {
+  readonly routerId: string;
+  /** host:port that agents dial for links; with TLS the router's certificate names the host. */
+  readonly address: string;
 }
 
 export interface Goodbye {
@@ -227,7 +246,7 @@ export interface EmbeddingRules {
   readonly instructionTemplate?: string | undefined;
 }
 
-/** What an operator wants of the node. The highest generation wins. */
+/** The operator's wishes for the node. The highest generation wins. */
 export interface DesiredState {
   readonly generation: bigint;
   readonly maintenance: boolean;
@@ -275,7 +294,7 @@ export interface SlotLoad {
     | undefined;
   /** Answers that are made: a request with `n` counts n, here and in `waiters`. */
   readonly running: number;
-  /** Of these, the ones that came through the router that gets this report. */
+  /** The part of `running` that came through the router that gets this report. */
   readonly runningOfRouter: number;
   readonly waiters: readonly ModelWaiters[];
   readonly oldestRunningMs?:
@@ -603,6 +622,9 @@ export const LinkResponse: MessageFns<LinkResponse> = {
       case "heartbeat":
         Heartbeat.encode(message.message.value, writer.uint32(58).fork()).join();
         break;
+      case "routersChanged":
+        RouterList.encode(message.message.value, writer.uint32(66).fork()).join();
+        break;
     }
     return writer;
   },
@@ -674,6 +696,14 @@ export const LinkResponse: MessageFns<LinkResponse> = {
             }
 
             message.message = { $case: "heartbeat", value: Heartbeat.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.message = { $case: "routersChanged", value: RouterList.decode(reader, reader.uint32()) };
             continue;
           }
         }
@@ -826,7 +856,14 @@ export const SlotDescription: MessageFns<SlotDescription> = {
 };
 
 function createBaseWelcome(): Welcome {
-  return { routerId: "", dataAddress: "", models: [], desiredState: undefined, routerVersion: undefined };
+  return {
+    routerId: "",
+    dataAddress: "",
+    models: [],
+    desiredState: undefined,
+    routerVersion: undefined,
+    routers: undefined,
+  };
 }
 
 export const Welcome: MessageFns<Welcome> = {
@@ -845,6 +882,9 @@ export const Welcome: MessageFns<Welcome> = {
     }
     if (message.routerVersion !== undefined) {
       writer.uint32(42).string(message.routerVersion);
+    }
+    if (message.routers !== undefined) {
+      RouterList.encode(message.routers, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -900,6 +940,117 @@ export const Welcome: MessageFns<Welcome> = {
             }
 
             message.routerVersion = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.routers = RouterList.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRouterList(): RouterList {
+  return { routers: [] };
+}
+
+export const RouterList: MessageFns<RouterList> = {
+  encode(message: RouterList, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.routers) {
+      KnownRouter.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RouterList {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRouterList() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.routers.push(KnownRouter.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseKnownRouter(): KnownRouter {
+  return { routerId: "", address: "" };
+}
+
+export const KnownRouter: MessageFns<KnownRouter> = {
+  encode(message: KnownRouter, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.routerId !== "") {
+      writer.uint32(10).string(message.routerId);
+    }
+    if (message.address !== "") {
+      writer.uint32(18).string(message.address);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): KnownRouter {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseKnownRouter() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.routerId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.address = reader.string();
             continue;
           }
         }

@@ -15,7 +15,7 @@ import { useConsoleTexts } from "../texts.ts";
 import { PeopleDialog } from "./people-dialog.tsx";
 
 const sorts = ["name", "used", "refused"] as const;
-/** As many as the router sends at once. */
+/** The most accounts that the router sends at once. */
 const pageSize = 25;
 
 export default function AccountsPage() {

@@ -1,4 +1,4 @@
-/** An account is blocked and unblocked, or one of its people. */
+/** The dialog that blocks and unblocks an account or one of its people. */
 import { useState } from "react";
 import type { ConsoleAccount } from "../../../../src/surface/contract/console.ts";
 import { Badge } from "../../elements/badge.tsx";
@@ -47,7 +47,7 @@ export function PeopleDialog({ account, onClose }: { readonly account: ConsoleAc
 
 interface AccountBlockProps {
   readonly account: ConsoleAccount;
-  /** Keys that work unless the account is blocked. */
+  /** Number of keys that stop working when the account is blocked. */
   readonly keys: number;
   readonly onClose: () => void;
 }

@@ -1,4 +1,6 @@
-/** How far the draining of a node is: what still runs of what ran when it began, as far as this page has seen. */
+/**
+ * Shows the progress of a node's drain: requests that still run, of the most that this page has seen since it began.
+ */
 import { useState } from "react";
 import type { ConsoleNode } from "../../../../src/surface/contract/console.ts";
 import { useConsoleTexts } from "../texts.ts";

@@ -17,7 +17,7 @@ export function GpuCell({ gpus }: { readonly gpus: readonly Gpu[] }) {
 }
 
 const gigabyte = 1e9;
-/** Above it, the node is in the trouble `gpu-hot`. */
+/** Above this temperature the node has the trouble `gpu-hot`. */
 const hotCelsius = 85;
 
 function GpuRow({ gpu }: { readonly gpu: Gpu }) {

@@ -1,4 +1,7 @@
-/** Nodes in trouble first, the worst of them at the top; otherwise by name, so that no row jumps while it is live. */
+/**
+ * Sorts nodes: those in trouble first, the worst at the top, the others by name, so that no row moves while the page is
+ * live.
+ */
 import type { ConsoleNode } from "../../../../src/surface/contract/console.ts";
 
 interface Ranked {

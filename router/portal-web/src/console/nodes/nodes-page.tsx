@@ -1,4 +1,4 @@
-/** The page of nodes: which of them need somebody. */
+/** The page of nodes, which shows the nodes in trouble first. */
 import { useState } from "react";
 import type { ConsoleNode } from "../../../../src/surface/contract/console.ts";
 import { Badge, type Tone } from "../../elements/badge.tsx";

@@ -7,7 +7,7 @@ import { LiveItems } from "../live-mark.tsx";
 import { useClock, useLive } from "../live.ts";
 import { useConsoleTexts } from "../texts.ts";
 
-/** As the alert WeicheOutboxOld has it. */
+/** The threshold of the alert WeicheOutboxOld. */
 const waitingSecondsMax = 300;
 
 export default function PipelinePage() {

@@ -1,4 +1,7 @@
-/** The slots of all nodes, those that failed first, else in a fixed order, with their histories, from the items of the stream. */
+/**
+ * Makes the list of all slots with their histories from the items of the stream. Failed slots come first; the order is
+ * fixed otherwise.
+ */
 import type { ConsoleHistory, ConsoleNode } from "../../../../src/surface/contract/console.ts";
 import type { Live } from "../live.ts";
 

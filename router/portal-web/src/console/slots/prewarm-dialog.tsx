@@ -1,4 +1,4 @@
-/** Asks for the model to prewarm, and says whose requests that would touch. */
+/** Asks for the model to prewarm, and lists the requests that this would touch. */
 import { useState } from "react";
 import { Button } from "../../elements/button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";

@@ -1,4 +1,4 @@
-/** The last hour of a slot: a strip of what was active, and its switches with their parts. */
+/** The last hour of a slot: a strip of its active models, and a table of its switches. */
 import { Table, type Column } from "../../elements/table.tsx";
 import type { ConsoleMessages } from "../texts.ts";
 import { useConsoleTexts } from "../texts.ts";

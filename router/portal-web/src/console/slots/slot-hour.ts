@@ -1,4 +1,7 @@
-/** The last hour of a slot, from its past switches: how often it switched, how long that took, and what was active when. */
+/**
+ * Computes the last hour of a slot from its past switches: their number and duration, and the active model at each
+ * time.
+ */
 import type { ConsoleHistory } from "../../../../src/surface/contract/console.ts";
 
 type Past = ConsoleHistory["switches"][number];
@@ -10,16 +13,19 @@ export interface SlotHour {
   /** The youngest first. */
   readonly switches: readonly Past[];
   readonly failed: number;
-  /** Of the time that is looked at, 0 to 1, which the slot spent in switches. */
+  /** The share of the time, 0 to 1, that the slot spent in switches. */
   readonly share: number;
   /** Seconds of all switches by their parts. */
   readonly seconds: Readonly<Record<(typeof parts)[number], number>>;
-  /** Length of the time that is looked at: an hour, or less if the agent has not run as long. */
+  /** Length of the time: an hour, or less if the agent has not run as long. */
   readonly spanMs: number;
   readonly spans: readonly Span[];
 }
 
-/** `kind` active: the model was; switching: it was on its way; failed: its start failed then. Times are ms in the hour. */
+/**
+ * A part of the hour in which the model was active, was switched to, or failed to start. Times are ms from the
+ * beginning of the hour.
+ */
 export interface Span {
   readonly kind: "active" | "switching" | "failed";
   readonly model: string;
@@ -27,7 +33,7 @@ export interface Span {
   readonly toMs: number;
 }
 
-/** `active`: what is active now; undefined: nothing is. */
+/** `active`: the model that is active now; undefined: none is. */
 export function slotHour(history: ConsoleHistory | undefined, active: string | undefined, nowMs: number): SlotHour {
   const startedMs = history ? Date.parse(history.since) : nowMs - hourMs;
   const beginMs = Math.max(nowMs - hourMs, Math.min(startedMs, nowMs));

@@ -1,4 +1,4 @@
-/** One slot: what is active, what runs and waits, when its drain closes, what comes next, and its last hour. */
+/** One slot: its active model, running and waiting requests, drain, next model, and its last hour. */
 import { Badge, type Tone } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
 import { useConsoleTexts } from "../texts.ts";
@@ -72,7 +72,7 @@ export function SlotLane({ lane, nowMs, onPrewarm }: SlotLaneProps) {
   );
 }
 
-/** What goes on in the slot beyond its work, with how long it takes. */
+/** Shows the slot's drain, switch and next retry, each with its time. */
 function Happening({ lane: { slot, atMs }, nowMs }: Pick<SlotLaneProps, "lane" | "nowMs">) {
   const { c, format } = useConsoleTexts();
   const since = Math.max(0, (nowMs - atMs) / 1000);

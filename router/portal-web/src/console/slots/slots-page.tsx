@@ -1,4 +1,4 @@
-/** The page of slots: a lane for each, with what it does now and what it did in the last hour. */
+/** The page of slots: a lane for each slot, with its present state and its last hour. */
 import { useState } from "react";
 import { Empty } from "../../elements/empty.tsx";
 import { Page } from "../../elements/page.tsx";

@@ -119,5 +119,61 @@ export const help: Shape<typeof english> = {
     evaluation:
       "Kontingente und Limits werden etwa einmal je Minute mit dem Verbrauch verglichen; einzelne Anfragen können darüber hinausgehen.",
   },
+  streaming: {
+    title: "Streaming",
+    rules: {
+      events:
+        'Jedes Ereignis ist eine Zeile, die mit `data: ` beginnt und einen Chunk enthält; das Ende ist `data: [DONE]`. `stream_options: {"include_usage": true}` fügt einen letzten Chunk mit den Token-Zahlen und leerem `choices` an.',
+      broken:
+        "Ein Stream, der abbricht, endet mit einem Ereignis, dessen Daten ein `error`-Objekt sind, und ohne `[DONE]`: Eine Antwort ohne `[DONE]` ist unvollständig.",
+      wait: "Solange eine Anfrage auf ihr Modell wartet, wird nichts gesendet, damit eine Ablehnung noch ein Status sein kann. Bis zum ersten Byte kann es so lange dauern wie ein Modellwechsel: Lassen Sie den Client darauf warten, bis zur längsten Dauer einer Anfrage.",
+      place: "Ein Stream belegt seinen Platz unter den gleichzeitigen Anfragen des Kontos bis zum letzten Chunk.",
+      leave: "Schließen Sie die Verbindung, wenn niemand die Antwort mehr braucht: Die Engine hört auf.",
+    },
+  },
+  costs: {
+    title: "Was eine Anfrage kostet",
+    rules: {
+      tokens:
+        "Die Token von Eingabe und Ausgabe, mal dem Faktor des Modells zur Zeit der Anfrage. Embeddings kosten nur ihre Eingabe. Ein Stream kostet so viel wie eine Antwort in einem Stück.",
+      failed:
+        "Eine Antwort, die bei uns scheitert (`500`, `503`, ein Stream, der mit einem Fehler-Ereignis endet), kostet nichts.",
+      left: "Eine Antwort, die der Client abbricht, kostet, was bis dahin erzeugt war.",
+      twice:
+        "Eine Anfrage, die zweimal gesendet wird, wird zweimal beantwortet und kostet zweimal, wenn beide beantwortet werden: Es gibt keinen Idempotenz-Schlüssel.",
+      moved:
+        "Der Dienst selbst sendet eine Anfrage nur dann an einen zweiten Server, wenn der erste vor dem ersten Byte ausfiel oder voll war. Höchstens eine von beiden kostet etwas.",
+    },
+  },
+  schemas: {
+    title: "Was ein JSON-Schema kosten darf",
+    lead: "Eine Engine macht aus den Schemas einer Anfrage, auch aus denen ihrer Tools, eine Grammatik und prüft bei jedem Token ihr Vokabular daran. Ein Schema, das die Streams anderer aufhalten würde, wird mit 400 abgelehnt, und `param` nennt den Pfad der Stelle; nichts aus dem Schema wird wiederholt. Die Grenzen gelten für alle Schemas einer Anfrage zusammen, nur die Fortsetzungen werden Stelle für Stelle gezählt. Was in beiden Spalten innerhalb liegt, nimmt jedes Modell.",
+    columns: {
+      what: "Was gezählt wird",
+      others: "llama-server und andere",
+      vllm: "vLLM",
+    },
+    rows: {
+      size: "Größe, wenn alles ausgeschrieben ist: etwa 100 für eine Eigenschaft, die eigene Länge für einen Wert eines `enum`, zehn für jedes Mal, das ein Zeichen, ein Element (`maxItems`) oder ein Teil eines Musters wiederholt werden darf; bei vLLM 30 für einen Teil eines Musters, 2.000 für eine Zahl mit Grenzen und für ein `format`",
+      repetition:
+        "Zahl einer Wiederholung im `pattern` einer Antwort oder eines Tools, das gerufen werden muss (`a{2,128}`); darüber scheitert vLLM. Wo sie Zeichen zählt, leistet `maxLength` dasselbe",
+      choices:
+        "Fortsetzungen an einer Stelle der Antwort: zwei für jede Eigenschaft, die fehlen darf, eine für jede Alternative einer Vereinigung und für jeden Wert eines `enum`, soweit er anders beginnt",
+      ways: "Arten, auf die ein `pattern` einen Text von 64 Zeichen treffen kann. `^(a+)+$` und `^(-|--)*$` haben keine Grenze und werden abgelehnt; eine E-Mail-Adresse hat 65",
+      tools: "Tools",
+      levels: "Ebenen, Verweise mitgezählt",
+      name: "Zeichen im Namen einer Eigenschaft",
+    },
+    bySize: "nach ihrer Größe",
+    rules: {
+      within:
+        "Innerhalb liegen 128 Tools mit je 20 Eigenschaften, 5.000 verlangte Eigenschaften, 1.000 Wörter im `enum` einer Antwort und Bäume mit `$ref`.",
+      beyond:
+        "Außerhalb liegen bei llama-server und der eingebetteten Engine ein Objekt mit mehr als 21 Eigenschaften, die nicht in `required` stehen (nennen Sie sie dort und lassen Sie null zu), und bei llama-server ein `enum` von mehr als 48 Werten in einem Tool.",
+      union:
+        'Eine Vereinigung, die sich selbst enthält, braucht eine erste verlangte Eigenschaft, an der ihre Objekte zu unterscheiden sind (`"kind": {"const": "…"}`).',
+      reference: "Ein Schema enthält sich selbst durch ein einfaches `$ref`, nicht durch eines in `allOf`.",
+    },
+  },
   changes: "Änderungen an Modellen und Faktoren",
 };

@@ -18,8 +18,8 @@ export const notices: Shape<typeof english> = {
   trialEnding: (at) => `Der Test endet am ${at}. Danach wird das Paket berechnet, wenn es nicht gekündigt wird.`,
   terms: (name, at, terms) => `${name} ab ${at}: ${terms}. Laufende Zeiträume bleiben, wie sie sind.`,
   termsStay: (name, at, terms) => `${name} bleibt, wie es ist: ${terms}. Die Ankündigung für ${at} entfällt.`,
-  termsText: (price, credits, perMinute, parallel) =>
-    `${price} netto im Monat, ${credits} Credits, ${perMinute} Anfragen je Minute, ${parallel} gleichzeitig`,
+  termsText: (price, credits, perMinute, parallel, hasSupport) =>
+    `${price} netto im Monat, ${credits} Credits, ${perMinute} Anfragen je Minute, ${parallel} gleichzeitig, ${hasSupport ? "mit" : "ohne"} E-Mail-Support`,
   modelNew: (model, status) => `Das Modell ${model} ist da: ${status}.`,
   modelGone: (model) => `Das Modell ${model} gibt es nicht mehr.`,
   modelStatus: (model, from, to) => `Das Modell ${model} wechselte von ${from} zu ${to}.`,

@@ -19,6 +19,7 @@ export const packages: Shape<typeof english> = {
   perMinute: (count) => `${count} Anfragen je Minute`,
   parallel: (count) => `${count} gleichzeitig`,
   coming: (at, terms) => `Ab dem Zeitraum, der am ${at} oder später beginnt: ${terms}`,
+  freeTrial: (days) => `${days} kostenlos testen`,
   support: "E-Mail-Support",
   noSupport: "Kein E-Mail-Support",
   used: (used, quota) => `${used} von ${quota} Credits in diesem Zeitraum verbraucht`,
@@ -52,8 +53,8 @@ export const packages: Shape<typeof english> = {
     at: (day) => `am ${day}`,
     downgradeNote: (quota, used) =>
       `Das neue Kontingent ist ${quota} im Monat; in diesem Zeitraum haben Sie bisher ${used} verbraucht.`,
-    trialNote: (name, price) =>
-      `Der Test ist 30 Tage kostenlos. Mit dem Beginn ist bestellt: ${name} läuft für ${price} netto im Monat weiter, wenn Sie nicht vorher kündigen.`,
+    trialNote: (end, name, price) =>
+      `Der Test ist bis ${end} kostenlos. Mit dem Beginn ist bestellt: ${name} läuft für ${price} netto im Monat weiter, wenn Sie nicht vorher kündigen.`,
     cancelNote: (at) =>
       `Das Paket gilt bis ${at}. Danach antwortet die API mit 403 no_package. Bis dahin können Sie die Kündigung zurücknehmen.`,
     withdraws: "Damit wird auch zurückgenommen, was ansteht.",

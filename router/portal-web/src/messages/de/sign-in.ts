@@ -55,7 +55,7 @@ export const signIn: Shape<typeof english> = {
   },
   registration: {
     title: "Konto eröffnen",
-    lead: "Sie werden Owner eines neuen Kontos. Ein Test von 30 Tagen ist kostenlos.",
+    lead: "Sie werden Owner eines neuen Kontos und wählen danach sein Paket.",
     accountName: "Firma oder Projekt",
     submit: "Konto eröffnen",
     closedLead: "Konten eröffnet hier der Betreiber. Bitten Sie ihn um eine Einladung.",

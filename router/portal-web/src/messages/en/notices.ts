@@ -17,8 +17,8 @@ export const notices = {
   terms: (name: string, at: string, terms: string) => `${name} from ${at}: ${terms}. Running periods stay as they are.`,
   termsStay: (name: string, at: string, terms: string) =>
     `${name} stays as it is: ${terms}. What was announced for ${at} does not come.`,
-  termsText: (price: string, credits: string, perMinute: string, parallel: string) =>
-    `${price} net a month, ${credits} credits, ${perMinute} requests per minute, ${parallel} in parallel`,
+  termsText: (price: string, credits: string, perMinute: string, parallel: string, hasSupport: boolean) =>
+    `${price} net a month, ${credits} credits, ${perMinute} requests per minute, ${parallel} in parallel, ${hasSupport ? "with" : "without"} e-mail support`,
   modelNew: (model: string, status: string) => `Model ${model} is there: ${status}.`,
   modelGone: (model: string) => `Model ${model} is gone.`,
   modelStatus: (model: string, from: string, to: string) => `Model ${model} changed from ${from} to ${to}.`,

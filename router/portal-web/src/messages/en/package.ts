@@ -17,6 +17,7 @@ export const packages = {
   perMinute: (count: string) => `${count} requests per minute`,
   parallel: (count: string) => `${count} in parallel`,
   coming: (at: string, terms: string) => `From the period that begins on ${at} or later: ${terms}`,
+  freeTrial: (days: string) => `${days} of free trial`,
   support: "E-mail support",
   noSupport: "No e-mail support",
   used: (used: string, quota: string) => `${used} of ${quota} credits used in this period`,
@@ -50,8 +51,8 @@ export const packages = {
     at: (day: string) => `on ${day}`,
     downgradeNote: (quota: string, used: string) =>
       `The new quota is ${quota} a month; you used ${used} in this period so far.`,
-    trialNote: (name: string, price: string) =>
-      `The trial is free for 30 days. Starting it is the order: ${name} goes on for ${price} net a month unless you cancel before.`,
+    trialNote: (end: string, name: string, price: string) =>
+      `The trial is free until ${end}. Starting it is the order: ${name} goes on for ${price} net a month unless you cancel before.`,
     cancelNote: (at: string) =>
       `The package works until ${at}. After that the API answers 403 no_package. You can withdraw until then.`,
     withdraws: "This also withdraws what is pending.",

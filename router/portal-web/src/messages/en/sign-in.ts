@@ -51,7 +51,7 @@ export const signIn = {
   },
   registration: {
     title: "Open an account",
-    lead: "You become the Owner of a new account. A trial of 30 days is free.",
+    lead: "You become the Owner of a new account, and choose its package afterwards.",
     accountName: "Company or project",
     submit: "Open the account",
     closedLead: "Accounts are opened by the operator here. Ask them for an invitation.",

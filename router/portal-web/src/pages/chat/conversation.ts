@@ -10,7 +10,7 @@ export interface Turn {
   readonly reasoning: string;
   /** The state of an answer: whether it is still being written, and how it ended. */
   readonly state: "said" | "waiting" | "activating" | "writing" | "done" | "stopped" | "failed";
-  /** Of an answer whose model is being activated: how long others waited lately. */
+  /** While the answer's model is being activated: how long others waited lately, in ms. */
   readonly usualMs?: number | undefined;
   readonly summary?: ChatSummary;
   readonly problem?: Problem;

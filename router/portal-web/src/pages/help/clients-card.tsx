@@ -5,17 +5,19 @@ import { Loaded } from "../../elements/loaded.tsx";
 import { exampleModel } from "../../elements/snippet/example-model.ts";
 import { Snippet } from "../../elements/snippet/snippet.tsx";
 import { embeddingsSnippet } from "../../elements/snippet/snippet-code.ts";
+import { useHelp } from "../../messages/help.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";
 
 export function ClientsCard() {
   const { t } = useTexts();
+  const help = useHelp();
   const { apiUrl } = useSession();
   const models = useRead("listModels", {});
   return (
     <section className="card stack" aria-labelledby="clients">
-      <h2 id="clients">{t.help.clients.title}</h2>
-      <p className="prose">{t.help.clients.lead}</p>
+      <h2 id="clients">{help.clients.title}</h2>
+      <p className="prose">{help.clients.lead}</p>
       <Loaded read={models}>
         {({ items }) => {
           const model = exampleModel(items, null);
@@ -34,11 +36,12 @@ export function ClientsCard() {
 
 function Embeddings({ apiUrl, model }: { readonly apiUrl: string; readonly model: string }) {
   const { t } = useTexts();
+  const help = useHelp();
   const { install, code } = embeddingsSnippet({ apiUrl, model });
   return (
     <>
-      <h3>{t.help.clients.embeddings}</h3>
-      <p className="prose">{t.help.clients.embeddingsLead}</p>
+      <h3>{help.clients.embeddings}</h3>
+      <p className="prose">{help.clients.embeddingsLead}</p>
       <div className="snippet">
         <div className="snippet-head">
           <span className="tab">Python</span>

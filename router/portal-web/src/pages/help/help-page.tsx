@@ -5,37 +5,40 @@ import { useRead } from "../../api/queries.ts";
 import { CopyButton } from "../../elements/copy-button.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
 import { Page } from "../../elements/page.tsx";
+import { useHelp } from "../../messages/help.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";
 import { ClientsCard } from "./clients-card.tsx";
 import { RefusalTable } from "./refusal-table.tsx";
+import { RuleList } from "./rule-list.tsx";
+import { SchemasSection } from "./schemas-section.tsx";
 
 type Service = Answer<"showService">;
 
 export default function HelpPage() {
   const { t } = useTexts();
+  const help = useHelp();
   const service = useRead("showService", {});
   return (
-    <Page title={t.shell.pages.help} lead={t.help.lead}>
+    <Page title={t.shell.pages.help} lead={help.lead}>
       <AddressCard />
       <ClientsCard />
       <Loaded read={service}>
         {({ refusals, limits }) => (
           <>
             <section className="stack" aria-labelledby="errors">
-              <h2 id="errors">{t.help.errors.title}</h2>
-              <p className="prose">{t.help.errors.lead}</p>
+              <h2 id="errors">{help.errors.title}</h2>
+              <p className="prose">{help.errors.lead}</p>
               <RefusalTable refusals={refusals} />
             </section>
-            <section className="card stack" aria-labelledby="retries">
-              <h2 id="retries">{t.help.retries.title}</h2>
-              <ul className="prose bullets">
-                {Object.values(t.help.retries.rules).map((rule) => (
-                  <li key={rule}>{rule}</li>
-                ))}
-              </ul>
-            </section>
+            {(["retries", "streaming", "costs"] as const).map((name) => (
+              <section key={name} className="card stack" aria-labelledby={name}>
+                <h2 id={name}>{help[name].title}</h2>
+                <RuleList rules={help[name].rules} />
+              </section>
+            ))}
             <LimitsCard limits={limits} />
+            <SchemasSection />
           </>
         )}
       </Loaded>
@@ -44,19 +47,19 @@ export default function HelpPage() {
 }
 
 function AddressCard() {
-  const { t } = useTexts();
+  const help = useHelp();
   const { apiUrl } = useSession();
   const address = `${apiUrl.replace(/\/$/, "")}/v1`;
   return (
     <section className="card stack" aria-labelledby="address">
-      <h2 id="address">{t.help.address.title}</h2>
+      <h2 id="address">{help.address.title}</h2>
       <div className="secret">
         <code id="address-text">{address}</code>
         <CopyButton text={address} shownIn="address-text" />
       </div>
-      <p className="prose">{t.help.address.lead}</p>
+      <p className="prose">{help.address.lead}</p>
       <p>
-        <a href="/openapi.json">{t.help.address.description}</a>
+        <a href="/openapi.json">{help.address.description}</a>
       </p>
     </section>
   );
@@ -64,7 +67,8 @@ function AddressCard() {
 
 function LimitsCard({ limits }: { readonly limits: Service["limits"] }) {
   const { t, format } = useTexts();
-  const texts = t.help.limits;
+  const help = useHelp();
+  const texts = help.limits;
   const { requestsPerSecond, requestBurst, bodyBytes, requestSeconds, activeKeysPerUser } = limits;
   return (
     <section className="card stack" aria-labelledby="limits">
@@ -85,7 +89,7 @@ function LimitsCard({ limits }: { readonly limits: Service["limits"] }) {
         <li>{texts.evaluation}</li>
       </ul>
       <p>
-        <Link to="/changes">{t.help.changes}</Link>
+        <Link to="/changes">{help.changes}</Link>
       </p>
     </section>
   );

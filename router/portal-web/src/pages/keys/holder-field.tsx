@@ -1,4 +1,4 @@
-/** For whom a key is. The server finds people by a part of their address, however many there are. */
+/** The field for the holder of a new key. The server searches people by a part of their address. */
 import { useEffect, useId, useRef, useState } from "react";
 import { useRead } from "../../api/queries.ts";
 import { TextField } from "../../elements/field.tsx";

@@ -85,14 +85,14 @@ function Used({ data: { quota } }: Pick<PartProps, "data">) {
 }
 
 function PackageCards({ data, onWish }: PartProps) {
-  const all = useTexts();
-  const { t, format } = all;
+  const { t, format } = useTexts();
   const mayChange = useMay()("changePackage");
   const texts = t.packages;
   return (
     <section className="cards packages" aria-label={t.shell.pages.package}>
       {data.packages.map((one) => {
         const isCurrent = one.name === data.subscription.package;
+        const trialDays = data.actions.includes("trial") ? one.trialDays : null;
         return (
           <article key={one.name} className={isCurrent ? "card current" : "card"}>
             <h2>
@@ -106,12 +106,9 @@ function PackageCards({ data, onWish }: PartProps) {
               <li>{texts.perMinute(format.number(one.requestsPerMinute))}</li>
               <li>{texts.parallel(format.number(one.parallelRequests))}</li>
               <li>{one.emailSupport ? texts.support : texts.noSupport}</li>
+              {trialDays !== null && <li>{texts.freeTrial(format.days(trialDays))}</li>}
             </ul>
-            {one.coming.map((coming) => (
-              <p key={coming.at} className="soft">
-                {texts.coming(format.date(coming.at), termsText(coming, all))}
-              </p>
-            ))}
+            <Coming terms={one} showsTrial={trialDays !== null} />
             <div className="actions">
               {mayChange &&
                 one.actions.map((action) => (
@@ -124,7 +121,7 @@ function PackageCards({ data, onWish }: PartProps) {
                     {texts.actions[action]}
                   </Button>
                 ))}
-              {mayChange && one.trial && data.actions.includes("trial") && (
+              {mayChange && trialDays !== null && (
                 <Button kind="primary" onClick={() => onWish({ action: "trial" })}>
                   {texts.actions.trial}
                 </Button>
@@ -139,4 +136,26 @@ function PackageCards({ data, onWish }: PartProps) {
       {!mayChange && <p className="soft">{texts.ownerOnly}</p>}
     </section>
   );
+}
+
+interface ComingProps {
+  readonly terms: Packages["packages"][number];
+  /** Whether this account could have the free trial. */
+  readonly showsTrial: boolean;
+}
+
+/** The announced terms, as far as they are others for this account than those before them. */
+function Coming({ terms, showsTrial }: ComingProps) {
+  const all = useTexts();
+  const { t, format } = all;
+  const { coming, freeTrial } = t.packages;
+  const textOf = (one: ComingProps["terms"]["coming"][number] | ComingProps["terms"]) =>
+    termsText(one, all) + (showsTrial && one.trialDays !== null ? `, ${freeTrial(format.days(one.trialDays))}` : "");
+  return terms.coming
+    .filter((one, index) => textOf(one) !== textOf(terms.coming[index - 1] ?? terms))
+    .map((one) => (
+      <p key={one.at} className="soft">
+        {coming(format.date(one.at), textOf(one))}
+      </p>
+    ));
 }

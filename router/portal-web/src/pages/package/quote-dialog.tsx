@@ -120,8 +120,8 @@ function QuoteFacts({ quote, wish, now }: FactsProps) {
           </>
         )}
       </dl>
-      {wish.action === "trial" && (
-        <p>{texts.trialNote(packageOf(wish, now)?.name ?? "", format.euros(thenCents ?? 0))}</p>
+      {wish.action === "trial" && after.package !== null && after.periodEnd !== null && (
+        <p>{texts.trialNote(format.date(after.periodEnd), after.package, format.euros(thenCents ?? 0))}</p>
       )}
       {wish.action === "cancel" && at && <p>{texts.cancelNote(format.dateTime(at))}</p>}
       {wish.action === "downgrade" && <DowngradeNote wish={wish} now={now} />}
@@ -132,7 +132,7 @@ function QuoteFacts({ quote, wish, now }: FactsProps) {
 
 /** The package that the wish leads to. */
 function packageOf({ action, package: name }: PackageWish, { packages }: Packages) {
-  return packages.find((one) => (action === "trial" ? one.trial : one.name === name));
+  return packages.find((one) => (action === "trial" ? one.trialDays !== null : one.name === name));
 }
 
 /** Shows both packages' prices per month and their difference, of which the remaining days are charged. */

@@ -1,4 +1,4 @@
-/** What somebody sees whose link lost its end on the way. */
+/** The page for a link that was cut off and lacks its token. */
 import { Link } from "wouter";
 import { useTexts } from "../../messages/messages.ts";
 import { Entrance } from "./entrance.tsx";

@@ -21,7 +21,7 @@ import { UsageTable, type Usage, type UsagePart } from "./usage-table.tsx";
 const sorts = ["credits", "requests", "promptTokens", "completionTokens", "day", "model", "key", "user"] as const;
 const parts = ["model", "key", "user", "day"] as const;
 const refreshMs = 60_000;
-/** As many as the API gives at once: a month of some models. */
+/** The most rows that the API gives at once: a month of some models. */
 const chartRowsMax = 200;
 
 export default function UsagePage() {

@@ -47,7 +47,9 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
       const { stateDir: state, databaseUrl } = await databaseOf(options);
       const { runningServer } = await import("../../../db/embedded-server.ts");
       const { backUpInto, backUpTo } = await import("../../../backup/backup-run.ts");
-      const connection = databaseUrl === undefined ? runningServer(state) : { connectionString: databaseUrl };
+      const { primaryOf } = await import("../../../db/database-hosts.ts");
+      const connection =
+        databaseUrl === undefined ? runningServer(state) : { connectionString: await primaryOf(databaseUrl) };
       const progress = progressLine(actions);
       const backUp = (path: string) =>
         backUpTo(path, connection, process.stdout, ({ bytes, bytesTotal, table }) =>

@@ -51,11 +51,15 @@ function* secretFiles(
   raw: RawRouter,
   baseDir: string,
 ): Iterable<readonly [Finding[0], { readonly file: string; readonly read: () => string }]> {
-  for (const key of ["database", "smtp"] as const) {
-    const { passwordFile } = raw[key] ?? {};
+  const passwords: [path: string[], file: string | undefined][] = [
+    [["database", "passwordFile"], raw.database?.passwordFile],
+    [["smtp", "passwordFile"], raw.smtp?.passwordFile],
+    [["limits", "storePasswordFile"], raw.limits?.storePasswordFile],
+  ];
+  for (const [path, passwordFile] of passwords) {
     if (passwordFile === undefined) continue;
     const file = resolve(baseDir, passwordFile);
-    yield [[key, "passwordFile"], { file, read: () => readSecret(file, "a password", uid) }];
+    yield [path, { file, read: () => readSecret(file, "a password", uid) }];
   }
   if (raw.ops?.tokenFile === undefined) return;
   const file = resolve(baseDir, raw.ops.tokenFile);
@@ -65,29 +69,27 @@ function* secretFiles(
 /** A certificate is a mistake for agents that dial a name that it does not have. */
 function* tlsFindings(raw: RawRouter, baseDir: string): Iterable<readonly [Finding[0], TlsFinding]> {
   const nowMs = systemClock.now();
-  const uses: [path: string[], paths: TlsPaths | undefined, names: string[]][] = [
+  const uses: [path: string[], paths: Partial<TlsPaths> | undefined, names: string[]][] = [
     [["tls"], raw.tls, []],
     [["nodes", "tls"], raw.nodes?.tls, dialledNames(raw)],
     [["ops", "tls"], raw.ops?.tls, []],
+    [["limits", "storeTls"], raw.limits?.storeTls, []],
   ];
   for (const [path, paths, names] of uses) {
     if (!paths) continue;
     const judging = { nowMs, uid, judgeNames: missingName(names) } satisfies TlsJudging;
     const absolute = Object.fromEntries(
       Object.entries(paths).map(([file, at]) => [file, resolve(baseDir, at as string)]),
-    ) as unknown as TlsPaths;
+    ) as Partial<TlsPaths>;
     for (const finding of judgeTls(absolute, judging)) yield [[...path, finding.file], finding];
   }
 }
 
 /** The names by which agents dial that the file tells. */
 function dialledNames({ nodes }: RawRouter): string[] {
-  if (nodes?.dataAdvertise === undefined) return [];
-  try {
-    return [parseListen(nodes.dataAdvertise, "nodes.dataAdvertise").host];
-  } catch {
-    return [];
-  }
+  return [nodes?.announce, nodes?.dataAdvertise].flatMap((text) =>
+    text === undefined ? [] : [parseListen(text, "nodes").host],
+  );
 }
 
 function missingName(names: readonly string[]) {
@@ -95,7 +97,7 @@ function missingName(names: readonly string[]) {
     const missing = names.filter((name) => !(isIP(name) ? certificate.checkIP(name) : certificate.checkHost(name)));
     return missing.length === 0
       ? undefined
-      : `is not for ${missing.join(", ")}, which nodes dial (nodes.dataAdvertise)`;
+      : `is not for ${missing.join(", ")}, which nodes dial (nodes.announce, nodes.dataAdvertise)`;
   };
 }
 

@@ -1,4 +1,4 @@
-/** What happened to one request, in sentences for a tired reader. */
+/** Says in sentences what happened to one request. */
 import { formatTable } from "@weiche/shared/program/table.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { wrapped } from "../cli-text.ts";
@@ -9,7 +9,7 @@ type Explained = Answer<"GET /requests/:id">;
 type Running = NonNullable<Explained["running"]>;
 type Ended = NonNullable<Explained["ended"]>;
 
-/** Each line has at most 80 characters, if ids and names do. */
+/** A line has at most 80 characters unless an id or a name is longer. */
 export function explainText(explained: Explained): string {
   const { id, acceptedAt, running, ended, usage } = explained;
   const request = running ?? ended;

@@ -1,4 +1,4 @@
-/** `weiche top`: slots, models and accounts by the requests of now. */
+/** `weiche top`: slots, models and accounts with the requests that run now. */
 import type { Command } from "commander";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Actions } from "../actions.ts";

@@ -1,4 +1,4 @@
-/** Accounts as operators look after them: package, use, refusals, and whether they or their people are blocked. */
+/** Makes the items of the console's page of accounts: package, use, refusals, and blocks of accounts and people. */
 import { sql } from "kysely";
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";

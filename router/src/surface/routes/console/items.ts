@@ -1,4 +1,4 @@
-/** What the pages of the console show live, by their keys. */
+/** Makes the items that the console's pages of nodes and slots show live. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7TimeMs, type RequestId } from "@weiche/shared/ids.ts";
 import { instantText } from "../../../db/database.ts";

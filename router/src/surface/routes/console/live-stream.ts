@@ -13,7 +13,7 @@ import { isUnavailable } from "../../../db/failures.ts";
 import type { Route } from "../../contract/route.ts";
 import type { Call } from "../../server/add-routes.ts";
 
-/** By their keys. The same object as at the last look: it has not changed. */
+/** Items of a page by their keys. An item that is the same object as at the last look has not changed. */
 export type Items = ReadonlyMap<string, object>;
 
 export interface Look {
@@ -21,7 +21,7 @@ export interface Look {
   readonly read: () => Items | Promise<Items>;
 }
 
-/** Times in an item grow by themselves. Where nothing else has changed, they are sent once in this time. */
+/** Interval at which an item is sent whose only change is that its ages have grown. */
 const agesEveryMs = 1_000;
 /** A client that reads nothing for this time is cut. */
 const unreadMsMax = 30_000;

@@ -1,4 +1,7 @@
-/** How usage gets from the nodes into the totals, and what that needs: the database, and the evaluation of credits. */
+/**
+ * Makes the item of the console's page of the pipeline: usage on its way from nodes to totals, the database, the
+ * evaluation of credits.
+ */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { instantText, type Database } from "../../../db/database.ts";
 import { isUnavailable } from "../../../db/failures.ts";

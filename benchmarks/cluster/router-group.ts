@@ -1,0 +1,109 @@
+/**
+ * Several routers on one database, as processes of their own. The nodes are told of the first one and hear of the others
+ * from it. Unless another database is named, it is an embedded server that this process runs in the place where the first
+ * router would have it.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { startEmbeddedServer } from "@weiche/router/src/db/embedded-server.ts";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { Cluster, RunningProgram, runCommand, until, type ClusterOptions } from "./cluster.ts";
+
+export class RouterGroup implements AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly #others: RunningProgram[] = [];
+  readonly #main: string;
+  readonly #opened: AsyncDisposableStack;
+
+  private constructor(cluster: Cluster, main: string, opened: AsyncDisposableStack) {
+    this.cluster = cluster;
+    this.#main = main;
+    this.#opened = opened;
+  }
+
+  /** `code`: a checkout with the code of the routers after the first; absent: this one. */
+  static async start(
+    count: number,
+    options: ClusterOptions,
+    { code, databaseUrl }: { readonly code?: string; readonly databaseUrl?: string } = {},
+  ): Promise<RouterGroup> {
+    await using opened = new AsyncDisposableStack();
+    const noted = () => {};
+    const events = { databaseRestarted: noted, databaseRestartFailed: noted };
+    const prepare = async (dataDir: string) => {
+      await options.prepare?.(dataDir);
+      if (databaseUrl !== undefined) return { database: { url: databaseUrl } };
+      const stateDir = join(dataDir, "router");
+      mkdirSync(stateDir);
+      const { connection } = opened.use(await startEmbeddedServer(stateDir, systemClock, events));
+      const { host, port, user, password, database } = connection;
+      const at = `${user}:${password as string}@localhost:${port}/${database}?host=${encodeURIComponent(host!)}`;
+      return { database: { url: `postgres://${at}` } };
+    };
+    const { router = {} } = options as { readonly router?: { readonly limits?: object } };
+    // Routers that limit on their own have to be told so. Those of an earlier version do not know the word.
+    const store = code === undefined ? { store: "memory" } : {};
+    const limits = { perIpPerSecond: 0, ...store, ...router.limits };
+    const cluster = opened.use(await Cluster.start({ ...options, router: { ...router, limits }, prepare }));
+    const group = new RouterGroup(
+      cluster,
+      join(code ?? join(import.meta.dirname, "../.."), "router/src/main.ts"),
+      opened.move(),
+    );
+    try {
+      for (let index = 1; index < count; index++) await group.startAt(index);
+      await group.linked();
+      return group;
+    } catch (error) {
+      await group[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get routers(): readonly RunningProgram[] {
+    return [this.cluster.router, ...this.#others];
+  }
+
+  /** Starts a router, on the ports it had before if it ran already. */
+  async startAt(index: number): Promise<void> {
+    if (index === 0) return this.cluster.startRouter();
+    const { directory } = this.cluster;
+    const before = this.#others[index - 1]?.listen;
+    const listen = ["api", "portal", "console", "nodes", "data", "ops"].map((name) => [
+      `WEICHE_${name.toUpperCase()}_LISTEN`,
+      before?.[name] ?? "127.0.0.1:0",
+    ]);
+    const dataDir = this.dataDir(index);
+    mkdirSync(dataDir, { recursive: true });
+    const files = { WEICHE_DATA_DIR: dataDir, WEICHE_CONFIG: join(directory, "router.yaml") };
+    this.#others[index - 1] = await RunningProgram.start(this.#main, [], { ...files, ...Object.fromEntries(listen) });
+  }
+
+  dataDir(index: number): string {
+    return join(this.cluster.directory, index === 0 ? "data" : `data-${index}`);
+  }
+
+  /** The operators' command against one of the routers. */
+  weiche(index: number, ...args: readonly string[]): Promise<unknown> {
+    return runCommand("router/bin/weiche.js", this.dataDir(index), args);
+  }
+
+  /** Resolves once every router can reach every node. */
+  async linked(): Promise<void> {
+    for (const index of this.routers.keys())
+      await until(`every node to be live at router ${index}`, async () => {
+        const nodes = (await this.weiche(index, "nodes")) as { state: string }[];
+        return nodes.filter(({ state }) => state === "live").length >= this.cluster.agents.size;
+      });
+  }
+
+  async isReady(index: number): Promise<boolean> {
+    const answer = await fetch(`http://${this.routers[index]!.listen["ops"]}/readyz`).catch(() => undefined);
+    return answer?.status === 200;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#others.map((router) => router.stop()));
+    await this.#opened.disposeAsync();
+  }
+}

@@ -1,0 +1,33 @@
+/** Without a key: thousands of connections from forty addresses that stay open and send nothing. The router closes each after its time for a head. */
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Attack } from "./attack.ts";
+
+const addresses = 40;
+/** An address may by default open 100 connections at once. */
+const connectionsEach = 75;
+/** Time for a request's head, checked once a second, and a reserve for a busy machine. */
+const headSecondsMax = 25;
+
+export const manyConnections: Attack = {
+  name: "three thousand silent connections",
+  async run({ apiPort }, signal) {
+    const tally = { opened: 0, closed: 0, seconds: 0 };
+    const startedAtMs = performance.now();
+    const sockets = Array.from({ length: addresses * connectionsEach }, (_, n) => {
+      const localAddress = `127.10.${n % addresses}.1`;
+      const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress });
+      socket.on("connect", () => tally.opened++).on("close", () => tally.closed++);
+      return socket.on("error", () => {}).resume();
+    });
+    await sleep(2 ** 31 - 1, undefined, { signal }).catch(() => {});
+    tally.seconds = (performance.now() - startedAtMs) / 1_000;
+    const seen = { ...tally };
+    for (const socket of sockets) socket.destroy();
+    return seen;
+  },
+  mistakes({ tally: { opened = 0, closed = 0, seconds = 0 } }) {
+    if (opened === 0) return ["no connection was opened"];
+    return seconds > headSecondsMax && closed === 0 ? [`all ${opened} were still open after ${seconds} s`] : [];
+  },
+};

@@ -1,0 +1,270 @@
+/** A real router's end of the data connections, to which an agent in plain buffers speaks. */
+import { expect, test } from "vitest";
+import { NodeLost } from "@weiche/router/src/nodes/upstream.ts";
+import { readAnswer, textOf } from "../../cluster/read-answer.ts";
+import { grants, linked, node, openRouterEnd, requestOf, sessionsOf, slot } from "./link-ends.ts";
+import {
+  cancel,
+  data,
+  end,
+  goaway,
+  head,
+  ping,
+  PlainPeer,
+  plainFrame,
+  pong,
+  u32,
+  window,
+  windowed,
+} from "./plain-peer.ts";
+
+/** A router and an agent that is linked to it. `onOpened` answers requests. */
+async function open(onOpened: PlainPeer["onOpened"] = () => {}) {
+  const router = await openRouterEnd();
+  const agent = await PlainPeer.dial(router.data.address.port);
+  agent.onOpened = onOpened;
+  await linked(router);
+  return {
+    router,
+    agent,
+    async [Symbol.asyncDispose]() {
+      expect(agent.broken).toEqual([]);
+      agent.destroy();
+      await router[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("the router asks who the agent is, and sends a PING, before anything else", async () => {
+  await using both = await open();
+  const [first] =
+    both.agent.of(1).length > 0 ? both.agent.of(1) : both.agent.frames.filter(({ type }) => type === head);
+  expect(JSON.parse(String(first!.payload))).toMatchObject(["/weiche/identity"]);
+  expect(both.agent.of(first!.stream).map(({ type }) => type)).toEqual([head, end]);
+  await both.agent.until("a PING", () => both.agent.of(0, ping).length > 0);
+  await both.agent.settled();
+});
+
+test("a request has its fields at their places, its body and its END; the answer is handed on as it comes", async () => {
+  await using both = await open((stream) => {
+    both.agent.begin(stream, [200, "events", 0, "switch 5200", "of a later version", { more: [] }]);
+    both.agent.write(stream, "hello ");
+    both.agent.write(stream, "world");
+    both.agent.end(stream);
+  });
+  const request = requestOf({ body: Buffer.from('{"a":"ä"}'), remainingMs: 1234.5 });
+  const answer = await both.router.send(request);
+  expect([answer.status, answer.kind, answer.waited, answer.retryAfterSeconds]).toEqual([
+    200,
+    "events",
+    "switch 5200",
+    0,
+  ]);
+  expect(await textOf(answer)).toBe("hello world");
+  expect(answer.body.ending).toBe("complete");
+  const [stream] = both.agent.frames
+    .filter(({ type }) => type === head)
+    .map((frame) => frame.stream)
+    .slice(-1);
+  const { requestId } = request;
+  const billed = [1500, 1_000_000, grants.sign(node, { ...request, ...request.billing })];
+  expect(both.agent.recordOf(stream!)).toEqual([
+    ...["/v1/chat/completions", requestId, 1, "m", slot, "a", "u", "k", ...billed, 1234, "router-1"],
+    request.body.length,
+  ]);
+  expect(both.agent.bodyOf(stream!).equals(request.body)).toBe(true);
+  expect(both.agent.of(stream!, end).map(({ payload }) => payload[0])).toEqual([0]);
+});
+
+test.each<[how: number, ending: string, death: string | undefined]>([
+  [0, "complete", undefined],
+  [1, "error", undefined],
+  [2, "error", "alone"],
+  [3, "error", "with-others"],
+  [77, "error", undefined],
+])("an END of %d: the answer is %s", async (how, ending) => {
+  await using both = await open((stream) => {
+    both.agent.begin(stream);
+    both.agent.write(stream, "x");
+    both.agent.end(stream, how);
+  });
+  const answer = await both.router.send();
+  expect(await textOf(answer)).toBe("x");
+  expect(answer.body.ending).toBe(ending);
+  expect(answer.body.engineDeath !== undefined).toBe(how === 2 || how === 3);
+});
+
+test("an answer that is cancelled is broken; before its HEAD the node is lost for the request, and not for others", async () => {
+  let act = (_stream: number): void => {};
+  await using both = await open((stream) => act(stream));
+  for (const reason of [0, 1, 2, 200]) {
+    act = (stream) => both.agent.cancel(stream, reason);
+    await expect(both.router.send()).rejects.toThrow(NodeLost);
+  }
+  act = (stream) => {
+    both.agent.begin(stream);
+    both.agent.write(stream, "x");
+    both.agent.cancel(stream);
+  };
+  const answer = await both.router.send();
+  expect([await textOf(answer), answer.body.ending]).toEqual(["x", "broken"]);
+  expect(both.router.inFlight()).toBe(0);
+  expect(sessionsOf(both.router)).toBe(1);
+});
+
+test.each(["{}", "[]", '["200"]', "[200,", "[-1]", "[1e300]", '[200,"events",0,7]', "null", "\xff"])(
+  "an answer whose HEAD is %s is cancelled with 2, and the node is lost for the request",
+  async (text) => {
+    await using both = await open((stream) => both.agent.pour(plainFrame(head, stream, Buffer.from(text, "latin1"))));
+    await expect(both.router.send()).rejects.toThrow(NodeLost);
+    await both.agent.settled();
+    const [last] = both.agent.frames.filter(({ type }) => type === cancel);
+    expect(last?.payload[0]).toBe(2);
+  },
+);
+
+test("a body is sent as far as its credit goes, in frames of 64 KiB at most, and further with each WINDOW", async () => {
+  let opened = 0;
+  await using both = await open((stream) => (opened = stream));
+  const body = Buffer.alloc(1 << 20, "0123456789abcdef-");
+  const sent = both.router.send({ body });
+  await both.agent.until("the first window", () => both.agent.bodyOf(opened).length >= window);
+  await both.agent.settled();
+  expect(both.agent.bodyOf(opened).length).toBe(window);
+  both.agent.grant(opened, 1_000);
+  await both.agent.until("1,000 more", () => both.agent.bodyOf(opened).length === window + 1_000);
+  for (let left = body.length - window - 1_000; left > 0; left -= window) {
+    await both.agent.settled();
+    both.agent.grant(opened, Math.min(left, window));
+  }
+  await both.agent.until("the END", () => both.agent.of(opened, end).length === 1);
+  expect(both.agent.bodyOf(opened).equals(body)).toBe(true);
+  both.agent.begin(opened);
+  both.agent.end(opened);
+  expect(await textOf(await sent)).toBe("");
+});
+
+test("an answer is taken as far as its client reads, and WINDOWs of at least half of it say so", async () => {
+  let opened = 0;
+  await using both = await open((stream) => {
+    opened = stream;
+    both.agent.begin(stream);
+    both.agent.write(stream, Buffer.alloc(window, "x"));
+  });
+  const answer = await both.router.send();
+  await both.agent.settled();
+  expect(both.agent.credit(opened), "nobody has read").toBe(0);
+  const { whole } = readAnswer(answer);
+  await both.agent.until("the window back", () => both.agent.credit(opened) === window);
+  both.agent.write(opened, "end");
+  both.agent.end(opened);
+  expect((await whole).length).toBe(window + 3);
+});
+
+test("a client that leaves is a CANCEL, after which what was on its way is dropped", async () => {
+  let opened = 0;
+  await using both = await open((stream) => {
+    opened = stream;
+    both.agent.begin(stream);
+  });
+  const answer = await both.router.send();
+  answer.body.cancel();
+  expect(await both.agent.ending(opened)).toMatch("cancel 0");
+  both.agent.pour(
+    plainFrame(head, opened, "[200]"),
+    plainFrame(data, opened, Buffer.alloc(65_536)),
+    ...Array.from({ length: 8 }, () => plainFrame(data, opened, Buffer.alloc(65_536))),
+    plainFrame(windowed, opened, u32(0)),
+    plainFrame(windowed, opened, u32(0xffff_ffff)),
+    plainFrame(end, opened, Buffer.from([0])),
+    plainFrame(end, opened, Buffer.from([1])),
+    plainFrame(cancel, opened, Buffer.from([9])),
+  );
+  await both.agent.settled();
+  expect(sessionsOf(both.router)).toBe(1);
+});
+
+test("frames may be cut anywhere, and several of them come at once", async () => {
+  await using both = await open((stream) => {
+    const bytes = Buffer.concat([
+      plainFrame(head, stream, '[200,"events",0,""]'),
+      plainFrame(data, stream, "a"),
+      plainFrame(ping, 0, "12345678"),
+      plainFrame(data, stream, "b"),
+      plainFrame(end, stream, Buffer.from([0])),
+    ]);
+    let at = 0;
+    const next = () => {
+      both.agent.pour(bytes.subarray(at, ++at));
+      if (at < bytes.length) setImmediate(next);
+    };
+    next();
+  });
+  const answer = await both.router.send();
+  expect([await textOf(answer), answer.body.ending]).toEqual(["ab", "complete"]);
+  await both.agent.until("the PONG", () =>
+    both.agent.of(0, pong).some(({ payload }) => String(payload) === "12345678"),
+  );
+});
+
+test("an agent that says GOAWAY gets no new requests and ends those that run", async () => {
+  let opened = 0;
+  await using both = await open((stream) => {
+    opened = stream;
+    both.agent.begin(stream);
+  });
+  const answer = await both.router.send();
+  both.agent.pour(plainFrame(goaway, 0, ""));
+  await both.agent.settled();
+  await expect(both.router.send()).rejects.toThrow(NodeLost);
+  both.agent.write(opened, "whole");
+  both.agent.end(opened);
+  both.agent.fin();
+  expect([await textOf(answer), answer.body.ending]).toEqual(["whole", "complete"]);
+  await both.agent.closed();
+  expect(both.agent.farewell).toBeUndefined();
+});
+
+test("a router that closes says GOAWAY, lets what runs end, and then says FIN", async () => {
+  let opened = 0;
+  await using both = await open((stream) => {
+    opened = stream;
+    both.agent.begin(stream);
+  });
+  const answer = await both.router.send();
+  const closed = both.router.data.close(60_000);
+  await both.agent.until("the GOAWAY", () => both.agent.farewell !== undefined);
+  expect([both.agent.farewell, both.agent.hasFin]).toEqual(["", false]);
+  both.agent.write(opened, "whole");
+  both.agent.end(opened);
+  expect([await textOf(answer), answer.body.ending]).toEqual(["whole", "complete"]);
+  await both.agent.closed();
+  expect(both.agent.hasFin).toBe(true);
+  await closed;
+});
+
+test("an agent that has not said who it is, or not what it should, is closed and never used", async () => {
+  await using router = await openRouterEnd();
+  for (const identity of [
+    {},
+    { node: 7, bootId: "b" },
+    { node: "", bootId: "b" },
+    { node: "x".repeat(5_000), bootId: "b" },
+  ]) {
+    const agent = await PlainPeer.dial(router.data.address.port);
+    agent.identity = identity;
+    await agent.closed();
+  }
+  expect(sessionsOf(router)).toBe(0);
+  expect(router.told.filter(([event, why]) => event === "dataSessionRefused" && why === "identity")).toHaveLength(4);
+});
+
+test("an agent that is silent for 3 s is lost, and so are its answers", async () => {
+  await using both = await open((stream) => both.agent.begin(stream));
+  const answer = await both.router.send();
+  const fromMs = performance.now();
+  both.agent.answers = false;
+  expect([await textOf(answer), answer.body.ending]).toEqual(["", "broken"]);
+  expect(performance.now() - fromMs).toBeGreaterThan(1_900); // the last PONG was up to a second before
+  await both.agent.closed();
+});

@@ -1,0 +1,278 @@
+/**
+ * One end of a data connection in plain buffers, written against `shared/src/frames/README.md` alone: it shares no code
+ * with router and agent, so that a mistake that both of them make is seen. It also checks what the other end sends.
+ */
+import { connect, type Socket } from "node:net";
+import { once } from "node:events";
+
+export const [head, data, end, cancel, windowed, ping, pong, goaway] = [1, 2, 3, 4, 5, 6, 7, 8] as const;
+export const window = 262_144;
+const half = 131_072;
+
+export interface PlainFrame {
+  readonly type: number;
+  readonly stream: number;
+  readonly payload: Buffer;
+}
+
+/** `length`: another one than that of the payload. */
+export function plainFrame(type: number, stream: number, payload: Buffer | string, length?: number): Buffer {
+  const bytes = Buffer.from(payload);
+  const start = Buffer.alloc(9);
+  start.writeUInt32BE(length ?? bytes.length, 0);
+  start.writeUInt8(type, 4);
+  start.writeUInt32BE(stream, 5);
+  return Buffer.concat([start, bytes]);
+}
+
+export function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+const u8 = (value: number) => Buffer.from([value]);
+
+/** The least and the most bytes of a payload, by type. */
+const lengths = [undefined, [1, 16_384], [1, 65_536], [1, 1], [1, 1], [4, 4], [8, 8], [8, 8], [0, 1_024]] as const;
+
+/** What this end knows of a stream: the credit of each end, and what ended. */
+interface Seen {
+  ourCredit: number;
+  theirCredit: number;
+  theirHead: boolean;
+  theirEnd: boolean;
+  isOver: boolean;
+}
+
+export class PlainPeer {
+  readonly #socket: Socket;
+  readonly #role: "router" | "agent";
+  readonly #streams = new Map<number, Seen>();
+  #highest = 0;
+  #bytes: Buffer = Buffer.alloc(0);
+  #waiting: (() => void)[] = [];
+  /** All frames that came, PING included. */
+  readonly frames: PlainFrame[] = [];
+  /** Rules that the other end has broken. */
+  readonly broken: string[] = [];
+  /** The text of its GOAWAY. */
+  farewell: string | undefined;
+  isClosed = false;
+  hasFin = false;
+  /** Whether PINGs are answered, without which the other end takes this one for lost. */
+  answers = true;
+  /** Whether the router's question for the identity is answered, and how. */
+  identity: object | undefined = { node: "gpu-1", bootId: "boot" };
+  /** Agents only: called for each stream that the router opens, the question for the identity aside. */
+  onOpened: (stream: number, record: readonly unknown[]) => void = () => {};
+
+  constructor(socket: Socket, role: "router" | "agent") {
+    this.#socket = socket;
+    this.#role = role;
+    socket.on("error", () => {});
+    socket.on("end", () => (this.hasFin = true));
+    socket.on("close", () => {
+      this.isClosed = true;
+      this.#wake();
+    });
+    socket.on("data", (part: Buffer) => {
+      this.#bytes = Buffer.concat([this.#bytes, part]);
+      while (this.#takeFrame());
+      this.#wake();
+    });
+  }
+
+  static async dial(port: number): Promise<PlainPeer> {
+    const socket = connect(port, "127.0.0.1");
+    await once(socket, "connect");
+    return new PlainPeer(socket, "agent");
+  }
+
+  /** Sends these bytes as they are, and checks nothing. */
+  pour(...bytes: readonly Buffer[]): void {
+    this.#socket.write(Buffer.concat(bytes));
+  }
+
+  /** A stream will be opened by hand. */
+  expectStream(stream: number): void {
+    this.#highest = stream;
+    this.#streams.set(stream, newStream());
+  }
+
+  /** Opens a stream, whose body is whole if it is given. */
+  open(record: unknown, body?: Buffer | string, stream = this.#highest + 2): number {
+    this.expectStream(stream);
+    this.pour(plainFrame(head, stream, JSON.stringify(record)));
+    if (body !== undefined) {
+      if (body.length > 0) this.write(stream, body);
+      this.end(stream);
+    }
+    return stream;
+  }
+
+  /** An answer's beginning. */
+  begin(stream: number, record: readonly unknown[] = [200, "events", 0, ""]): void {
+    this.pour(plainFrame(head, stream, JSON.stringify(record)));
+  }
+
+  write(stream: number, body: Buffer | string): void {
+    const bytes = Buffer.from(body);
+    this.#streams.get(stream)!.ourCredit -= bytes.length;
+    for (let at = 0; at < bytes.length; at += 65_536)
+      this.pour(plainFrame(data, stream, bytes.subarray(at, at + 65_536)));
+  }
+
+  end(stream: number, how = 0): void {
+    if (this.#role === "agent") this.#streams.get(stream)!.isOver = true;
+    this.pour(plainFrame(end, stream, u8(how)));
+  }
+
+  cancel(stream: number, reason = 0): void {
+    this.#streams.get(stream)!.isOver = true;
+    this.pour(plainFrame(cancel, stream, u8(reason)));
+  }
+
+  /** Lets the other end send so many bytes more. */
+  grant(stream: number, bytes: number): void {
+    this.#streams.get(stream)!.theirCredit += bytes;
+    this.pour(plainFrame(windowed, stream, u32(bytes)));
+  }
+
+  credit(stream: number): number {
+    return this.#streams.get(stream)!.ourCredit;
+  }
+
+  of(stream: number, type?: number): readonly PlainFrame[] {
+    return this.frames.filter((frame) => frame.stream === stream && (type === undefined || frame.type === type));
+  }
+
+  bodyOf(stream: number): Buffer {
+    return Buffer.concat(this.of(stream, data).map(({ payload }) => payload));
+  }
+
+  recordOf(stream: number): readonly unknown[] {
+    return JSON.parse(String(this.of(stream, head)[0]!.payload)) as unknown[];
+  }
+
+  /** Resolves once it is true, which is looked at after each frame. Rejects when the connection is closed without it. */
+  async until(what: string, condition: () => boolean): Promise<void> {
+    while (!condition()) {
+      if (this.isClosed) throw new Error(`closed without ${what}: ${this.farewell ?? "no GOAWAY"}`);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  async closed(): Promise<void> {
+    while (!this.isClosed) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Resolves with how the other end ended a stream: `end N` (agents), `cancel N`. */
+  async ending(stream: number): Promise<string> {
+    const last = () => [...this.of(stream, cancel), ...(this.#role === "router" ? this.of(stream, end) : [])][0];
+    await this.until(`an end of stream ${stream}`, () => last() !== undefined);
+    const { type, payload } = last()!;
+    return `${type === end ? "end" : "cancel"} ${payload[0]}`;
+  }
+
+  /** Resolves when the other end has dealt with all that was sent before. */
+  async settled(): Promise<void> {
+    const bytes = Buffer.from(
+      String(performance.now() % 1)
+        .slice(2, 10)
+        .padEnd(8, "."),
+    );
+    this.pour(plainFrame(ping, 0, bytes));
+    await this.until("a PONG", () => this.frames.some(({ type, payload }) => type === pong && payload.equals(bytes)));
+  }
+
+  /** FIN; the other end may still send. */
+  fin(): void {
+    this.#socket.end();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  #takeFrame(): boolean {
+    if (this.#bytes.length < 9) return false;
+    const length = this.#bytes.readUInt32BE(0);
+    if (this.#bytes.length < 9 + length) return false;
+    const payload = this.#bytes.subarray(9, 9 + length);
+    const frame = { type: this.#bytes.readUInt8(4), stream: this.#bytes.readUInt32BE(5), payload };
+    this.#bytes = this.#bytes.subarray(9 + length);
+    this.frames.push(frame);
+    const problem = this.#check(frame);
+    if (problem !== undefined) this.broken.push(`${problem}: type ${frame.type}, stream ${frame.stream}`);
+    this.#answer(frame);
+    return true;
+  }
+
+  #answer({ type, stream, payload }: PlainFrame): void {
+    if (type === ping && this.answers) this.pour(plainFrame(pong, 0, payload));
+    if (type === goaway) this.farewell = String(payload);
+    if (type !== head || this.#role === "router") return;
+    const record = JSON.parse(String(payload)) as readonly unknown[];
+    if (record[0] !== "/weiche/identity") return this.onOpened(stream, record);
+    if (!this.identity) return;
+    this.begin(stream, [200, "json"]);
+    this.write(stream, JSON.stringify(this.identity));
+    this.end(stream);
+  }
+
+  /** The rule that the other end breaks with this frame, by the page. */
+  #check({ type, stream, payload }: PlainFrame): string | undefined {
+    const bounds = lengths[type];
+    if (!bounds) return "type";
+    if (payload.length < bounds[0] || payload.length > bounds[1]) return "length";
+    if (type >= ping !== (stream === 0)) return "stream 0";
+    if (this.farewell) return "a frame after a GOAWAY with a text";
+    if (stream === 0) return undefined;
+    const seen = this.#streams.get(stream);
+    if (type === head && this.#role === "agent") {
+      if (stream <= this.#highest) return "the number of a new stream";
+      if (this.farewell !== undefined) return "a new stream after a GOAWAY";
+      this.#highest = stream;
+      this.#streams.set(stream, { ...newStream(), theirHead: true });
+      return undefined;
+    }
+    if (!seen) return "a stream that was never opened";
+    return seen.isOver ? undefined : this.#checkOpen(type, payload, seen);
+  }
+
+  #checkOpen(type: number, payload: Buffer, seen: Seen): string | undefined {
+    switch (type) {
+      case head:
+        if (seen.theirHead) return "a second HEAD";
+        seen.theirHead = true;
+        return undefined;
+      case data:
+        if (!seen.theirHead || seen.theirEnd) return "DATA outside of the body";
+        seen.theirCredit -= payload.length;
+        return seen.theirCredit < 0 ? "DATA beyond the credit" : undefined;
+      case end:
+        if (!seen.theirHead || seen.theirEnd) return "END outside of the body";
+        seen.theirEnd = true;
+        if (this.#role === "router") seen.isOver = true;
+        return this.#role === "agent" && payload[0] !== 0 ? "an END of a request that is not 0" : undefined;
+      case windowed: {
+        const bytes = payload.readUInt32BE(0);
+        seen.ourCredit += bytes;
+        if (seen.ourCredit > window) return "credit above the window";
+        return bytes < half ? "a WINDOW of less than half a window" : undefined;
+      }
+      default:
+        seen.isOver = true;
+        return undefined;
+    }
+  }
+}
+
+function newStream(): Seen {
+  return { ourCredit: window, theirCredit: window, theirHead: false, theirEnd: false, isOver: false };
+}

@@ -1,0 +1,34 @@
+/** Limits of accounts over three routers as processes: exact, and never gone, also when the store is killed. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
+import { faults, meetFault } from "./store-faults.ts";
+import { leaveAll, outcomes, running, SharedLimits } from "./shared-limits.ts";
+
+describe("three routers with one store", needs("valkey-server"), () => {
+  let limits: SharedLimits;
+  beforeAll(async () => {
+    limits = await SharedLimits.start();
+  });
+  afterAll(() => limits[Symbol.asyncDispose]());
+
+  test("admit of 500 at once exactly 10 to run, and in the minute exactly 60", async () => {
+    const seen = await limits.shared(async () => {
+      const apiKey = await limits.account("Both");
+      const held = await limits.ask(apiKey, 500);
+      await leaveAll(held);
+      let admitted = running(held).length;
+      for (;;) {
+        const wave = await limits.ask(apiKey, 60, [0, 1, 2], 1);
+        await leaveAll(wave);
+        admitted += running(wave).length;
+        if (outcomes(wave).minute === 60) return { atOnce: outcomes(held), admitted };
+      }
+    });
+    expect(seen).toEqual({ atOnce: { running: 10, parallel: 490 }, admitted: 60 });
+    expect(await limits.group.weiche(1, "status")).toMatchObject({ limitStore: { address: limits.store.url } });
+  });
+
+  test("go on, within limits, when the store is killed and starts again", async () => {
+    expect(await meetFault(limits, faults["is killed and starts again"])).toEqual([]);
+  });
+});

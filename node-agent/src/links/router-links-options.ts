@@ -1,0 +1,37 @@
+/** What the links to the routers need of the agent. */
+import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { UsageDelivery } from "../outbox/delivery.ts";
+import type { RouterLives } from "../outbox/unsettled-answers.ts";
+import type { DataLinkEvents } from "./data-link.ts";
+import type { StreamHandler } from "./data-session.ts";
+import type { KnownRouters } from "./known-routers.ts";
+import type { Resolve, RouterAddressesEvents } from "./router-addresses.ts";
+import type { RouterLinkParts } from "./router-link.ts";
+
+export interface RouterLinkEvents extends DataLinkEvents, RouterAddressesEvents {
+  /** `version`: of the router; absent if it does not say it. */
+  routerLinkUp(address: string, routerId: string, version?: string): void;
+  routerLinkDown(address: string, routerId: string, reason: string): void;
+  /** No welcome came. Emitted when the reason changes. */
+  routerLinkFailed(address: string, reason: string): void;
+  rulesUnreadable(model: string, reason: string): void;
+}
+
+export interface RouterLinksOptions extends RouterLinkParts {
+  /** host:port, as configured. */
+  readonly routers: readonly string[];
+  /** Those that routers tell of. */
+  readonly known: KnownRouters;
+  readonly random: () => number;
+  readonly resolve: Resolve;
+  readonly usage: Pick<UsageDelivery, "linkUp" | "acknowledged" | "linkDown" | "committedTo">;
+  readonly answers: RouterLives;
+  /** Takes the requests that come on the data connections. */
+  readonly handle: StreamHandler;
+  /** Gets the rules of all models of the node; the last router to send some counts. */
+  readonly onRules: (rules: readonly ModelRules[]) => void;
+  /** Called only with a higher generation than before. */
+  readonly onDesiredState: (state: DesiredState) => void;
+  readonly events: RouterLinkEvents;
+}

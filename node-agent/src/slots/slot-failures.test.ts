@@ -1,0 +1,136 @@
+/** The rules of a slot whose engine does not start, exits or is under suspicion, one by one, as stories. */
+import { describe, expect, test } from "vitest";
+import { a, active, b, c, Play } from "../../test/slots/slot-play.ts";
+
+describe("a failure", () => {
+  test("of a start refuses its waiters, lets others have their turn, and does not bring back the model before", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.request(c);
+    play.pass(10_000);
+    play.release(1);
+    play.news("stopped");
+    expect(play.news("startFailed")).toEqual(["refuse 2 model_unavailable 2000", "start c"]);
+    expect(play.news("startFailed")).toEqual(["refuse 3 model_unavailable 2000"]);
+    expect(play.pass(100_000)).toEqual([]);
+    expect(play.state).toBe("empty");
+  });
+
+  test("after a failure doubles the backoff up to thirty seconds", () => {
+    const play = new Play();
+    play.begin();
+    for (const [ticket, backoffMs] of [2_000, 4_000, 8_000, 16_000, 30_000, 30_000].entries()) {
+      expect(play.request(a)).toEqual(["start a"]);
+      expect(play.news("startFailed")).toEqual([`refuse ${ticket + 1} model_unavailable ${backoffMs}`]);
+      play.pass(backoffMs);
+    }
+  });
+
+  test("after a run of thirty seconds is a first one again", () => {
+    const play = active(a, 1);
+    for (const [ranMs, backoffMs] of [
+      [1_000, 2_000],
+      [29_999, 4_000],
+      [30_000, 2_000],
+    ] as const) {
+      play.pass(ranMs);
+      play.event({ kind: "exited", model: a });
+      play.news("stopped");
+      expect(play.pass(backoffMs - 1)).toEqual([]);
+      expect(play.pass(1)).toEqual(["start a"]);
+      play.news("started");
+    }
+  });
+
+  test("to start in time is given up, and nothing begins before it has cleaned up", () => {
+    const play = new Play();
+    play.begin();
+    play.request(a);
+    expect(play.pass(60_000)).toEqual(["giveUp", "refuse 1 model_unavailable 2000"]);
+    expect(play.request(b)).toEqual([]);
+    expect(play.pass(19_999)).toEqual([]);
+    expect(play.pass(1)).toEqual(["stop a for good"]);
+    expect(play.news("stopped")).toEqual(["start b"]);
+  });
+
+  test("to start within no time at all is given up at once", () => {
+    const play = new Play({ startMsMax: 0 });
+    play.begin();
+    play.request(a);
+    expect(play.pass(0)).toEqual(["giveUp", "refuse 1 model_unavailable 2000"]);
+  });
+
+  test("to stop is tried again, with nothing started in between", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.pass(10_000);
+    play.release(1);
+    expect(play.news("stopFailed")).toEqual(["refuse 2 model_unavailable 2000"]);
+    expect(play.request(b)).toEqual(["refuse 3 model_unavailable 2000"]);
+    expect(play.pass(2_000)).toEqual(["stop a for good"]);
+    expect(play.pass(20_000)).toEqual([]);
+    expect(play.state).toBe("failed a");
+    expect(play.pass(4_000)).toEqual(["stop a for good"]);
+    play.request(b);
+    expect(play.news("stopped")).toEqual(["start b"]);
+  });
+});
+
+describe("an engine that exits", () => {
+  test("takes its requests with it and is started again after the backoff", () => {
+    const play = active(a, 2);
+    expect(play.event({ kind: "exited", model: a })).toEqual(["engineLost", "stop a for good"]);
+    play.news("stopped");
+    expect(play.request(a)).toEqual(["refuse 3 model_unavailable 2000"]);
+    expect(play.pass(2_000)).toEqual(["start a"]);
+    expect(play.news("startFailed")).toEqual([]);
+    expect(play.pass(4_000)).toEqual(["start a"]);
+  });
+
+  test("is forgotten when another model is asked for meanwhile", () => {
+    const play = active(a, 1);
+    play.event({ kind: "exited", model: a });
+    play.news("stopped");
+    expect(play.request(b)).toEqual(["start b"]);
+    play.news("started");
+    play.release(2);
+    expect(play.pass(600_000)).toEqual([]);
+    expect(play.state).toBe("active b");
+  });
+
+  test("is one that is under suspicion: it takes nothing new, is stopped for good when idle, and started again", () => {
+    const play = active(a, 2);
+    play.news("suspected");
+    expect(play.request(a)).toEqual([]);
+    play.release(1);
+    play.pass(20_000);
+    expect(play.release(2)).toEqual(["stop a for good"]);
+    expect(play.news("stopped")).toEqual(["start a"]);
+    expect(play.news("started")).toEqual(["admit 3"]);
+  });
+
+  test("rests if it is suspected again soon: then its requests are refused", () => {
+    const play = active(a, 1);
+    play.news("suspected");
+    play.request(a);
+    play.release(1);
+    play.news("stopped");
+    play.news("started");
+    expect(play.news("suspected")).toEqual([]);
+    expect(play.request(a)).toEqual(["refuse 3 model_unavailable 4000"]);
+    expect(play.release(2)).toEqual(["stop a for good"]);
+    expect(play.request(a)).toEqual(["refuse 4 model_unavailable 4000"]);
+    expect(play.news("stopped")).toEqual([]);
+    expect(play.pass(4_000)).toEqual(["start a"]);
+  });
+
+  test("under suspicion gives way to the model of an older waiter", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.news("suspected");
+    expect(play.request(a)).toEqual([]);
+    expect(play.release(1)).toEqual(["stop a for good"]);
+    expect(play.news("stopped")).toEqual(["start b"]);
+    expect(play.news("started")).toEqual(["admit 2"]);
+  });
+});

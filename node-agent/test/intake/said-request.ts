@@ -1,0 +1,26 @@
+/** The body that an engine is sent for a chat of a client, by the rules of its model. */
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { asId } from "@weiche/shared/ids.ts";
+import { dialects } from "../../src/engines/dialects/all.ts";
+import type { DialectName } from "../../src/engines/engine.ts";
+import { readChatRequest } from "../../src/intake/chat-request.ts";
+
+export const plain: ModelRules = {
+  id: asId("m"),
+  category: "language",
+  contextTokens: 1_024,
+  reasoning: { mode: "unavailable", efforts: [], templateKwargsAccepted: true },
+  toolsEnforced: true,
+};
+export const messages = [{ role: "user", content: "hi" }];
+export const scope = (rules: Partial<ModelRules> = {}) => ({ rules: { ...plain, ...rules } });
+
+/** The body that an engine of this dialect gets. */
+export function said(
+  body: object,
+  rules?: Partial<ModelRules>,
+  dialect: DialectName = "openai",
+): Record<string, unknown> {
+  const request = readChatRequest({ messages, ...body }, scope(rules));
+  return JSON.parse(JSON.stringify(dialects[dialect].chatBody(request))) as Record<string, unknown>;
+}

@@ -1,0 +1,95 @@
+/** Routers that are not configured: other routers tell of them. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { KnownRouters } from "../../src/links/known-routers.ts";
+import { at, RouterLinksRig } from "./router-links-rig.ts";
+import type { SimulatedLinkRouter } from "./simulated-link-router.ts";
+
+let rig: RouterLinksRig;
+let folder: string;
+beforeEach(() => {
+  rig = new RouterLinksRig();
+  rig.random = () => 0; // dials at once what it hears of
+  folder = mkdtempSync(join(tmpdir(), "weiche-routers-"));
+});
+afterEach(async () => {
+  await rig.close();
+  rmSync(folder, { recursive: true });
+});
+
+const listed = (...routers: readonly (readonly [id: string, at: SimulatedLinkRouter | string])[]) => ({
+  routers: routers.map(([id, where]) => ({ router_id: id, address: typeof where === "string" ? where : at(where) })),
+});
+const linkedTo = () => rig.channels.map(({ routerId }) => routerId);
+
+test("a router that another one tells of in its welcome is linked to, and one of later news", async () => {
+  const second = await rig.openRouter({ router_id: "router-2" });
+  const third = await rig.openRouter({ router_id: "router-3" });
+  const first = await rig.openRouter({ routers: listed(["router-2", second]) });
+  rig.openLinks(at(first));
+  await expect.poll(linkedTo).toEqual(["router-1", "router-2"]);
+  first.say({ routers_changed: listed(["router-2", second], ["router-3", third]) });
+  await expect.poll(linkedTo).toEqual(["router-1", "router-2", "router-3"]);
+});
+
+test("a router that is no longer told of keeps its link, and is not dialled again once that has ended", async () => {
+  const second = await rig.openRouter({ router_id: "router-2" });
+  const first = await rig.openRouter({ routers: listed(["router-2", second]) });
+  const links = rig.openLinks(at(first));
+  await expect.poll(linkedTo).toEqual(["router-1", "router-2"]);
+  first.say({ routers_changed: listed() });
+  await expect.poll(() => rig.known.addresses(() => undefined)).toEqual([]);
+  expect(second.links.size).toBe(1);
+  second.links.forEach((link) => link.end());
+  await expect.poll(() => links.states().map(({ address }) => address)).toEqual([at(first)]);
+  expect(linkedTo()).toEqual(["router-1", "router-2"]);
+});
+
+test("a router is dialled at one address only, whatever others call it", async () => {
+  const first = await rig.openRouter({}, "0.0.0.0");
+  const other = at(first, "127.0.0.2");
+  first.welcome = { ...first.welcome, routers: listed(["router-1", other], ["router-9", "127.0.0.1:1"]) };
+  const links = rig.openLinks(at(first));
+  await expect.poll(() => links.states().map(({ address }) => address)).toEqual([at(first), "127.0.0.1:1"]);
+  expect(linkedTo()).toEqual(["router-1"]);
+  // The configured address fails: the announced one stands in for it.
+  first.links.forEach((link) => link.end());
+  await expect.poll(() => links.states().map(({ address }) => address)).toContain(other);
+});
+
+test("without TLS only addresses of this host are dialled, and what is no address is left out", async () => {
+  const first = await rig.openRouter({
+    routers: listed(["a", "10.255.255.1:7443"], ["b", "router.example:7443"], ["c", "nowhere"], ["d", "127.0.0.1:0"]),
+  });
+  const links = rig.openLinks(at(first));
+  await expect.poll(() => rig.known.addresses(() => undefined).length).toBe(2);
+  await expect.poll(() => rig.usage).toEqual([["up", "router-1"]]);
+  expect(links.states().map(({ address }) => address)).toEqual([at(first)]);
+  expect(rig.told.map(([event]) => event)).not.toContain("routerNameUnresolved");
+});
+
+test("the last list outlives the agent: it finds the others while the configured router is away", async () => {
+  const file = join(folder, "routers.json");
+  const before = new RouterLinksRig();
+  before.known = new KnownRouters(file);
+  const second = await rig.openRouter({ router_id: "router-2" });
+  const first = await before.openRouter({ routers: listed(["router-2", second]) });
+  before.openLinks(at(first));
+  await expect.poll(() => before.channels.length, { timeout: 5_000 }).toBe(2);
+  await before.close();
+
+  rig.known = new KnownRouters(file);
+  rig.openLinks(at(first));
+  await expect.poll(linkedTo, { timeout: 5_000 }).toEqual(["router-2"]);
+  writeFileSync(file, readFileSync(file, "utf8").slice(0, -5));
+  expect(new KnownRouters(file).addresses(() => undefined)).toEqual([]);
+  expect(new KnownRouters(join(folder, "none")).addresses(() => undefined)).toEqual([]);
+});
+
+test("a list that is the same as before is not written again", () => {
+  const known = new KnownRouters(join(folder, "routers.json"));
+  const list = [{ routerId: "router-2", address: "10.0.0.2:7443" }];
+  expect([known.hear(list), known.hear(list), known.hear([])]).toEqual([true, false, true]);
+});

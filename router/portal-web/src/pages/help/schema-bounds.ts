@@ -1,0 +1,10 @@
+/** The agents' bounds on JSON Schemas, as the help page shows them. null: no bound of its own, the size counts. */
+export const schemaBounds = {
+  size: { others: 1_000_000, vllm: 500_000 },
+  repetition: { others: null, vllm: 128 },
+  choices: { others: 48, vllm: 500 },
+  ways: { others: 5_000, vllm: 5_000 },
+  tools: { others: 128, vllm: 500 },
+  levels: { others: 100, vllm: 100 },
+  name: { others: 256, vllm: 256 },
+} as const;

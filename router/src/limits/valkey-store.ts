@@ -1,0 +1,177 @@
+/** The limit store in Valkey or Redis 7, through one connection that renews itself. */
+import { createSecureContext } from "node:tls";
+import { Cluster, Redis, type RedisOptions } from "iovalkey";
+import { checkPrivate } from "@weiche/shared/files/private-file.ts";
+import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
+import { within, type Clock } from "@weiche/shared/time/clock.ts";
+import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
+import type { LimitStoreConfig } from "../config/config.ts";
+import type { AccountLimits, LimitDecision, LimitUse } from "./limiter.ts";
+import { enterScript, parallelRefused, renewScript, useScript, type Script } from "./limit-scripts.ts";
+import type { LimitStore } from "./limit-store.ts";
+
+const connectMsMax = 1_000;
+/** Without an answer for so long a connection is replaced: the host may be gone without a word. */
+const silenceMsMax = 2_000;
+const closeMsMax = 500;
+/** How long after the end of a connection the next one is tried, give or take a half. */
+const reconnectMs = 300;
+const slotsEveryMs = 5_000;
+
+export interface ValkeyStoreOptions {
+  readonly config: LimitStoreConfig;
+  /** Tells this router's requests from those of others. */
+  readonly routerId: string;
+  readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+}
+
+export class ValkeyStore implements LimitStore {
+  readonly #client: Redis | Cluster;
+  readonly #clock: Clock;
+  readonly #prefix: string;
+  /** Why there is no connection. */
+  #trouble: string | undefined = "it cannot be reached yet";
+
+  /** The server that it is connected to is no primary any more. */
+  #isLeaving = false;
+
+  /** Connects in the background. Throws `StartError` if the files of `storeTls` cannot be used. */
+  constructor({ config, routerId, clock, random }: ValkeyStoreOptions) {
+    this.#clock = clock;
+    // Short, since the store keeps members of up to 64 bytes in a compact form. The end of a UUIDv7 is random.
+    this.#prefix = `${routerId.slice(-8)}:`;
+    this.#client = connect(config, () => reconnectMs * (0.5 + random()));
+    this.#client.on("error", (error: Error) => (this.#trouble = reasonOf(error)));
+    this.#client.on("ready", () => {
+      this.#trouble = undefined;
+      this.#isLeaving = false;
+    });
+  }
+
+  async enter(account: AccountId, request: RequestId, limits: AccountLimits): Promise<LimitDecision> {
+    const { perMinute, parallel } = limits;
+    const waitUs = await this.#run(enterScript, account, [this.#prefix + request, perMinute, parallel]);
+    if (waitUs === 0) return { admitted: true };
+    if (waitUs === -1) return parallelRefused;
+    return { admitted: false, limit: "minute", retryAfterMs: Math.ceil((waitUs as number) / 1_000) };
+  }
+
+  async leave(account: AccountId, request: RequestId): Promise<unknown> {
+    return await this.#told(this.#client.zrem(keysOf(account)[1], this.#prefix + request));
+  }
+
+  async renew(account: AccountId, requests: Iterable<RequestId>): Promise<unknown> {
+    const ids = Array.from(requests, (request) => this.#prefix + request);
+    return await this.#run(renewScript, account, [this.#prefix, ...ids]);
+  }
+
+  async use(account: AccountId): Promise<LimitUse> {
+    const [lastMinute, parallel] = (await this.#run(useScript, account, [])) as [number, number];
+    return { lastMinute, parallel };
+  }
+
+  onLost(callback: (why: Error) => void): void {
+    const lost = () => callback(new Error(this.#trouble ?? "the connection was lost"));
+    this.#client.on(this.#client instanceof Cluster ? "-node" : "close", lost);
+  }
+
+  /** What has been said on the connection is sent first. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const said = this.#client.quit().catch(() => {});
+    await within(this.#clock, closeMsMax, said);
+    this.#client.disconnect();
+  }
+
+  async #run(script: Script, account: AccountId, args: (string | number)[]): Promise<unknown> {
+    const keys = keysOf(account);
+    try {
+      return await this.#client.evalsha(script.sha, keys.length, ...keys, ...args);
+    } catch (error) {
+      // A server that was just started, or a replica that has become the primary, may not have it.
+      if (!/^NOSCRIPT/.test((error as Error).message)) return await this.#told(Promise.reject(error as Error));
+      return await this.#told(this.#client.eval(script.lua, keys.length, ...keys, ...args));
+    }
+  }
+
+  /** Errors are told in words for operators: without commands, which may hold a password. */
+  async #told<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (/^READONLY/.test((error as Error).message)) this.#leave();
+      throw new Error(reasonOf(error as Error, this.#trouble));
+    }
+  }
+
+  /** The name, or the Sentinels, lead to another server by now. A cluster's client finds it by itself. */
+  #leave(): void {
+    if (this.#isLeaving || this.#client instanceof Cluster) return;
+    this.#isLeaving = true;
+    this.#client.disconnect(true);
+  }
+}
+
+/** The hash tag in braces keeps both keys of an account on one server of a cluster. */
+function keysOf(account: AccountId): [times: string, live: string] {
+  return [`weiche:{${account}}:times`, `weiche:{${account}}:live`];
+}
+
+function connect(config: LimitStoreConfig, retryMs: () => number): Redis | Cluster {
+  const { kind, addresses, user, password, database, primary } = config;
+  const settings: RedisOptions = {
+    connectionName: "weiche-router",
+    ...(user !== undefined && { username: user }),
+    ...(password !== undefined && { password }),
+    ...(config.tls && { tls: tlsOf(config) }),
+    family: 0,
+    familyFallback: { enabled: false },
+    connectTimeout: connectMsMax,
+    socketTimeout: silenceMsMax,
+    disconnectTimeout: 100,
+    // What cannot be said now is decided without the store: nothing is kept for later, and nothing is said twice.
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+  };
+  if (kind === "cluster")
+    return new Cluster([...addresses], {
+      redisOptions: settings,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: retryMs,
+      retryDelayOnFailover: 0,
+      retryDelayOnClusterDown: 0,
+      slotsRefreshInterval: slotsEveryMs,
+    });
+  const single = { ...settings, db: database, enableOfflineQueue: false, retryStrategy: retryMs };
+  if (kind === "server") return new Redis({ ...single, ...addresses[0]! });
+  return new Redis({
+    ...single,
+    sentinels: [...addresses],
+    name: primary!,
+    sentinelRetryStrategy: retryMs,
+    sentinelCommandTimeout: connectMsMax,
+    ...(config.tls && { sentinelTLS: single.tls!, enableTLSForSentinelMode: true }),
+  });
+}
+
+function tlsOf({ tlsFiles: { ca, cert, key } }: LimitStoreConfig) {
+  if (key !== undefined) checkPrivate(key, "a private key");
+  const material = {
+    ...(ca !== undefined && { ca: readForStart(ca) }),
+    ...(cert !== undefined && key !== undefined && { cert: readForStart(cert), key: readForStart(key) }),
+  };
+  try {
+    createSecureContext(material);
+  } catch (error) {
+    throw new StartError(`limits.storeTls: the files cannot be used: ${(error as Error).message}`);
+  }
+  return material;
+}
+
+/** `trouble`: why there is no connection, where the client only says that there is none. */
+function reasonOf(error: Error & { readonly lastNodeError?: Error }, trouble = "the connection was lost"): string {
+  const { message, lastNodeError } = error;
+  if (lastNodeError) return lastNodeError.message;
+  return /enableOfflineQueue|Connection is closed|max retries per request|aborted/.test(message) ? trouble : message;
+}

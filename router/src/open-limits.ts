@@ -1,0 +1,27 @@
+/** Opens the limits of accounts: counted by this router alone, or together with others in a store. */
+import type { Core } from "./core.ts";
+import type { LimitStoreView } from "./limits/limit-store.ts";
+import type { Limiter } from "./limits/limiter.ts";
+import { SharedLimiter } from "./limits/shared-limiter.ts";
+import { ValkeyStore } from "./limits/valkey-store.ts";
+
+export interface Limits {
+  readonly limiter: Limiter;
+  /** Absent: each router counts its own. */
+  readonly store?: LimitStoreView;
+}
+
+/** `others`: how many other routers there are. */
+export async function openLimits(core: Core, others: () => number): Promise<Limits> {
+  const { config, clock, random, routerId, events, ownLimiter: own, opened } = core;
+  if (!config.limitStore) return { limiter: own };
+  const { shown: address, whenDown } = config.limitStore;
+  const store = new ValkeyStore({ config: config.limitStore, routerId, clock, random });
+  const routers = () => others() + 1;
+  const limiter = opened.use(await SharedLimiter.open({ store, own, clock, events, whenDown, routers }));
+  const down = () => {
+    const { alone } = limiter;
+    return alone && { sinceMs: clock.now() - (clock.monotonicMs() - alone.sinceMs), reason: alone.reason };
+  };
+  return { limiter, store: { address, down } };
+}

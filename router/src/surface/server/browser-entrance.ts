@@ -1,0 +1,44 @@
+/** What the entrances for browsers have in common: the credential is in a cookie, and changes come from own pages only. */
+import type { IncomingMessage } from "node:http";
+import type { Route } from "../contract/route.ts";
+import type { Asker, Entrance } from "./add-routes.ts";
+import { requireOwnChange } from "./own-pages.ts";
+import { credentialOf, type WriteCookie } from "./session-cookie.ts";
+import { answerToBrowser, type WebEvents } from "./web-answers.ts";
+
+/** The facts of a listener by which it judges requests. */
+export interface BrowserListener {
+  /** The client's network address, behind trusted proxies too. */
+  readonly addressOf: (request: IncomingMessage) => string;
+  /** The configured origin of its pages, the only one that may change something. Absent: the request's host. */
+  readonly ownOrigin: string | undefined;
+  readonly isTls: boolean;
+  readonly events: WebEvents;
+}
+
+interface BrowserEntrance {
+  readonly serve: Entrance["serve"];
+  readonly cookieName: string;
+  readonly cookie: WriteCookie;
+  /** Finds the session of the credential. Throws `Refused` if its holder may not call the route. */
+  readonly admit: (
+    route: Route,
+    caller: { readonly credential: string | undefined; readonly address: string; readonly request: IncomingMessage },
+  ) => Asker | Promise<Asker>;
+}
+
+export function browserEntrance(
+  { addressOf, ownOrigin, isTls, events }: BrowserListener,
+  { serve, cookieName, cookie, admit }: BrowserEntrance,
+): Entrance {
+  return {
+    serve,
+    cookie,
+    admit(route, { raw: request }) {
+      const credential = credentialOf(request.headers, cookieName);
+      if (route.method !== "GET") requireOwnChange(request.headers, ownOrigin, isTls);
+      return admit(route, { credential, address: addressOf(request), request });
+    },
+    answerTo: (error, requestId) => answerToBrowser(error, requestId, events),
+  };
+}

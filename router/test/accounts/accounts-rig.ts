@@ -1,0 +1,44 @@
+/** Accounts over a database, on virtual time. */
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { asId, type UserId } from "@weiche/shared/ids.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
+import { Refused } from "../../src/rights/refused.ts";
+import type { Database } from "../../src/db/database.ts";
+import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+
+export const nowMs = Date.parse("2026-01-31T14:00:00+01:00");
+export let server: DatabaseServer;
+export let database: Database;
+export let clock: VirtualClock;
+export let accounts: Accounts;
+export let userId: UserId;
+export let count = 0;
+
+/** To be called once in a file: each test has a user of an account without a package. */
+export function userPerTest(): void {
+  beforeAll(async () => {
+    server = await startDatabaseServer();
+    database = await server.newDatabase();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    clock = new VirtualClock(nowMs);
+    accounts = createAccounts({ database, clock, portalUrl: "https://portal.example/" });
+    userId = asId((await accounts.create({ name: "ACME", ownerEmail: `owner${++count}@example.com` })).ownerUserId);
+  });
+}
+
+/** The kind and the message of the refusal. */
+export async function refusal(work: Promise<unknown>): Promise<string> {
+  const error = await work.then(
+    () => new Error("it was not refused"),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Refused)) throw error;
+  return `${error.kind}: ${error.message}`;
+}
+
+export function set(table: string, id: string, column: string, value: unknown) {
+  return database.pool.query(`update ${table} set ${column} = $2 where id = $1`, [id, value]);
+}

@@ -1,0 +1,85 @@
+/** `weiche status` of a whole router with certificates, as its operator reads it. */
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { version } from "@weiche/shared/program/version.ts";
+import { makeAuthority, makeCertificate } from "../../src/certificates/certificate-folder.ts";
+import { startWholeRouter, type WholeRouter } from "./whole-router.ts";
+
+let whole: WholeRouter;
+let folder: string;
+
+beforeAll(async () => {
+  const certificate = "ca/router-router1.example";
+  whole = await startWholeRouter(
+    `nodes: { tls: { cert: ${certificate}.pem, key: ${certificate}.key, ca: ca/ca.pem } }`,
+    {
+      level: "warn",
+      prepare(path) {
+        folder = path;
+        const making = { folder: join(path, "ca"), nowMs: Date.now() };
+        makeAuthority(making);
+        makeCertificate({ ...making, days: 20 }, "router", ["router1.example"]);
+      },
+    },
+  );
+});
+afterAll(() => whole[Symbol.asyncDispose]());
+
+async function status(...options: string[]): Promise<string> {
+  const { code, out } = await whole.weiche(...options, "status");
+  expect(code).toBe(0);
+  return out;
+}
+
+test("a router shows its version, listeners, database, nodes and the days that its certificates have left", async () => {
+  const known = JSON.parse(await status("--json")) as Record<string, unknown>;
+  expect(known).toEqual({
+    version,
+    since: expect.stringMatching(/^20\d\d-/) as string,
+    listeners: whole.router.listen,
+    database: { server: "configured", answerMs: expect.any(Number) as number },
+    otherRouters: 0,
+    nodes: { live: 0, known: 0 },
+    certificates: [
+      expect.objectContaining({ use: "nodes", file: "cert", path: join(folder, "ca/router-router1.example.pem") }),
+      expect.objectContaining({ use: "nodes", file: "ca", path: join(folder, "ca/ca.pem") }),
+    ],
+    log: { level: "warn" },
+  });
+  const told = await status();
+  expect(told).toMatch(/^database +configured, answers in \d+ ms$/m);
+  expect(told).toMatch(/^nodes +0 of 0 live$/m);
+  expect(told).toMatch(/^nodes +\S+router-router1\.example\.pem +20\S+Z +(19|20) +renew it$/m);
+  expect(told).toMatch(/^nodes +\S+ca\.pem +20\S+Z +36\d\d +fine$/m);
+  expect(told).not.toContain("postgres");
+});
+
+test("all routers of the database are told: this one with its addresses, version and clock, and one that is gone", async () => {
+  const { listen } = whole.router;
+  const list = async (...options: string[]) => (await whole.weiche(...options, "routers")).out;
+  expect(JSON.parse(await list("--json"))).toEqual([
+    {
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      isThis: true,
+      state: "ready",
+      host: hostname(),
+      version,
+      startedAt: expect.stringMatching(/^20\d\d-/) as string,
+      seenAt: expect.stringMatching(/^20\d\d-/) as string,
+      linkAddress: listen.nodes,
+      dataAddress: listen.data,
+      runningRequests: 0,
+      clockAheadMs: expect.any(Number) as number,
+      limitStore: "memory",
+    },
+  ]);
+  expect(await list()).toMatch(
+    new RegExp(`^${hostname()} ${listen.nodes} \\* +ready +${version} +0 +right +memory +20\\S+ +now$`, "m"),
+  );
+});
+
+test("a certificate that ends within 30 days is one warning at the start, and one with more days is none", () => {
+  const lines = whole.logged.filter((line) => line.includes("expires soon"));
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([{ level: 40, use: "nodes", file: "cert" }]);
+});

@@ -1,0 +1,58 @@
+/** A whole router on a database of its own, with its log, and `weiche` against it. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { pino } from "pino";
+import { loadRouterConfig } from "../../src/config/config.ts";
+import { createRouter, type Router } from "../../src/context.ts";
+import { runCli } from "../../src/surface/cli/cli.ts";
+import { startDatabaseServer, temporaryFolder } from "../db/database-fixture.ts";
+
+export interface WholeRouter extends AsyncDisposable {
+  readonly router: Router;
+  /** The lines of its log. */
+  readonly logged: readonly string[];
+  /** Runs a command without a terminal. */
+  weiche(...args: readonly string[]): Promise<{ readonly code: number; readonly out: string; readonly errors: string }>;
+}
+
+/** `settings`: lines of router.yaml. `prepare` gets its folder first. */
+export async function startWholeRouter(
+  settings: string,
+  { level = "info", prepare = () => {} }: { readonly level?: string; readonly prepare?: (folder: string) => void } = {},
+): Promise<WholeRouter> {
+  await using opened = new AsyncDisposableStack();
+  const folder = opened.use(temporaryFolder());
+  prepare(folder.path);
+  const { connection } = await opened.use(await startDatabaseServer()).newDatabase();
+  const listeners = ["api", "portal", "nodes", "data", "ops"].map((name) => `${name}: "127.0.0.1:0"`).join(", ");
+  const file = join(folder.path, "router.yaml");
+  const lines = [
+    `catalogue: ${join(import.meta.dirname, "../../../deploy/catalogue.yaml")}`,
+    "dataDir: data",
+    `database: { url: "${connection.connectionString!}" }`,
+    `listen: { ${listeners}, console: off }`,
+    "shutdownAcceptSeconds: 0",
+    settings,
+  ];
+  writeFileSync(file, `${lines.join("\n")}\n`, { mode: 0o600 });
+  const logged: string[] = [];
+  const log = pino({ level }, { write: (line: string) => void logged.push(line) });
+  const router = await createRouter(loadRouterConfig(file, {}), { log });
+  opened.defer(() => router.close());
+  const kept = opened.move();
+  return {
+    router,
+    logged,
+    async weiche(...args) {
+      const [output, errors] = [new PassThrough(), new PassThrough()];
+      const whole = ["--data-dir", join(folder.path, "data"), ...args];
+      const code = await runCli(whole, {}, { input: new PassThrough(), output, errors });
+      output.end();
+      errors.end();
+      return { code, out: await text(output), errors: await text(errors) };
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}

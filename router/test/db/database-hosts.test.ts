@@ -1,0 +1,141 @@
+/** A database of a primary and a standby, as a router sees them in a failover. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { StartError } from "@weiche/shared/files/start-error.ts";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { hostUrls, withOneHost } from "../../src/config/database-url.ts";
+import { primaryOf } from "../../src/db/database-hosts.ts";
+import { openDatabase, type Database } from "../../src/db/database.ts";
+import { listen } from "../../src/db/listener.ts";
+import { silent, until } from "./database-fixture.ts";
+import { openMovingName, ReplicatedDatabase, urlOf, type MovingName, type Server } from "./replicated-database.ts";
+
+const open = new AsyncDisposableStack();
+const moved: string[] = [];
+let servers: ReplicatedDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  servers = open.use(await ReplicatedDatabase.start());
+  const events = { ...silent, databaseMoved: (host: string) => void moved.push(host) };
+  const databaseUrl = urlOf(servers.standby, servers.primary);
+  database = open.use(await openDatabase({ stateDir: "", databaseUrl }, systemClock, events));
+}, 180_000);
+afterAll(() => open.disposeAsync());
+
+const write =
+  "insert into leases values ('test', gen_random_uuid(), now()) on conflict (name) do update set held_until = now()";
+const hostOf = ({ port }: { readonly port: number }) => `127.0.0.1:${port}`;
+const portOf = async ({ pool }: Pick<Database, "pool">) =>
+  (await pool.query<{ port: number }>("select inet_server_port() as port")).rows[0]!.port;
+
+/** Resolves with the port of the server that takes writes, once one does. */
+async function writtenTo({ pool }: Pick<Database, "pool"> = database): Promise<number> {
+  await until("a write to pass", 20_000, () =>
+    pool.query(write).then(
+      () => true,
+      () => false,
+    ),
+  );
+  return portOf({ pool });
+}
+
+test("a URL with several hosts is one URL for each, with its user, path and options", () => {
+  expect(hostUrls("postgres://u:p%40@a,b:5433,[::1]:5434/w?sslmode=verify-full")).toEqual([
+    "postgres://u:p%40@a/w?sslmode=verify-full",
+    "postgres://u:p%40@b:5433/w?sslmode=verify-full",
+    "postgres://u:p%40@[::1]:5434/w?sslmode=verify-full",
+  ]);
+  expect(hostUrls("postgres:///w?host=/run/postgresql")).toEqual(["postgres:///w?host=/run/postgresql"]);
+  expect(() => hostUrls("postgres:///w?host=a,b")).toThrow(/before the path, as in postgres:/);
+  expect(withOneHost("postgres://u@a:1,b:2/w", (url) => url.replace("u@", "u:secret@"))).toBe(
+    "postgres://u:secret@a:1,b:2/w",
+  );
+});
+
+test("the primary is used, wherever it stands in the list", async () => {
+  expect(await writtenTo()).toBe(servers.primary.port);
+  expect(await primaryOf(servers.url)).toBe(urlOf(servers.primary));
+});
+
+test("where no host is a primary the start is refused, with what each of them is and without the password", async () => {
+  const dead = { port: 1, password: servers.primary.password };
+  const opening = (...hosts: readonly Pick<Server, "port" | "password">[]) =>
+    openDatabase({ stateDir: "", databaseUrl: urlOf(...hosts) }, systemClock, silent);
+  await expect(opening(servers.standby)).rejects.toThrow(StartError);
+  await expect(opening(servers.standby)).rejects.toThrow(/standby/);
+  const refused = await opening(dead, servers.standby).catch((error: Error) => error.message);
+  expect(refused).toMatch(
+    new RegExp(
+      `no host of the database is its primary \\(127.0.0.1:1: .*ECONNREFUSED.*; ${hostOf(servers.standby)}: .*standby`,
+    ),
+  );
+  expect(refused).not.toContain(servers.primary.password);
+});
+
+describe("behind one name", () => {
+  let name: MovingName;
+  let behind: Database;
+  beforeAll(async () => {
+    name = open.use(await openMovingName(servers.primary.port));
+    const databaseUrl = urlOf({ port: name.port, password: servers.primary.password });
+    behind = open.use(await openDatabase({ stateDir: "", databaseUrl }, systemClock, silent));
+  });
+
+  test("a connection that reaches a standby is not used", async () => {
+    expect(await writtenTo(behind)).toBe(servers.primary.port);
+    name.leadsTo = servers.standby.port;
+    behind.doubt();
+    await until("new connections", 10_000, () => behind.pool.totalCount === 0);
+    await expect(behind.pool.query("select 1")).rejects.toThrow(/standby/);
+    name.leadsTo = servers.primary.port;
+    expect(await writtenTo(behind)).toBe(servers.primary.port);
+  });
+
+  test("all connections to a primary that has become read-only are closed at the first write", async () => {
+    await behind.usagePool.query(write);
+    await servers.promote();
+    await until("the standby to be a primary", 20_000, () =>
+      servers.standby.run(write).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await setReadOnly("on");
+    name.leadsTo = servers.standby.port;
+    await expect(behind.pool.query(write)).rejects.toThrow(/read-only/);
+    await until("the other pool to be empty", 5_000, () => behind.usagePool.totalCount === 0);
+    expect(await writtenTo({ pool: behind.usagePool })).toBe(servers.standby.port);
+  });
+});
+
+async function setReadOnly(value: "on" | "off"): Promise<void> {
+  await servers.primary.run(`alter system set default_transaction_read_only = ${value}`, "postgres");
+  await servers.primary.run("select pg_reload_conf()", "postgres");
+}
+
+test("with several hosts the one that takes writes is found, for pools and for what listens", async () => {
+  expect(await writtenTo()).toBe(servers.standby.port);
+  expect(moved).toEqual([hostOf(servers.standby)]);
+  await using _listening = await listen(database.connection, "weiche_changes", systemClock, () => {});
+  const listening = async () =>
+    (await servers.standby.run("select from pg_stat_activity where query = 'listen weiche_changes'", "postgres"))
+      .length;
+  await until("what listens to be there, too", 10_000, async () => (await listening()) === 1);
+});
+
+test("a statement at a primary that stands still fails once another one is found, not after its timeout", async () => {
+  await setReadOnly("off");
+  servers.standby.signal("SIGSTOP");
+  const hung = database.pool.query(write).catch(({ message }: Error) => message);
+  database.doubt();
+  const bound = new Promise((resolve) => setTimeout(resolve, 15_000, "it hangs").unref());
+  expect(await Promise.race([hung, bound])).toMatch(/Connection terminated/);
+  expect(await writtenTo()).toBe(servers.primary.port);
+  servers.standby.signal("SIGCONT");
+});
+
+test("a primary that is killed is left for another one", async () => {
+  await servers.primary.kill();
+  expect(await writtenTo()).toBe(servers.standby.port);
+  expect(moved.at(-1)).toBe(hostOf(servers.standby));
+});

@@ -1,0 +1,55 @@
+/** Key caches over a database, with an account of its own for each test. */
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
+import {
+  createKeyCache,
+  type KeyCacheEvents,
+  type KeyCacheOptions,
+  type OpenKeyCache,
+} from "../../src/keys/key-cache.ts";
+import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
+import type { Database } from "../../src/db/database.ts";
+import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+
+/** How long the database took for each poll. */
+export const readsMs: number[] = [];
+const events: KeyCacheEvents = {
+  keyChangesRead: (durationMs) => void readsMs.push(durationMs),
+  keyChangesUnreadable() {},
+  keyLookupFailed() {},
+};
+export const hourMs = 3_600_000;
+export let server: DatabaseServer;
+export let database: Database;
+export let accounts: Accounts;
+/** The account of the running test; it has the package Pro. */
+export let accountId: AccountId;
+/** Its Owner. */
+export let userId: UserId;
+let count = 0;
+
+/** To be called once in a file. */
+export function keyCachesOfFile(): void {
+  beforeAll(async () => {
+    server = await startDatabaseServer();
+    database = await server.newDatabase();
+    accounts = createAccounts({ database, clock: systemClock, portalUrl: "https://portal.example" });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    const account = await accounts.create({ name: "ACME", ownerEmail: `owner${++count}@example.com`, package: "Pro" });
+    accountId = account.id;
+    userId = asId<UserId>(account.ownerUserId);
+  });
+}
+
+export function openCache(options?: KeyCacheOptions, clock = systemClock, of = database): Promise<OpenKeyCache> {
+  return createKeyCache(of, clock, events, options);
+}
+
+/** The reason why the key is refused, or `admitted`. */
+export async function why(cache: OpenKeyCache, key: string): Promise<string> {
+  const found = await cache.find(key);
+  return "refused" in found ? ("why" in found ? found.why : found.refused) : "admitted";
+}

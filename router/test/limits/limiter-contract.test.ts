@@ -1,0 +1,222 @@
+/** What every limiter promises, of one router in memory and of three that share a server. */
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { needs } from "@weiche/shared/testing/needs.ts";
+import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
+import { windowMs } from "../../src/limits/memory-limiter.ts";
+import type { AccountLimits, LimitDecision } from "../../src/limits/limiter.ts";
+import { inMemory, onServer, type LimiterRig, type SharedRig } from "./limiter-rigs.ts";
+import { ValkeyServer } from "./valkey-server.ts";
+
+const account = asId<AccountId>("a");
+const request = (n: number) => asId<RequestId>(`r${n}`);
+let rig: LimiterRig;
+
+/** Of the routers in turn. */
+async function enter(n: number, limits: AccountLimits, of = account): Promise<LimitDecision> {
+  return await rig.limiters[n % rig.limiters.length]!.enter(of, request(n), limits);
+}
+
+/** Resolves once the other routers know. */
+async function leave(n: number): Promise<void> {
+  const limiter = rig.limiters[n % rig.limiters.length]!;
+  limiter.leave(account, request(n));
+  await limiter.use(account);
+}
+
+async function use() {
+  return await Promise.all(rig.limiters.map(async (limiter) => await limiter.use(account)));
+}
+
+describe("a limiter in memory", () => {
+  contract(async () => inMemory(), 300);
+});
+
+describe.each([
+  ["a server", [], (url: string) => url],
+  [
+    "a cluster",
+    ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"],
+    (url: string) => url.replace("valkey:", "valkey+cluster:"),
+  ],
+] as const)("a limiter of three routers with %s", needs("valkey-server"), (kind, options, addressOf) => {
+  let server: ValkeyServer;
+  beforeAll(async () => {
+    server = await ValkeyServer.start(...options);
+    if (kind === "a server") return;
+    await server.tell("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+    while (!String(await server.tell("CLUSTER", "INFO")).includes("cluster_state:ok")) await sleep(50);
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+  contract(() => onServer(server, [account], addressOf(server.url)), 20);
+
+  test("frees the places of a router that is gone after 15 s, and no other's", async () => {
+    const limits = { perMinute: 100, parallel: 2 };
+    const [gone] = (rig as SharedRig).limiters;
+    for (const n of [0, 1]) await enter(n, limits);
+    await rig.advance(20_000);
+    await gone![Symbol.asyncDispose]();
+    await rig.advance(5_000);
+    expect(await enter(2, limits)).toMatchObject({ admitted: false, limit: "parallel" });
+    await rig.advance(10_000);
+    expect((await enter(2, limits)).admitted).toBe(true);
+    expect(await enter(4, limits)).toMatchObject({ admitted: false, limit: "parallel" });
+  });
+});
+
+/** `runs`: of the property. */
+function contract(open: () => Promise<LimiterRig>, runs: number): void {
+  beforeEach(async () => {
+    rig = await open();
+  });
+  afterEach(() => rig[Symbol.asyncDispose]());
+
+  test("admits of 500 requests at once exactly as many as may run", async () => {
+    const limits = { perMinute: 1_000, parallel: 10 };
+    const decisions = await Promise.all(Array.from({ length: 500 }, (_, n) => enter(n, limits)));
+    expect(decisions.filter((decision) => decision.admitted).length).toBe(10);
+    const refused = decisions.find((decision) => !decision.admitted);
+    expect(refused).toEqual({ admitted: false, limit: "parallel", retryAfterMs: 1_000 });
+  });
+
+  test("admits of 500 requests at once exactly as many as a minute may have", async () => {
+    const limits = { perMinute: 60, parallel: 1_000 };
+    const decisions = await Promise.all(Array.from({ length: 500 }, (_, n) => enter(n, limits)));
+    expect(decisions.filter((decision) => decision.admitted).length).toBe(60);
+    const refused = decisions.filter((decision) => !decision.admitted);
+    expect(refused.filter(({ limit }) => limit !== "minute")).toEqual([]);
+  });
+
+  test("sees a burst across the boundary of a minute whole", async () => {
+    const limits = { perMinute: 30, parallel: 1_000 };
+    await rig.advance(55_000);
+    let admitted = 0;
+    for (let n = 0; n < 60; n++) {
+      if (n === 30) await rig.advance(10_000);
+      if ((await enter(n, limits)).admitted) admitted++;
+    }
+    expect(admitted).toBe(30);
+  });
+
+  test("says in a refusal when the next place is free, and then it is", async () => {
+    const limits = { perMinute: 2, parallel: 10 };
+    await enter(1, limits);
+    await rig.advance(10_000);
+    await enter(2, limits);
+    await rig.advance(5_000);
+    const refused = await enter(3, limits);
+    expect(refused).toMatchObject({ admitted: false, limit: "minute" });
+    const { retryAfterMs } = refused as { retryAfterMs: number };
+    // 45 s less what has passed meanwhile.
+    expect(retryAfterMs).toBeGreaterThan(40_000);
+    expect(retryAfterMs).toBeLessThanOrEqual(45_000);
+    await rig.advance(40_000);
+    expect((await enter(3, limits)).admitted).toBe(false);
+    await rig.advance(5_000);
+    expect((await enter(3, limits)).admitted).toBe(true);
+  });
+
+  test("consumes nothing of the minute with a refusal by the parallel limit", async () => {
+    const limits = { perMinute: 2, parallel: 1 };
+    await enter(1, limits);
+    for (let n = 10; n < 30; n++) expect((await enter(n, limits)).admitted).toBe(false);
+    await leave(1);
+    expect((await enter(2, limits)).admitted).toBe(true);
+    expect(await use()).toEqual(rig.limiters.map(() => ({ lastMinute: 2, parallel: 1 })));
+  });
+
+  test("takes no place with a refusal by the minute", async () => {
+    const limits = { perMinute: 1, parallel: 2 };
+    await enter(1, limits);
+    await enter(2, limits);
+    await rig.advance(windowMs);
+    expect((await enter(3, limits)).admitted).toBe(true);
+  });
+
+  test("gives no second place to who leaves twice, or without having entered", async () => {
+    const limits = { perMinute: 100, parallel: 1 };
+    await enter(1, limits);
+    for (const n of [1, 1, 9]) await leave(n);
+    expect((await enter(2, limits)).admitted).toBe(true);
+    expect((await enter(3, limits)).admitted).toBe(false);
+  });
+
+  test("admits a request that is in already again, without counting", async () => {
+    const limits = { perMinute: 1, parallel: 1 };
+    await enter(1, limits);
+    expect((await enter(1, limits)).admitted).toBe(true);
+    expect((await use())[0]).toEqual({ lastMinute: 1, parallel: 1 });
+  });
+
+  test("waits after the lowering of a limit until enough places are free", async () => {
+    for (let n = 0; n < 4; n++) {
+      await enter(n, { perMinute: 10, parallel: 10 });
+      await rig.advance(10_000);
+    }
+    expect(await enter(9, { perMinute: 2, parallel: 10 })).toMatchObject({ admitted: false, limit: "minute" });
+    await rig.advance(35_000);
+    expect((await enter(9, { perMinute: 2, parallel: 10 })).admitted).toBe(false);
+    await rig.advance(5_000);
+    expect((await enter(9, { perMinute: 2, parallel: 10 })).admitted).toBe(true);
+  });
+
+  test("goes by a limit that was raised at once", async () => {
+    await enter(1, { perMinute: 1, parallel: 1 });
+    expect((await enter(2, { perMinute: 1, parallel: 1 })).admitted).toBe(false);
+    expect((await enter(2, { perMinute: 2, parallel: 2 })).admitted).toBe(true);
+  });
+
+  test("counts each account by itself", async () => {
+    const limits = { perMinute: 1, parallel: 1 };
+    for (const name of ["b", "c"]) expect((await enter(1, limits, asId<AccountId>(name))).admitted).toBe(true);
+    for (const name of ["b", "c"]) expect((await enter(2, limits, asId<AccountId>(name))).admitted).toBe(false);
+  });
+
+  test("holds places for as long as their requests run", async () => {
+    const limits = { perMinute: 100, parallel: 3 };
+    for (const n of [1, 2, 3]) await enter(n, limits);
+    await rig.advance(300_000);
+    expect(await enter(4, limits)).toMatchObject({ admitted: false, limit: "parallel" });
+    expect((await use())[0]).toEqual({ lastMinute: 0, parallel: 3 });
+  });
+
+  test("keeps the limits in every window and for every moment, whatever happens", async () => {
+    const step = fc.record({ fives: fc.nat(4), enter: fc.boolean(), which: fc.nat(7) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 60 }),
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (steps, perMinute, parallel) => {
+          await rig[Symbol.asyncDispose]();
+          rig = await open();
+          const times: number[] = [];
+          const live = new Set<number>();
+          let nowMs = 0;
+          for (const [made, { fives, enter: enters, which }] of steps.entries()) {
+            await rig.advance(fives * 5_000);
+            nowMs += fives * 5_000;
+            if (!enters) {
+              const gone = [...live][which % Math.max(1, live.size)] ?? -1;
+              live.delete(gone);
+              await leave(Math.max(0, gone));
+              continue;
+            }
+            const lastMinute = times.filter((at) => at > nowMs - windowMs).length;
+            expect(await use()).toEqual(rig.limiters.map(() => ({ lastMinute, parallel: live.size })));
+            const decision = await enter(made, { perMinute, parallel });
+            const reached = [lastMinute >= perMinute && "minute", live.size >= parallel && "parallel"];
+            expect(decision.admitted).toBe(!reached.some(Boolean));
+            expect([...reached, undefined]).toContain(decision.admitted ? undefined : decision.limit);
+            if (decision.admitted) {
+              times.push(nowMs);
+              live.add(made);
+            }
+          }
+        },
+      ),
+      { numRuns: runs },
+    );
+  });
+}

@@ -1,0 +1,278 @@
+/** Routers whose limit store is slow, gone, forgets or comes back, on virtual time. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
+import { MemoryLimiter, windowMs } from "../../src/limits/memory-limiter.ts";
+import { SharedLimiter, type SharedLimiterEvents } from "../../src/limits/shared-limiter.ts";
+import type { LimitDecision } from "../../src/limits/limiter.ts";
+import { requestOf, SimulatedStore } from "./simulated-store.ts";
+
+const account = asId<AccountId>("a");
+
+async function setUp({ routers = 1, whenDown = "full" as "full" | "share", fault = "none" as "none" | "silent" } = {}) {
+  const clock = new VirtualClock();
+  const store = new SimulatedStore(clock);
+  store.fault = fault;
+  const told: string[] = [];
+  const events: SharedLimiterEvents = {
+    limitStoreLost: (reason) => void told.push(`lost: ${reason}`),
+    limitStoreBack: (aloneMs) => void told.push(`back after ${aloneMs} ms`),
+    limitDecidedAlone() {},
+    limitStoreAnswered() {},
+  };
+  const open = (name: string) => {
+    const own = new MemoryLimiter(clock);
+    return SharedLimiter.open({ store: store.of(name), own, clock, events, whenDown, routers: () => routers });
+  };
+  const opening = Promise.all(Array.from({ length: routers }, (_, n) => open(String(n))));
+  if (fault !== "none") await clock.advanceAsync(2_000);
+  return { clock, store, told, limiters: await opening };
+}
+
+type SetUp = Awaited<ReturnType<typeof setUp>>;
+
+/** Asks at each router for so many requests; returns how many are admitted after the longest wait. */
+async function admitted({ limiters, clock }: Pick<SetUp, "limiters" | "clock">, count: number, limits: Limits) {
+  const asked = limiters.flatMap((limiter, of) =>
+    Array.from({ length: count }, (_, n) => limiter.enter(account, requestOf(of * 1_000 + n), limits)),
+  );
+  await clock.advanceAsync(100);
+  return (await Promise.all(asked)).filter((decision) => decision.admitted).length;
+}
+
+interface Limits {
+  readonly perMinute: number;
+  readonly parallel: number;
+}
+
+test("a store that falls silent holds a request up for 100 ms, and none after it", async () => {
+  const { clock, store, told, limiters } = await setUp();
+  const limits = { perMinute: 10, parallel: 10 };
+  store.fault = "silent";
+  let decision: LimitDecision | undefined;
+  void limiters[0]!.enter(account, requestOf(1), limits).then((made) => (decision = made));
+  await clock.advanceAsync(99);
+  expect([decision, told]).toEqual([undefined, []]);
+  await clock.advanceAsync(1);
+  expect([decision, told]).toEqual([{ admitted: true }, ["lost: it took longer than 100 ms"]]);
+  expect(await limiters[0]!.enter(account, requestOf(2), limits)).toEqual({ admitted: true });
+});
+
+test("an answer that is there is taken, however long this process was held up before it could read it", async () => {
+  const { clock, store, told, limiters } = await setUp();
+  store.fault = "unread";
+  const decided = limiters[0]!.enter(account, requestOf(1), { perMinute: 1, parallel: 1 });
+  clock.advance(3_000);
+  expect(await decided).toEqual({ admitted: true });
+  expect(told).toEqual([]);
+});
+
+test("a store that is back decides again within a second, and says so once", async () => {
+  const rig = await setUp({ routers: 2 });
+  const { clock, store, told, limiters } = rig;
+  store.fault = "refusing";
+  expect(await admitted(rig, 5, { perMinute: 100, parallel: 3 })).toBe(6);
+  await clock.advanceAsync(30_000);
+  store.heal();
+  await clock.advanceAsync(1_000);
+  expect(told.toSorted()).toEqual([
+    ...Array(2).fill(expect.stringMatching(/^back after/)),
+    "lost: READONLY",
+    "lost: READONLY",
+  ]);
+  for (const limiter of limiters) expect(limiter.alone).toBeUndefined();
+  expect(await limiters[0]!.use(account)).toEqual({ lastMinute: 0, parallel: 6 });
+});
+
+test("a router that starts without its store serves after a second, by its own count", async () => {
+  const rig = await setUp({ fault: "silent" });
+  expect(rig.told).toEqual(["lost: it took longer than 100 ms"]);
+  expect(await admitted(rig, 9, { perMinute: 100, parallel: 3 })).toBe(3);
+});
+
+test.each([
+  [{ perMinute: 100, parallel: 6 }, 24, 4],
+  [{ perMinute: 9, parallel: 100 }, 36, 8],
+  [{ perMinute: 2, parallel: 2 }, 8, 4],
+])(
+  "without a store four routers allow of %j together %i, or %i where each takes its share",
+  async (limits, full, share) => {
+    for (const [whenDown, sum] of [
+      ["full", full],
+      ["share", share],
+    ] as const) {
+      const rig = await setUp({ routers: 4, whenDown });
+      rig.store.fault = "silent";
+      expect(await admitted(rig, 50, limits)).toBe(sum);
+    }
+  },
+);
+
+test("a refusal by the minute is repeated until its time without the store, unless the limit is another one", async () => {
+  const { clock, store, limiters } = await setUp({ routers: 2 });
+  const [one, other] = limiters as [SharedLimiter, SharedLimiter];
+  const limits = { perMinute: 1, parallel: 10 };
+  await one.enter(account, requestOf(1), limits);
+  await clock.advanceAsync(10_000);
+  expect(await other.enter(account, requestOf(2), limits)).toMatchObject({ limit: "minute", retryAfterMs: 50_000 });
+  await clock.advanceAsync(10_000);
+  const before = store.asked;
+  expect(await other.enter(account, requestOf(3), limits)).toMatchObject({ limit: "minute", retryAfterMs: 40_000 });
+  expect(store.asked).toBe(before);
+  expect(await other.enter(account, requestOf(4), { ...limits, perMinute: 2 })).toEqual({ admitted: true });
+  await clock.advanceAsync(40_000);
+  one.leave(account, requestOf(1));
+  expect(await other.enter(account, requestOf(5), limits)).toMatchObject({ limit: "minute", retryAfterMs: 20_000 });
+});
+
+test("a client that asks the next router before the store has heard that its last answer is over is not refused", async () => {
+  const { clock, limiters } = await setUp({ routers: 2 });
+  const [one, other] = limiters as [SharedLimiter, SharedLimiter];
+  const limits = { perMinute: 100, parallel: 1 };
+  await one.enter(account, requestOf(1), limits);
+  const asked = other.enter(account, requestOf(2), limits);
+  await clock.advanceAsync(9);
+  one.leave(account, requestOf(1));
+  await clock.advanceAsync(1);
+  expect(await asked).toEqual({ admitted: true });
+  const refused = one.enter(account, requestOf(3), limits);
+  await clock.advanceAsync(10);
+  expect(await refused).toMatchObject({ admitted: false, limit: "parallel" });
+});
+
+test("the places of a router that is gone are free within 15 s, and not while it may live", async () => {
+  const { clock, limiters } = await setUp({ routers: 2 });
+  const [gone, other] = limiters as [SharedLimiter, SharedLimiter];
+  const limits = { perMinute: 100, parallel: 2 };
+  for (const n of [1, 2]) await gone.enter(account, requestOf(n), limits);
+  await clock.advanceAsync(60_000);
+  await gone[Symbol.asyncDispose]();
+  await clock.advanceAsync(9_000);
+  const refused = other.enter(account, requestOf(3), limits);
+  await clock.advanceAsync(6_000);
+  expect((await refused).admitted).toBe(false);
+  expect((await other.enter(account, requestOf(3), limits)).admitted).toBe(true);
+});
+
+test("what a stopped store reads late, after its router has decided otherwise, holds no place for longer than 5 s", async () => {
+  const { clock, store, limiters } = await setUp();
+  const [limiter] = limiters as [SharedLimiter];
+  const limits = { perMinute: 100, parallel: 2 };
+  store.fault = "silent";
+  const asked = [1, 2].map((n) => limiter.enter(account, requestOf(n), limits));
+  await clock.advanceAsync(100);
+  expect(await Promise.all(asked)).toEqual([{ admitted: true }, { admitted: true }]);
+  for (const n of [1, 2]) limiter.leave(account, requestOf(n));
+  store.heal();
+  expect(await store.of("other").use(account)).toMatchObject({ parallel: 2 });
+  await clock.advanceAsync(5_000);
+  expect(await store.of("other").use(account)).toMatchObject({ parallel: 0 });
+});
+
+test("leases that a fail-over brings back, since the replica had not heard of their end, are gone within 5 s", async () => {
+  const { clock, store, limiters } = await setUp();
+  const [limiter] = limiters as [SharedLimiter];
+  await limiter.enter(account, requestOf(1), { perMinute: 100, parallel: 2 });
+  const failOver = store.replicate();
+  limiter.leave(account, requestOf(1));
+  await settle();
+  failOver();
+  expect(await store.of("other").use(account)).toMatchObject({ parallel: 1 });
+  await clock.advanceAsync(5_000);
+  expect(await store.of("other").use(account)).toMatchObject({ parallel: 0 });
+});
+
+test("a store that has forgotten everything lets no router allow more than the limit", async () => {
+  const { store, limiters } = await setUp();
+  const [limiter] = limiters as [SharedLimiter];
+  const limits = { perMinute: 3, parallel: 2 };
+  const enter = (n: number) => limiter.enter(account, requestOf(n), limits);
+  for (const n of [1, 2]) await enter(n);
+  store.flush();
+  expect(await enter(3)).toMatchObject({ admitted: false, limit: "parallel" });
+  limiter.leave(account, requestOf(1));
+  expect(await enter(4)).toEqual({ admitted: true });
+  limiter.leave(account, requestOf(2));
+  store.flush();
+  expect(await enter(5)).toMatchObject({ admitted: false, limit: "minute" });
+});
+
+test("accounts that have been idle for a while are not in memory: a store that is back hears nothing of them", async () => {
+  const { clock, store, limiters } = await setUp();
+  const [limiter] = limiters as [SharedLimiter];
+  for (let n = 0; n < 100; n++) {
+    await limiter.enter(asId<AccountId>(`a${n}`), requestOf(n), { perMinute: 1, parallel: 1 });
+    limiter.leave(asId<AccountId>(`a${n}`), requestOf(n));
+  }
+  await clock.advanceAsync(30_000);
+  store.fault = "refusing";
+  await clock.advanceAsync(5_000);
+  store.heal();
+  const before = store.asked;
+  await clock.advanceAsync(500);
+  expect(limiter.alone).toBeUndefined();
+  expect(store.asked - before).toBe(1);
+});
+
+test("whatever happens to the store: no account is without limits, and within 5 s of its return all hold, the minute's within one", async () => {
+  const faults = ["silent", "refusing", "flush", "fail over", "heal"] as const;
+  const step = fc.record({
+    afterMs: fc.oneof(fc.nat(300), fc.nat(8_000)),
+    router: fc.nat(2),
+    what: fc.oneof(
+      { weight: 5, arbitrary: fc.constant("enter" as const) },
+      { weight: 3, arbitrary: fc.constant("leave" as const) },
+      { weight: 2, arbitrary: fc.constantFrom(...faults) },
+    ),
+  });
+  const limits = { perMinute: 6, parallel: 3 };
+  const check = async (steps: readonly { afterMs: number; router: number; what: string }[]) => {
+    const { clock, store, limiters } = await setUp({ routers: 3 });
+    const routers = limiters.map((limiter) => ({ limiter, live: new Set<number>(), times: [] as number[] }));
+    let replica = store.replicate();
+    let made = 0;
+    const enter = async ({ limiter, live, times }: (typeof routers)[number]) => {
+      const id = made++;
+      const asked = limiter.enter(account, requestOf(id), limits);
+      await clock.advanceAsync(100);
+      if (!(await asked).admitted) return false;
+      live.add(id);
+      times.push(clock.now());
+      // None has more than all may have, whatever the store knows.
+      expect(live.size).toBeLessThanOrEqual(limits.parallel);
+      expect(times.filter((at) => at > clock.now() - windowMs + 100).length).toBeLessThanOrEqual(limits.perMinute);
+      return true;
+    };
+    const leave = ({ limiter, live }: (typeof routers)[number], id: number) => {
+      limiter.leave(account, requestOf(id));
+      live.delete(id);
+    };
+    for (const { afterMs, router, what } of steps) {
+      await clock.advanceAsync(afterMs);
+      const at = routers[router]!;
+      const [first] = at.live;
+      if (what === "enter") await enter(at);
+      else if (what === "leave" && first !== undefined) leave(at, first);
+      else if (what === "heal") store.heal();
+      else if (what === "flush") store.flush();
+      else if (what === "fail over") replica();
+      else if (what === "silent" || what === "refusing") store.fault = what;
+      if (router === 0) replica = store.replicate();
+    }
+    store.heal();
+    await clock.advanceAsync(5_000);
+    const running = () => routers.reduce((sum, { live }) => sum + live.size, 0);
+    for (const { limiter } of routers) expect((await limiter.use(account)).parallel).toBe(running());
+    await clock.advanceAsync(windowMs);
+    for (const at of routers) for (const id of at.live) leave(at, id);
+    const admissions = [];
+    for (let n = 0; n < 9; n++) {
+      const at = routers[n % 3]!;
+      admissions.push(await enter(at));
+      for (const id of at.live) leave(at, id);
+    }
+    expect(admissions.filter(Boolean).length).toBe(limits.perMinute);
+  };
+  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 40 }), check), { numRuns: 150 });
+});

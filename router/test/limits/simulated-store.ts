@@ -1,0 +1,106 @@
+/** A limit store on virtual time, with faults: silent as a stopped process, refusing as a replica, forgetting. */
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
+import { leaseMs } from "../../src/limits/limit-scripts.ts";
+import type { LimitStore } from "../../src/limits/limit-store.ts";
+import type { AccountLimits, LimitDecision } from "../../src/limits/limiter.ts";
+import { parallelRetryMs, windowMs } from "../../src/limits/memory-limiter.ts";
+
+interface Known {
+  /** Newest first. */
+  readonly times: number[];
+  /** Ends of leases by router and request. */
+  readonly live: Map<string, number>;
+}
+
+export class SimulatedStore {
+  /** `unread`: it has answered, and the process that asked has not read it yet. */
+  fault: "none" | "silent" | "refusing" | "unread" = "none";
+  /** How often it was asked. */
+  asked = 0;
+  readonly #clock: Clock;
+  #accounts = new Map<AccountId, Known>();
+  #unread: (() => void)[] = [];
+  readonly #onLost: ((why: Error) => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** A silent one reads what it was told meanwhile. */
+  heal(): void {
+    this.fault = "none";
+    for (const read of this.#unread.splice(0)) read();
+  }
+
+  flush(): void {
+    this.#accounts.clear();
+  }
+
+  /** Keeps what a replica knows at this moment. The function that is returned makes it the primary. */
+  replicate(): () => void {
+    const copy = structuredClone(this.#accounts);
+    return () => {
+      this.#accounts = structuredClone(copy);
+      this.#unread = [];
+      this.fault = "none";
+      for (const lost of this.#onLost) lost(new Error("failed over"));
+    };
+  }
+
+  of(router: string): LimitStore {
+    const prefix = `${router}:`;
+    return {
+      enter: (account, request, limits) => this.#told(() => this.#enter(account, prefix + request, limits)),
+      leave: (account, request) => this.#told(() => this.#knownOf(account).live.delete(prefix + request)),
+      renew: (account, requests) => {
+        const ids = Array.from(requests, (request) => prefix + request);
+        return this.#told(() => this.#renew(account, prefix, ids));
+      },
+      onLost: (callback) => void this.#onLost.push(callback),
+      use: (account) => this.#told(() => this.#use(account)),
+      async [Symbol.asyncDispose]() {},
+    };
+  }
+
+  #told<T>(command: () => T): Promise<T> {
+    this.asked++;
+    if (this.fault === "refusing") return Promise.reject(new Error("READONLY"));
+    if (this.fault === "unread") return new Promise((resolve) => setImmediate(() => resolve(command())));
+    if (this.fault === "none") return Promise.resolve(command());
+    return new Promise((resolve) => this.#unread.push(() => resolve(command())));
+  }
+
+  #enter(account: AccountId, id: string, { perMinute, parallel }: AccountLimits): LimitDecision {
+    const { times, live } = this.#knownOf(account);
+    if (live.has(id)) return { admitted: true };
+    const waitMs = (times[perMinute - 1] ?? -Infinity) + windowMs - this.#clock.now();
+    if (waitMs > 0) return { admitted: false, limit: "minute", retryAfterMs: waitMs };
+    if (live.size >= parallel) return { admitted: false, limit: "parallel", retryAfterMs: parallelRetryMs };
+    times.unshift(this.#clock.now());
+    live.set(id, this.#clock.now() + leaseMs);
+    return { admitted: true };
+  }
+
+  #renew(account: AccountId, prefix: string, ids: readonly string[]): void {
+    const { live } = this.#knownOf(account);
+    for (const id of live.keys()) if (id.startsWith(prefix)) live.delete(id);
+    for (const id of ids) live.set(id, this.#clock.now() + leaseMs);
+  }
+
+  #use(account: AccountId) {
+    const { times, live } = this.#knownOf(account);
+    return { lastMinute: times.filter((at) => at > this.#clock.now() - windowMs).length, parallel: live.size };
+  }
+
+  #knownOf(account: AccountId): Known {
+    const known = this.#accounts.get(account) ?? { times: [], live: new Map<string, number>() };
+    this.#accounts.set(account, known);
+    for (const [id, endMs] of known.live) if (endMs <= this.#clock.now()) known.live.delete(id);
+    return known;
+  }
+}
+
+export function requestOf(n: number): RequestId {
+  return `r${n}` as RequestId;
+}

@@ -1,0 +1,199 @@
+/**
+ * One end of a data connection: many streams over one socket, as README.md specifies. It owns the socket. The router
+ * opens streams, the agent takes them; the rest is the same for both.
+ */
+import type { Socket } from "node:net";
+import type { Clock } from "../time/clock.ts";
+import { BrokenRule, cancelCode, frames, streamsMax, type Rule } from "./frame.ts";
+import { FrameReader, type DataTaker, type FrameTarget } from "./frame-reader.ts";
+import { FrameStream, type StreamSink } from "./frame-stream.ts";
+import { FrameWriter } from "./frame-writer.ts";
+import { watchPulse } from "./pulse.ts";
+
+export interface FrameConnectionOptions {
+  readonly clock: Clock;
+  /** Takes a stream that the router has opened. Absent: this is the router's end. */
+  readonly take?: (stream: FrameStream, record: string) => StreamSink;
+  /** Either end has said that it wants no more streams. Called once, at most. */
+  readonly draining?: () => void;
+  /** Called once, after all streams were told. `reason`: for people; a part of it may come from the peer. */
+  readonly closed: (reason: string, broken: Rule | undefined) => void;
+}
+
+const streamIdMax = 0xffff_ffff;
+/** Of a GOAWAY. */
+const textBytesMax = 1 << 10;
+
+export class FrameConnection implements FrameTarget {
+  readonly #socket: Socket;
+  readonly #options: FrameConnectionOptions;
+  readonly #writer: FrameWriter;
+  readonly #streams = new Map<number, FrameStream>();
+  #lastId = 0;
+  #isDraining = false;
+  #hasSaidGoAway = false;
+  #isClosed = false;
+  #reason = "the peer closed the connection";
+  #broken: Rule | undefined;
+  #hasHeard = false;
+
+  constructor(socket: Socket, options: FrameConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.setNoDelay(true);
+    this.#writer = new FrameWriter(socket);
+    const reader = new FrameReader(this);
+    const pulse = watchPulse(options.clock, {
+      hasHeard: () => this.#hasHeard,
+      beat: () => this.#beat(),
+      lost: () => this.#end("the peer has fallen silent"),
+    });
+    socket.on("data", (bytes: Buffer) => this.#read(reader, bytes));
+    socket.on("end", () => socket.destroy());
+    socket.on("error", (error) => (this.#reason = error.message));
+    socket.on("close", () => {
+      pulse.cancel();
+      this.#close();
+    });
+  }
+
+  /** Whether new streams may be opened here. */
+  get isOpen(): boolean {
+    return !this.#isDraining && !this.#isClosed && !this.#socket.destroyed;
+  }
+
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  /** Opens a stream; undefined: none can be opened here. `record` is its HEAD, a JSON array. */
+  open(record: string, sink: StreamSink): FrameStream | undefined {
+    if (this.#lastId === streamIdMax) this.goAway();
+    if (!this.isOpen || this.#streams.size >= streamsMax) return undefined;
+    const stream = this.#newStream(++this.#lastId, true);
+    stream.sink = sink;
+    stream.head(record);
+    return stream;
+  }
+
+  /** Wants no more streams; the connection closes once those that run have ended. */
+  goAway(): void {
+    if (this.#hasSaidGoAway || this.#isClosed) return;
+    this.#hasSaidGoAway = true;
+    this.#writer.bytes(frames.goAway, 0, Buffer.alloc(0));
+    this.#drain();
+    this.#endIfUnused();
+  }
+
+  /** Closes at once: the streams of both ends are lost. */
+  destroy(): void {
+    this.#end("closed here");
+  }
+
+  /** @internal For the reader. */
+  dataBegins(id: number, length: number): DataTaker | undefined {
+    const stream = this.#find(id);
+    stream?.dataBegins(length);
+    return stream;
+  }
+
+  /** @internal For the reader. */
+  frame(type: number, id: number, payload: Buffer): void {
+    switch (type) {
+      case frames.head:
+        return this.#headCame(id, payload.toString());
+      case frames.end:
+        return this.#find(id)?.endCame(payload[0]!);
+      case frames.cancel:
+        return this.#find(id)?.lose(payload[0]!);
+      case frames.window:
+        return this.#find(id)?.windowCame(payload.readUInt32BE());
+      case frames.ping:
+        return this.#writer.pong(payload);
+      case frames.goAway:
+        return this.#goAwayCame(payload.toString());
+    }
+  }
+
+  #headCame(id: number, record: string): void {
+    const { take } = this.#options;
+    if (!take) return this.#find(id)?.headCame(record);
+    if (id <= this.#lastId) throw new BrokenRule("stream", `a HEAD for stream ${id} after ${this.#lastId}`);
+    this.#lastId = id;
+    if (this.#hasSaidGoAway || this.#streams.size >= streamsMax) return this.#refuse(id);
+    const stream = this.#newStream(id, false);
+    stream.sink = take(stream, record);
+  }
+
+  #refuse(id: number): void {
+    if (this.#writer.isFull) throw new BrokenRule("stream", "streams beyond the limit, and refusals are not read");
+    this.#writer.number(frames.cancel, id, cancelCode("refused"), 1);
+  }
+
+  /** Undefined: the stream is over. */
+  #find(id: number): FrameStream | undefined {
+    if (id > this.#lastId) throw new BrokenRule("stream", `a frame for stream ${id}, which was never opened`);
+    return this.#streams.get(id);
+  }
+
+  #newStream(id: number, isRouter: boolean): FrameStream {
+    const stream = new FrameStream(id, isRouter, this.#writer, this.#onOver);
+    this.#streams.set(id, stream);
+    return stream;
+  }
+
+  readonly #onOver = (id: number): void => {
+    this.#streams.delete(id);
+    this.#endIfUnused();
+  };
+
+  #goAwayCame(text: string): void {
+    if (text !== "") this.#reason = `the peer closed the connection: ${text}`;
+    this.#drain();
+  }
+
+  #drain(): void {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    this.#options.draining?.();
+  }
+
+  #endIfUnused(): void {
+    if (!this.#hasSaidGoAway || this.#streams.size > 0 || this.#isClosed) return;
+    this.#writer.flush();
+    this.#socket.end();
+  }
+
+  #beat(): void {
+    this.#hasHeard = false;
+    this.#writer.bytes(frames.ping, 0, Buffer.alloc(8));
+  }
+
+  #read(reader: FrameReader, bytes: Buffer): void {
+    if (this.#isClosed) return; // a peer that broke a rule is not heard any more
+    this.#hasHeard = true;
+    try {
+      reader.take(bytes);
+    } catch (error) {
+      if (!(error instanceof BrokenRule)) throw error;
+      this.#broken = error.rule;
+      this.#reason = error.message;
+      this.#writer.bytes(frames.goAway, 0, Buffer.from(error.message).subarray(0, textBytesMax));
+      this.#writer.flush();
+      this.#socket.destroySoon();
+      this.#close();
+    }
+  }
+
+  #end(reason: string): void {
+    if (!this.#isClosed) this.#reason = reason;
+    this.#socket.destroy();
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const stream of this.#streams.values()) stream.lose("lost");
+    this.#options.closed(this.#reason, this.#broken);
+  }
+}

@@ -1,0 +1,181 @@
+/** How connections end: in order, by a rule that was broken, by a peer that goes or falls silent. */
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { openFramePair } from "../testing/frame-pair.ts";
+import { rawFrame, rawFrames } from "../testing/raw-frames.ts";
+import { SimSocket } from "../testing/sim-socket.ts";
+import { SimStream } from "../testing/sim-stream.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import { FrameConnection } from "./frame-connection.ts";
+import { frames } from "./frame.ts";
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Takes streams, begins to answer them, and leaves the rest to the test. */
+function holding() {
+  const taken: SimStream[] = [];
+  const take = (stream: SimStream) => {
+    taken.push(stream);
+    stream.begin();
+    stream.frames.write("begun ");
+  };
+  return { taken, take };
+}
+
+/** An end whose peer is the test. */
+function openEnd(clock = new VirtualClock()) {
+  const socket = new SimSocket();
+  const told: unknown[] = [];
+  const connection = new FrameConnection(socket.asSocket, {
+    clock,
+    take: (stream) => SimStream.taken(stream),
+    closed: (reason, broken) => told.push(reason, broken),
+  });
+  return { socket, told, connection, clock };
+}
+
+test.each(["router", "agent"] as const)(
+  "a connection that its %s closes takes nothing new, ends what runs, and is gone then, without an error",
+  async (who) => {
+    const { taken, take } = holding();
+    await using pair = await openFramePair(take);
+    const errors: unknown[] = [];
+    for (const socket of pair.sockets) socket.on("error", (error) => errors.push(error));
+    const asked = SimStream.open(pair.router, [1]);
+    const answer = asked.read();
+    await expect.poll(() => taken.length).toBe(1);
+    pair[who].goAway();
+    await expect.poll(() => [pair.router.isOpen, pair.agent.isOpen]).toEqual([false, false]);
+    expect(pair.router.open("[2]", new SimStream())).toBeUndefined();
+    expect(pair.closed).toEqual({});
+    taken[0]!.finish("done");
+    expect(String(await answer)).toBe("begun done");
+    await expect.poll(() => Object.keys(pair.closed).length).toBe(2);
+    expect([taken.length, errors]).toEqual([1, []]);
+  },
+);
+
+test("streams that race the end are refused, and those that run are whole, however many and whenever", async () => {
+  for (let turns = 0; turns < 8; turns++) {
+    const { taken, take } = holding();
+    await using pair = await openFramePair(take);
+    const asked = Array.from({ length: 20 }, () => SimStream.open(pair.router, [1]));
+    const answers = asked.map((stream) => stream.read());
+    for (let n = 0; n < turns; n++) await turn();
+    pair.agent.goAway();
+    const racing = pair.router.isOpen ? Array.from({ length: 20 }, () => SimStream.open(pair.router, [2])) : [];
+    for (const stream of racing) void stream.read();
+    await expect.poll(() => pair.router.isOpen).toBe(false);
+    const refused = () => [...asked, ...racing].filter(({ lostBy }) => lostBy !== undefined);
+    await expect.poll(() => refused().length + taken.length).toBe(asked.length + racing.length);
+    for (const stream of taken) stream.finish("done");
+    await Promise.all(answers);
+    expect(asked.filter(({ lostBy }) => lostBy === undefined).length).toBe(taken.length);
+    // One that was sent when the connection was closing already is lost with it; it was not worked on either.
+    expect(refused().every(({ lostBy }) => lostBy === "refused" || lostBy === "lost")).toBe(true);
+    await expect.poll(() => Object.keys(pair.closed).length).toBe(2);
+  }
+});
+
+test("a peer that breaks a rule is told so before its connection is closed", async () => {
+  const { taken, take } = holding();
+  await using pair = await openFramePair(take);
+  const asked = SimStream.open(pair.router, [1]);
+  await once(asked, "data");
+  pair.sockets[0].write(rawFrame(9, 1, "x"));
+  await expect
+    .poll(() => pair.closed)
+    .toEqual({
+      agent: 'a frame of type 9 (rule "type")',
+      router: 'the peer closed the connection: a frame of type 9 (rule "type")',
+    });
+  expect([asked.lostBy, taken[0]!.lostBy]).toEqual(["lost", "lost"]);
+});
+
+test("after a broken rule nothing is heard any more, and a peer that does not take the farewell is cut", async () => {
+  const { socket, told, clock } = openEnd();
+  socket.destroySoon = () => {}; // what was written cannot leave
+  socket.say(rawFrame(0, 1, "x"));
+  expect(told[1]).toBe("type");
+  for (let n = 0; n < 4; n++) {
+    expect(socket.destroyed).toBe(false);
+    socket.say(Buffer.concat([rawFrame(frames.head, 1, "[]"), rawFrame(frames.ping, 0, Buffer.alloc(8))]));
+    await clock.advanceAsync(1_000);
+  }
+  expect([socket.destroyed, told.length]).toEqual([true, 2]);
+});
+
+test.each([
+  ["ends its side", (socket: SimSocket) => socket.emit("end")],
+  ["is gone", (socket: SimSocket) => socket.destroy()],
+  ["fails", (socket: SimSocket) => (socket.emit("error", new Error("ECONNRESET")), socket.destroy())],
+])("a stream whose peer %s without an end is lost", async (_what, goes) => {
+  const { socket, told, connection } = openEnd();
+  socket.say(rawFrame(frames.head, 1, "[]"));
+  expect(connection.streams).toBe(1);
+  goes(socket);
+  await turn();
+  expect([connection.streams, told.length, connection.isOpen]).toEqual([0, 2, false]);
+});
+
+test("an answer that has come is handed over, although the connection is gone, and one that was cancelled is not", async () => {
+  const socket = new SimSocket();
+  const router = new FrameConnection(socket.asSocket, { clock: new VirtualClock(), closed() {} });
+  const [whole, broken] = [SimStream.open(router, [1]), SimStream.open(router, [2])];
+  for (const { frames: stream } of [whole, broken]) stream.pause();
+  for (const id of [1, 2]) socket.say(Buffer.concat([rawFrame(1, id, "[200]"), rawFrame(2, id, "text")]));
+  socket.say(rawFrame(3, 1, [0]));
+  socket.destroy();
+  await turn();
+  expect([String(await whole.read()), whole.ending, whole.lostBy]).toEqual(["text", 0, undefined]);
+  expect([String(await broken.read()), broken.ending, broken.lostBy]).toEqual(["", undefined, "lost"]);
+});
+
+test("each end says every second that it lives, and answers the other's word", async () => {
+  const { socket, clock } = openEnd();
+  await turn();
+  const heard = rawFrames(socket.written()).map(({ type }) => type);
+  for (let n = 0; n < 10; n++) {
+    socket.say(rawFrame(frames.ping, 0, Buffer.alloc(8, n)));
+    await clock.advanceAsync(1_000);
+    await turn();
+  }
+  const said = rawFrames(socket.written());
+  expect([heard, said.filter(({ type }) => type === frames.ping).length]).toEqual([[frames.ping], 10]);
+  expect(said.filter(({ type }) => type === frames.pong).map(({ payload }) => payload[0])).toEqual([
+    ...Array(10).keys(),
+  ]);
+  expect(socket.destroyed).toBe(false);
+});
+
+test.each([0, 500, 999])("a peer that falls silent %s ms after a beat is lost 3 to 4 s later, once", async (ms) => {
+  const { socket, told, clock } = openEnd();
+  await clock.advanceAsync(2_000 + ms);
+  socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
+  await clock.advanceAsync(3_000 - 1);
+  expect(socket.destroyed).toBe(false);
+  await clock.advanceAsync(1_001);
+  expect(told).toEqual(["the peer has fallen silent", undefined]);
+  await clock.advanceAsync(60_000);
+  expect([told.length, clock.pending]).toEqual([2, 0]);
+});
+
+test.each([3_000, 5_000, 60_000])("our own loop stands still for %s ms: what waits to be read counts", async (ms) => {
+  const { socket, clock } = openEnd();
+  socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
+  await clock.advanceAsync(1_500);
+  clock.stall(ms);
+  clock.advance(0); // timers fire first, then waiting bytes are read
+  expect(socket.destroyed).toBe(false);
+  socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
+  await clock.advanceAsync(2_900);
+  expect(socket.destroyed).toBe(false);
+});
+
+test("a connection that is closing still finds out that its peer is gone", async () => {
+  const { socket, told, connection, clock } = openEnd();
+  socket.say(rawFrame(frames.head, 1, "[]"));
+  connection.goAway();
+  await clock.advanceAsync(4_000);
+  expect(told).toEqual(["the peer has fallen silent", undefined]);
+});

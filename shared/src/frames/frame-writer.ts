@@ -1,0 +1,133 @@
+/**
+ * Writes frames to a socket: all that is said in one turn of the event loop leaves as one write, which is one TLS record
+ * for the chunks of many streams. Bodies that do not fit wait at their streams, which take turns.
+ */
+import type { Socket } from "node:net";
+import { frames, headerBytes, type FrameType } from "./frame.ts";
+
+/** A stream with bytes that wait to be written. */
+export interface WaitingStream {
+  /** Writes one slice. Returns whether it has more that may be written. */
+  writeSlice(): boolean;
+}
+
+/** The longest piece of a body that is written before other streams get their turn. */
+export const sliceBytesMax = 16 << 10;
+const slabBytes = 4 * (headerBytes + sliceBytesMax);
+/** Bytes that a socket may hold unsent; then bodies wait. */
+export const unsentBytesMax = 256 << 10;
+
+export class FrameWriter {
+  readonly #socket: Socket;
+  #slab: Buffer | undefined;
+  #used = 0;
+  /** A slab whose bytes have been sent. */
+  #spare: Buffer | undefined;
+  #unsent = 0;
+  #isScheduled = false;
+  readonly #waiting = new Set<WaitingStream>();
+  #pong: Buffer | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  /** Whether bodies must wait, since the socket holds enough. */
+  get isFull(): boolean {
+    return this.#unsent + this.#used >= unsentBytesMax;
+  }
+
+  /** A frame whose payload is a number of so many bytes. */
+  number(type: FrameType, stream: number, value: number, bytes: 1 | 4): void {
+    const at = this.#begin(type, stream, bytes);
+    this.#slab!.writeUIntBE(value, at, bytes);
+  }
+
+  bytes(type: FrameType, stream: number, payload: Uint8Array): void {
+    const at = this.#begin(type, stream, payload.length);
+    this.#slab!.set(payload, at);
+  }
+
+  /** Returns the length of the payload in bytes. `text` has at most 21,000 characters, so that a slab holds it. */
+  text(type: FrameType, stream: number, text: string): number {
+    this.#reserve(headerBytes + 3 * text.length);
+    const length = this.#slab!.write(text, this.#used + headerBytes);
+    this.#begin(type, stream, length);
+    return length;
+  }
+
+  /** Answers a PING. One that still waits is replaced, so that a peer which does not read makes no heap of them. */
+  pong(payload: Buffer): void {
+    this.#pong = Buffer.from(payload);
+    this.#schedule();
+  }
+
+  /** The stream gets its turns as long as it has more to write. */
+  wait(stream: WaitingStream): void {
+    this.#waiting.add(stream);
+    this.#schedule();
+  }
+
+  forget(stream: WaitingStream): void {
+    this.#waiting.delete(stream);
+  }
+
+  /** Writes what was said before, now. */
+  flush(): void {
+    if (this.#pong && !this.isFull) {
+      const pong = this.#pong;
+      this.#pong = undefined;
+      this.bytes(frames.pong, 0, pong);
+    }
+    for (const stream of this.#waiting) {
+      if (this.isFull) break;
+      this.#waiting.delete(stream);
+      if (stream.writeSlice()) this.#waiting.add(stream);
+    }
+    this.#send();
+  }
+
+  /** Writes the header and makes room for the payload; returns where it begins. */
+  #begin(type: FrameType, stream: number, length: number): number {
+    this.#reserve(headerBytes + length);
+    const slab = this.#slab!;
+    const at = this.#used;
+    slab.writeUInt32BE(length, at);
+    slab[at + 4] = type;
+    slab.writeUInt32BE(stream, at + 5);
+    this.#used += headerBytes + length;
+    this.#schedule();
+    return at + headerBytes;
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#used + bytes > slabBytes) this.#send();
+    if (this.#slab) return;
+    this.#slab = this.#spare ?? Buffer.allocUnsafeSlow(slabBytes);
+    this.#spare = undefined;
+  }
+
+  #send(): void {
+    const slab = this.#slab;
+    const bytes = this.#used;
+    if (!slab || bytes === 0) return;
+    this.#slab = undefined;
+    this.#used = 0;
+    if (!this.#socket.writable) return;
+    this.#unsent += bytes;
+    this.#socket.write(slab.subarray(0, bytes), () => {
+      this.#unsent -= bytes;
+      this.#spare = slab;
+      if (this.#waiting.size > 0 || this.#pong) this.flush();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.flush();
+    });
+  }
+}

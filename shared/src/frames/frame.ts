@@ -1,0 +1,50 @@
+/** Types, bounds and codes of the frames on a data connection; README.md is the wire's specification. */
+
+export const frames = { head: 1, data: 2, end: 3, cancel: 4, window: 5, ping: 6, pong: 7, goAway: 8 } as const;
+export type FrameType = (typeof frames)[keyof typeof frames];
+
+/** Length, type and stream. */
+export const headerBytes = 9;
+/** Credit with which each direction of a stream begins. */
+export const windowBytes = 256 << 10;
+export const streamsMax = 2_000;
+
+/** Bounds of a payload by the frame's type, in bytes. */
+export const lengths: readonly (readonly [min: number, max: number] | undefined)[] = [
+  undefined,
+  [1, 16 << 10],
+  [1, 64 << 10],
+  [1, 1],
+  [1, 1],
+  [4, 4],
+  [8, 8],
+  [8, 8],
+  [0, 1 << 10],
+];
+
+/** How an END says that a body ended; more codes may follow. */
+export const ends = { complete: 0, failed: 1, engineDiedAlone: 2, engineDiedShared: 3 } as const;
+
+const cancels = ["unwanted", "refused", "internal"] as const;
+export type Cancel = (typeof cancels)[number];
+
+export function cancelCode(reason: Cancel): number {
+  return cancels.indexOf(reason);
+}
+
+export function cancelOf(code: number): Cancel {
+  return cancels[code] ?? "internal";
+}
+
+export const rules = ["type", "length", "stream", "state", "credit"] as const;
+export type Rule = (typeof rules)[number];
+
+/** The peer broke a rule of the wire: its connection is closed. */
+export class BrokenRule extends Error {
+  readonly rule: Rule;
+
+  constructor(rule: Rule, what: string) {
+    super(`${what} (rule "${rule}")`);
+    this.rule = rule;
+  }
+}

@@ -1,0 +1,64 @@
+/** A socket whose peer is the test: it says bytes, sees what was written, and decides when that counts as sent. */
+import { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
+
+export class SimSocket extends EventEmitter {
+  destroyed = false;
+  /** Whether the connection has not closed its side. */
+  writable = true;
+  /** While true, what is written stays unsent. */
+  isStuck = false;
+  #written: Buffer[] = [];
+  readonly #unsent: (() => void)[] = [];
+
+  get asSocket(): Socket {
+    return this as unknown as Socket;
+  }
+
+  /** What was written since the last call. */
+  written(): Buffer {
+    const bytes = Buffer.concat(this.#written);
+    this.#written = [];
+    return bytes;
+  }
+
+  /** The oldest write counts as sent; false: there is none. */
+  sendOne(): boolean {
+    const sent = this.#unsent.shift();
+    sent?.();
+    return sent !== undefined;
+  }
+
+  say(bytes: Buffer): void {
+    if (!this.destroyed) this.emit("data", bytes);
+  }
+
+  write(bytes: Buffer, sent: () => void): boolean {
+    if (!this.writable) throw new Error("a write after the end");
+    this.#written.push(Buffer.from(bytes));
+    this.#unsent.push(sent);
+    if (!this.isStuck) queueMicrotask(() => this.sendOne());
+    return true;
+  }
+
+  end(): this {
+    this.writable = false;
+    return this;
+  }
+
+  destroySoon(): void {
+    this.destroy();
+  }
+
+  destroy(): this {
+    if (this.destroyed) return this;
+    this.destroyed = true;
+    this.writable = false;
+    queueMicrotask(() => this.emit("close"));
+    return this;
+  }
+
+  setNoDelay(): this {
+    return this;
+  }
+}
