@@ -16,18 +16,20 @@ import { publishMachine } from "@weiche/node-agent/src/machine-metrics.ts";
 import { createMetrics } from "@weiche/node-agent/src/metrics.ts";
 import { dashboards, expand } from "../../../deploy/grafana/dashboards.ts";
 import { askedSeries, readRules } from "../../../deploy/prometheus/rules.ts";
+import { ValkeyServer } from "@weiche/router/test/limits/valkey-server.ts";
 import { Cluster, isAlive, reachableDirectory, until } from "../../cluster/cluster.ts";
 import { Prometheus } from "../../cluster/prometheus.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
 import { postmasterOf } from "../../cluster/usage-dump.ts";
 import { Certificates } from "../links/link-ends.ts";
 
-const ifRun = needs("promtool");
+const ifRun = needs("promtool", "valkey-server");
 
 const programs = reachableDirectory("weiche-programs-");
 const faultFile = join(programs, "faults");
 const certificates = new Certificates();
 const quickly = { minResidencySeconds: 0, backoffSeconds: { min: 0.3, max: 0.6 } };
+let store: ValkeyServer;
 let cluster: Cluster;
 let apiKey: string;
 let blockedKey: string;
@@ -37,11 +39,12 @@ let sensors: Server;
 beforeAll(async () => {
   simulateNvidiaSmi();
   writeFileSync(faultFile, "crash:start\n");
+  store = await ValkeyServer.start();
   const nodesTls = certificates.router("localhost", "127.0.0.1");
   const slot = (name: string, ...engines: object[]) => ({ ...quickly, name, engines });
   cluster = await Cluster.start({
     catalogue: catalogueOf("model-a", "model-b", "model-c", "model-d"),
-    router: { nodes: { tls: nodesTls } },
+    router: { nodes: { tls: nodesTls }, limits: { store: store.url, perIpPerSecond: 0 } },
     environment: { PATH: `${programs}:${process.env["PATH"]}` },
     agents: {
       "node-1": {
@@ -71,6 +74,7 @@ afterAll(async () => {
   await (prometheus as Prometheus | undefined)?.[Symbol.asyncDispose]();
   sensors.close();
   await cluster[Symbol.asyncDispose]();
+  await store[Symbol.asyncDispose]();
   certificates[Symbol.dispose]();
   rmSync(programs, { recursive: true });
 });

@@ -69,7 +69,7 @@ test("promtool finds a name that is against the conventions", needs("promtool"),
   expect(said).toContain("waits_ms");
 });
 
-test("before the first request every metric of the page is there but those that need an event, GPUs or sensors", async () => {
+test("before the first request every metric of the page is there but those that need an event, a limit store, GPUs or sensors", async () => {
   const declared = await declaredMetrics();
   for (const which of ["router", "agent"] as const) {
     const families = parseMetrics(await scrape(programs()[which]));
@@ -79,7 +79,7 @@ test("before the first request every metric of the page is there but those that 
   }
 });
 const needsMore =
-  /^weiche_agent_(gpu_|host_|slot_drain_closes_|sleeper_|engine_(window_missing|kv_cache_use|prefix_cache_hit)_)/;
+  /^weiche_(router_limit_store_up$|agent_(gpu_|host_|slot_drain_closes_|sleeper_|engine_(window_missing|kv_cache_use|prefix_cache_hit)_))/;
 
 test("each certificate in use tells when it expires", async () => {
   const { router, agent } = programs();

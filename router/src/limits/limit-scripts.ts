@@ -30,7 +30,8 @@ export const enterScript = script(`
 local id, minute, parallel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', live, '-inf', string.format('%.0f', now))
 if redis.call('ZSCORE', live, id) then return 0 end
-local freed = tonumber(redis.call('LINDEX', times, minute - 1) or 0) + ${windowMs * 1_000}
+local oldest = minute == 0 and now or tonumber(redis.call('LINDEX', times, minute - 1) or 0)
+local freed = oldest + ${windowMs * 1_000}
 if freed > now then return freed - now end
 if redis.call('ZCARD', live) >= parallel then return -1 end
 redis.call('LPUSH', times, string.format('%.0f', now))

@@ -13,6 +13,9 @@ interface AccountUse {
   readonly live: Set<RequestId>;
 }
 
+/** Of an account that is not in memory: limits may be 0. */
+const unused: AccountUse = { admittedAtMs: [], live: new Set() };
+
 export class MemoryLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #accounts = new Map<AccountId, AccountUse>();
@@ -34,8 +37,8 @@ export class MemoryLimiter implements Limiter {
   judge(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision {
     const nowMs = this.#clock.monotonicMs();
     this.#forgetIdle(nowMs);
-    const use = this.#accounts.get(account);
-    if (!use || use.live.has(request)) return { admitted: true };
+    const use = this.#accounts.get(account) ?? unused;
+    if (use.live.has(request)) return { admitted: true };
     dropOld(use.admittedAtMs, nowMs);
     const inWindow = use.admittedAtMs.length;
     if (inWindow >= limits.perMinute) {

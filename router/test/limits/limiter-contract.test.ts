@@ -72,6 +72,14 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
   });
   afterEach(() => rig[Symbol.asyncDispose]());
 
+  test("admits nothing where a limit is 0", async () => {
+    for (const n of [0, 1, 2]) {
+      const noMinute = { perMinute: 0, parallel: 10 };
+      expect(await enter(n, noMinute)).toEqual({ admitted: false, limit: "minute", retryAfterMs: windowMs });
+      expect(await enter(n, { perMinute: 10, parallel: 0 })).toMatchObject({ admitted: false, limit: "parallel" });
+    }
+  });
+
   test("admits of 500 requests at once exactly as many as may run", async () => {
     const limits = { perMinute: 1_000, parallel: 10 };
     const decisions = await Promise.all(Array.from({ length: 500 }, (_, n) => enter(n, limits)));
