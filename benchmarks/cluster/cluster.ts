@@ -45,11 +45,11 @@ export class Cluster implements AsyncDisposable {
   static async start(options: ClusterOptions): Promise<Cluster> {
     const cluster = new Cluster(options);
     writeFileSync(join(cluster.directory, "catalogue.yaml"), stringify(options.catalogue));
-    const defaults = { catalogue: "catalogue.yaml", limits: { perIpPerSecond: 0 }, shutdownSeconds: 10 };
-    const stops = options.code?.router === undefined && { shutdownAcceptSeconds: 0 }; // earlier versions do not know it
+    const stops = { shutdownSeconds: 10, shutdownAcceptSeconds: 0 };
+    const defaults = { catalogue: "catalogue.yaml", limits: { perIpPerSecond: 0 }, ...stops };
     const dataDir = join(cluster.directory, "data");
     mkdirSync(dataDir);
-    const router = { ...defaults, ...stops, ...options.router, ...(await options.prepare?.(dataDir)) };
+    const router = { ...defaults, ...options.router, ...(await options.prepare?.(dataDir)) };
     writeFileSync(join(cluster.directory, "router.yaml"), stringify(router), { mode: 0o600 });
     try {
       await cluster.startRouter();
@@ -123,7 +123,7 @@ export class Cluster implements AsyncDisposable {
       `${name.toLowerCase()}@example.com`,
       "--package",
       packageName,
-      ...(this.#options.code?.router === undefined ? ["--yes"] : []), // commands of earlier versions ask nothing
+      "--yes",
     ];
     const account = (await this.weiche("account", "create", ...wish)) as { id: string; ownerUserId: string };
     const { ownerUserId: userId } = account;

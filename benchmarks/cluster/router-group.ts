@@ -41,9 +41,8 @@ export class RouterGroup implements AsyncDisposable {
       return { database: { url: `postgres://${at}` } };
     };
     const { router = {} } = options as { readonly router?: { readonly limits?: object } };
-    // Routers that limit on their own have to be told so. Those of an earlier version do not know the word.
-    const store = code === undefined ? { store: "memory" } : {};
-    const limits = { perIpPerSecond: 0, ...store, ...router.limits };
+    // Routers that limit on their own have to be told so.
+    const limits = { perIpPerSecond: 0, store: "memory", ...router.limits };
     const cluster = opened.use(await Cluster.start({ ...options, router: { ...router, limits }, prepare }));
     const group = new RouterGroup(
       cluster,
