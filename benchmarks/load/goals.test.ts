@@ -42,6 +42,19 @@ describe("goals", () => {
     expect(found(samples, "chunk-metering")).toMatchObject({ reached: { median: 1 }, isMet: true });
   });
 
+  test("what the shared store of limits adds is a difference, round by round", () => {
+    const samples = [1, 2, 3].flatMap((round) => [
+      sample("first-byte", "weiche-store", round, { firstByteP50Us: 1_500 * round }),
+      sample("first-byte", "weiche", round, { firstByteP50Us: 1_200 * round }),
+      sample("json-64", "weiche-store", round, { "cpuMicrosPerRequest router": 130, "cpuMicrosPerRequest store": 15 }),
+    ]);
+    const firstByte = found(samples, "store-first-byte");
+    expect(firstByte).toMatchObject({ reached: { median: 600, min: 300, max: 900 }, isMet: true, isRatio: false });
+    expect(found(samples, "store-request").reached).toBeUndefined();
+    const slower = samples.map((one) => ({ ...one, values: { firstByteP50Us: one.values["firstByteP50Us"]! * 1.01 } }));
+    expect(found(slower, "store-first-byte")).toMatchObject({ reached: { median: 606 }, isMet: false });
+  });
+
   test("what a program adds to the first token is told for the README", () => {
     const samples = [1, 2, 3].flatMap((round) => [
       sample("first-byte", "direct", round, { firstByteP50Us: 100 * round }),
@@ -87,6 +100,12 @@ describe("a change of the code", () => {
     expect(() => changesOf(["json-64"], json(4_000, 120), json(5_000, 100).slice(0, 1))).toThrow(
       "not measured: weiche-plain in json-64 (cpuMicrosPerRequest router)",
     );
+  });
+
+  test("leaves out differences, which are near nothing", () => {
+    const ids = changesOf(["json-64"], json(1, 1), json(1, 1)).map(({ id }) => id);
+    expect(ids).not.toContain("store-request");
+    expect(isChanging("json-64", "weiche-store")).toBe(false);
   });
 
   test("needs only these and, for the first byte, the engine alone", () => {

@@ -1,9 +1,9 @@
 /**
- * The numbers to reach: mostly ratios of two programs in the same round, since absolute values belong to a machine. Also the
- * change of Weiche's part of a ratio from one commit to another. Pure.
+ * The numbers to reach: mostly ratios of two programs in the same round, since absolute values belong to a machine; what a
+ * part of Weiche may add is their difference. Also the change of Weiche's part of a ratio from one commit to another. Pure.
  */
 import { direct, type Sample } from "./campaign.ts";
-import { pairRatios, spreadOf, type Spread, type Value } from "./statistics.ts";
+import { pairDifferences, pairRatios, spreadOf, type Spread, type Value } from "./statistics.ts";
 
 export interface Goal {
   /** Stable: results of other days are compared by it. */
@@ -12,8 +12,10 @@ export interface Goal {
   readonly sense: "at most" | "at least";
   readonly goal: number;
   readonly unit: string;
-  /** One value, which belongs to a machine, or two whose ratio is taken. */
+  /** One value, which belongs to a machine, or two whose ratio is taken, round by round. */
   readonly of: readonly [Operand, Operand?];
+  /** The second value is subtracted from the first instead. */
+  readonly isDifference?: true;
 }
 
 export interface GoalResult extends Omit<Goal, "of"> {
@@ -26,8 +28,9 @@ export interface GoalResult extends Omit<Goal, "of"> {
 export function judgeGoals(samples: readonly Sample[]): GoalResult[] {
   return goals.map(({ of: [one, other], ...goal }) => {
     const values = valuesIn(samples, one);
-    const reached = other ? pairRatios(values, valuesIn(samples, other)) : spreadOf(values.map(({ value }) => value));
-    const result = { ...goal, isRatio: other !== undefined };
+    const compare = goal.isDifference ? pairDifferences : pairRatios;
+    const reached = other ? compare(values, valuesIn(samples, other)) : spreadOf(values.map(({ value }) => value));
+    const result = { ...goal, isRatio: other !== undefined && !goal.isDifference };
     if (!reached) return result;
     const isMet = goal.sense === "at most" ? reached.median <= goal.goal : reached.median >= goal.goal;
     return { ...result, reached, isMet };
@@ -184,6 +187,16 @@ export const goals: readonly Goal[] = [
     of: [part("json-64 weiche-plain", router(perRequest)), part("json-64 bare-router", router(perRequest))],
   },
   {
+    ...{ id: "store-first-byte", what: "first byte: what a shared store of limits adds", ...atMost(600, "µs") },
+    of: [part("first-byte weiche-store", "firstByteP50Us"), part("first-byte weiche", "firstByteP50Us")],
+    isDifference: true,
+  },
+  {
+    ...{ id: "store-request", what: "the router's CPU per JSON request: what the store adds", ...atMost(25, "µs") },
+    of: [part("json-64 weiche-store", router(perRequest)), part("json-64 weiche", router(perRequest))],
+    isDifference: true,
+  },
+  {
     ...{ id: "first-byte-hops", what: "first byte added: router and agent, of two bare HTTP/2 hops", ...atMost(1.4) },
     of: [added("first-byte weiche-plain", "firstByteP50Us"), added("first-byte hops-h2", "firstByteP50Us")],
   },
@@ -241,4 +254,4 @@ export const goals: readonly Goal[] = [
   },
 ];
 
-const ratios = goals.filter(({ of }) => of.length === 2);
+const ratios = goals.filter(({ of, isDifference }) => of.length === 2 && !isDifference);

@@ -27,10 +27,12 @@ const columns: readonly (readonly [metric: string, head: string])[] = [
   ["cpuMicrosPerRequest router", "router"],
   ["cpuMicrosPerRequest database", "database"],
   ["cpuMicrosPerRequest agent", "agent"],
+  ["cpuMicrosPerRequest store", "store"],
   ["cpuMicrosPerChunk", "CPU µs/chunk"],
   ["cpuMicrosPerChunk router", "router"],
   ["cpuMicrosPerChunk database", "database"],
   ["cpuMicrosPerChunk agent", "agent"],
+  ["cpuMicrosPerChunk store", "store"],
   ["requestsPerSecond", "requests/s"],
   ["chunksPerSecond", "chunks/s"],
   ["firstByteP50Us", "first byte p50 µs"],
@@ -234,7 +236,7 @@ function streamsOfACore(result: BenchResult, program: string): string {
 /** The table of the project's README, ours first. */
 export function readmeTable(result: BenchResult): string {
   const { programs, date, machine } = result;
-  const shown = programs.filter(({ name }) => !["weiche-plain", "bare-router"].includes(name));
+  const shown = programs.filter(({ name }) => !["weiche-plain", "weiche-store", "bare-router"].includes(name));
   const rows = shown.map(({ name, version }) => [
     name === "weiche" ? "**Weiche**: router, agent, TLS between" : `${name} ${version}`,
     ...readmeColumns.map(([, cellOf]) => cellOf(result, name)),

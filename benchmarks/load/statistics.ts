@@ -23,8 +23,26 @@ export interface Value {
 
 /** The ratios of the rounds that have both values: what disturbs a round disturbs both of its values. */
 export function pairRatios(values: readonly Value[], against: readonly Value[]): Spread | undefined {
-  const other = new Map(against.map(({ round, value }) => [round, value]));
-  return spreadOf(values.flatMap(({ round, value }) => (other.has(round) ? [value / other.get(round)!] : [])));
+  return pair(values, against, (value, other) => value / other);
+}
+
+/** The differences of the rounds that have both values. */
+export function pairDifferences(values: readonly Value[], against: readonly Value[]): Spread | undefined {
+  return pair(values, against, (value, other) => value - other);
+}
+
+function pair(
+  values: readonly Value[],
+  against: readonly Value[],
+  compare: (value: number, other: number) => number,
+): Spread | undefined {
+  const others = new Map(against.map(({ round, value }) => [round, value]));
+  return spreadOf(
+    values.flatMap(({ round, value }) => {
+      const other = others.get(round);
+      return other === undefined ? [] : [compare(value, other)];
+    }),
+  );
 }
 
 /** Lower bounds and counts, ascending. */

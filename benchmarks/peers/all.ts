@@ -7,6 +7,7 @@ import { nginx } from "./nginx.ts";
 import { hops, replyFrom, undici } from "./node-programs.ts";
 import { portkey } from "./portkey.ts";
 import type { Program } from "./program.ts";
+import { weicheStore } from "./weiche-store.ts";
 import { weiche } from "./weiche.ts";
 
 export const programs: readonly Program[] = [
@@ -16,6 +17,7 @@ export const programs: readonly Program[] = [
     { tls: true },
   ),
   weiche("weiche-plain", "the same without TLS between router and agent", { tls: false }),
+  weicheStore,
   bareRouter,
   nginx,
   haproxy,

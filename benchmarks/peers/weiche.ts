@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Cluster, until } from "../cluster/cluster.ts";
+import { readSamples, seriesOf } from "../cluster/metrics-text.ts";
 import { catalogueOf } from "../cluster/sim-node.ts";
 import { postmasterOf } from "../cluster/usage-dump.ts";
 import { insertAccounts } from "../load/accounts.ts";
@@ -14,6 +15,8 @@ import type { Program, RunningProgram, Upstream } from "./program.ts";
 export interface WeicheOptions {
   readonly tls: boolean;
   readonly agents?: number;
+  /** The address of a store that counts the limits of accounts; absent: the router counts them by itself. */
+  readonly store?: string;
   /** The longest request; 600, as in production, if absent. */
   readonly requestSeconds?: number;
 }
@@ -30,20 +33,24 @@ export function weiche(name: string, what: string, options: WeicheOptions): Prog
 }
 
 export async function startWeiche(upstream: Upstream, options: WeicheOptions): Promise<RunningProgram> {
-  const { tls, agents = 1, requestSeconds = 600 } = options;
+  const { tls, agents = 1, store = "memory", requestSeconds = 600 } = options;
   const nodes = Array.from({ length: agents }, (_, n) => `node-${n + 1}`);
   const files = tls ? makeCertificates(join(upstream.directory, "certificates"), nodes) : undefined;
   const slots = [{ name: "a", engines: [engineEntry(upstream)] }];
   const agentOf = (node: string) => ({ requestSeconds, slots, ...(files && { tls: files(`node-${node}`) }) });
   const cluster = await Cluster.start({
     catalogue: loadCatalogue(upstream.model),
-    router: { requestSeconds, ...(files && { nodes: { tls: files("router-localhost") } }) },
+    router: {
+      ...{ requestSeconds, limits: { perIpPerSecond: 0, store } },
+      ...(files && { nodes: { tls: files("router-localhost") } }),
+    },
     agents: Object.fromEntries(nodes.map((node) => [node, agentOf(node)])),
   });
   // Placement uses an engine that is not active only when the others are full.
   for (const node of nodes) await cluster.weiche("prewarm", upstream.model, "--node", node);
   const isActive = (node: NodeLine) => node.slots.every(({ active }) => active === upstream.model);
   await until("every engine to be active", async () => ((await cluster.weiche("nodes")) as NodeLine[]).every(isActive));
+  if (store !== "memory") await until("the router to use the store", () => usesStore(cluster));
   const keys = await insertAccounts(cluster, accounts);
   const [first, ...others] = [...cluster.agents.values()].map(({ pid }) => pid) as [number, ...number[]];
   return {
@@ -56,6 +63,10 @@ export async function startWeiche(upstream: Upstream, options: WeicheOptions): P
     },
     [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
   };
+}
+
+async function usesStore({ router }: Cluster): Promise<boolean> {
+  return (await readSamples(router)).get(seriesOf("weiche_router_limit_store_up", {})) === 1;
 }
 
 /** The engine of a load as a node's file names it. */
