@@ -9,7 +9,7 @@ import { SimStream } from "../testing/sim-stream.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { FrameConnection } from "./frame-connection.ts";
 import { ends, streamsMax, windowBytes } from "./frame.ts";
-import { sliceBytesMax, unsentBytesMax } from "./frame-writer.ts";
+import { sliceBytesMax, unreadBytesMax, unsentBytesMax } from "./frame-writer.ts";
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const record = '["/"]';
@@ -257,6 +257,41 @@ test("of PINGs that come while the socket is full, only the last is answered", a
   socket.sendOne();
   const answered = rawFrames(socket.written()).filter(({ type }) => type === 7);
   expect(answered).toEqual([{ type: 7, stream: 0, payload: Buffer.concat([u32(999), u32(0)]) }]);
+});
+
+test("words that wait for a slow peer, each in a write of its own, hold little more memory than their bytes", async () => {
+  const socket = new SimSocket();
+  const router = new FrameConnection(socket.asSocket, { clock: new VirtualClock(), closed() {} });
+  socket.isStuck = true;
+  const stream = SimStream.open(router, [1]);
+  for (let n = 0; n < 500; n++) {
+    stream.frames.write("a word");
+    await turn();
+  }
+  expect(socket.heldBytes).toBeLessThan(1 << 20);
+  while (socket.sendOne());
+  const words = rawFrames(socket.written()).filter(({ type }) => type === 2);
+  expect(words.map(({ payload }) => String(payload))).toEqual(Array(500).fill("a word"));
+});
+
+test("a peer that opens and cancels streams, and never reads, is closed before it fills the memory", async () => {
+  const socket = new SimSocket();
+  const closed: unknown[] = [];
+  const take = (frames: SimStream["frames"]) => {
+    frames.head(`["${"x".repeat(1_000)}"]`);
+    return SimStream.taken(frames);
+  };
+  new FrameConnection(socket.asSocket, { clock: new VirtualClock(), take, closed: (...why) => closed.push(...why) });
+  socket.isStuck = true;
+  let bytes = 0;
+  for (let id = 1; !socket.destroyed && id < 20_000; id += 50) {
+    const streams = Array.from({ length: 50 }, (_, n) => [rawFrame(1, id + n, record), rawFrame(4, id + n, [0])]);
+    socket.say(Buffer.concat(streams.flat()));
+    await turn();
+    bytes = Math.max(bytes, socket.heldBytes);
+  }
+  expect(closed).toEqual(["the peer does not read", undefined]);
+  expect(bytes).toBeLessThan(2 * unreadBytesMax);
 });
 
 test("of a stream that is given up nothing more is sent, whatever waits", async () => {

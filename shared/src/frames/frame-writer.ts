@@ -16,6 +16,10 @@ export const sliceBytesMax = 16 << 10;
 const slabBytes = 4 * (headerBytes + sliceBytesMax);
 /** Bytes that a socket may hold unsent; then bodies wait. */
 export const unsentBytesMax = 256 << 10;
+/** Beyond so many the peer does not read: what needs no credit would make a heap of them. */
+export const unreadBytesMax = 8 << 20;
+/** Up to here, a write that waits behind another one is copied out of its slab, which it would hold as a whole. */
+const copiedBytesMax = slabBytes >> 3;
 
 export class FrameWriter {
   readonly #socket: Socket;
@@ -111,13 +115,16 @@ export class FrameWriter {
     const slab = this.#slab;
     const bytes = this.#used;
     if (!slab || bytes === 0) return;
-    this.#slab = undefined;
+    const isCopied = this.#unsent > 0 && bytes <= copiedBytesMax;
+    if (!isCopied) this.#slab = undefined;
     this.#used = 0;
     if (!this.#socket.writable) return;
+    if (this.#unsent > unreadBytesMax) return void this.#socket.destroy(new Error("the peer does not read"));
     this.#unsent += bytes;
-    this.#socket.write(slab.subarray(0, bytes), () => {
+    const written = slab.subarray(0, bytes);
+    this.#socket.write(isCopied ? Buffer.from(written) : written, () => {
       this.#unsent -= bytes;
-      this.#spare = slab;
+      if (!isCopied && !this.#slab) this.#spare = slab;
       if (this.#waiting.size > 0 || this.#pong) this.flush();
     });
   }

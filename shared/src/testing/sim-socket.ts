@@ -9,7 +9,7 @@ export class SimSocket extends EventEmitter {
   /** While true, what is written stays unsent. */
   isStuck = false;
   #written: Buffer[] = [];
-  readonly #unsent: (() => void)[] = [];
+  readonly #unsent: { readonly sent: () => void; readonly memory: ArrayBufferLike }[] = [];
 
   get asSocket(): Socket {
     return this as unknown as Socket;
@@ -24,9 +24,16 @@ export class SimSocket extends EventEmitter {
 
   /** The oldest write counts as sent; false: there is none. */
   sendOne(): boolean {
-    const sent = this.#unsent.shift();
-    sent?.();
-    return sent !== undefined;
+    const oldest = this.#unsent.shift();
+    oldest?.sent();
+    return oldest !== undefined;
+  }
+
+  /** Bytes of memory that the unsent writes hold. */
+  get heldBytes(): number {
+    return new Set(this.#unsent.map(({ memory }) => memory))
+      .values()
+      .reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
   say(bytes: Buffer): void {
@@ -36,7 +43,7 @@ export class SimSocket extends EventEmitter {
   write(bytes: Buffer, sent: () => void): boolean {
     if (!this.writable) throw new Error("a write after the end");
     this.#written.push(Buffer.from(bytes));
-    this.#unsent.push(sent);
+    this.#unsent.push({ sent, memory: bytes.buffer });
     if (!this.isStuck) queueMicrotask(() => this.sendOne());
     return true;
   }
@@ -50,8 +57,9 @@ export class SimSocket extends EventEmitter {
     this.destroy();
   }
 
-  destroy(): this {
+  destroy(error?: Error): this {
     if (this.destroyed) return this;
+    if (error) this.emit("error", error);
     this.destroyed = true;
     this.writable = false;
     queueMicrotask(() => this.emit("close"));
