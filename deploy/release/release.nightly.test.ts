@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { askOnce, configure, installCertificates, openAccount } from "./configured-host.ts";
 import { DebianHost, needsHost } from "./debian-host.ts";
 import { architectures } from "./debian-packages.ts";
-import { arches } from "./lock-file.ts";
+import { arches, root } from "./lock-file.ts";
 import { archOf } from "./processor.ts";
 import { buildRelease, currentRelease } from "./release.ts";
 
@@ -33,7 +33,7 @@ test(
 );
 
 test(
-  "the packages on a bare Debian 12 serve an answer under systemd, take renewed certificates over, and go without the data",
+  "the packages on a bare Debian 12 serve an answer under systemd, take renewed certificates over, come back from a backup, and go without the data",
   { timeout: 9 * minutes, ...needsHost() },
   async () => {
     const packages = files.filter((file) => file.endsWith(`_${architectures[archOf(process.arch)]}.deb`));
@@ -50,11 +50,14 @@ test(
     await host.run("weiche-agent check-config /etc/weiche/agent.yaml");
     await host.run("systemctl enable --now weiche-router weiche-node-agent");
     expect(await host.run("systemctl is-active weiche-router weiche-node-agent")).toBe("active\nactive\n");
-    const answer = await askOnce(host, (await openAccount(host)).key);
+    const { key } = await openAccount(host);
+    const answer = await askOnce(host, key);
     expect(answer).toMatchObject({ model: "tiny-chat", usage: { completion_tokens: 20 } });
     expect(JSON.parse(await host.run("weiche nodes --json"))).toMatchObject([{ name: "gpu-1", agentVersion: version }]);
 
     await renewCertificates(host);
+    await restoreBackup(host);
+    await askOnce(host, key);
 
     // An update: what runs is started anew, and what the operator has changed stays.
     const names = packages.map((file) => `/packages/${basename(file)}`).join(" ");
@@ -100,6 +103,17 @@ async function renewCertificates(host: DebianHost): Promise<void> {
     "weiche-agent 400 /run/weiche/agent/node.pem",
     "weiche-router 400 /run/weiche/router/router.key",
   ]);
+}
+
+/** Restores what the unit of the backup has written into an empty data directory, as RUNBOOK.md says. */
+async function restoreBackup(host: DebianHost): Promise<void> {
+  await host.run("systemctl start weiche-backup");
+  const written = (await host.run("ls /var/lib/weiche-backups")).trim();
+  expect(written).toMatch(/^weiche-\d{8}T\d{6}Z\.backup$/);
+  const [, restoring] = /^(systemctl stop weiche-router\nmv .*?^systemctl start weiche-router)$/ms.exec(
+    readFileSync(join(root, "deploy/RUNBOOK.md"), "utf8"),
+  )!;
+  await host.run(`set -e\n${restoring!.replace("< FILE", `< /var/lib/weiche-backups/${written}`)}`);
 }
 
 /** SHA-256 of what the router shows to nodes. */

@@ -56,8 +56,8 @@ async function fill(
 }
 
 /** Files that root makes in the data directory of another user could not be read by its router. */
-function requireOwner({ stateDir, databaseUrl }: DatabaseConfig): void {
-  if (databaseUrl !== undefined || process.getuid?.() !== 0 || !existsSync(stateDir)) return;
+function requireOwner({ stateDir }: DatabaseConfig): void {
+  if (process.getuid?.() !== 0 || !existsSync(stateDir)) return;
   const { uid } = statSync(stateDir);
   if (uid !== 0)
     throw new StartError(

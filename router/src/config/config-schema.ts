@@ -59,7 +59,7 @@ const database = section({
     { absent: "the embedded PostgreSQL" },
   ),
   passwordFile: text(
-    "a file with the password of `database.url`, in one line: for a URL without one. A systemd credential is such a file, too ([how](INSTALL.md#passwords))",
+    "a file with the password of `database.url`, in one line: for a URL without one ([how](INSTALL.md#passwords)). `weiche backup` and `weiche restore` read it, too",
     { absent: "none" },
   ),
 });

@@ -37,6 +37,14 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
   return config;
 }
 
+/**
+ * The database that the file names; absent: the embedded server. Reads no other password: commands that work on the
+ * database alone may not be allowed to. Throws `StartError`.
+ */
+export function loadDatabaseUrl(file: string): string | undefined {
+  return databaseUrlOf(loadYaml(file, routerSchema), dirname(resolve(file)));
+}
+
 export interface CatalogueFile {
   readonly catalogue: Catalogue;
   readonly packages: readonly PackageEntry[];
@@ -65,10 +73,6 @@ export function loadCatalogue(file: string): CatalogueFile {
 function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
   const dataDir = dataDirectory(env, raw.dataDir === undefined ? undefined : resolve(baseDir, raw.dataDir));
   const files = <T extends object>(tls: T) => resolved(tls, baseDir);
-  const fullUrl = (key: string, url: string, passwordFile: string | undefined) =>
-    passwordFile === undefined
-      ? url
-      : withOneHost(url, (one) => withPassword(one, readSecret(resolve(baseDir, passwordFile), "a password"), key));
   const listen = readListen(raw, env);
   const dialled = (key: "announce" | "dataAdvertise") => {
     const text = raw.nodes?.[key];
@@ -86,10 +90,10 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     /** Whether anybody may open an account in the portal. */
     registration: raw.portal?.registration ?? "closed",
     /** Absent: links for people are shown to whoever makes them. The URL may hold a password. */
-    smtp: raw.smtp && { url: fullUrl("smtp", raw.smtp.url, raw.smtp.passwordFile), from: raw.smtp.from },
+    smtp: raw.smtp && { url: fullUrl("smtp", raw.smtp.url, raw.smtp.passwordFile, baseDir), from: raw.smtp.from },
     catalogueFile: catalogueFileOf(raw, baseDir),
     /** Absent: the embedded server. */
-    databaseUrl: raw.database?.url && fullUrl("database", raw.database.url, raw.database.passwordFile),
+    databaseUrl: databaseUrlOf(raw, baseDir),
     /** API and portal; absent: plain HTTP behind a proxy. */
     tls: raw.tls && files(raw.tls),
     nodesTls: raw.nodes?.tls && files(raw.nodes.tls),
@@ -120,6 +124,16 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
     logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
   };
+}
+
+function databaseUrlOf({ database = {} }: RawRouter, baseDir: string): string | undefined {
+  return database.url && fullUrl("database", database.url, database.passwordFile, baseDir);
+}
+
+function fullUrl(key: string, url: string, passwordFile: string | undefined, baseDir: string): string {
+  if (passwordFile === undefined) return url;
+  const password = readSecret(resolve(baseDir, passwordFile), "a password");
+  return withOneHost(url, (one) => withPassword(one, password, key));
 }
 
 function readStore({ limits = {} }: RawRouter, baseDir: string): LimitStoreConfig | undefined {

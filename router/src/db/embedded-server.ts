@@ -8,7 +8,7 @@
  *
  * Signals of the terminal do not reach it (it has its own session): Ctrl-C would end it before our drain is over.
  */
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync, realpathSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -107,20 +107,38 @@ export async function startEmbeddedServer(
   };
 }
 
-/** How to connect to the embedded server that a router runs. Throws `StartError` if none runs, or it is not ours to use. */
-export function runningServer(stateDir: string): ClientConfig {
+/**
+ * How to connect to the embedded server that a router runs. Its process is not looked for: who reads the files need not
+ * see it, as in the sandbox of weiche-backup.service. Throws `StartError` if none runs, or it is not ours to use.
+ */
+export async function runningServer(stateDir: string): Promise<ClientConfig> {
   const directory = existingFolder(stateDir);
-  if (directory === undefined)
+  if (directory === undefined) {
+    if (isClosed(stateDir)) throw new StartError(`${stateDir} cannot be read: EACCES; run this as root`);
     throw new StartError(`no embedded database in ${stateDir}: is it that of a router? name its configuration file`);
-  const cluster = join(directory, "cluster");
-  try {
-    const found = readPostmaster(cluster);
-    if (found?.status === "ready" && isPostmaster(found.pid, cluster))
-      return { ...connectionTo(found, readPassword({ directory })), database: databaseName };
-  } catch (error) {
-    throw new StartError(`${cluster} cannot be read: ${(error as NodeJS.ErrnoException).code}; run this as root`);
   }
-  throw new StartError(`the database in ${directory} does not run: start the router first`);
+  const found = readPostmaster(join(directory, "cluster"));
+  if (found?.status !== "ready")
+    throw new StartError(`the database in ${directory} does not run: start the router first`);
+  const connection = { ...connectionTo(found, readPassword({ directory })), database: databaseName };
+  try {
+    await using _client = await openClient(connection);
+    return connection;
+  } catch (error) {
+    throw new StartError(
+      `the database in ${directory} does not answer (${(error as Error).message}): start the router first`,
+    );
+  }
+}
+
+/** Whether others keep this user out. */
+function isClosed(directory: string): boolean {
+  try {
+    accessSync(directory, constants.X_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EACCES";
+  }
 }
 
 /** Needed on loopback only; "" if there is none. */

@@ -4,12 +4,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { dumpDatabase, leftOut } from "../../src/backup/dump.ts";
 import { restoreBackup } from "../../src/backup/restore.ts";
+import { loadDatabaseUrl } from "../../src/config/config.ts";
 import { openClient } from "../../src/db/client.ts";
 import { migrateAlone } from "../../src/db/database.ts";
+import { runningServer } from "../../src/db/embedded-server.ts";
 import { rollUsageDays } from "../../src/usage/usage-days.ts";
-import { startDatabaseServer, urlOf, type DatabaseServer } from "./database-fixture.ts";
+import { startDatabaseServer, temporaryFolder, urlOf, type DatabaseServer } from "./database-fixture.ts";
 
 let server: DatabaseServer;
 
@@ -169,4 +173,35 @@ test("a damaged backup, and one of a later version, change nothing", async () =>
   expect((await client.query("select 1 from accounts")).rows).toEqual([]);
   await restoreBackup(bytesOf(bytes), target, () => {});
   await expect(restoreBackup(bytesOf(bytes), target, () => {})).rejects.toThrow("the database has accounts");
+});
+
+test("the running server is found by where it listens, also from a sandbox that does not see its process", async () => {
+  const { host, password } = server.embedded.connection;
+  const own = readFileSync(join(host!, "cluster/postmaster.pid"), "utf8");
+  using folder = temporaryFolder();
+  const cluster = join(folder.path, "database/cluster");
+  mkdirSync(cluster, { recursive: true });
+  writeFileSync(join(folder.path, "database/password"), password as string);
+  const toldBy = (pidFile: string) => {
+    writeFileSync(join(cluster, "postmaster.pid"), pidFile);
+    return runningServer(folder.path);
+  };
+  expect(await toldBy(own)).toMatchObject({ host, database: "weiche" });
+  await expect(toldBy(own.replace(`\n${host}\n`, `\n${host}-gone\n`))).rejects.toThrow(
+    /does not answer .*: start the router first/,
+  );
+  await expect(toldBy(own.replace("ready", "stopping"))).rejects.toThrow("does not run: start the router first");
+});
+
+test("a backup and a restore read no password but that of the database", () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "router.yaml");
+  const other = "passwordFile: /nowhere";
+  const smtp = `smtp: { url: "smtps://user@mail.example", ${other}, from: "Weiche <portal@example>" }`;
+  writeFileSync(join(folder.path, "password"), "secret\n", { mode: 0o600 });
+  const database = "database: { url: postgres://weiche@db.example/weiche, passwordFile: password }";
+  writeFileSync(file, `catalogue: none.yaml\n${smtp}\nops: { tokenFile: /nowhere }\n${database}\n`);
+  expect(loadDatabaseUrl(file)).toBe("postgres://weiche:secret@db.example/weiche");
+  writeFileSync(file, `catalogue: none.yaml\n${smtp}\n`);
+  expect(loadDatabaseUrl(file)).toBeUndefined();
 });

@@ -18,14 +18,14 @@ const configOption = () =>
     "WEICHE_CONFIG",
   );
 
-export function addBackupCommands(program: Command, actions: Actions, env: NodeJS.ProcessEnv): void {
+export function addBackupCommands(program: Command, actions: Actions): void {
   const stateDir = () => join(program.opts<{ dataDir: string }>().dataDir, "router");
 
   /** The database that the router uses. */
   async function databaseOf({ config }: Where): Promise<{ readonly stateDir: string; readonly databaseUrl?: string }> {
     if (config === undefined) return { stateDir: stateDir() };
-    const { loadRouterConfig } = await import("../../../config/config.ts");
-    const { databaseUrl } = loadRouterConfig(config, env);
+    const { loadDatabaseUrl } = await import("../../../config/config.ts");
+    const databaseUrl = loadDatabaseUrl(config);
     return { stateDir: stateDir(), ...(databaseUrl && { databaseUrl }) };
   }
 
@@ -49,7 +49,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
       const { backUpInto, backUpTo } = await import("../../../backup/backup-run.ts");
       const { primaryOf } = await import("../../../db/database-hosts.ts");
       const connection =
-        databaseUrl === undefined ? runningServer(state) : { connectionString: await primaryOf(databaseUrl) };
+        databaseUrl === undefined ? await runningServer(state) : { connectionString: await primaryOf(databaseUrl) };
       const progress = progressLine(actions);
       const backUp = (path: string) =>
         backUpTo(path, connection, process.stdout, ({ bytes, bytesTotal, table }) =>
