@@ -102,7 +102,7 @@ export function addBackupCommands(program: Command, actions: Actions): void {
                   `repeated from the audit log: ${countsText(replayed.repeated)}`,
                   `lost since the backup: ${countsText(replayed.lost)}`,
                 ]),
-            "Everybody signs in again. Nodes send their records of the last hour again once the router runs.",
+            "Everybody signs in again. Once the router runs, nodes send the usage records again that they still hold (usageKeepHours).",
           ].join("\n"),
         );
       },
