@@ -30,10 +30,13 @@ function openLog(directory: string): number {
   return openSync(file, "a", 0o600);
 }
 
-/** The last line of the server's log that says why it ended. */
-export function lastWords(home: EmbeddedHome): string {
-  const file = join(home.directory, "postgres.log");
+/** Why the server ended, from the last lines of its log. */
+export function lastWords({ directory }: Pick<EmbeddedHome, "directory">): string {
+  const file = join(directory, "postgres.log");
   const lines = readFileSync(file, "utf8").trim().split("\n");
-  const line = lines.findLast((text) => /FATAL|PANIC|error:/.test(text)) ?? lines.at(-1) ?? "";
-  return `${line.replace(/^.*?(FATAL|PANIC|error): +/, "")} (${file})`;
+  const last = lines.findLastIndex((text) => /FATAL|PANIC|error:/.test(text));
+  // A full disk is told in a line of its own, before a PANIC that follows from it.
+  const isFull = lines.slice(Math.max(0, last - 2)).some((text) => /No space left|Check free disk space/.test(text));
+  const line = lines.at(last) ?? "";
+  return `${isFull ? "the disk is full" : line.replace(/^.*?(FATAL|PANIC|error): +/, "")} (${file})`;
 }

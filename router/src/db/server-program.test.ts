@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { lastWords } from "./server-program.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "weiche-words-"));
+const file = join(directory, "postgres.log");
+afterAll(() => rmSync(directory, { recursive: true }));
+
+/** What PostgreSQL 18 says where a disk is full, while it is made and while it starts. */
+const full = [
+  '2026-11-24 00:18:29.667 UTC [4] FATAL:  could not extend file "base/1/2691": wrote only 4096 of 8192 bytes at block 9',
+  "2026-11-24 00:18:29.667 UTC [4] HINT:  Check free disk space.",
+  "2026-11-24 00:18:29.667 UTC [4] PANIC:  cannot abort transaction 1, it was already committed",
+  "Aborted",
+];
+const lockFull =
+  '2026-11-24 00:18:29 UTC [4] FATAL:  could not write lock file "postmaster.pid": No space left on device';
+const other = '2026-11-24 00:18:30.001 UTC [5] FATAL:  data directory "/x" has wrong ownership';
+
+test.each([
+  ["full, while it was made", full, "the disk is full"],
+  ["full, while it started", [lockFull], "the disk is full"],
+  ["full at an earlier start", [...full, "a new start", "listening", other], 'data directory "/x" has wrong ownership'],
+  ["well, but something else is wrong", [other], 'data directory "/x" has wrong ownership'],
+])("why the server ended: the disk was %s", (_when, lines, why) => {
+  writeFileSync(file, `${lines.join("\n")}\n`);
+  expect(lastWords({ directory })).toBe(`${why} (${file})`);
+});
