@@ -1,7 +1,7 @@
 /** Each rule of a data connection, broken by an end in plain buffers: a GOAWAY that says which, and the connection is closed. */
 import { expect, test } from "vitest";
 import { textOf } from "../../cluster/read-answer.ts";
-import { holding, linked, openAgentEnd, openRouterEnd, sessionsOf } from "./link-ends.ts";
+import { byHand, holding, linked, openAgentEnd, openRouterEnd, sessionsOf } from "./link-ends.ts";
 import {
   cancel,
   data,
@@ -177,4 +177,45 @@ test("a HEAD beyond 2,000 open streams is refused with CANCEL 1, and the 2,000 g
   const next = peer.open(record);
   await peer.until("the next HEAD", () => peer.of(next, head).length === 1);
   expect(peer.broken).toEqual([]);
+});
+
+test("a router that opens more than 2,000 streams and reads nothing is closed", async () => {
+  await using router = await PlainRouter.listen();
+  let taken = 0;
+  const answer = bytes(window);
+  const handle = byHand((stream) => {
+    taken++;
+    stream.begin();
+    stream.frames.write(answer);
+  });
+  await using agent = openAgentEnd(router.port, handle);
+  const peer = await router.next();
+  peer.reads(false);
+  const record = [...Array<string>(14).keys()];
+  for (let n = 0; n < 2_000; n++) peer.open(record);
+  await expect.poll(() => taken).toBe(2_000);
+  const told = () => agent.told.find(([event]) => event === "dataSessionBroken");
+  const more = () => {
+    peer.open(record);
+    return told();
+  };
+  await expect.poll(more, { interval: 5 }).toEqual(["dataSessionBroken", "router-1", "stream", expect.any(String)]);
+  peer.reads(true);
+  await peer.closed();
+  expect([taken, peer.farewell]).toEqual([2_000, expect.stringMatching(/\bstream\b/)]);
+});
+
+test("a router that says GOAWAY on every connection and closes none holds 16 of an agent, which then waits", async () => {
+  await using router = await PlainRouter.listen();
+  await using agent = openAgentEnd(router.port, holding().handle);
+  for (let n = 0; n < 16; n++) {
+    const peer = await router.next();
+    peer.pour(plainFrame(goaway, 0, ""));
+    await peer.settled();
+  }
+  await router.peers.at(-1)!.settled();
+  expect([agent.link.sessions, router.peers.length]).toEqual([16, 16]);
+  router.peers[0]!.destroy();
+  await router.next();
+  expect(agent.link.sessions).toBe(16);
 });

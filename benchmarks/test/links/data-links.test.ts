@@ -70,9 +70,19 @@ test("what an answer's head says beside its status arrives, and one that says it
     return [status, kind, retryAfterSeconds, waited];
   };
   expect(await head('[503,"json",7,"switch 5200","later"]')).toEqual([503, "json", 7, "switch 5200"]);
-  expect(await head("[200]")).toEqual([200, undefined, 0, undefined]);
+  expect(await head('[200,"json"]')).toEqual([200, "json", 0, undefined]);
   expect(await head('[200,"events",0,"a while"]')).toEqual([200, "events", 0, undefined]);
-  for (const none of ["no JSON", "{}", '["200"]', "200", "[99]", "[600]", '[200,"events","soon"]', "[200,7,0,5]"]) {
+  for (const none of [
+    "no JSON",
+    "{}",
+    '["200"]',
+    "200",
+    "[99]",
+    "[200]",
+    "[600]",
+    '[200,"events","soon"]',
+    "[200,7,0,5]",
+  ]) {
     await expect(head(none)).rejects.toThrow(NodeLost);
     expect(router.inFlight()).toBe(0);
   }

@@ -1,6 +1,7 @@
 /** Mutual TLS on link and data connections, with certificates as an operator makes them. */
 import { chmodSync, copyFileSync } from "node:fs";
-import { connect } from "node:tls";
+import type { AddressInfo } from "node:net";
+import { connect, createServer } from "node:tls";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dataAlpn } from "@weiche/shared/node-protocol.ts";
@@ -18,6 +19,7 @@ import {
   recorder,
   requestOf,
 } from "./link-ends.ts";
+import { PlainPeer } from "./plain-peer.ts";
 import { addressOf, openWholeAgent, openWholeRouter, type WholeRouter } from "./whole-links.ts";
 
 let ours: Certificates;
@@ -117,6 +119,21 @@ test.each([
   const socket = connect({ ...router.data.address, ...agentTls.current, ALPNProtocols });
   await new Promise((resolve) => socket.on("error", () => {}).once("close", resolve));
   await expect.poll(() => router.told).toEqual([["dataSessionRefused", reason, expect.any(String)]]);
+});
+
+test("an agent leaves a router that has chosen no protocol, says why, and tells it nothing", async () => {
+  const peers: PlainPeer[] = [];
+  const server = createServer({ ...routerTls.current, requestCert: true }, (socket) => {
+    const peer = new PlainPeer(socket, "router");
+    peers.push(peer);
+    peer.open(["/weiche/identity"], "");
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  await using agent = openAgentEnd((server.address() as AddressInfo).port, answering("x"), { tls: agentTls });
+  const failed = ["dataSessionFailed", "router-1", `the router does not speak ${dataAlpn}`];
+  await expect.poll(() => agent.told).toEqual([failed]);
+  expect(peers.flatMap(({ frames }) => frames)).toEqual([]);
+  server.close();
 });
 
 test("a new certificate of the node moves its sessions, and what runs on the old ones ends there", async () => {

@@ -1,5 +1,6 @@
 /** A real router's end of the data connections, to which an agent in plain buffers speaks. */
 import { expect, test } from "vitest";
+import { readNodeRefusal } from "@weiche/router/src/api/node-refusal.ts";
 import { NodeLost } from "@weiche/router/src/nodes/upstream.ts";
 import { readAnswer, textOf } from "../../cluster/read-answer.ts";
 import { grants, linked, node, openRouterEnd, requestOf, sessionsOf, slot } from "./link-ends.ts";
@@ -112,7 +113,9 @@ test("an answer that is cancelled is broken; before its HEAD the node is lost fo
   expect(sessionsOf(both.router)).toBe(1);
 });
 
-test.each(["{}", "[]", '["200"]', "[200,", "[-1]", "[1e300]", '[200,"events",0,7]', "null", "\xff"])(
+const noStatus = ["{}", "[]", '["200"]', "[200,", "[-1]", "[1e300]", "null", "\xff", '[199,"json"]', '[600,"json"]'];
+const noKind = ["[200]", '[200,""]', '[200,"text"]', '[200,"later"]', "[200,7]", '[503,{"toString":0}]'];
+test.each([...noStatus, ...noKind, '[200,"events",0,7]', '[200,"events","7"]'])(
   "an answer whose HEAD is %s is cancelled with 2, and the node is lost for the request",
   async (text) => {
     await using both = await open((stream) => both.agent.pour(plainFrame(head, stream, Buffer.from(text, "latin1"))));
@@ -122,6 +125,40 @@ test.each(["{}", "[]", '["200"]', "[200,", "[-1]", "[1e300]", '[200,"events",0,7
     expect(last?.payload[0]).toBe(2);
   },
 );
+
+const error = (message: string) => ({ error: { message, type: "server_error", param: null, code: "x" } });
+const never = new AbortController().signal;
+
+test.each([0, 1, 2, 3, 77])(
+  "an error whose body ends with %d is read; 2 and 3 tell of the engine's death",
+  async (how) => {
+    await using both = await open((stream) => {
+      both.agent.begin(stream, [503, "json", 7]);
+      both.agent.write(stream, JSON.stringify(error("no")));
+      both.agent.end(stream, how);
+    });
+    const answer = await both.router.send();
+    const { status, body, headers } = await readNodeRefusal(answer, never);
+    expect([status, body, headers]).toEqual([503, error("no"), { "retry-after": "7" }]);
+    expect(answer.body.engineDeath).toBe({ 2: "alone", 3: "shared" }[how]);
+  },
+);
+
+test.each<[what: string, status: number, body: string]>([
+  ["without a body", 503, ""],
+  ["whose body is another", 503, '{"error":"no"}'],
+  ["of more than 64 KiB", 503, JSON.stringify(error("x".repeat(65_536)))],
+  ["that is followed by more than 64 KiB of space", 503, JSON.stringify(error("no")) + " ".repeat(65_536)],
+  ["with the status 302", 302, JSON.stringify(error("no"))],
+  ["with the status 201", 201, JSON.stringify(error("no"))],
+])("an error %s is none: the node is lost for the request", async (_what, status, body) => {
+  await using both = await open((stream) => {
+    both.agent.begin(stream, [status, "json"]);
+    both.agent.write(stream, body);
+    both.agent.end(stream);
+  });
+  await expect(readNodeRefusal(await both.router.send(), never)).rejects.toThrow(NodeLost);
+});
 
 test("a body is sent as far as its credit goes, in frames of 64 KiB at most, and further with each WINDOW", async () => {
   let opened = 0;
@@ -257,6 +294,47 @@ test("an agent that has not said who it is, or not what it should, is closed and
   }
   expect(sessionsOf(router)).toBe(0);
   expect(router.told.filter(([event, why]) => event === "dataSessionRefused" && why === "identity")).toHaveLength(4);
+});
+
+test.each<[what: string, record: readonly unknown[]]>([
+  ["another status", [503, "json"]],
+  ["no record", [{ valueOf: 0, toString: 0 }]],
+])("an agent that says who it is with %s is closed", async (_what, record) => {
+  await using router = await openRouterEnd();
+  const agent = await PlainPeer.dial(router.data.address.port);
+  agent.identityRecord = record;
+  await agent.closed();
+  expect(router.told.map(([event, why]) => [event, why])).toEqual([["dataSessionRefused", "identity"]]);
+});
+
+test("an agent that says GOAWAY before it says who it is is closed", async () => {
+  await using router = await openRouterEnd();
+  const agent = await PlainPeer.dial(router.data.address.port);
+  agent.pour(plainFrame(goaway, 0, ""));
+  await agent.closed();
+  expect(router.told).toEqual([]);
+});
+
+test("a node that says GOAWAY on its connections and closes none may hold 16", async () => {
+  await using router = await openRouterEnd();
+  const agents: PlainPeer[] = [];
+  for (let n = 0; n < 16; n++) {
+    const agent = await PlainPeer.dial(router.data.address.port);
+    agents.push(agent);
+    await linked(router);
+    agent.pour(plainFrame(goaway, 0, ""));
+    await linked(router, 0);
+  }
+  const onceMore = await PlainPeer.dial(router.data.address.port);
+  await onceMore.closed();
+  expect(router.told.filter(([event]) => event === "dataSessionRefused")).toEqual([
+    ["dataSessionRefused", "too-many", "gpu-1"],
+  ]);
+  expect(agents.filter(({ isClosed }) => isClosed)).toEqual([]);
+  agents[0]!.destroy();
+  await PlainPeer.dial(router.data.address.port);
+  await linked(router);
+  for (const agent of agents) agent.destroy();
 });
 
 test("an agent that is silent for 3 s is lost, and so are its answers", async () => {

@@ -64,6 +64,7 @@ export class PlainPeer {
   answers = true;
   /** Whether the router's question for the identity is answered, and how. */
   identity: object | undefined = { node: "gpu-1", bootId: "boot" };
+  identityRecord: readonly unknown[] = [200, "json"];
   /** Agents only: called for each stream that the router opens, the question for the identity aside. */
   onOpened: (stream: number, record: readonly unknown[]) => void = () => {};
 
@@ -186,6 +187,12 @@ export class PlainPeer {
     await this.until("a PONG", () => this.frames.some(({ type, payload }) => type === pong && payload.equals(bytes)));
   }
 
+  /** Reads what the other end sends, as it does from the beginning, or nothing. */
+  reads(whether: boolean): void {
+    if (whether) this.#socket.resume();
+    else this.#socket.pause();
+  }
+
   /** FIN; the other end may still send. */
   fin(): void {
     this.#socket.end();
@@ -220,7 +227,7 @@ export class PlainPeer {
     const record = JSON.parse(String(payload)) as readonly unknown[];
     if (record[0] !== "/weiche/identity") return this.onOpened(stream, record);
     if (!this.identity) return;
-    this.begin(stream, [200, "json"]);
+    this.begin(stream, this.identityRecord);
     this.write(stream, JSON.stringify(this.identity));
     this.end(stream);
   }

@@ -71,7 +71,7 @@ async function counter(name: string, labels: Record<string, string> = {}): Promi
 
 test("the agent says who it is", () => {
   const [stream] = peer.frames.filter(({ type }) => type === head).map((frame) => frame.stream);
-  expect(peer.recordOf(stream!)[0]).toBe(200);
+  expect(peer.recordOf(stream!).slice(0, 2)).toEqual([200, "text"]);
   expect(JSON.parse(String(peer.bodyOf(stream!)))).toEqual({ node: "gpu-1", bootId: expect.any(String) as string });
 });
 
@@ -101,6 +101,9 @@ test("a request's record may have more fields than are known, and its frames may
   expect(String(peer.bodyOf(stream))).toMatch(/\[DONE\]\n\n$/);
 });
 
+const text = expect.any(String) as string;
+const errorShape = { message: text, type: text, param: null, code: text };
+
 test.each<[what: string, record: () => unknown]>([
   ["no list", () => ({})],
   ["an empty list", () => []],
@@ -117,24 +120,26 @@ test.each<[what: string, record: () => unknown]>([
   ["nothing but a path", () => ["/v1/chat/completions"]],
 ])("a request whose HEAD has %s is answered with 500", async (_what, record) => {
   const stream = peer.open(record(), bodyOf("sim:tokens=1 hi"));
-  expect(await peer.ending(stream)).toMatch(/^end [01]$/);
-  expect(peer.recordOf(stream)[0]).toBe(500);
+  expect(await peer.ending(stream)).toBe("end 0");
+  expect(peer.recordOf(stream).slice(0, 2)).toEqual([500, "json"]);
+  expect(JSON.parse(String(peer.bodyOf(stream)))).toEqual({ error: errorShape });
 });
 
 test("a HEAD that is no JSON is answered with 500, too", async () => {
   const stream = peer.open([], "") + 2;
   peer.expectStream(stream);
   peer.pour(plainFrame(head, stream, Buffer.from([0xff, 0x5b])), plainFrame(end, stream, "\0"));
-  expect(await peer.ending(stream)).toMatch(/^end [01]$/);
-  expect(peer.recordOf(stream)[0]).toBe(500);
+  expect(await peer.ending(stream)).toBe("end 0");
+  expect(peer.recordOf(stream).slice(0, 2)).toEqual([500, "json"]);
+  expect(JSON.parse(String(peer.bodyOf(stream)))).toEqual({ error: errorShape });
 });
 
 test("a body that is longer or shorter than its HEAD said is not run", async () => {
   for (const length of [1, 10_000]) {
     const body = bodyOf("sim:tokens=1 hi");
     const stream = peer.open(recordOf(body, { 13: length }), body);
-    expect(await peer.ending(stream)).toMatch(/^end [01]$/);
-    expect(peer.recordOf(stream)[0]).not.toBe(200);
+    expect(await peer.ending(stream)).toBe("end 0");
+    expect(peer.recordOf(stream)[0]).toBeGreaterThanOrEqual(400);
   }
 });
 
@@ -176,7 +181,7 @@ test("a large body is taken, and WINDOWs let it go on", async () => {
     at += part.length;
   }
   peer.end(stream);
-  expect(await peer.ending(stream)).toMatch(/^end [01]$/); // the prompt may be too long for the model
+  expect(await peer.ending(stream)).toBe("end 0"); // the prompt may be too long for the model
   expect(peer.of(stream, windowed).length).toBeGreaterThan(0);
 });
 
@@ -248,6 +253,16 @@ test("a router that says nothing, or does not ask who the agent is, is left with
   const next = await unasked;
   await next.closed();
   expect(next.frames.filter(({ type }) => type !== ping && type !== pong && type !== goaway)).toEqual([]);
+});
+
+test("an answer whose engine dies before it has begun is an error that ends with 2", async () => {
+  await expect(router.next()).rejects.toThrow(/closed/); // the one that was not asked
+  peer = await router.next();
+  const stream = ask("sim:tokens=50,fault=crash:0 hi");
+  expect(await peer.ending(stream)).toBe("end 2");
+  expect(peer.recordOf(stream)[0]).toBeGreaterThanOrEqual(500);
+  expect(peer.recordOf(stream)[1]).toBe("json");
+  expect(JSON.parse(String(peer.bodyOf(stream)))).toEqual({ error: errorShape });
 });
 
 test("in all of this the agent broke no rule itself", () => {

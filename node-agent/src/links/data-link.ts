@@ -25,6 +25,9 @@ export interface DataLinkOptions extends Omit<DialOptions, "onStream" | "onBroke
   readonly events: DataLinkEvents;
 }
 
+/** Sessions to a router, with those that take no more streams: their ends are the router's to close. */
+const sessionsHeldMax = 2 * sessionsMax;
+
 export class DataLink {
   readonly #options: DataLinkOptions;
   readonly #backoff: Backoff;
@@ -82,6 +85,7 @@ export class DataLink {
   /** Dials one more session if there are too few; when it is up, looks again. */
   #fill(): void {
     if (!this.#address || this.#isDialling || this.#redial || this.#openSessions() >= this.#wanted()) return;
+    if (this.sessions >= sessionsHeldMax) return; // until the router closes one
     this.#isDialling = true;
     void this.#dialOne(this.#address).then((isUp) => {
       this.#isDialling = false;

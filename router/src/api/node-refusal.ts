@@ -2,6 +2,7 @@
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { ErrorBody } from "@weiche/shared/errors.ts";
+import { CollectedBytes } from "@weiche/shared/http/collected-bytes.ts";
 import { parseJson } from "@weiche/shared/json.ts";
 import { NodeLost, type UpstreamResponse } from "../nodes/upstream.ts";
 
@@ -45,16 +46,15 @@ export async function readNodeRefusal(answer: UpstreamResponse, signal: AbortSig
 }
 
 function collect({ body }: UpstreamResponse, signal: AbortSignal): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const bytes = new CollectedBytes();
   return new Promise((resolve) => {
-    const end = () => resolve(Buffer.concat(chunks).toString());
+    const end = () => resolve(bytes.toString());
     signal.addEventListener("abort", end, { once: true });
     body.readInto({
       take(chunk) {
-        bytes += chunk.length;
-        chunks.push(chunk);
-        if (bytes > bodyBytesMax) body.cancel();
+        if (bytes.length + chunk.length <= bodyBytesMax) return bytes.push(chunk);
+        resolve("");
+        body.cancel();
       },
       end,
     });

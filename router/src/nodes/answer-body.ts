@@ -1,7 +1,8 @@
 /** One request at a node, and the body of its answer, handed on piece by piece. */
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
-import { readRecord, readWaited, type AnswerKind, type EngineDeath } from "@weiche/shared/node-protocol.ts";
+import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
+import { readAnswerRecord } from "./answer-record.ts";
 import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerReader, type UpstreamResponse } from "./upstream.ts";
 
 /** The node did nothing for the request: it may be sent to the same node again. */
@@ -53,21 +54,16 @@ export class NodeAnswer implements AnswerBody, StreamSink {
   }
 
   head(record: string): void {
-    const [status, kind, retryAfterSeconds, waited] = readRecord(record);
-    if (!isAnswer(status, retryAfterSeconds, waited)) {
+    const answer = readAnswerRecord(record);
+    // What is neither events nor JSON cannot be handed on.
+    if (!answer || (answer.kind !== "events" && answer.kind !== "json")) {
       this.stream.cancel("internal");
-      this.#fail(new NodeLost("the node's answer begins with no record"));
+      this.#fail(new NodeLost("the node's answer begins with no record of an answer to a request"));
       return this.#end();
     }
     this.#hasBegun = true;
     this.#signal.removeEventListener("abort", this.#onAbort); // its reader cancels from here on
-    this.#begin({
-      status: status as number,
-      kind: kind as AnswerKind,
-      retryAfterSeconds: (retryAfterSeconds as number | undefined) ?? 0,
-      waited: readWaited(waited),
-      body: this,
-    });
+    this.#begin({ ...answer, kind: answer.kind, body: this });
   }
 
   data(bytes: Buffer): void {
@@ -103,17 +99,4 @@ export class NodeAnswer implements AnswerBody, StreamSink {
     this.#over();
     this.#reader?.end();
   }
-}
-
-/** Fields that are missing at the end are empty, and later ones unknown. */
-function isAnswer(status: unknown, retryAfterSeconds: unknown = 0, waited: unknown = ""): boolean {
-  const isStatus = Number.isInteger(status) && (status as number) >= 200 && (status as number) <= 599;
-  return isStatus && isCount(retryAfterSeconds) && typeof waited === "string";
-}
-
-/** The largest count that the wire carries. */
-const countMax = 999_999_999_999;
-
-function isCount(value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= countMax;
 }

@@ -67,8 +67,8 @@ export class DataConnections implements Upstream {
   readonly #options: DataConnectionsOptions;
   #listener!: NodeListener;
   readonly #usable = new Map<NodeId, Set<DataSession>>();
-  /** All open connections, admitted or not. */
-  readonly #open = new Set<FrameConnection>();
+  /** All open connections, with the nodes that they were admitted for. */
+  readonly #open = new Map<FrameConnection, NodeId | undefined>();
 
   private constructor(options: DataConnectionsOptions) {
     this.#options = options;
@@ -103,7 +103,7 @@ export class DataConnections implements Upstream {
         if (broken) refuse("protocol", reason);
       },
     });
-    this.#open.add(connection);
+    this.#open.set(connection, undefined);
     const refuse = (...why: Parameters<typeof events.dataSessionRefused>) => {
       if (!isRefused) events.dataSessionRefused(...why);
       isRefused = true;
@@ -117,8 +117,16 @@ export class DataConnections implements Upstream {
     const certificate = certificateOf(socket);
     if (!maySpeakFor(node, certificate, tls))
       return refuse("name", `${node} has the certificate of ${certificate?.subjectAltName}`);
-    if ((this.#usable.get(node)?.size ?? 0) >= sessionsPerNodeMax) return refuse("too-many", node);
-    if (!connection.isOpen) return;
+    if (!connection.isOpen) return connection.destroy();
+    // Those that have said GOAWAY count, too.
+    if (
+      this.#open
+        .values()
+        .filter((other) => other === node)
+        .toArray().length >= sessionsPerNodeMax
+    )
+      return refuse("too-many", node);
+    this.#open.set(connection, node);
     session = { node, bootId: identity.bootId, connection };
     this.#use(session);
   }
@@ -180,7 +188,7 @@ export class DataConnections implements Upstream {
   /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
   async close(deadlineMs: number): Promise<void> {
     const closed = this.#listener.close(deadlineMs);
-    for (const connection of this.#open) connection.goAway();
+    for (const connection of this.#open.keys()) connection.goAway();
     await closed;
   }
 

@@ -10,7 +10,9 @@ const limits = { answerMsMax: 5_000, answerBytesMax: 4_096 };
 /** Returns the identity, or why there is none. */
 export async function askIdentity(connection: FrameConnection, clock: Clock): Promise<NodeIdentity | string> {
   try {
-    const answer: unknown = JSON.parse((await question(connection, identityPath, limits, clock)).text);
+    const { status, text } = await question(connection, identityPath, limits, clock);
+    if (status !== 200) return `the agent does not say who it is (${status})`;
+    const answer: unknown = JSON.parse(text);
     return isIdentity(answer) ? answer : "the agent's answer is no identity";
   } catch (error) {
     return (error as Error).name === "SyntaxError" ? "the agent's answer is no JSON" : (error as Error).message;

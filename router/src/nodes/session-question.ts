@@ -1,8 +1,9 @@
 /** A short question of the router to the agent at the other end of a data connection. */
 import type { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
-import { ends } from "@weiche/shared/frames/frame.ts";
-import { readRecord } from "@weiche/shared/node-protocol.ts";
+import { ends, type Cancel } from "@weiche/shared/frames/frame.ts";
+import { CollectedBytes } from "@weiche/shared/http/collected-bytes.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
+import { readAnswerRecord } from "./answer-record.ts";
 
 export interface QuestionLimits {
   readonly answerMsMax: number;
@@ -17,22 +18,24 @@ export function question(
   clock: Clock,
 ): Promise<{ readonly status: number; readonly text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  let status = NaN;
-  const fail = (reason: string) => {
-    stream?.cancel("unwanted");
+  const answer = new CollectedBytes();
+  let status = 0;
+  const fail = (reason: string, cancel: Cancel = "unwanted") => {
+    stream?.cancel(cancel);
     reject(new Error(reason));
   };
   const stream = connection.open(JSON.stringify([path]), {
-    head: (record) => (status = Number(readRecord(record)[0])),
+    head(text) {
+      const record = readAnswerRecord(text);
+      if (record) status = record.status;
+      else fail("the agent's answer begins with no record", "internal");
+    },
     data(piece) {
-      bytes += piece.length;
-      pieces.push(piece);
-      if (bytes > answerBytesMax) fail(`the agent's answer has more than ${answerBytesMax} bytes`);
+      if (answer.length + piece.length <= answerBytesMax) answer.push(piece);
+      else fail(`the agent's answer has more than ${answerBytesMax} bytes`);
     },
     end: (code) => {
-      if (code === ends.complete) resolve({ status, text: Buffer.concat(pieces).toString() });
+      if (code === ends.complete) resolve({ status, text: answer.toString() });
       else fail("the agent did not finish its answer");
     },
     gone: () => fail("the connection was lost before the agent had answered"),

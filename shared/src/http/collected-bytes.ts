@@ -1,0 +1,20 @@
+/**
+ * A body that comes in pieces, collected in one buffer of at most twice its length. The pieces are copied: a piece of one
+ * byte would otherwise keep all that was read from the socket together with it.
+ */
+export class CollectedBytes {
+  length = 0;
+  #bytes = Buffer.allocUnsafeSlow(1 << 10);
+
+  push(piece: Uint8Array): void {
+    const length = this.length + piece.length;
+    if (length > this.#bytes.length)
+      this.#bytes = Buffer.concat([this.#bytes], Math.max(length, 2 * this.#bytes.length));
+    this.#bytes.set(piece, this.length);
+    this.length = length;
+  }
+
+  toString(): string {
+    return this.#bytes.toString("utf8", 0, this.length);
+  }
+}
