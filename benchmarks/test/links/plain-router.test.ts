@@ -151,6 +151,17 @@ test("questions are answered: metrics as text, requests as a list", async () => 
   expect(JSON.parse(String(peer.bodyOf(requests)))).toEqual([]);
 });
 
+test("of 40 questions at once 32 are answered, and after them any other one", async () => {
+  const first = peer.open(["/weiche/identity"], "") + 2;
+  const streams = Array.from({ length: 40 }, (_, n) => first + n);
+  for (const stream of streams) peer.expectStream(stream);
+  const asked = (stream: number) => [plainFrame(head, stream, '["/weiche/metrics"]'), plainFrame(end, stream, "\0")];
+  peer.pour(...streams.flatMap(asked));
+  const endings = await Promise.all(streams.map((stream) => peer.ending(stream)));
+  expect(endings).toEqual([...Array<string>(32).fill("end 0"), ...Array<string>(8).fill("cancel 1")]);
+  expect(await peer.ending(peer.open(["/weiche/metrics"], ""))).toBe("end 0");
+});
+
 test("an answer that nobody reads stops at the window, goes on with each WINDOW, and holds up no other", async () => {
   const stream = ask("sim:tokens=6000 hi");
   await peer.until("the window", () => peer.bodyOf(stream).length >= window);

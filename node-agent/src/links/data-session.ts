@@ -102,6 +102,9 @@ export class DialledSession {
   }
 }
 
+/** Of a stream on which nothing more matters. */
+export const deaf: StreamSink = { head() {}, data() {}, end() {}, gone() {}, drain() {} };
+
 /** Answers with a text as soon as it is there. */
 export function answerQuestion(stream: FrameStream, text: () => string | Promise<string>): StreamSink {
   const say = (answer: string) => {
@@ -110,5 +113,5 @@ export function answerQuestion(stream: FrameStream, text: () => string | Promise
     stream.end(ends.complete);
   };
   Promise.try(text).then(say, () => stream.cancel("internal"));
-  return { head() {}, data() {}, end() {}, gone() {}, drain() {} };
+  return deaf;
 }

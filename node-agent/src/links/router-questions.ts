@@ -1,6 +1,7 @@
 /** Answers the questions of routers: the agent's metrics, for scrapers that do not reach this host, and its requests. */
+import type { FrameStream } from "@weiche/shared/frames/frame-stream.ts";
 import { metricsPath, requestsPath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
-import { answerQuestion, type StreamHandler } from "./data-session.ts";
+import { answerQuestion, deaf, type StreamHandler } from "./data-session.ts";
 
 export interface RouterQuestions {
   /** The text of `/metrics`. */
@@ -8,12 +9,25 @@ export interface RouterQuestions {
   readonly requests: () => readonly NodeRequest[];
 }
 
+/** Questions at a time: an answer that its router does not read is held as a whole. */
+const questionsMax = 32;
+
 /** Takes streams that ask one of them, and leaves all others to `handle`. */
 export function withQuestions(handle: StreamHandler, { metrics, requests }: RouterQuestions): StreamHandler {
+  let asked: FrameStream[] = [];
+  const answer = (stream: FrameStream, text: () => string | Promise<string>) => {
+    asked = asked.filter(({ isOver }) => !isOver);
+    if (asked.length < questionsMax) {
+      asked.push(stream);
+      return answerQuestion(stream, text);
+    }
+    stream.cancel("refused");
+    return deaf;
+  };
   return (stream, record) => {
     const [path] = record;
-    if (path === metricsPath) return answerQuestion(stream, metrics);
-    if (path === requestsPath) return answerQuestion(stream, () => JSON.stringify(requests()));
+    if (path === metricsPath) return answer(stream, metrics);
+    if (path === requestsPath) return answer(stream, () => JSON.stringify(requests()));
     return handle(stream, record);
   };
 }
