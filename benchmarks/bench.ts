@@ -6,7 +6,8 @@
  *   --rounds N --seed N     five, and by the clock
  *   --only A,B              scenarios by name
  *   --programs A,B          programs by name
- *   --scale                 instead: many streams for long, through two agents [--streams 10000 --minutes 10]
+ *   --scale                 instead: many streams for long, through two agents
+ *                           [--streams 10000 --minutes 10 --routers 1 --gap 2, in seconds between two tokens]
  *   --against COMMIT        instead: by how much the ratios are worse than with the code of that commit
  */
 import { writeFileSync } from "node:fs";
@@ -18,7 +19,7 @@ import { checkOut } from "./load/committed-code.ts";
 import { endDescendants } from "./load/processes.ts";
 import { chartsOf, readmeTable, reportPage, type BenchResult } from "./load/report.ts";
 import { checkNames, runBench, warmSeconds } from "./load/run-bench.ts";
-import { runScale } from "./load/scale.ts";
+import { runScale, type ScaleOptions } from "./load/scale.ts";
 
 const { values } = parseArgs({
   options: {
@@ -31,6 +32,8 @@ const { values } = parseArgs({
     against: { type: "string" },
     streams: { type: "string", default: "10000" },
     minutes: { type: "string", default: "10" },
+    routers: { type: "string", default: "1" },
+    gap: { type: "string", default: "2" },
   },
 });
 const names = (list: string) => list.split(",").filter((name) => name !== "");
@@ -42,7 +45,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.exit(130);
   });
 try {
-  if (values.scale) await runScale({ streams: Number(values.streams), minutes: Number(values.minutes) }, say);
+  if (values.scale) await runScale(scaleOptions(), say);
   else if (values.against !== undefined) await compare(values.against, Number(values.seed ?? 1));
   else {
     const options = {
@@ -60,6 +63,16 @@ try {
   console.error((error as Error).message);
   endDescendants();
   process.exitCode = 1;
+}
+
+function scaleOptions(): ScaleOptions {
+  const { streams, minutes, routers, gap } = values;
+  return {
+    streams: Number(streams),
+    minutes: Number(minutes),
+    routers: Number(routers),
+    gapSeconds: Number(gap),
+  };
 }
 
 /** One run. The nightly comparison makes up to three, which tell more. */

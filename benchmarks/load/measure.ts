@@ -67,8 +67,8 @@ export async function measure(bench: Bench, program: RunningProgram, wish: LoadW
   };
 }
 
-export function loadOn({ port, path, keys, headers }: RunningProgram, wish: LoadWish): Load {
-  return { ...wish, port, path, keys, headers };
+export function loadOn({ port, otherPorts = [], path, keys, headers }: RunningProgram, wish: LoadWish): Load {
+  return { ...wish, port: [port, ...otherPorts].join(","), path, keys, headers };
 }
 
 /** Everything that is counted, as named numbers for tables and ratios. */

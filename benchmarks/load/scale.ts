@@ -1,6 +1,6 @@
 /**
- * Scale of one router: many open streams through two agents for minutes. Each stream is one long answer; at the end every
- * one of them must be whole, and the memory of router and agents must come back.
+ * Scale of routers: many open streams through two agents for minutes. Each stream is one long answer; at the end every one
+ * of them must be whole, and the memory of routers and agents must come back.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeMachine, machineText, markdownTable, resultsOf, today, writePage } from "../cluster/result.ts";
@@ -13,10 +13,23 @@ import { short } from "./statistics.ts";
 export interface ScaleOptions {
   readonly streams: number;
   readonly minutes: number;
+  /** They share one database, and streams are spread over them. */
+  readonly routers: number;
+  /** Between two tokens of a stream: slow, as with ten thousand streams on a few GPUs. */
+  readonly gapSeconds: number;
 }
 
-/** A slow pace, as that of ten thousand streams on a few GPUs. */
-const itlSeconds = 2;
+export interface Scale {
+  readonly machine: Machine;
+  readonly measured: Measured;
+  readonly memory: {
+    readonly before: Memory;
+    readonly open: Memory;
+    readonly after: Memory;
+    readonly restSeconds: number;
+  };
+}
+
 const openedPerSecond = 500;
 /** How long memory may take to come back: Node.js collects when it is idle, but not at once. */
 const restSecondsMax = 300;
@@ -26,8 +39,19 @@ const keptBytesMax = 16 << 20;
 
 type Memory = Readonly<Record<string, number>>;
 
+/** Writes the page. */
 export async function runScale(options: ScaleOptions, say: (line: string) => void): Promise<void> {
-  const { streams, minutes } = options;
+  const scale = await measureScale(options, say);
+  const { machine, measured, memory } = scale;
+  const name = options.routers === 1 ? "scale" : `scale-${options.routers}-routers`;
+  writePage(resultsOf(today()), {
+    [`${name}.md`]: scalePage(options, scale),
+    [`${name}.json`]: { options, machine, values: valuesOf(measured), endings: measured.result.endings, ...memory },
+  });
+}
+
+export async function measureScale(options: ScaleOptions, say: (line: string) => void): Promise<Scale> {
+  const { streams, minutes, routers, gapSeconds } = options;
   const machine = describeMachine();
   const descriptors = raiseDescriptors();
   const needed = descriptorsFor(streams, 1);
@@ -38,26 +62,22 @@ export async function runScale(options: ScaleOptions, say: (line: string) => voi
   await using opened = new AsyncDisposableStack();
   const bench = await openBench(opened);
   const upstream = { port: bench.engine.port, model: "load", directory: bench.directory };
-  const longest = { tls: true, agents: 2, requestSeconds: 60 * minutes + 600 };
+  const longest = { tls: true, agents: 2, routers, requestSeconds: 60 * minutes + 600 };
   const weiche = opened.use(await startWeiche(upstream, longest));
   pin(weiche.processes, bench.cores.test);
   await measure(bench, weiche, { connections: 64, tokens: 8, seconds: 3 });
   await measure(bench, weiche, { connections: 64, stream: true, tokens: 100, seconds: 3 });
   const before = memoryBytesOf(weiche.processes);
   const ramp = streams / openedPerSecond;
-  const tokens = Math.ceil((60 * minutes) / itlSeconds) + Math.ceil(ramp / itlSeconds);
-  say(`${streams} streams of ${tokens} tokens, one each ${itlSeconds} s, ${minutes} minutes`);
+  const tokens = Math.ceil((60 * minutes) / gapSeconds) + Math.ceil(ramp / gapSeconds);
+  say(`${streams} streams of ${tokens} tokens, one each ${gapSeconds} s, ${minutes} minutes`);
   let open: Memory = {};
   const looking = setInterval(() => (open = most(open, memoryBytesOf(weiche.processes))), 10_000);
-  const wish = { stream: true, connections: streams, tokens, itl: itlSeconds * 1e6, each: 1, ramp };
+  const wish = { stream: true, connections: streams, tokens, itl: gapSeconds * 1e6, each: 1, ramp };
   const bounds = { seconds: 60 * minutes - 1, drain: 2 * ramp + 60, stall: 120 };
   const measured = await measure(bench, weiche, { ...wish, ...bounds });
   clearInterval(looking);
-  const memory = { before, open, ...(await untilBack(weiche.processes, before, open)) };
-  writePage(resultsOf(today()), {
-    "scale.md": scalePage(options, machine, measured, memory),
-    "scale.json": { options, machine, values: valuesOf(measured), endings: measured.result.endings, ...memory },
-  });
+  return { machine, measured, memory: { before, open, ...(await untilBack(weiche.processes, before, open)) } };
 }
 
 async function untilBack(
@@ -79,11 +99,10 @@ function most(a: Memory, b: Memory): Memory {
 }
 
 function scalePage(
-  { streams, minutes }: ScaleOptions,
-  machine: Machine,
-  { result, cpuSeconds, foreignCores }: Measured,
-  memory: { readonly before: Memory; readonly open: Memory; readonly after: Memory; readonly restSeconds: number },
+  { streams, minutes, routers, gapSeconds }: ScaleOptions,
+  { machine, measured, memory }: Scale,
 ): string {
+  const { result, cpuSeconds, foreignCores } = measured;
   const { whole, ...others } = result.endings;
   const lost = Object.entries(others).filter(([, count]) => count > 0);
   const mega = (bytes = 0) => short(bytes / 2 ** 20);
@@ -96,10 +115,10 @@ function scalePage(
   const heads = ["", "MiB before", "MiB open (most)", `MiB ${memory.restSeconds} s after`, "KB/stream", "cores"];
   const { gapUs, delayUs } = result;
   return [
-    `# ${streams} open streams through two agents for ${minutes} minutes`,
-    `${machineText(machine)}; ${short(foreignCores)} cores were busy with other programs. Router, database and both agents share one core; TLS between them; a token each ${itlSeconds} s for each stream.`,
+    `# ${streams} open streams through ${routers === 1 ? "" : `${routers} routers and `}two agents for ${minutes} minutes`,
+    `${machineText(machine)}; ${short(foreignCores)} cores were busy with other programs. ${routers === 1 ? "Router" : "Routers"}, database and both agents share one core; TLS between them; a token each ${gapSeconds} s for each stream.`,
     `- **${whole} of ${streams} answers whole${lost.length === 0 ? ", none lost" : `; ${lost.map(([ending, count]) => `${count} ${ending}`).join(", ")}`}**`,
-    `- gap between two tokens: p50 ${ms(gapUs.p50)}, p99 ${ms(gapUs.p99)}, longest ${ms(gapUs.max)} (the engine's: ${itlSeconds * 1_000} ms)`,
+    `- gap between two tokens: p50 ${ms(gapUs.p50)}, p99 ${ms(gapUs.p99)}, longest ${ms(gapUs.max)} (the engine's: ${gapSeconds * 1_000} ms)`,
     `- delay of a token: p50 ${ms(delayUs.p50)}, p99 ${ms(delayUs.p99)}`,
     markdownTable(heads, rows).join("\n"),
     "",

@@ -22,6 +22,8 @@ export interface Upstream {
 
 export interface RunningProgram extends AsyncDisposable {
   readonly port: number;
+  /** Ports where it serves as well: connections take them in turn. */
+  readonly otherPorts?: readonly number[];
   /** `/v1/chat/completions` if absent. */
   readonly path?: string;
   /** Header lines that it asks of its clients, each with its line end. */

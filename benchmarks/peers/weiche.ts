@@ -1,12 +1,14 @@
 /**
  * Weiche as in production: router with its embedded database, keys, limits and metering, and one or more agents behind
- * mutual TLS; each request comes with another account's key. Roles: `router`, `database`, `agent`.
+ * mutual TLS; each request comes with another account's key. Roles: `router`, `database`, `agent`, and with several routers
+ * or agents `router 2`, `agent 2` and on.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Cluster, until } from "../cluster/cluster.ts";
+import { Cluster, until, type ClusterOptions } from "../cluster/cluster.ts";
 import { readSamples, seriesOf } from "../cluster/metrics-text.ts";
+import { RouterGroup } from "../cluster/router-group.ts";
 import { catalogueOf } from "../cluster/sim-node.ts";
 import { postmasterOf } from "../cluster/usage-dump.ts";
 import { insertAccounts } from "../load/accounts.ts";
@@ -17,6 +19,8 @@ export interface WeicheOptions {
   readonly agents?: number;
   /** The address of a store that counts the limits of accounts; absent: the router counts them by itself. */
   readonly store?: string;
+  /** How many share the database; one, as its own process, if absent. */
+  readonly routers?: number;
   /** The longest request; 600, as in production, if absent. */
   readonly requestSeconds?: number;
 }
@@ -33,12 +37,12 @@ export function weiche(name: string, what: string, options: WeicheOptions): Prog
 }
 
 export async function startWeiche(upstream: Upstream, options: WeicheOptions): Promise<RunningProgram> {
-  const { tls, agents = 1, store = "memory", requestSeconds = 600 } = options;
+  const { tls, agents = 1, routers = 1, store = "memory", requestSeconds = 600 } = options;
   const nodes = Array.from({ length: agents }, (_, n) => `node-${n + 1}`);
   const files = tls ? makeCertificates(join(upstream.directory, "certificates"), nodes) : undefined;
   const slots = [{ name: "a", engines: [engineEntry(upstream)] }];
   const agentOf = (node: string) => ({ requestSeconds, slots, ...(files && { tls: files(`node-${node}`) }) });
-  const cluster = await Cluster.start({
+  const { cluster, running, close } = await startRouters(routers, {
     catalogue: loadCatalogue(upstream.model),
     router: {
       ...{ requestSeconds, limits: { perIpPerSecond: 0, store } },
@@ -52,21 +56,33 @@ export async function startWeiche(upstream: Upstream, options: WeicheOptions): P
   await until("every engine to be active", async () => ((await cluster.weiche("nodes")) as NodeLine[]).every(isActive));
   if (store !== "memory") await until("the router to use the store", () => usesStore(cluster));
   const keys = await insertAccounts(cluster, accounts);
-  const [first, ...others] = [...cluster.agents.values()].map(({ pid }) => pid) as [number, ...number[]];
+  const [port, ...otherPorts] = running.map(({ listen }) => Number(listen["api"]!.split(":").at(-1)));
   return {
-    ...{ port: Number(new URL(cluster.baseUrl).port), keys, version },
+    ...{ port: port!, otherPorts, keys, version },
     processes: {
-      router: cluster.router.pid,
+      ...rolesOf("router", running),
       database: postmasterOf(cluster).pid,
-      agent: first,
-      ...Object.fromEntries(others.map((pid, n) => [`agent ${n + 2}`, pid])),
+      ...rolesOf("agent", [...cluster.agents.values()]),
     },
-    [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: close,
   };
 }
 
 async function usesStore({ router }: Cluster): Promise<boolean> {
   return (await readSamples(router)).get(seriesOf("weiche_router_limit_store_up", {})) === 1;
+}
+
+async function startRouters(count: number, options: ClusterOptions) {
+  if (count > 1) {
+    const group = await RouterGroup.start(count, options);
+    return { cluster: group.cluster, running: group.routers, close: () => group[Symbol.asyncDispose]() };
+  }
+  const cluster = await Cluster.start(options);
+  return { cluster, running: [cluster.router], close: () => cluster[Symbol.asyncDispose]() };
+}
+
+function rolesOf(role: string, running: readonly { readonly pid: number }[]): Record<string, number> {
+  return Object.fromEntries(running.map(({ pid }, index) => [index === 0 ? role : `${role} ${index + 1}`, pid]));
 }
 
 /** The engine of a load as a node's file names it. */

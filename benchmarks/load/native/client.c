@@ -1,5 +1,5 @@
 /* The load client: keeps a number of connections busy, one request after the other on each, and counts what comes. One
- * thread. Options are pairs, `--port 8080 --connections 64`; see `options` below. Says {"event":"measuring","open":…} when
+ * thread. Options are pairs, `--port 8080,8081 --connections 64`; connections take the ports in turn; see `options` below. Says {"event":"measuring","open":…} when
  * the measured time begins, {"event":"measured"} when it ends, and at last {"event":"result",…}. */
 #define _GNU_SOURCE
 #include "answers.h"
@@ -17,15 +17,16 @@
 #define RETRY_US 10000
 #define TICK_US 1000
 #define WHOLE_REQUEST_BYTES 65536 /* up to here a request is one write */
+#define PORTS_MAX 16
 
 static struct {
-  int port, connections;
+  int connections;
   double seconds, warmup, ramp, drain, stall; /* seconds; drain: how long running answers may end after the measured time */
   long tokens, itl, wait, each;               /* each: requests per connection, 0: no limit; itl and wait in microseconds */
   long body;                                  /* bytes of text added to each request */
   bool stream;
-  const char *path, *model, *keys, *steer, *headers; /* keys: file, one a line; steer: more of it; headers: whole lines */
-} options = {.connections = 1, .seconds = 1, .tokens = 1, .stall = 60, .path = "/v1/chat/completions", .model = "load", .steer = "", .headers = ""};
+  const char *port, *path, *model, *keys, *steer, *headers; /* keys: file, one a line; steer: more of it; headers: whole lines */
+} options = {.connections = 1, .seconds = 1, .tokens = 1, .stall = 60, .port = "", .path = "/v1/chat/completions", .model = "load", .steer = "", .headers = ""};
 
 typedef struct {
   int fd;
@@ -38,6 +39,7 @@ typedef struct {
   uint64_t launch_us, heard_us;
 } Connection;
 
+static int ports[PORTS_MAX], ports_count;
 static Connection *connections;
 static int poll_fd, resting, finished;
 static Buffer body, *keys;
@@ -54,6 +56,13 @@ static void read_keys(void) {
   }
   fclose(file);
 }
+
+static void read_ports(void) {
+  for (const char *at = options.port; at && ports_count < PORTS_MAX; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+    ports[ports_count++] = atoi(at);
+}
+
+static int port_of(const Connection *c) { return ports[(c - connections) % ports_count]; }
 
 static void make_body(void) {
   buffer_print(&body, "{\"model\":\"%s\",\"stream\":%s,\"messages\":[{\"role\":\"user\",\"content\":\"load:tokens=%ld,itl=%ld,wait=%ld%s%s ",
@@ -84,7 +93,7 @@ static void failed(Connection *c, Ending ending) {
 }
 
 static void launch(Connection *c) {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port_of(c))};
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   resting--;
   c->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -113,7 +122,7 @@ static bool send_on(Connection *c) {
 static bool begin_request(Connection *c) {
   const Buffer *key = keys_count > 0 ? &keys[next_key++ % keys_count] : NULL;
   buffer_print(&c->out, "POST %s HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-type: application/json\r\ncontent-length: %zu\r\n%s", options.path,
-               options.port, body.length, options.headers);
+               port_of(c), body.length, options.headers);
   if (key) buffer_print(&c->out, "authorization: Bearer %.*s\r\n", (int)key->length, key->bytes);
   buffer_print(&c->out, "\r\n");
   c->body_sent = 0;
@@ -227,7 +236,7 @@ static bool go_through(uint64_t now) {
 
 static void read_options(int count, char **given) {
   const struct { const char *name; enum { INT, LONG, DOUBLE, BOOL, TEXT } kind; void *to; } known[] = {
-      {"port", INT, &options.port}, {"connections", INT, &options.connections}, {"seconds", DOUBLE, &options.seconds},
+      {"port", TEXT, &options.port}, {"connections", INT, &options.connections}, {"seconds", DOUBLE, &options.seconds},
       {"warmup", DOUBLE, &options.warmup}, {"ramp", DOUBLE, &options.ramp}, {"drain", DOUBLE, &options.drain},
       {"stall", DOUBLE, &options.stall}, {"tokens", LONG, &options.tokens}, {"itl", LONG, &options.itl},
       {"wait", LONG, &options.wait}, {"each", LONG, &options.each}, {"body", LONG, &options.body},
@@ -253,6 +262,7 @@ static void read_options(int count, char **given) {
 int main(int count, char **given) {
   signal(SIGPIPE, SIG_IGN);
   read_options(count, given);
+  read_ports();
   if (options.keys) read_keys();
   make_body();
   connections = calloc((size_t)options.connections, sizeof *connections);

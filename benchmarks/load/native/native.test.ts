@@ -21,8 +21,13 @@ function run(load: Partial<Load>) {
   return runLoad(natives, undefined, { port: engine.port, connections: 1, seconds: 20, ...load });
 }
 
-async function state(): Promise<{ requests: number; tokens: number; running: number; left: number }> {
-  return (await (await fetch(`http://127.0.0.1:${engine.port}/load/state`)).json()) as never;
+async function state({ port }: RunningEngine = engine): Promise<{
+  requests: number;
+  tokens: number;
+  running: number;
+  left: number;
+}> {
+  return (await (await fetch(`http://127.0.0.1:${port}/load/state`)).json()) as never;
 }
 
 function only(ending: Ending, count: number) {
@@ -38,6 +43,13 @@ test("whole streams are counted token by token", ifRun, async () => {
   expect(delayUs.count).toBe(6 * 20);
   expect(gapUs.count).toBe(6 * 19);
   expect(gapUs.p50).toBeGreaterThan(500);
+});
+
+test("connections take several ports in turn", ifRun, async () => {
+  await using second = await startEngine(natives, undefined, "m");
+  const { endings } = await run({ port: `${engine.port},${second.port}`, connections: 4, each: 1 });
+  expect(endings).toEqual(only("whole", 4));
+  expect(await state(second)).toMatchObject({ requests: 2 });
 });
 
 test("whole JSON answers, with a body of several megabytes", ifRun, async () => {

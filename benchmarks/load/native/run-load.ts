@@ -41,7 +41,8 @@ interface Histogram {
 
 /** The options of `client.c`: times in seconds, `itl` and `wait` in microseconds. */
 export interface Load {
-  readonly port: number;
+  /** Several are separated by commas: connections take them in turn. */
+  readonly port: number | string;
   readonly connections: number;
   readonly seconds: number;
   readonly warmup?: number;
