@@ -1,6 +1,6 @@
 /** Limits of accounts over three routers when one is killed, through every fault of their store, and in the minute after it. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { faults, meetFault } from "./store-faults.ts";
 import { leaveAll, outcomes, running, SharedLimits } from "./shared-limits.ts";
@@ -11,13 +11,20 @@ describe("three routers with one store", needs("valkey-server"), () => {
     limits = await SharedLimits.start();
   });
   afterAll(() => limits[Symbol.asyncDispose]());
+  let isWhole = true;
+  afterEach(makeWhole);
+
+  /** Starts the router again that a test has killed. */
+  async function makeWhole(): Promise<void> {
+    if (!isWhole) await limits.group.startAt(2);
+    isWhole = true;
+    await limits.group.linked();
+  }
 
   test("keep the limit when one is killed; its places are free within 15 s, and the streams of the others go on", async () => {
     const { group } = limits;
-    let isWhole = true;
     const seen = await limits.shared(async () => {
-      if (!isWhole) await group.startAt(2);
-      await group.linked();
+      await makeWhole();
       const apiKey = await limits.account("Both");
       const doomed = running(await limits.ask(apiKey, 3, [2]));
       const held = [...doomed, ...running(await limits.ask(apiKey, 500))];
