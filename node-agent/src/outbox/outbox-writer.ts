@@ -2,6 +2,7 @@
  * The writing half of the outbox: append → write → sync. Concurrent appends are written together, and synced together
  * within 10 ms. Frames that cannot be written wait; frames that cannot be synced are written again.
  */
+import { setImmediate } from "node:timers/promises";
 import { sleep, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import type { OutboxDisk, OutboxFile } from "./outbox-disk.ts";
 import type { Segment } from "./outbox-recovery.ts";
@@ -79,6 +80,7 @@ export class OutboxWriter {
 
   async #writeAll(): Promise<void> {
     while (this.#queue.length > 0) {
+      await setImmediate(); // a write costs the same for all records of a turn as for one
       const group = this.#takeGroup();
       try {
         await this.#writeGroup(group);
