@@ -1,5 +1,6 @@
 /** One request to an engine. Its answer is read with backpressure; closing the connection ends it. */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 import type { HttpConnection, HttpError, HttpSink } from "../http1/connection.ts";
 
@@ -7,7 +8,7 @@ export interface EngineCallParts {
   readonly connection: HttpConnection;
   /** Takes the connection back for reuse. */
   readonly keep: () => void;
-  readonly signal: AbortSignal;
+  readonly signal: EndSignal;
   readonly clock: Clock;
   /** Maximum time without a sign of life while the engine owes an answer. */
   readonly silenceMsMax: number;

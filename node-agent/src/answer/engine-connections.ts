@@ -1,5 +1,6 @@
 /** HTTP/1.1 connections to engines, one per running request. Finding an idle one takes constant time. */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { EngineEndpoint } from "../engines/engine.ts";
 import type { EngineLife } from "../engines/engine-life.ts";
@@ -13,7 +14,7 @@ export interface EngineRequest {
   readonly requestId: string;
   readonly keep: boolean;
   /** Aborting closes the connection at once, which tells the engine to stop; reads reject with its reason. */
-  readonly signal: AbortSignal;
+  readonly signal: EndSignal;
 }
 
 /** Below the 5 s after which vLLM and others close an idle connection. */

@@ -1,5 +1,6 @@
 /** Finds out whether a connection broke because the engine died: it breaks a moment before the exit is known. */
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 
 /** Faults that may be the first sign of an engine's death. */
@@ -10,7 +11,7 @@ export const engineNewsMsMax = 400;
 /** Returns the fault that `signal` aborts with if the engine died, else `fault`. */
 export async function afterNews(
   fault: EngineFault,
-  signal: AbortSignal,
+  signal: EndSignal,
   clock: Clock,
   msMax: number,
 ): Promise<EngineFault> {

@@ -1,4 +1,5 @@
 /** One request of a router: its stream, its deadline, and every way in which it can end. */
+import { EndController, type EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
 import { ends } from "@weiche/shared/frames/frame.ts";
@@ -31,7 +32,7 @@ const pieceBytesMax = 64 << 10;
 export class Exchange implements StreamSink {
   readonly #stream: FrameStream;
   readonly #clock: Clock;
-  readonly #ended = new AbortController();
+  readonly #ended = new EndController();
   #limit: Timer | undefined;
   #body: IncomingBody | undefined;
   #isAnswering = false;
@@ -49,7 +50,7 @@ export class Exchange implements StreamSink {
   }
 
   /** Aborts, with an `Ended` or an engine's fault, when the request cannot be completed any more. */
-  get signal(): AbortSignal {
+  get signal(): EndSignal {
     return this.#ended.signal;
   }
 

@@ -5,6 +5,7 @@
 import { asBuffer, ByteThread, ownBytes } from "@weiche/shared/http/byte-thread.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { scanLight } from "@weiche/shared/http/json-guard.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { BodyJob, BodyReply } from "./body-thread.ts";
 import { Embedding } from "../answer/embedding.ts";
 import type { EngineAccess, EngineWork } from "../answer/engine-work.ts";
@@ -24,7 +25,7 @@ export class WorkReader implements AsyncDisposable {
     { rules, dialects }: Omit<BodyScope, "path">,
     bytes: Buffer,
     nowMs: number,
-    signal: AbortSignal,
+    signal: EndSignal,
   ): Promise<EngineWork> {
     const { path, requestId, billing } = head;
     const scope = { path, rules, dialects };
@@ -37,7 +38,7 @@ export class WorkReader implements AsyncDisposable {
     return new Generation({ facts: factsOf(request), say: sayTo }, about);
   }
 
-  async #readHeavy(job: BodyJob, about: GenerationScope, signal: AbortSignal): Promise<EngineWork> {
+  async #readHeavy(job: BodyJob, about: GenerationScope, signal: EndSignal): Promise<EngineWork> {
     const { bytes, read } = await this.#run(job, signal);
     if (read!.kind === "embedding") return new Embedding(read!, about.rules, about.tokensMax);
     const scope = { ...job.scope, dialects: [] }; // none: what its schemas cost was checked when the body was read first
@@ -46,7 +47,7 @@ export class WorkReader implements AsyncDisposable {
     return new Generation({ facts: read!, say }, about);
   }
 
-  async #run(job: BodyJob, signal: AbortSignal): Promise<BodyReply> {
+  async #run(job: BodyJob, signal: EndSignal): Promise<BodyReply> {
     const reply = await this.#thread.run(job, signal);
     signal.throwIfAborted();
     if (!reply.refused) return reply;

@@ -1,6 +1,7 @@
 /** State of one running request: what it is, what it costs so far, and what it holds. */
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { Admission } from "../slots/admission.ts";
 import type { EngineWork } from "../answer/engine-work.ts";
 import { smallBytesMax } from "./read-work.ts";
@@ -21,7 +22,7 @@ export class RequestRun {
   }
 
   /** Waits until the budget has room for a large body. Call before any of it is read. */
-  async takeRoom(budget: ByteBudget, signal: AbortSignal): Promise<void> {
+  async takeRoom(budget: ByteBudget, signal: EndSignal): Promise<void> {
     const bodyBytes = Math.min(this.head.bodyBytes, bodyBytesMax);
     if (bodyBytes <= smallBytesMax) return;
     await budget.take(bodyBytes, signal);

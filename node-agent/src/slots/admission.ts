@@ -1,6 +1,7 @@
 /** Interface between the ingress and the slots. */
 import type { WaitedFor } from "@weiche/shared/node-protocol.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { DialectName, EngineEndpoint, EngineSpec } from "../engines/engine.ts";
 import type { LossListener } from "./engine-loss.ts";
 
@@ -14,7 +15,7 @@ export interface AdmissionRequest {
   /** The router that asked, for the report's `running_of_router`. */
   readonly routerId: string;
   /** Aborts when the client leaves: a waiter is then removed at once. */
-  readonly signal: AbortSignal;
+  readonly signal: EndSignal;
 }
 
 /** The right to run one request on an engine. */

@@ -2,6 +2,7 @@
  * One request of a client and its answer. It is settled once: when the answer is closed, whatever the reason, or when a
  * refusal is written. Everything taken for it (a place, a timer, a stream) is released then.
  */
+import { EndController, type EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import {
@@ -102,7 +103,7 @@ export class Exchange {
   #settled = false;
   readonly #onSettled: (() => void)[] = [];
   readonly #onClosed: (() => void)[] = [];
-  readonly #controller = new AbortController();
+  readonly #controller = new EndController();
   /** Whether the client waits for `100 Continue`. */
   #mustContinue: boolean;
 
@@ -150,7 +151,7 @@ export class Exchange {
   }
 
   /** Aborts when the answer is no longer wanted: `ClientGone`, or the `ApiError` of the time limit. */
-  get signal(): AbortSignal {
+  get signal(): EndSignal {
     return this.#controller.signal;
   }
 

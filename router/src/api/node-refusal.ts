@@ -4,6 +4,7 @@ import { Compile } from "typebox/compile";
 import type { ErrorBody } from "@weiche/shared/errors.ts";
 import { CollectedBytes } from "@weiche/shared/http/collected-bytes.ts";
 import { parseJson } from "@weiche/shared/json.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { NodeLost, type UpstreamResponse } from "../nodes/upstream.ts";
 
 export class NodeRefusal extends Error {
@@ -32,7 +33,7 @@ const shape = Compile(
 );
 
 /** Reads an answer that is not 200. Throws `NodeLost` if it has no error body. */
-export async function readNodeRefusal(answer: UpstreamResponse, signal: AbortSignal): Promise<NodeRefusal> {
+export async function readNodeRefusal(answer: UpstreamResponse, signal: EndSignal): Promise<NodeRefusal> {
   const { status, retryAfterSeconds, body } = answer;
   const parsed = parseJson(await collect(answer, signal));
   body.cancel();
@@ -45,7 +46,7 @@ export async function readNodeRefusal(answer: UpstreamResponse, signal: AbortSig
   );
 }
 
-function collect({ body }: UpstreamResponse, signal: AbortSignal): Promise<string> {
+function collect({ body }: UpstreamResponse, signal: EndSignal): Promise<string> {
   const bytes = new CollectedBytes();
   return new Promise((resolve) => {
     const end = () => resolve(bytes.toString());

@@ -2,6 +2,7 @@
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
 import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { readAnswerRecord } from "./answer-record.ts";
 import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerReader, type UpstreamResponse } from "./upstream.ts";
 
@@ -17,14 +18,14 @@ export class NodeAnswer implements AnswerBody, StreamSink {
   stream!: FrameStream;
   readonly #begin: (response: UpstreamResponse) => void;
   readonly #fail: (reason: Error) => void;
-  readonly #signal: AbortSignal;
+  readonly #signal: EndSignal;
   readonly #over: () => void;
   #hasBegun = false;
   #reader: AnswerReader | undefined;
   #ended = false;
 
   /** `over`: called once, when nothing more is to come and nothing is left to read. */
-  constructor(signal: AbortSignal, over: () => void) {
+  constructor(signal: EndSignal, over: () => void) {
     const { promise, resolve, reject } = Promise.withResolvers<UpstreamResponse>();
     this.begun = promise;
     this.#begin = resolve;

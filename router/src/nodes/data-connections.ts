@@ -18,6 +18,7 @@ import {
   type RequestRecord,
 } from "@weiche/shared/node-protocol.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { Grants } from "../usage/grants.ts";
 import { NodeAnswer, NodeRefused } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
@@ -131,7 +132,7 @@ export class DataConnections implements Upstream {
     this.#use(session);
   }
 
-  async send(node: NodeId, request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResponse> {
+  async send(node: NodeId, request: UpstreamRequest, signal: EndSignal): Promise<UpstreamResponse> {
     for (;;) {
       signal.throwIfAborted();
       const session = this.#leastLoaded(node);
@@ -145,7 +146,7 @@ export class DataConnections implements Upstream {
     }
   }
 
-  #sendOn({ node, connection }: DataSession, request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResponse> {
+  #sendOn({ node, connection }: DataSession, request: UpstreamRequest, signal: EndSignal): Promise<UpstreamResponse> {
     const { slot, answers, body } = request;
     const settle = slot === undefined ? () => {} : this.#options.counts.dispatched(node, slot, answers);
     const answer = new NodeAnswer(signal, settle);

@@ -2,6 +2,7 @@
 import type { ModelId, NodeId, RequestId, SlotName } from "@weiche/shared/ids.ts";
 import type { AnswerKind, EngineDeath, NodePath } from "@weiche/shared/node-protocol.ts";
 import type { BillingIdentity } from "@weiche/shared/usage-record.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 
 export interface UpstreamRequest {
   readonly path: NodePath;
@@ -61,7 +62,7 @@ export interface Upstream {
    * went before the head came (nothing was billed; another node may be tried), with the signal's reason if it aborts
    * before. Afterwards the signal means nothing: who has the answer cancels it.
    */
-  send(node: NodeId, request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamResponse>;
+  send(node: NodeId, request: UpstreamRequest, signal: EndSignal): Promise<UpstreamResponse>;
 }
 
 export class NodeLost extends Error {}

@@ -1,6 +1,7 @@
 /** Limits the bytes of large bodies in memory. A request that finds no room waits in line, its body unread. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
+import type { EndSignal } from "../time/end-signal.ts";
 
 interface Waiter {
   readonly bytes: number;
@@ -21,7 +22,7 @@ export class ByteBudget {
   }
 
   /** Resolves when there is room. Rejects with 503 after 30 s, or with the signal's reason. */
-  take(bytes: number, signal: AbortSignal): Promise<void> {
+  take(bytes: number, signal: EndSignal): Promise<void> {
     if (this.#waiters.length === 0 && bytes <= this.#free) {
       this.#free -= bytes;
       return Promise.resolve();

@@ -1,4 +1,5 @@
 /** A worker thread for work on large buffers, one job after the other. Bytes are transferred, never copied. */
+import type { EndSignal } from "../time/end-signal.ts";
 import { Worker } from "node:worker_threads";
 
 export type OwnBytes = Uint8Array<ArrayBuffer>;
@@ -25,7 +26,7 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
    * Transfers the job's bytes to the thread. Rejects if the thread ends during the job, and with the signal's reason if
    * the job has not begun. A running job is waited for, so that its bytes are free when the promise settles.
    */
-  run(job: Job, signal: AbortSignal): Promise<Reply> {
+  run(job: Job, signal: EndSignal): Promise<Reply> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       if (this.#isClosed) throw new Error("closed");

@@ -3,6 +3,7 @@ import { ByteThread } from "@weiche/shared/http/byte-thread.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { scanLight } from "@weiche/shared/http/json-guard.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { BodyJob, BodyReply } from "./body-worker.ts";
 import type { HeldBody } from "./held-body.ts";
 import { readRequest, type ReadRequest } from "../read-request.ts";
@@ -11,7 +12,7 @@ export class BodyReaders implements AsyncDisposable {
   readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-worker.ts", import.meta.url));
 
   /** Rejects with an `ApiError` for an invalid body, and with the signal's reason. */
-  async read(path: NodePath, body: HeldBody, signal: AbortSignal): Promise<ReadRequest> {
+  async read(path: NodePath, body: HeldBody, signal: EndSignal): Promise<ReadRequest> {
     const scan = scanLight(body.bytes!);
     if (scan) return readRequest(path, body.bytes!, scan);
     let reply: BodyReply | undefined;

@@ -1,6 +1,7 @@
 /** A request's body in memory and its share of the budget for large bodies, both released as soon as possible. */
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import { asBuffer, ownBytes, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
+import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { ClientGone, type Exchange } from "../exchange.ts";
 
 /** Bodies up to this size take no room in the budget. */
@@ -10,7 +11,7 @@ export class HeldBody {
   /** Undefined while it is lent, and once it was dropped. */
   bytes: Buffer | undefined;
   readonly #budget: ByteBudget;
-  readonly #signal: AbortSignal;
+  readonly #signal: EndSignal;
   #room = 0;
   #dropped = false;
   #isLent = false;
