@@ -16,6 +16,11 @@ import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
 import { machineLoad, readingLoad } from "./machine-load.ts";
 import { optionalUint32, optionalUint64, uint32 } from "./whole-numbers.ts";
 
+/** Every router gets a report so often; besides, all of them get one when a slot's state changes. */
+export const reportEveryMs = 1_000;
+/** Minimum pause between reports of changes: a busy node changes with every request. */
+export const reportSpacingMs = 20;
+
 /** Load of the node, the same for every router. Values that are not measured are absent. */
 export interface NodeLoad {
   readonly slots: readonly SlotView[];

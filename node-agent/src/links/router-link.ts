@@ -11,7 +11,7 @@ import { linkKeepAlive, linkSilenceMsMax, Silence } from "@weiche/shared/time/si
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { UsageChannel } from "../outbox/usage-channel.ts";
-import { loadReport, type NodeLoad, type Told } from "./load.ts";
+import { loadReport, reportEveryMs, type NodeLoad, type Told } from "./load.ts";
 import { encodeRecord, LinkClient } from "./router-link-codec.ts";
 import type { Downlink, LinkCall, NodeHello, Uplink } from "./router-link-codec.ts";
 
@@ -36,7 +36,6 @@ export interface RouterLinkParts {
 /** Value of `ended` if nothing went wrong. */
 export const endedInOrder = "ended in order";
 
-const reportEveryMs = 1_000;
 const versionCharactersMax = 64;
 /** Time limit from dialling to the router's welcome. */
 const welcomeMsMax = 4_000;

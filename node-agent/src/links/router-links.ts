@@ -9,6 +9,7 @@ import { formatListen, isLoopback } from "@weiche/shared/http/listen.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import { Backoff } from "./backoff.ts";
 import { DataLink } from "./data-link.ts";
+import { reportSpacingMs } from "./load.ts";
 import { describeAddress, RouterAddresses } from "./router-addresses.ts";
 import { endedInOrder, RouterLink, type RouterAddress } from "./router-link.ts";
 import type { RouterLinksOptions } from "./router-links-options.ts";
@@ -28,8 +29,6 @@ const spreadMs = 2_000;
 const resolveEveryMs = 30_000;
 /** While a name does not resolve. */
 const resolveAgainMs = 2_000;
-/** Minimum pause between reports: a busy node changes with every request. */
-const reportSpacingMs = 20;
 const closeMsMax = 2_000;
 
 /** An address of a router. */

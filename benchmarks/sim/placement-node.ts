@@ -1,0 +1,117 @@
+/**
+ * A node as routers place requests on it: the production slot over an engine that needs its time to start, and the
+ * production report, each second and when the slot's state changes.
+ */
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
+import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import type { SlotConfig } from "@weiche/node-agent/src/config/config.ts";
+import type { SlotEngines } from "@weiche/node-agent/src/engines/engine.ts";
+import { loadReport, reportEveryMs, reportSpacingMs } from "@weiche/node-agent/src/links/load.ts";
+import type { SlotEvents } from "@weiche/node-agent/src/slots/slot-events.ts";
+import { createSlots, type Slots } from "@weiche/node-agent/src/slots/slots.ts";
+import { readReport } from "@weiche/router/src/nodes/node-link-codec.ts";
+import type { NodeLinkEntry, NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
+
+export interface PlacementNodeOptions {
+  readonly name: NodeId;
+  readonly clock: Clock;
+  readonly model: ModelId;
+  readonly places: number;
+  /** Whether the engine runs from the beginning. */
+  readonly awake: boolean;
+  readonly startMs: number;
+  /** How long a report is on its way to a router. */
+  readonly newsMs: number;
+}
+
+const slotName = asId<SlotName>("a");
+const endpoint = { origin: "http://engine" };
+const silent = new Proxy({} as SlotEvents, { get: () => () => {} });
+
+export class PlacementNode {
+  readonly slots: Slots;
+  /** Engines that were started. */
+  starts = 0;
+  readonly #options: PlacementNodeOptions;
+  readonly #links = new Map<string, NodeLinkEntry>();
+  #reportedAtMs = -Infinity;
+  #isReporting = false;
+
+  constructor(options: PlacementNodeOptions) {
+    this.#options = options;
+    const { clock } = options;
+    const engines = () => this.#engines();
+    this.slots = createSlots({ slots: [slotOf(options)], engines, clock, events: silent });
+    this.slots.onMove(() => this.#reportSoon());
+    void this.slots.readopt();
+  }
+
+  /** Links to the router and reports now, then each second from `afterMs` on: links were not made at the same moment. */
+  linkTo(routerId: string, registry: NodeRegistry, afterMs: number): void {
+    const { name, clock, model } = this.#options;
+    const hello = { node: name, bootId: "1", agentVersion: "", slots: [{ name: slotName, models: [model] }] };
+    const link = registry.linkUp(hello, clock.monotonicMs());
+    registry.sessionUp(name);
+    this.#links.set(routerId, link);
+    this.#report(routerId, link);
+    clock.after(afterMs, () => {
+      this.#report(routerId, link);
+      every(clock, reportEveryMs, () => this.#report(routerId, link));
+    });
+  }
+
+  #reportSoon(): void {
+    const { clock } = this.#options;
+    if (this.#isReporting) return;
+    this.#isReporting = true;
+    clock.after(Math.max(0, this.#reportedAtMs + reportSpacingMs - clock.monotonicMs()), () => {
+      this.#isReporting = false;
+      this.#reportedAtMs = clock.monotonicMs();
+      for (const [routerId, link] of this.#links) this.#report(routerId, link);
+    });
+  }
+
+  #report(routerId: string, link: NodeLinkEntry): void {
+    const { clock, newsMs } = this.#options;
+    const load = { slots: this.slots.views(), engines: new Map(), maintenance: false, admitting: true };
+    const report = readReport(loadReport(load, routerId, 0n));
+    if (typeof report === "string") throw new Error(report);
+    clock.after(newsMs, () => link.report(report, clock.monotonicMs()));
+  }
+
+  #engines(): SlotEngines {
+    const { clock, model, awake, startMs } = this.#options;
+    return {
+      activate: () => {
+        this.starts++;
+        return new Promise((resolve) => clock.after(startMs, () => resolve(endpoint)));
+      },
+      retire: () => Promise.resolve(),
+      readopt: () => Promise.resolve(awake ? { model, endpoint } : undefined),
+      onExit: () => {},
+      stopAll: () => Promise.resolve(),
+      sleepers: () => [],
+    };
+  }
+}
+
+function slotOf({ model, places }: PlacementNodeOptions): SlotConfig {
+  return {
+    name: slotName,
+    memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 },
+    gpus: [0],
+    limits: {
+      minResidencyMs: 5_000,
+      drainOpenMsMax: 10_000,
+      waitersMax: 512,
+      waiterMsMax: 300_000,
+      backoffMsMin: 2_000,
+      backoffMsMax: 30_000,
+      startMsMax: 60_000,
+      stopMsMax: 20_000,
+    },
+    engines: [
+      { model, dialect: "openai", launcher: { kind: "external", url: "http://engine" }, maxConcurrent: places },
+    ],
+  };
+}

@@ -1,0 +1,84 @@
+/** Strategies of placement: the production one, those that it is compared with, and what it would be without a part. */
+import type { NodeId } from "@weiche/shared/ids.ts";
+import { SlotState, type NodeView } from "@weiche/router/src/nodes/node-view.ts";
+import { place, type Placed, type Placement, type PlacementRequest } from "@weiche/router/src/nodes/placement.ts";
+
+/** Chooses among nodes with one slot each. `nowMs` is monotonic, `random` in [0, 1). */
+export type Strategy = (
+  request: PlacementRequest,
+  nodes: readonly NodeView[],
+  nowMs: number,
+  random: () => number,
+) => Placement;
+
+export const anyNode: Strategy = (_request, nodes, _nowMs, random) => placedOn(pick(nodes, random));
+
+export const leastReported: Strategy = (_request, nodes, _nowMs, random) => leastOf(nodes, reportedOn, random);
+
+/** Counts its own requests twice once they are reported. */
+export const bestOfTwo: Strategy = (_request, nodes, _nowMs, random) => {
+  const first = pick(nodes, random);
+  const others = nodes.filter((node) => node !== first);
+  return leastOf([first, pick(others, random)], (node) => reportedOn(node) + node.slots[0]!.inFlight, random);
+};
+
+/** Own requests in flight, and a share of the load that came through other routers. */
+export function ownAnd(shareOfOthers: number): Strategy {
+  const load = (node: NodeView) => node.slots[0]!.inFlight + shareOfOthers * othersOn(node);
+  return (_request, nodes, _nowMs, random) => leastOf(nodes, load, random);
+}
+
+/** The production strategy without what the router knows of its own requests. */
+export const withoutOwn: Strategy = (request, nodes, nowMs, random) => {
+  const forgotten = nodes.map(({ node, reachable, reportedAtMs, admitting, maintenance, slots }) => {
+    const ownless = slots.map((slot) => ({ ...slot, inFlight: 0 }));
+    return { node, reachable, reportedAtMs, admitting, maintenance, slots: ownless };
+  });
+  return place(request, forgotten, nowMs, random);
+};
+
+/** The production strategy, except that any slot may start an engine while none is known to. */
+export const anyStart: Strategy = (request, nodes, nowMs, random) => {
+  const isEmpty = nodes.every(({ slots }) => slots[0]!.state === SlotState.EMPTY);
+  return isEmpty ? placedOn(pick(nodes, random)) : place(request, nodes, nowMs, random);
+};
+
+/** Each router sends a conversation where it has sent it before, and knows nothing of where others have. */
+export function ownAffinity(): Strategy {
+  const homes = new Map<string, NodeId>();
+  return (request, nodes, nowMs, random) => {
+    const { affinityKey = "", model } = request;
+    const home = nodes.find(({ node }) => node === homes.get(affinityKey));
+    if (home) return placedOn(home);
+    const placed = place({ model }, nodes, nowMs, random);
+    if ("node" in placed) homes.set(affinityKey, placed.node);
+    return placed;
+  };
+}
+
+function reportedOn({ slots: [slot] }: NodeView): number {
+  return slot!.running + slot!.waiting;
+}
+
+function othersOn(node: NodeView): number {
+  const { inFlight, runningOfRouter } = node.slots[0]!;
+  return Math.max(0, reportedOn(node) - Math.max(inFlight, runningOfRouter));
+}
+
+function leastOf(nodes: readonly NodeView[], load: (node: NodeView) => number, random: () => number): Placed {
+  const least = Math.min(...nodes.map(load));
+  return placedOn(
+    pick(
+      nodes.filter((node) => load(node) === least),
+      random,
+    ),
+  );
+}
+
+function pick<Item>(items: readonly Item[], random: () => number): Item {
+  return items[Math.floor(random() * items.length)]!;
+}
+
+function placedOn({ node, slots }: NodeView): Placed {
+  return { node, slot: slots[0]!.name };
+}
