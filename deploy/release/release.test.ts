@@ -84,6 +84,15 @@ test.each(["/opt/weiche", "/usr/lib/weiche"])("units for %s start what lies ther
   expect(existsSync(join(tree, reload!.slice(prefix.length)))).toBe(true);
 });
 
+test("what the pages for operators and clients name beside them comes along", () => {
+  const named = ["INSTALL", "CONFIGURE", "RUNBOOK", "API"].flatMap((page) => {
+    const text = readFileSync(join(tree, "deploy", `${page}.md`), "utf8");
+    return [...text.matchAll(/\]\((?!https?:|\.\.\/)([^)#]+)/g)].map(([, file]) => file!); // ../: what a checkout has
+  });
+  expect(named).toContain("haproxy.cfg");
+  expect([...new Set(named)].filter((file) => !existsSync(join(tree, "deploy", file)))).toEqual([]);
+});
+
 test("programs and libraries are for this processor, and the build would notice others", () => {
   const [other] = arches.filter((one) => one !== arch);
   const binaries = filesOfOthers(tree, filesBelow(tree), other!);

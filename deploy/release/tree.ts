@@ -24,7 +24,7 @@ export interface Release {
 export const tarballPrefix = "/opt/weiche";
 
 const documents =
-  /^(INSTALL|CONFIGURE|RUNBOOK|API|README|CHANGELOG|METRICS)\.md$|^(router|agent|catalogue|openapi|portal-openapi)\.yaml$/;
+  /^(INSTALL|CONFIGURE|RUNBOOK|API|README|CHANGELOG|METRICS|CONFORMANCE|PROMISES)\.md$|^(router|agent|catalogue|openapi|portal-openapi)\.yaml$|^haproxy\.cfg$/;
 
 /** Where what is installed lies; `path`: relative to the project. */
 type Installed = (path: string) => string;
@@ -120,6 +120,8 @@ function addDocuments(folder: string): void {
   const from = join(root, "deploy");
   copyFolder(from, folder, (path) => documents.test(path));
   copyFolder(join(from, "decisions"), join(folder, "decisions"));
+  copyFolder(join(from, "demo"), join(folder, "demo"), (path) => path.endsWith(".yaml"));
+  copyFile(join(from, "release/Containerfile"), join(folder, "release/Containerfile"));
   copyFile(join(from, "prometheus/rules.yml"), join(folder, "prometheus/rules.yml"));
   copyFolder(join(from, "grafana"), join(folder, "grafana"), (path) => !path.endsWith(".ts"));
   for (const file of readdirSync(join(from, "systemd")).filter((name) => !name.endsWith(".ts")))
