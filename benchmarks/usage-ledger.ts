@@ -14,16 +14,15 @@ import { createUsageLedger } from "@weiche/router/src/usage/usage-ledger.ts";
 import type { UsageQueueEvents } from "@weiche/router/src/usage/usage-queue.ts";
 import { openDatabase } from "@weiche/router/src/db/database.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { millicredits } from "@weiche/shared/credits.ts";
-import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
+import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { quantiles, round } from "./cluster/result.ts";
+import { insertUsageAccounts, makeUsageRecord } from "./cluster/usage-source.ts";
 
 const recordsCount = Number(process.argv[2] ?? 150_000);
 const nodes = 16;
 const batchRecords = 200;
-const accounts = 50;
 const random = createRandom(1);
 
 await using opened = new AsyncDisposableStack(); // ends the database server also if this program fails
@@ -46,13 +45,7 @@ const events: UsageQueueEvents = {
 };
 const grants = createGrants(randomBytes(32));
 const ledger = opened.use(await createUsageLedger(database, systemClock, events, { grants }));
-for (let n = 0; n < accounts; n++) {
-  await database.pool.query("insert into accounts values ($1, $2, null, now())", [idOf("a", n), `account ${n}`]);
-  await database.pool.query(
-    "insert into subscriptions values ($1, 'Pro', 'active', date_trunc('day', now()) - interval '9 days')",
-    [idOf("a", n)],
-  );
-}
+await insertUsageAccounts(database.pool);
 
 await send(20_000); // warm
 batches.length = 0;
@@ -120,30 +113,7 @@ async function send(count: number): Promise<number> {
 
 function makeBatch(node: NodeId): UsageRecord[] {
   let last: UsageRecord | undefined;
-  return Array.from({ length: batchRecords }, () => (last && random.chance(0.02) ? last : (last = makeRecord(node))));
-}
-
-function makeRecord(node: NodeId): UsageRecord {
-  const account = random.below(accounts);
-  const record: Omit<UsageRecord, "grant"> = {
-    requestId: asId(uuidv7(systemClock)),
-    attempt: 1,
-    accountId: asId(idOf("a", account)),
-    userId: asId(idOf("b", account * 3 + random.below(3))),
-    keyId: asId(idOf("c", account * 6 + random.below(6))),
-    model: asId(random.pick(["small-24b", "coder-next", "vl-embedding-2b"])),
-    factor: millicredits(1_500n),
-    tokensMax: 32_768,
-    promptTokens: random.below(29_000),
-    completionTokens: random.below(3_000),
-    source: "engine",
-    outcome: "finished",
-    durationMs: random.below(60_000),
-    firstTokenMs: random.below(2_000),
-  };
-  return { ...record, grant: grants.sign(node, record) };
-}
-
-function idOf(kind: string, number: number): string {
-  return `${kind.repeat(8)}-0000-7000-8000-${String(number).padStart(12, "0")}`;
+  return Array.from({ length: batchRecords }, () =>
+    last && random.chance(0.02) ? last : (last = makeUsageRecord(node, grants, random)),
+  );
 }

@@ -5,9 +5,8 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { startEmbeddedServer } from "@weiche/router/src/db/embedded-server.ts";
-import { systemClock } from "@weiche/shared/time/clock.ts";
 import { Cluster, RunningProgram, runCommand, until, type ClusterOptions } from "./cluster.ts";
+import { startSharedDatabase } from "./shared-database.ts";
 
 export class RouterGroup implements AsyncDisposable {
   readonly cluster: Cluster;
@@ -28,17 +27,12 @@ export class RouterGroup implements AsyncDisposable {
     { code, databaseUrl }: { readonly code?: string; readonly databaseUrl?: string } = {},
   ): Promise<RouterGroup> {
     await using opened = new AsyncDisposableStack();
-    const noted = () => {};
-    const events = { databaseRestarted: noted, databaseRestartFailed: noted };
     const prepare = async (dataDir: string) => {
       await options.prepare?.(dataDir);
       if (databaseUrl !== undefined) return { database: { url: databaseUrl } };
       const stateDir = join(dataDir, "router");
       mkdirSync(stateDir);
-      const { connection } = opened.use(await startEmbeddedServer(stateDir, systemClock, events));
-      const { host, port, user, password, database } = connection;
-      const at = `${user}:${password as string}@localhost:${port}/${database}?host=${encodeURIComponent(host!)}`;
-      return { database: { url: `postgres://${at}` } };
+      return { database: { url: opened.use(await startSharedDatabase(stateDir)).url } };
     };
     const { router = {} } = options as { readonly router?: { readonly limits?: object } };
     // Routers that limit on their own have to be told so.
