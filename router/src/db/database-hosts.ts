@@ -96,6 +96,7 @@ export class DatabaseHosts implements AsyncDisposable {
     return class PrimaryClient extends Client {
       constructor(config: ClientConfig) {
         super({ ...config, connectionString: present() });
+        this.on("error", () => {}); // a pool listens only once it has connected: a loss before would end the process
         connecting(this);
       }
 

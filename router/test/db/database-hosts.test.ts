@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { hostUrls, withOneHost } from "../../src/config/database-url.ts";
-import { primaryOf } from "../../src/db/database-hosts.ts";
+import { clientOf } from "../../src/db/client.ts";
+import { DatabaseHosts, primaryOf } from "../../src/db/database-hosts.ts";
 import { openDatabase, type Database } from "../../src/db/database.ts";
 import { listen } from "../../src/db/listener.ts";
 import { silent, until } from "./database-fixture.ts";
@@ -55,6 +56,12 @@ test("a URL with several hosts is one URL for each, with its user, path and opti
 test("the primary is used, wherever it stands in the list", async () => {
   expect(await writtenTo()).toBe(servers.primary.port);
   expect(await primaryOf(servers.url)).toBe(urlOf(servers.primary));
+});
+
+test("a connection that is lost while it is asked whether it leads to a primary does not end the process", async () => {
+  await using hosts = await DatabaseHosts.find(servers.url, systemClock, { databaseMoved: () => {} });
+  // An `error` event without a listener throws.
+  expect(clientOf(hosts.connection).emit("error", new Error("lost"))).toBe(true);
 });
 
 test("where no host is a primary the start is refused, with what each of them is and without the password", async () => {
