@@ -1,5 +1,6 @@
 /** A router's and an agent's whole ends, link and data, in one process; only the slots and the database are simulated. */
 import { KnownRouters } from "@weiche/node-agent/src/links/known-routers.ts";
+import type { NodeLoad } from "@weiche/node-agent/src/links/load.ts";
 import { RouterLinks } from "@weiche/node-agent/src/links/router-links.ts";
 import type { RouterLinkEvents } from "@weiche/node-agent/src/links/router-links-options.ts";
 import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
@@ -87,7 +88,7 @@ export interface WholeAgent extends AsyncDisposable {
 
 export function openWholeAgent(
   routers: readonly string[],
-  given: { node?: string; tls?: TlsFiles; bootId?: string; handle?: StreamHandler } = {},
+  given: { node?: string; tls?: TlsFiles; bootId?: string; handle?: StreamHandler; load?: Partial<NodeLoad> } = {},
 ): WholeAgent {
   const { tls } = given;
   const { events, told } = recorder<RouterLinkEvents>();
@@ -125,6 +126,7 @@ export function openWholeAgent(
       engines: new Map(),
       maintenance: false,
       admitting: true,
+      ...given.load,
     }),
     resolve: async () => ["127.0.0.1"],
     usage: {
