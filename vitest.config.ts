@@ -7,7 +7,7 @@ const nightly = process.env["WEICHE_NIGHTLY"] !== undefined;
 export default defineConfig({
   test: {
     // Tests with processes wait more than they work; by night times are compared, and nothing runs beside them.
-    maxWorkers: nightly ? 1 : Math.max(3, availableParallelism() - 1),
+    maxWorkers: nightly ? 1 : Math.max(2, availableParallelism() - 1),
     projects: ["shared", "router", "node-agent", "benchmarks", "deploy"].map((name) => ({
       test: {
         name,

@@ -52,7 +52,7 @@ const streams: Record<string, (heard: Heard) => void> = {
 it("a core that dies ends all requests with the same error; the front refuses for a second more and is gone", async () => {
   const origin = await start();
   const [dying, beside, whole] = await Promise.all([
-    chat(origin, "sim:tokens=50,fault=core-dies:2 hi"),
+    chat(origin, "sim:tokens=50,itl=250,fault=core-dies:2 hi"),
     chat(origin, "sim:tokens=50,itl=100 hi"),
     ask(origin, "/v1/completions", { model: "m", prompt: "sim:tokens=50,itl=100 hi" }),
   ]);

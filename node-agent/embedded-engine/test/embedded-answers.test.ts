@@ -79,7 +79,7 @@ describe("chat", () => {
   });
 
   test("several choices are numbered, counted together, and their prompt once", async () => {
-    const three = { ...ask("Tell me a very long story about a dragon."), temperature: 1, n: 3, max_tokens: 5 };
+    const three = { ...ask("Tell me a very long story about a dragon."), temperature: 1, seed: 1, n: 3, max_tokens: 5 };
     const answer = await chat(three);
     expect(answer.choices.map(({ index }) => index)).toEqual([0, 1, 2]);
     const one = await chat({ ...three, n: 1 });
