@@ -13,6 +13,7 @@ import { createGrants } from "@weiche/router/src/usage/grants.ts";
 import { createUsageLedger } from "@weiche/router/src/usage/usage-ledger.ts";
 import type { UsageQueueEvents } from "@weiche/router/src/usage/usage-queue.ts";
 import { openDatabase } from "@weiche/router/src/db/database.ts";
+import { silent } from "@weiche/router/test/db/database-fixture.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -28,15 +29,7 @@ const random = createRandom(1);
 await using opened = new AsyncDisposableStack(); // ends the database server also if this program fails
 const stateDir = mkdtempSync(join(tmpdir(), "weiche-bench-"));
 opened.defer(() => rmSync(stateDir, { recursive: true, force: true }));
-const nothing = () => {};
-const told = {
-  databaseRestarted: nothing,
-  databaseRestartFailed: nothing,
-  databaseConnectionLost: nothing,
-  schemaIsNewer: nothing,
-  databaseMoved: nothing,
-};
-const database = opened.use(await openDatabase({ stateDir }, systemClock, told));
+const database = opened.use(await openDatabase({ stateDir }, systemClock, silent));
 const batches: { records: number; repeated: number; durationMs: number }[] = [];
 const events: UsageQueueEvents = {
   usageCommitted: (batch) => void batches.push(batch),

@@ -11,6 +11,7 @@ import type { SlotEvents } from "@weiche/node-agent/src/slots/slot-events.ts";
 import { createSlots, type Slots } from "@weiche/node-agent/src/slots/slots.ts";
 import { readReport } from "@weiche/router/src/nodes/node-link-codec.ts";
 import type { NodeLinkEntry, NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
+import { usualLimits } from "./slot-world.ts";
 
 export interface PlacementNodeOptions {
   readonly name: NodeId;
@@ -100,16 +101,7 @@ function slotOf({ model, places }: PlacementNodeOptions): SlotConfig {
     name: slotName,
     memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 },
     gpus: [0],
-    limits: {
-      minResidencyMs: 5_000,
-      drainOpenMsMax: 10_000,
-      waitersMax: 512,
-      waiterMsMax: 300_000,
-      backoffMsMin: 2_000,
-      backoffMsMax: 30_000,
-      startMsMax: 60_000,
-      stopMsMax: 20_000,
-    },
+    limits: usualLimits,
     engines: [
       { model, dialect: "openai", launcher: { kind: "external", url: "http://engine" }, maxConcurrent: places },
     ],

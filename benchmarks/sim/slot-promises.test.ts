@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { WireState } from "@weiche/node-agent/src/slots/slot-view.ts";
 import { noFaults } from "./sim-host.ts";
-import { SlotWorld, type Visit } from "./slot-world.ts";
+import { SlotWorld, type Visit, usualLimits } from "./slot-world.ts";
 
 const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
 const startMs = 4_000;
@@ -13,16 +13,7 @@ function world(seed = 1, sleeping: readonly ModelId[] = [a]): SlotWorld {
   return new SlotWorld({
     seed,
     models: new Map([a, b, c].map((model) => [model, { sleeps: sleeping.includes(model), places: 64 }])),
-    limits: {
-      minResidencyMs: 5_000,
-      drainOpenMsMax: 10_000,
-      waitersMax: 512,
-      waiterMsMax: 300_000,
-      backoffMsMin: 2_000,
-      backoffMsMax: 30_000,
-      startMsMax: 60_000,
-      stopMsMax: 20_000,
-    },
+    limits: usualLimits,
     times: {
       startMs: [startMs, startMs + 1],
       wakeMs: [startMs, startMs + 1],

@@ -14,6 +14,18 @@ import { SimulatedHost, type SimFaults, type SimTimes } from "./sim-host.ts";
 import type { SimRequest } from "./sim-request.ts";
 import { SlotRules } from "./slot-rules.ts";
 
+/** Limits of a slot for simulations that are not about them. */
+export const usualLimits: SlotLimits = {
+  minResidencyMs: 5_000,
+  drainOpenMsMax: 10_000,
+  waitersMax: 512,
+  waiterMsMax: 300_000,
+  backoffMsMin: 2_000,
+  backoffMsMax: 30_000,
+  startMsMax: 60_000,
+  stopMsMax: 20_000,
+};
+
 export interface WorldOptions {
   readonly seed: number;
   /** `places`: most answers at once. `saysPlaces`: the engine says so, and can never give more. */

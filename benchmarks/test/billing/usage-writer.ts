@@ -11,6 +11,7 @@ import type { UsageQueueEvents } from "@weiche/router/src/usage/usage-queue.ts";
 import { creditsOf } from "@weiche/shared/credits.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
+import { silent } from "@weiche/router/test/db/database-fixture.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { makeUsageRecord } from "../../cluster/usage-source.ts";
@@ -47,14 +48,6 @@ const begun = Promise.withResolvers<Extract<ToWriter, { readonly kind: "begin" }
 const ended = Promise.withResolvers<void>();
 const copies: Promise<void>[] = [];
 
-const nothing = () => {};
-const told = {
-  databaseRestarted: nothing,
-  databaseRestartFailed: nothing,
-  databaseConnectionLost: nothing,
-  schemaIsNewer: nothing,
-  databaseMoved: nothing,
-};
 const events: UsageQueueEvents = {
   usageCommitted({ records, repeated }) {
     tally.committed += records;
@@ -65,7 +58,7 @@ const events: UsageQueueEvents = {
 };
 
 {
-  await using database = await openDatabase({ stateDir: "", databaseUrl }, systemClock, told);
+  await using database = await openDatabase({ stateDir: "", databaseUrl }, systemClock, silent);
   const grants = await readGrants(database.pool);
   await using ledger = await createUsageLedger(database, systemClock, events, { grants });
   process.on("message", (message: ToWriter) => {

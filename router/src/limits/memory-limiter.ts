@@ -13,7 +13,7 @@ interface AccountUse {
   readonly live: Set<RequestId>;
 }
 
-/** Of an account that is not in memory: limits may be 0. */
+/** The use of an account that is not in memory. */
 const unused: AccountUse = { admittedAtMs: [], live: new Set() };
 
 export class MemoryLimiter implements Limiter {
@@ -65,8 +65,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   use(account: AccountId): LimitUse {
-    const use = this.#accounts.get(account);
-    if (!use) return { lastMinute: 0, parallel: 0 };
+    const use = this.#accounts.get(account) ?? unused;
     dropOld(use.admittedAtMs, this.#clock.monotonicMs());
     return { lastMinute: use.admittedAtMs.length, parallel: use.live.size };
   }
