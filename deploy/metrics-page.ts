@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Registry } from "prom-client";
-import { createMetrics as createAgentMetrics } from "../node-agent/src/metrics.ts";
+import { createMetrics as createAgentMetrics } from "../node-agent/src/metrics/metrics.ts";
 import { createMetrics as createRouterMetrics } from "../router/src/metrics.ts";
 
 export const metricsFile = join(import.meta.dirname, "METRICS.md");

@@ -10,16 +10,16 @@ import type { AgentConfig } from "./config/config.ts";
 import { createCore, type Given } from "./core.ts";
 import { dialects } from "./engines/dialects/all.ts";
 import { EngineLife } from "./engines/engine-life.ts";
-import { publishGauges } from "./gauges.ts";
-import { createLinkEvents } from "./link-events.ts";
-import { Maintenance } from "./maintenance.ts";
+import { publishGauges } from "./metrics/gauges.ts";
+import { createLinkEvents } from "./metrics/link-events.ts";
+import { Maintenance } from "./slots/maintenance.ts";
 import { openAdmin } from "./open-admin.ts";
 import { openLinks } from "./open-links.ts";
 import { openMachine } from "./open-machine.ts";
 import { openUsage } from "./open-usage.ts";
 import { openRequests } from "./open-requests.ts";
 import { openSlots } from "./open-slots.ts";
-import { measureEveryMs, Telemetry } from "./telemetry.ts";
+import { measureEveryMs, Telemetry } from "./metrics/telemetry.ts";
 
 export interface Agent {
   readonly log: Log;

@@ -6,9 +6,9 @@ import { createJobs, type StartJob } from "@weiche/shared/time/job.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import type { AgentConfig } from "./config/config.ts";
 import { createGpuReader, type GpuReader } from "./host/gpu.ts";
-import { createJobEvents } from "./link-events.ts";
+import { createJobEvents } from "./metrics/link-events.ts";
 import { lookupAll, type Resolve } from "./links/router-addresses.ts";
-import { createMetrics, type Metrics } from "./metrics.ts";
+import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 
 /** Dependencies that tests may replace. */
 export interface Given {

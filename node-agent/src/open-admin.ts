@@ -5,14 +5,14 @@ import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
 import type { MachineSource } from "./host/machine-telemetry.ts";
 import type { RouterLinks } from "./links/router-links.ts";
-import type { Maintenance } from "./maintenance.ts";
+import type { Maintenance } from "./slots/maintenance.ts";
 import type { SlotParts } from "./open-slots.ts";
 import type { Outbox } from "./outbox/outbox.ts";
 import { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { openAdminApi } from "./status/admin-api.ts";
 import { engineStatuses } from "./status/engine-status.ts";
 import { slotStatus } from "./status/status.ts";
-import type { Telemetry } from "./telemetry.ts";
+import type { Telemetry } from "./metrics/telemetry.ts";
 
 export interface AdminParts {
   readonly outbox: Outbox;

@@ -5,15 +5,15 @@ import { asId } from "@weiche/shared/ids.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import type { Core } from "./core.ts";
 import type { MachineSource } from "./host/machine-telemetry.ts";
-import { createLinkEvents } from "./link-events.ts";
+import { createLinkEvents } from "./metrics/link-events.ts";
 import { KnownRouters } from "./links/known-routers.ts";
 import { withQuestions } from "./links/router-questions.ts";
 import { RouterLinks } from "./links/router-links.ts";
-import type { Maintenance } from "./maintenance.ts";
+import type { Maintenance } from "./slots/maintenance.ts";
 import type { UsageParts } from "./open-usage.ts";
 import type { Requests } from "./open-requests.ts";
 import type { SlotParts } from "./open-slots.ts";
-import type { Telemetry } from "./telemetry.ts";
+import type { Telemetry } from "./metrics/telemetry.ts";
 
 export interface LinkedParts {
   readonly usage: UsageParts;

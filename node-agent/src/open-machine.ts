@@ -11,7 +11,7 @@ import {
   takeStockAgainMs,
   type MachineTelemetryEvents,
 } from "./host/machine-telemetry.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Metrics } from "./metrics/metrics.ts";
 
 export function openMachine(core: Core, environment: NodeJS.ProcessEnv) {
   const { config, clock, log, metrics, job, measuresMachine, opened } = core;

@@ -7,7 +7,7 @@ import { dialects } from "./engines/dialects/all.ts";
 import type { EngineLife } from "./engines/engine-life.ts";
 import { EngineWindows } from "./engines/engine-windows.ts";
 import { Ingress } from "./exchange/ingress.ts";
-import { createIngressEvents } from "./link-events.ts";
+import { createIngressEvents } from "./metrics/link-events.ts";
 import type { UsageParts } from "./open-usage.ts";
 import type { SlotParts } from "./open-slots.ts";
 

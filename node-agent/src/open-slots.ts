@@ -1,11 +1,11 @@
 /** Opens the node's slots, with the engines in them. */
 import type { Core } from "./core.ts";
-import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
-import { EngineRestarts } from "./engine-restarts.ts";
+import { createEngineEvents, createSlotEvents } from "./metrics/engine-events.ts";
+import { EngineRestarts } from "./metrics/engine-restarts.ts";
 import { createEngineHost } from "./engines/engine-host.ts";
-import { createSlotEngines, stopForgottenEngines } from "./node-engines.ts";
-import { SlotFailures } from "./slot-failures.ts";
-import { beginSlotAtZero } from "./slot-metrics.ts";
+import { createSlotEngines, stopForgottenEngines } from "./slots/node-engines.ts";
+import { SlotFailures } from "./metrics/slot-failures.ts";
+import { beginSlotAtZero } from "./metrics/slot-metrics.ts";
 import { createSlots } from "./slots/slots.ts";
 import { SwitchHistory } from "./slots/switch-history.ts";
 

@@ -1,7 +1,7 @@
 /** Opens the usage outbox, and its delivery to the routers. */
 import { join } from "node:path";
 import type { Core } from "./core.ts";
-import { createUsageEvents } from "./link-events.ts";
+import { createUsageEvents } from "./metrics/link-events.ts";
 import { UsageDelivery } from "./outbox/delivery.ts";
 import { openOutboxDirectory } from "./outbox/outbox-disk.ts";
 import { openOutbox, outboxLimits } from "./outbox/outbox.ts";

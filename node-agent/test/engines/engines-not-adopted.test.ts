@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { asId, type SlotName } from "@weiche/shared/ids.ts";
 import type { EngineSpec } from "../../src/engines/engine.ts";
-import { stopForgottenEngines } from "../../src/node-engines.ts";
+import { stopForgottenEngines } from "../../src/slots/node-engines.ts";
 import { endpointPid, faultEngine, isAlive, kill, modelA, modelB, until, type Host } from "./engines-on-host.ts";
 import { never, quiet, statePerTest } from "./engines-per-test.ts";
 

@@ -14,7 +14,7 @@ import { createLoopbackPorts } from "../../src/engines/launchers/loopback-ports.
 import { ProcessLauncher } from "../../src/engines/launchers/process.ts";
 import { procTable, type ProcessTable } from "../../src/engines/launchers/process-table.ts";
 import { createSystemdLauncher, runCommand, type RunCommand } from "../../src/engines/launchers/systemd.ts";
-import { createSlotEngines } from "../../src/node-engines.ts";
+import { createSlotEngines } from "../../src/slots/node-engines.ts";
 import { createGpuReader } from "../../src/host/gpu.ts";
 
 export const slot = asId<SlotName>("a");

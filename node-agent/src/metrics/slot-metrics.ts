@@ -1,7 +1,7 @@
 /** The metrics of slots and engines: declared here, and set from what the slots are at a scrape. */
 import { beginAtZero, type MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import { stateWords, type SlotView } from "./slots/slot-view.ts";
+import { stateWords, type SlotView } from "../slots/slot-view.ts";
 
 export type SlotMetrics = ReturnType<typeof createSlotMetrics>;
 

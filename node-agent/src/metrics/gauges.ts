@@ -1,14 +1,14 @@
 /** Sets the gauges: the metrics of the present state. */
 import { publishCertificates, type CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
-import type { MachineSource } from "./host/machine-telemetry.ts";
+import type { MachineSource } from "../host/machine-telemetry.ts";
 import { publishHost } from "./host-metrics.ts";
-import type { RouterLinks } from "./links/router-links.ts";
+import type { RouterLinks } from "../links/router-links.ts";
 import { publishMachine } from "./machine-metrics.ts";
-import type { Maintenance } from "./maintenance.ts";
+import type { Maintenance } from "../slots/maintenance.ts";
 import type { Metrics } from "./metrics.ts";
-import type { Outbox } from "./outbox/outbox.ts";
+import type { Outbox } from "../outbox/outbox.ts";
 import { publishSlot } from "./slot-metrics.ts";
-import type { Slots } from "./slots/slots.ts";
+import type { Slots } from "../slots/slots.ts";
 import type { MeasuredEngine, Telemetry } from "./telemetry.ts";
 
 export interface GaugedParts {

@@ -1,13 +1,13 @@
 /** Creates the engines of one slot, and does what concerns all engines of the node. */
-import type { SlotConfig } from "./config/config.ts";
-import type { GpuReader } from "./host/gpu.ts";
-import { refuseEngine, type RecoveryEvents } from "./engines/engine-recovery.ts";
-import type { EngineSpec } from "./engines/engine.ts";
-import { processesBehind } from "./engines/launchers/processes-behind.ts";
-import type { EngineHost } from "./engines/running-engine.ts";
-import type { SlotEngineEvents } from "./engines/slot-engines-options.ts";
-import { LocalSlotEngines } from "./engines/slot-engines.ts";
-import { SlotMemory, type SlotMemoryEvents } from "./engines/slot-memory.ts";
+import type { SlotConfig } from "../config/config.ts";
+import type { GpuReader } from "../host/gpu.ts";
+import { refuseEngine, type RecoveryEvents } from "../engines/engine-recovery.ts";
+import type { EngineSpec } from "../engines/engine.ts";
+import { processesBehind } from "../engines/launchers/processes-behind.ts";
+import type { EngineHost } from "../engines/running-engine.ts";
+import type { SlotEngineEvents } from "../engines/slot-engines-options.ts";
+import { LocalSlotEngines } from "../engines/slot-engines.ts";
+import { SlotMemory, type SlotMemoryEvents } from "../engines/slot-memory.ts";
 
 export interface NodeEngineParts {
   readonly host: EngineHost;

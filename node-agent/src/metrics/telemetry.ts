@@ -1,10 +1,10 @@
 /** Latest measurements of host, GPUs and engines, for load reports, metrics and `weiche-agent status`. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import type { EngineLife } from "./engines/engine-life.ts";
-import type { DialectLifecycles, EngineMetrics } from "./engines/dialect-lifecycle.ts";
-import type { GpuReader, GpuReading } from "./host/gpu.ts";
-import { HostReader, type HostReading } from "./host/host.ts";
-import type { AwakeEngine } from "./slots/slot-view.ts";
+import type { EngineLife } from "../engines/engine-life.ts";
+import type { DialectLifecycles, EngineMetrics } from "../engines/dialect-lifecycle.ts";
+import type { GpuReader, GpuReading } from "../host/gpu.ts";
+import { HostReader, type HostReading } from "../host/host.ts";
+import type { AwakeEngine } from "../slots/slot-view.ts";
 
 export interface TelemetryParts {
   readonly gpuReader: GpuReader;

@@ -1,6 +1,6 @@
 /** Why each slot failed last, for `weiche-agent status` only: no metric, and nothing of it leaves the host. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import { tellingLine } from "./engines/log/telling-line.ts";
+import { tellingLine } from "../engines/log/telling-line.ts";
 
 export class SlotFailures {
   readonly #reasons = new Map<SlotName, string>();

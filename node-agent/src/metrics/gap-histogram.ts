@@ -4,7 +4,7 @@
  */
 import type { Metric, Registry } from "prom-client";
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { gapBoundsMs, type ChunkGaps } from "./answer/chunk-gaps.ts";
+import { gapBoundsMs, type ChunkGaps } from "../answer/chunk-gaps.ts";
 
 interface Sums {
   readonly buckets: number[];

@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
-import type { EngineMetrics } from "./engines/dialect-lifecycle.ts";
-import { EngineLife } from "./engines/engine-life.ts";
+import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
+import { EngineLife } from "../engines/engine-life.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
-import type { GpuReading } from "./host/gpu.ts";
-import type { RouterState } from "./links/router-links.ts";
-import { WireState, type SlotView } from "./slots/slot-view.ts";
+import type { GpuReading } from "../host/gpu.ts";
+import type { RouterState } from "../links/router-links.ts";
+import { WireState, type SlotView } from "../slots/slot-view.ts";
 import { publishGauges } from "./gauges.ts";
 import { Telemetry, type TelemetryParts } from "./telemetry.ts";
 

@@ -4,11 +4,11 @@ import { asId, type ModelId, type RequestId, type SlotName } from "@weiche/share
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
-import { ChunkGaps } from "./answer/chunk-gaps.ts";
-import type { RequestSummary } from "./exchange/ingress.ts";
+import { ChunkGaps } from "../answer/chunk-gaps.ts";
+import type { RequestSummary } from "../exchange/ingress.ts";
 import { createIngressEvents, createLinkEvents, createUsageEvents } from "./link-events.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
-import { endedInOrder } from "./links/router-link.ts";
+import { endedInOrder } from "../links/router-link.ts";
 
 const model = asId<ModelId>("m");
 const who = asId<never>("x");

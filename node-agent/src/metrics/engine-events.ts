@@ -1,16 +1,16 @@
 /** Events of slots and engines: one function per event writes the log line and updates the metric. */
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
-import type { EngineWindowEvents } from "./engines/engine-windows.ts";
-import type { EngineLogEvents } from "./engines/log/engine-log.ts";
-import type { HandleStoreEvents } from "./engines/handle-store.ts";
-import type { SlotEngineEvents } from "./engines/slot-engines-options.ts";
-import type { SlotMemoryEvents } from "./engines/slot-memory.ts";
+import type { EngineWindowEvents } from "../engines/engine-windows.ts";
+import type { EngineLogEvents } from "../engines/log/engine-log.ts";
+import type { HandleStoreEvents } from "../engines/handle-store.ts";
+import type { SlotEngineEvents } from "../engines/slot-engines-options.ts";
+import type { SlotMemoryEvents } from "../engines/slot-memory.ts";
 import type { Metrics } from "./metrics.ts";
 import type { SlotFailures } from "./slot-failures.ts";
-import type { SlotEvents } from "./slots/slot-events.ts";
-import { stateWords } from "./slots/slot-view.ts";
-import type { SwitchHistory } from "./slots/switch-history.ts";
+import type { SlotEvents } from "../slots/slot-events.ts";
+import { stateWords } from "../slots/slot-view.ts";
+import type { SwitchHistory } from "../slots/switch-history.ts";
 
 /** Suspicions of requests that count as the loss of an engine. */
 const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused"]);

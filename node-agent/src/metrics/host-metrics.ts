@@ -1,7 +1,7 @@
 /** The metrics of host and GPUs, as they are read each 2 s: declared here, and set from what was read last. */
 import type { MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
-import { slowdowns, type GpuReading } from "./host/gpu.ts";
-import type { HostReading } from "./host/host.ts";
+import { slowdowns, type GpuReading } from "../host/gpu.ts";
+import type { HostReading } from "../host/host.ts";
 
 export type HostMetrics = ReturnType<typeof createHostMetrics>;
 
