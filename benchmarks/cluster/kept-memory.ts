@@ -1,4 +1,4 @@
-/** What a program still holds in memory once its garbage is collected, asked through V8's inspector. */
+/** Measures the memory that a program holds after garbage collection, through V8's inspector. */
 import type { RunningProgram } from "./cluster.ts";
 
 /** The environment of a program that can be asked. */

@@ -16,7 +16,7 @@ export const llamaSwap = peer({
     const proxy = `http://127.0.0.1:${engine}`;
     // It must start a process for each model: `sleep` stands in, the engine itself runs already.
     const idle = { cmd: "sleep 1000000", checkEndpoint: "/health" };
-    // By default it refuses more than ten requests at once.
+    // The default limit is ten requests at once.
     const entry = { ...idle, proxy, concurrencyLimit: 100_000 };
     writeFileSync(file, stringify({ models: { [model]: entry } }));
     return ["--config", file, "--listen", `127.0.0.1:${port}`];

@@ -1,4 +1,4 @@
-/* What the load client knows of the answers: whether each is whole, and how long everything took. */
+/* The answers that the load client received: whether each is whole, and how long everything took. */
 #ifndef ANSWERS_H
 #define ANSWERS_H
 #include "histogram.h"

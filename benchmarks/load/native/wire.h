@@ -1,4 +1,4 @@
-/* What load client and engine share: time, growing buffers, numbers in text, and the reading of HTTP/1.1 messages. */
+/* Shared by the load client and the engine: time, growing buffers, numbers in text, and the reading of HTTP/1.1 messages. */
 #ifndef WIRE_H
 #define WIRE_H
 #include <stdbool.h>

@@ -16,7 +16,7 @@ import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { makeUsageRecord } from "../../cluster/usage-source.ts";
 
-/** What one writer sent and committed. `committed` counts repetitions too. */
+/** Counts of the records that one writer sent and saw committed. `committed` includes repetitions. */
 export interface WriterTally {
   made: number;
   credits: bigint;

@@ -21,14 +21,14 @@ export interface WritersOptions {
 export interface WritersRun {
   /** Different records that were committed, in each second until the last was acknowledged. */
   readonly recordsPerSecond: number;
-  /** What the writers made, and how many of these records they sent to another one too. */
+  /** Records that the writers made; `copied` of them were sent to a second writer too. */
   readonly made: { readonly records: number; readonly credits: bigint };
   readonly copied: number;
-  /** What the ledgers said: all that they committed, and how many of it were repetitions. */
+  /** Records that the ledgers reported as committed; `repeated` of them were repetitions. */
   readonly committed: number;
   readonly repeated: number;
   readonly failures: readonly string[];
-  /** What the database holds. */
+  /** Records in the database. */
   readonly stored: { readonly records: number; readonly credits: bigint };
   /** Sums of periods or of days that are not those of the records. */
   readonly wrongSums: number;

@@ -21,7 +21,7 @@ import { PlainRouter } from "./plain-router.ts";
 const bytes = (length: number) => Buffer.alloc(length, "x");
 const record = '["/v1/chat/completions"]';
 
-/** What either end may break. `running`: an open stream whose answer has begun. */
+/** Violations that either end can commit. `running`: an open stream whose answer has begun. */
 const common: [rule: string, what: string, pieces: (running: number) => readonly Buffer[]][] = [
   ...[0, 9, 0x7f, 255].map((type): (typeof common)[number] => [
     "type",

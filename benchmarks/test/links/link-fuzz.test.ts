@@ -136,7 +136,7 @@ test("a router lives on, whatever nodes say on their links and data connections"
   agent = openWholeAgent([addressOf(router)]);
   await meet(async (random) => {
     if (random.chance(0.5)) return sayOnLink(random);
-    // What belongs to one port on the other, too.
+    // Also sends the protocol of one port to the other.
     const socket = connect(random.pick([router.link.address.port, router.data.address.port]), "127.0.0.1");
     if (random.chance(0.5)) {
       const more = random.chance(0.5) ? [] : many(random, hostileDataFrame);
@@ -160,7 +160,7 @@ test("a router lives on, whatever nodes say on their links and data connections"
   );
 });
 
-/** What an agent answers to the router's first question, or nearly that, or nothing. */
+/** Frames that answer the router's question for the identity, a damaged answer, or none. */
 function identity(random: Random): Buffer[] {
   const text = random.pick([
     ...Array<string>(4).fill(JSON.stringify({ node: "gpu-2", bootId: "b" })),

@@ -36,7 +36,7 @@ const u8 = (value: number) => Buffer.from([value]);
 /** The least and the most bytes of a payload, by type. */
 const lengths = [undefined, [1, 16_384], [1, 65_536], [1, 1], [1, 1], [4, 4], [8, 8], [8, 8], [0, 1_024]] as const;
 
-/** What this end knows of a stream: the credit of each end, and what ended. */
+/** The state of a stream at this end: the credit of each end, and which frames have come. */
 interface Seen {
   ourCredit: number;
   theirCredit: number;

@@ -1,4 +1,4 @@
-/** What may happen to the store of the limits of three routers, and what they promise for it. */
+/** Faults of the store that three routers share for their limits, and what the routers guarantee during each. */
 import { expect } from "vitest";
 import type { ValkeyServer } from "@weiche/router/test/limits/valkey-server.ts";
 import { until } from "../../cluster/cluster.ts";

@@ -22,7 +22,7 @@ const firstMsMax = 180_000;
 const againMsMax = 60_000;
 const idleSeconds = 20;
 
-/** What an idle host with eight GPUs reports each second. */
+/** The report of an idle host with eight GPUs, sent each second. */
 const gpu = { memoryTotalBytes: 150e9, memoryUsedBytes: 120e9, utilisation: 0, temperatureCelsius: 40, powerWatts: 90 };
 const gpus = Array.from({ length: 8 }, (_, index): GpuReading => ({ index, uuid: `GPU-${index}`, ...gpu }));
 const load = { gpus, host: { cpuUse: 0.1, memoryTotalBytes: 1e12, memoryAvailableBytes: 9e11 } };

@@ -91,7 +91,7 @@ export class Exchange implements StreamSink {
     return await this.#body.whole;
   }
 
-  // What comes on the stream.
+  // The methods of StreamSink: frames from the router.
 
   head(): void {}
 

@@ -56,7 +56,7 @@ export class HttpConnection {
   #isClosed = false;
   #sink: HttpSink | undefined;
   #keeps = false;
-  /** What is sent as soon as it is connected. */
+  /** Written as soon as the socket is connected. */
   #unsent: readonly Buffer[] = [];
   /** Called when the connection ends while it carries no request. */
   onIdleEnd: () => void = () => {};

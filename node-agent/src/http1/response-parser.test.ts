@@ -10,7 +10,7 @@ interface Outcome {
   readonly end: "reusable" | "whole" | "cut off" | "malformed" | "unfinished";
 }
 
-/** What a parser makes of these bytes, given in such pieces, after which the connection ends. */
+/** Parses the bytes in pieces that end at `cuts`; then the connection ends. */
 function parse(bytes: Buffer, cuts: readonly number[] = []): Outcome {
   const parser = new ResponseParser();
   const body: Buffer[] = [];
@@ -75,7 +75,7 @@ describe("a response is read to the end that its head gives it", () => {
     ["a last chunk without its end", `${chunked}3\r\nabc\r\n0\r\n`, { status: 200, body: "abc", end: "cut off" }],
   ])("%s", (what, text, outcome) => {
     expect(of(text)).toEqual(outcome);
-    // What comes behind a response then comes when none is due.
+    // Byte by byte, surplus bytes arrive when the response is over already.
     const end = what.endsWith("behind it") ? "reusable" : outcome.end;
     expect(of(text, everywhere(text)), "byte by byte").toEqual({ ...outcome, end });
   });
@@ -240,7 +240,7 @@ test("a mangled response ends in the same way wherever it is cut", () => {
   );
 });
 
-/** What the client of Node.js makes of the same bytes. */
+/** Parses the same bytes with Node's own HTTP client. */
 function parsedByNode(text: string): Promise<Outcome> {
   const peer = new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() });
   const { promise, resolve } = Promise.withResolvers<Outcome>();

@@ -102,7 +102,7 @@ export class DialledSession {
   }
 }
 
-/** Of a stream on which nothing more matters. */
+/** Ignores everything that still comes on a stream. */
 export const deaf: StreamSink = { head() {}, data() {}, end() {}, gone() {}, drain() {} };
 
 /** Answers with a text as soon as it is there. */

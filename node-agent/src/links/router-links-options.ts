@@ -1,4 +1,4 @@
-/** What the links to the routers need of the agent. */
+/** Events and dependencies of the links to the routers. */
 import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { UsageDelivery } from "../outbox/delivery.ts";

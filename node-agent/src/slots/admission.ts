@@ -24,7 +24,7 @@ export interface Admission {
   readonly engine: EngineSpec;
   readonly endpoint: EngineEndpoint;
   readonly waitedMs: number;
-  /** What the request had to wait for when it came: a switch if its model was not active, else a place. */
+  /** `switch`: its model was not active when the request came; else `place`. */
   readonly waitedFor: WaitedFor;
   /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
   onEngineLost(listener: LossListener): void;

@@ -110,9 +110,9 @@ export interface Answer {
   readonly kind: unknown;
   readonly retryAfter: unknown;
   readonly text: string;
-  /** What the END says; undefined: none came. */
+  /** How the END frame ends the answer; undefined: none came. */
   readonly ending: "complete" | "error" | undefined;
-  /** The END itself. */
+  /** The code in the END frame. */
   readonly code: number | undefined;
 }
 
@@ -122,7 +122,7 @@ export interface Sent {
   readonly answer: Promise<Answer>;
 }
 
-/** What may be said otherwise in the record of a request. */
+/** Fields that replace the defaults in the record of a request. */
 export interface RecordGiven {
   readonly model?: string;
   readonly factor?: number;
