@@ -2,7 +2,8 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { model, respondEvents, Rig, type EngineSaw } from "@weiche/node-agent/test/exchange/ingress-rig.ts";
+import { model, Rig } from "@weiche/node-agent/test/exchange/ingress-rig.ts";
+import { respondEvents, type EngineSaw } from "@weiche/node-agent/test/exchange/scripted-engine.ts";
 import { readRecording } from "@weiche/node-agent/test/exchange/recordings.ts";
 import { rawPost, RawClient, startApi, type Harness } from "@weiche/router/test/api/api-harness.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";

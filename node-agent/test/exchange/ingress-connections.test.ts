@@ -5,14 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
-import { event, httpHead, respond, respondEvents, Rig, until } from "./ingress-rig.ts";
+import { Rig, until } from "./ingress-rig.ts";
+import { delta, done, httpHead, respond, respondEvents } from "./scripted-engine.ts";
 
-const good = event({ choices: [{ index: 0, delta: { content: "Hello" }, finish_reason: "stop" }] }) + event("[DONE]");
+const good = delta({ content: "Hello" }, "stop") + done;
 const answer = (socket: Socket) => respondEvents(socket, good);
 
 test("a kept connection serves request after request", async () => {
   for (const dialect of ["openai", "vllm"] as const) {
-    await using rig = await Rig.open(answer, { dialect });
+    await using rig = await Rig.open(good, { dialect });
     for (let n = 0; n < 20; n++) expect((await rig.chat().answer).status).toBe(200);
     expect(rig.engine.connections).toBe(1);
   }
@@ -20,7 +21,7 @@ test("a kept connection serves request after request", async () => {
 
 test("a connection is kept for four seconds after its last request", async () => {
   const clock = new VirtualClock();
-  await using rig = await Rig.open(answer, { clock });
+  await using rig = await Rig.open(good, { clock });
   const ask = async () => expect((await rig.chat().answer).status).toBe(200);
   await ask();
   clock.advance(3_000);
@@ -45,7 +46,7 @@ test("requests at once have a connection each", async () => {
 });
 
 test("llama-server gets a fresh connection each time, and is told so", async () => {
-  await using rig = await Rig.open(answer, { dialect: "llama-server" });
+  await using rig = await Rig.open(good, { dialect: "llama-server" });
   for (let n = 0; n < 3; n++) expect((await rig.chat().answer).status).toBe(200);
   expect(rig.engine.connections).toBe(3);
   expect(rig.engine.saw[0]!.headers).toMatch(/connection: close/i);
@@ -53,7 +54,7 @@ test("llama-server gets a fresh connection each time, and is told so", async () 
 });
 
 test("a kept connection that was closed in the meantime is replaced", async () => {
-  await using rig = await Rig.open(answer);
+  await using rig = await Rig.open(good);
   await rig.chat().answer;
   for (const socket of rig.engine.sockets) socket.resetAndDestroy();
   expect((await rig.chat().answer).status).toBe(200);
@@ -92,7 +93,7 @@ test("a refused request leaves the connection for nobody", async () => {
 test("an engine on a Unix socket is reached the same way", async () => {
   const directory = await mkdtemp(join(tmpdir(), "weiche-ingress-"));
   try {
-    await using rig = await Rig.open(answer, { socketPath: join(directory, "engine.sock") });
+    await using rig = await Rig.open(good, { socketPath: join(directory, "engine.sock") });
     for (let n = 0; n < 3; n++) expect((await rig.chat().answer).status).toBe(200);
     expect(rig.engine.connections).toBe(1);
   } finally {
@@ -101,7 +102,7 @@ test("an engine on a Unix socket is reached the same way", async () => {
 });
 
 test("the engine sees our request id and none of the router's headers", async () => {
-  await using rig = await Rig.open(answer);
+  await using rig = await Rig.open(good);
   const { requestId, answer: got } = rig.chat();
   await got;
   const names = rig.engine.saw[0]!.headers.split("\r\n")

@@ -1,6 +1,7 @@
 /** Streams as vLLM and SGLang word them (there are no recordings of these: after their sources), from end to end. */
 import { expect, test } from "vitest";
-import { chatRules, choicesOf, event, respond, respondEvents, Rig, type RigOptions } from "./ingress-rig.ts";
+import { chatRules, choicesOf, Rig, type RigOptions } from "./ingress-rig.ts";
+import { delta, done, event, respond, usageOf } from "./scripted-engine.ts";
 
 const text = (content: string) => ({ index: 0, delta: { content }, finish_reason: null });
 const thought = (reasoning_content: string) => ({ index: 0, delta: { reasoning_content }, finish_reason: null });
@@ -11,26 +12,19 @@ const call = (piece: object) => ({ index: 0, delta: { tool_calls: [{ index: 0, .
 const vllmHead = { id: "chatcmpl-x", object: "chat.completion.chunk", created: 1, model: "served" };
 function vllm(delta: object, end: object = { finish_reason: null }, completion = 1): string {
   const choice = { index: 0, delta, logprobs: null, ...end, token_ids: null };
-  const usage = { prompt_tokens: 9, total_tokens: 9 + completion, completion_tokens: completion };
+  const usage = usageOf(9, completion);
   return event({ ...vllmHead, choices: [choice], prompt_token_ids: null, prompt_text: null, usage });
 }
-const vllmUsage = event({
-  ...{ ...vllmHead, choices: [] },
-  usage: {
-    ...{ prompt_tokens: 9, total_tokens: 14, completion_tokens: 5 },
-    ...{ prompt_tokens_details: { cached_tokens: 8 }, completion_tokens_details: { reasoning_tokens: 2 } },
-  },
-});
-const done = event("[DONE]");
 const usage = {
-  ...{ prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 },
+  ...usageOf(9, 5),
   ...{ prompt_tokens_details: { cached_tokens: 8 }, completion_tokens_details: { reasoning_tokens: 2 } },
 };
+const vllmUsage = event({ ...vllmHead, choices: [], usage });
 
 const told = (stream: string) => choicesOf(stream.replace(done, ""));
 
 async function answer(stream: string, body: object, options: RigOptions = { dialect: "vllm" }) {
-  await using rig = await Rig.open((socket) => respondEvents(socket, stream), options);
+  await using rig = await Rig.open(stream, options);
   const got = await rig.chat({ stream: true, stream_options: { include_usage: true }, ...body }).answer;
   await rig.quiet();
   return { ...got, records: rig.outbox.records };
@@ -163,7 +157,7 @@ test("a tool call of an engine that gives it no id gets one, in a stream and in 
   const tools = [{ type: "function", function: { name: "f" } }];
   const stream =
     sglang({ tool_calls: [{ index: 0, function: { name: "f", arguments: { a: 1 } } }] }, "tool_calls") + done;
-  await using rig = await Rig.open((socket) => respondEvents(socket, stream));
+  await using rig = await Rig.open(stream);
   const { requestId, answer: got } = rig.chat({ tools });
   const { choices } = JSON.parse((await got).text) as { choices: unknown };
   expect(choices).toEqual([
@@ -197,7 +191,7 @@ test("probabilities of a completion are told in its own shape, whichever the eng
     piece("llo", ownShape) +
     event({ choices: [{ index: 0, text: "", finish_reason: "stop" }] }) +
     done;
-  await using rig = await Rig.open((socket) => respondEvents(socket, stream));
+  await using rig = await Rig.open(stream);
   const got = await rig.send("/v1/completions", { prompt: "p", logprobs: 1 }).answer;
   expect(JSON.parse(got.text)).toMatchObject({
     choices: [

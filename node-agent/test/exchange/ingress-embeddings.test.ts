@@ -2,7 +2,8 @@
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { expect, test } from "vitest";
-import { chatRules, httpHead, model, respond, Rig, type EngineSaw } from "./ingress-rig.ts";
+import { chatRules, model, Rig } from "./ingress-rig.ts";
+import { httpHead, respond, type EngineSaw } from "./scripted-engine.ts";
 import { readRecording, recordingText } from "./recordings.ts";
 import type { Socket } from "node:net";
 

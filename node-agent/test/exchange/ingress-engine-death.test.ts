@@ -1,24 +1,12 @@
 /** An engine that dies while requests run: each router hears of it, so that it can count whose bodies were there. */
 import { once } from "node:events";
-import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { ends } from "@weiche/shared/frames/frame.ts";
-import { beginEvents, endEvents, event, httpHead, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
-import type { EngineScript, Sent } from "./ingress-rig.ts";
+import { Rig, until, type Sent } from "./ingress-rig.ts";
+import { delta, endEvents, event, httpHead, respond, saying, writeChunk } from "./scripted-engine.ts";
+import type { EngineScript } from "./scripted-engine.ts";
 
-const word = event({ choices: [{ index: 0, delta: { content: "word " }, finish_reason: null }] });
-
-/** An engine that says one word and no more, or nothing at all. */
-async function openStalled(says: string) {
-  const sockets: Socket[] = [];
-  const rig = await Rig.open((socket) => {
-    sockets.push(socket);
-    if (says === "") return;
-    beginEvents(socket);
-    writeChunk(socket, says);
-  });
-  return { rig, sockets };
-}
+const word = delta({ content: "word " });
 
 /** The death that the END of the answer tells. */
 async function deathOf({ answer }: Sent): Promise<unknown> {
@@ -30,11 +18,10 @@ test.each([
   ["alone", 1],
   ["shared", 3],
 ])("before the first byte it is a 500 engine_died, and the death is %s with %s running", async (death, requests) => {
-  const { rig, sockets } = await openStalled("");
-  await using _ = rig;
+  await using rig = await Rig.open(() => {});
   const sent = Array.from({ length: requests }, () => rig.chat({ stream: true }));
   const deaths = sent.map(deathOf);
-  await until(() => sockets.length === requests, "the engine to have all of them");
+  await until(() => rig.engine.asked.length === requests, "the engine to have all of them");
   rig.slot.loseEngine();
   for (const { answer } of sent) {
     const { status, text } = await answer;
@@ -45,8 +32,7 @@ test.each([
 });
 
 test("after it the error event says engine_died, and the END the death", async () => {
-  const { rig } = await openStalled(word);
-  await using _ = rig;
+  await using rig = await Rig.open(saying(word));
   const sent = rig.chat({ stream: true });
   const death = deathOf(sent);
   await once(sent.stream, "data");
@@ -60,11 +46,10 @@ test.each([
   ["whose exit is known a moment later has died", true, "engine_died"],
   ["that lives on has not", false, "500"],
 ])("an engine that loses its connection and %s", async (_name, dies, code) => {
-  const { rig, sockets } = await openStalled(word);
-  await using _ = rig;
+  await using rig = await Rig.open(saying(word));
   const { stream, answer } = rig.chat({ stream: true });
   await once(stream, "data");
-  sockets[0]!.resetAndDestroy();
+  rig.engine.asked[0]!.resetAndDestroy();
   if (dies) setTimeout(() => rig.slot.loseEngine(), 20);
   const { text, ending } = await answer;
   expect(ending).toBe("error");
@@ -105,21 +90,19 @@ describe("an engine that says itself that its core died", () => {
     ["with an event in mid-stream", event(dead)],
     ["with an event and the terminator", `${event(dead)}data: [DONE]\n\n`],
   ])("%s is lost at once, for all of its requests", async (_name, says) => {
-    const { rig, sockets } = await openStalled(word);
-    await using _ = rig;
+    await using rig = await Rig.open(saying(word));
     const sent = [rig.chat({ stream: true }), rig.chat({ stream: true })];
     const deaths = sent.map(deathOf);
     await Promise.all(sent.map(({ stream }) => once(stream, "data")));
-    writeChunk(sockets[0]!, says);
-    endEvents(sockets[0]!);
+    writeChunk(rig.engine.asked[0]!, says);
+    endEvents(rig.engine.asked[0]!);
     for (const { answer } of sent) expect((await answer).text).toContain('"code":"engine_died"');
     expect(await Promise.all(deaths)).toEqual(["shared", "shared"]);
     expect([rig.slot.lost, rig.slot.suspected]).toEqual([["core died"], []]);
   });
 
   test("with a status of 500 is lost over the request that it worked on", async () => {
-    const rig = await Rig.open((socket) => respond(socket, 500, JSON.stringify(dead)), { dialect: "vllm" });
-    await using _ = rig;
+    await using rig = await Rig.open((socket) => respond(socket, 500, JSON.stringify(dead)), { dialect: "vllm" });
     const sent = rig.chat();
     const death = deathOf(sent);
     const { status, text } = await sent.answer;
@@ -132,19 +115,19 @@ describe("an engine that says itself that its core died", () => {
     ["a refusal that quotes these words", { ...dead.error, message: `Invalid: ${dead.error.message}` }, 500],
     ["a status that blames the request", dead.error, 400],
   ])("is not one with %s", async (_name, error, status) => {
-    const rig = await Rig.open((socket) => respond(socket, status, JSON.stringify({ error })), { dialect: "vllm" });
-    await using _ = rig;
+    await using rig = await Rig.open((socket) => respond(socket, status, JSON.stringify({ error })), {
+      dialect: "vllm",
+    });
     expect((await rig.chat().answer).status).toBe(status);
     expect(rig.slot.lost).toEqual([]);
   });
 });
 
 test("a client that leaves while the news are waited for pays nothing for what the engine broke", async () => {
-  const { rig, sockets } = await openStalled(word);
-  await using _ = rig;
+  await using rig = await Rig.open(saying(word));
   const { stream } = rig.chat({ stream: true });
   await once(stream, "data");
-  sockets[0]!.resetAndDestroy();
+  rig.engine.asked[0]!.resetAndDestroy();
   setTimeout(() => stream.cancel(), 20);
   await rig.quiet();
   expect(rig.outbox.records).toMatchObject([{ outcome: "broken", completionTokens: 0 }]);

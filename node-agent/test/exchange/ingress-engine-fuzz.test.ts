@@ -5,15 +5,13 @@
 import type { Socket } from "node:net";
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { expect, test } from "vitest";
-import { event, httpHead, respondEvents, Rig } from "./ingress-rig.ts";
+import { Rig } from "./ingress-rig.ts";
+import { delta, done, httpHead, respondEvents, usageEvent } from "./scripted-engine.ts";
 
 const cases = Number(process.env["WEICHE_CASES"] ?? 600);
 const atOnce = 20;
 
-const good =
-  event({ choices: [{ index: 0, delta: { content: "Hello" }, finish_reason: "stop" }] }) +
-  event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } }) +
-  event("[DONE]");
+const good = delta({ content: "Hello" }, "stop") + usageEvent(3, 1) + done;
 
 /** A whole answer in chunks of any size, with what HTTP allows beside them. */
 function answerOf(random: Random): string {

@@ -2,31 +2,26 @@
 import type { Socket } from "node:net";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
+import { chatRules, choicesOf, Rig, until } from "./ingress-rig.ts";
 import {
   beginEvents,
-  chatRules,
-  choicesOf,
+  delta,
+  done,
   endEvents,
   event,
   httpHead,
   respond,
   respondEvents,
-  Rig,
-  until,
+  saying,
+  usageEvent,
+  usageOf,
   writeChunk,
-  type EngineScript,
-} from "./ingress-rig.ts";
+} from "./scripted-engine.ts";
+import type { EngineScript } from "./scripted-engine.ts";
 
-const delta = (value: object, finish: string | null = null, index = 0) =>
-  event({ choices: [{ index, delta: value, finish_reason: finish }] });
 const opening = delta({ role: "assistant", content: "" }) + delta({ content: "Hello" });
-const usage = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } });
-const done = event("[DONE]");
+const usage = usageEvent(3, 2);
 const good = opening + delta({}, "stop") + usage + done;
-
-function events(text: string | Buffer): EngineScript {
-  return (socket) => respondEvents(socket, text);
-}
 
 function raw(...parts: (string | Buffer)[]): EngineScript {
   return (socket) => void socket.end(Buffer.concat(parts.map((part) => Buffer.from(part))));
@@ -35,43 +30,44 @@ function raw(...parts: (string | Buffer)[]): EngineScript {
 const plain = httpHead(200, { "content-type": "text/event-stream" });
 
 /** Before anything was said: a status. */
-const early: [name: string, script: EngineScript, fault: RegExp][] = [
+const early: [name: string, says: EngineScript | string, fault: RegExp][] = [
   ["HTML with status 200", (socket) => respond(socket, 200, "<html>\n<h1>It works</h1>\n", "text/html"), /malformed/],
   ["JSON instead of events", (socket) => respond(socket, 200, '{"choices":[]}\n'), /malformed/],
   ["nothing at all", (socket) => void socket.end(), /connection lost/],
-  ["an empty body", events(""), /unfinished|malformed/],
+  ["an empty body", "", /unfinished|malformed/],
   ["no HTTP", raw("hello\r\n\r\n"), /malformed: HTTP/],
   [
     "invalid UTF-8",
-    events(Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"\xff"}}]}\n\n', "latin1")),
+    (socket) =>
+      respondEvents(socket, Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"\xff"}}]}\n\n', "latin1")),
     /UTF-8/,
   ],
-  ["broken JSON", events('data: {"choices":[\n\n'), /no JSON/],
-  ["an event that is no object", events("data: 7\n\n"), /no object/],
-  ["the terminator first", events(done + good), /before the end/],
-  ["usage only", events(usage + done), /before the end/],
-  ["a terminator without a finish", events(opening.slice(0, 0) + done), /before the end/],
-  ["an answer nobody asked for", events(delta({ content: "x" }, null, 1) + good), /not asked for/],
-  ["an answer with no index", events(event({ choices: [{ delta: { content: "x" } }] })), /index/],
-  ["text that is a number", events(delta({ content: 7 })), /content is not a string/],
-  ["calls that are no list", events(delta({ tool_calls: 7 })), /tool_calls is not a list/],
+  ["broken JSON", 'data: {"choices":[\n\n', /no JSON/],
+  ["an event that is no object", "data: 7\n\n", /no object/],
+  ["the terminator first", done + good, /before the end/],
+  ["usage only", usage + done, /before the end/],
+  ["a terminator without a finish", done, /before the end/],
   [
-    "a call without a name",
-    events(delta({ tool_calls: [{ index: 0, function: { arguments: "{}" } }] })),
-    /without a name/,
+    "an answer nobody asked for",
+    event({ choices: [{ index: 1, delta: { content: "x" }, finish_reason: null }] }) + good,
+    /not asked for/,
   ],
-  ["an end by the engine itself", events(delta({ content: "x" }, "abort") + done), /ended the answer itself/],
+  ["an answer with no index", event({ choices: [{ delta: { content: "x" } }] }), /index/],
+  ["text that is a number", delta({ content: 7 }), /content is not a string/],
+  ["calls that are no list", delta({ tool_calls: 7 }), /tool_calls is not a list/],
+  ["a call without a name", delta({ tool_calls: [{ index: 0, function: { arguments: "{}" } }] }), /without a name/],
+  ["an end by the engine itself", delta({ content: "x" }, "abort") + done, /ended the answer itself/],
   [
     "an error as the first event",
-    events(event({ error: { message: "secret", type: "InternalServerError", code: 500 } }) + done),
+    event({ error: { message: "secret", type: "InternalServerError", code: 500 } }) + done,
     /engine error/,
   ],
   ["a status of 500", (socket) => respond(socket, 500, '{"error":{"message":"secret"}}'), /engine error/],
   ["a status of 200 and a cut head", raw("HTTP/1.1 200 OK\r\ncontent-"), /connection lost/],
 ];
 
-test.each(early)("%s: a status, no record", async (_name, script, fault) => {
-  await using rig = await Rig.open(script);
+test.each(early)("%s: a status, no record", async (_name, says, fault) => {
+  await using rig = await Rig.open(says);
   for (const stream of [true, false]) {
     const { status, text, ending } = await rig.chat({ stream }).answer;
     expect({ status, ending }).toEqual({ status: 500, ending: "complete" });
@@ -83,7 +79,7 @@ test.each(early)("%s: a status, no record", async (_name, script, fault) => {
   expect(rig.outbox.records).toEqual([]);
   expect(rig.faults).toEqual([expect.stringMatching(fault), expect.stringMatching(fault)]);
   expect(rig.faults.join()).not.toContain("secret");
-  rig.engine.script = events(good);
+  rig.engine.script = (socket) => respondEvents(socket, good);
   expect((await rig.chat().answer).status).toBe(200);
 });
 
@@ -122,10 +118,7 @@ const late: [name: string, rest: (socket: Socket) => void, fault: RegExp][] = [
 ];
 
 test.each(late)("%s: an error event, and a record of zero", async (_name, rest, fault) => {
-  await using rig = await Rig.open((socket) => {
-    beginEvents(socket);
-    writeChunk(socket, opening);
-  });
+  await using rig = await Rig.open(saying(opening));
   const { stream, answer } = rig.chat({ stream: true });
   stream.once("data", () => rest([...rig.engine.sockets][0]!));
   const { status, text, ending } = await answer;
@@ -142,8 +135,7 @@ test.each(late)("%s: an error event, and a record of zero", async (_name, rest, 
 
 test("an error after the role is still a status: nothing was sent", async () => {
   await using rig = await Rig.open((socket) => {
-    beginEvents(socket);
-    writeChunk(socket, delta({ role: "assistant", content: "" }));
+    saying(delta({ role: "assistant", content: "" }))(socket);
     setTimeout(() => writeChunk(socket, event({ error: { code: 503 } })), 20);
   });
   expect(await rig.chat({ stream: true }).answer).toMatchObject({ status: 503, retryAfter: 1 });
@@ -201,8 +193,7 @@ test("code points that are split between packets are whole again", async () => {
 test("what comes after the terminator is not read, and costs the connection", async () => {
   const clock = new VirtualClock();
   const script: EngineScript = (socket) => {
-    beginEvents(socket);
-    writeChunk(socket, `${good}data: {"choices":[],"usage":{"prompt_tokens":900,"completion_tokens":900}}\n\n`);
+    saying(`${good}data: {"choices":[],"usage":{"prompt_tokens":900,"completion_tokens":900}}\n\n`)(socket);
     setTimeout(() => writeChunk(socket, "x"), 20);
   };
   await using rig = await Rig.open(script, { clock });
@@ -215,11 +206,7 @@ test("what comes after the terminator is not read, and costs the connection", as
 
 test("an answer that does not end after its terminator loses its connection within a second", async () => {
   const clock = new VirtualClock();
-  const script: EngineScript = (socket) => {
-    beginEvents(socket);
-    writeChunk(socket, good);
-  };
-  await using rig = await Rig.open(script, { clock });
+  await using rig = await Rig.open(saying(good), { clock });
   expect((await rig.chat().answer).status).toBe(200);
   clock.advance(999);
   expect(rig.engine.sockets.size).toBe(1);
@@ -245,7 +232,7 @@ test("an answer that never ends does not fill the memory", { timeout: 60_000 }, 
 
 test("an engine that says it gave more than it was asked for is billed by what it gave", async () => {
   const much = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1_000 } });
-  await using rig = await Rig.open(events(opening + delta({}, "stop") + much + done));
+  await using rig = await Rig.open(opening + delta({}, "stop") + much + done);
   const told = { completion_tokens: 1, total_tokens: 1 };
   for (const limit of [{ max_tokens: 5 }, { max_completion_tokens: 5 }])
     expect(JSON.parse((await rig.chat(limit).answer).text)).toMatchObject({ usage: told });
@@ -262,9 +249,8 @@ test("an engine that says it gave more than it was asked for is billed by what i
 const wide = { ...chatRules, contextTokens: 32_768 };
 
 test("a count of the prompt that its bytes do not allow ends no request, and is not billed", async () => {
-  const lie = { prompt_tokens: 40_000, completion_tokens: 1, total_tokens: 40_001 };
-  const said = { choices: [{ index: 0, delta: { content: "So" }, finish_reason: "stop" }], usage: lie };
-  await using rig = await Rig.open((socket) => respondEvents(socket, event(said) + event("[DONE]")), { rules: wide });
+  const lie = delta({ content: "So" }, "stop", { usage: usageOf(40_000, 1) });
+  await using rig = await Rig.open(lie + done, { rules: wide });
   const { status, text } = await rig.chat().answer;
   expect(status).toBe(200);
   expect(JSON.parse(text)).toMatchObject({ usage: { prompt_tokens: 0, completion_tokens: 1 } });

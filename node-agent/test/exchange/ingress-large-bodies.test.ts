@@ -12,20 +12,16 @@ import { ends } from "@weiche/shared/frames/frame.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { event, model, recordOf, respondEvents, Rig, until, type EngineScript } from "./ingress-rig.ts";
+import { model, recordOf, Rig, until } from "./ingress-rig.ts";
+import { delta, done, event, usageEvent } from "./scripted-engine.ts";
 
 const long = `${'Grüße, "Weiche"\n'.repeat(100_000)}`;
-const whole =
-  event({ choices: [{ index: 0, delta: { role: "assistant", content: "x" }, finish_reason: null }] }) +
-  event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) +
-  event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } }) +
-  event("[DONE]");
-const answering: EngineScript = (socket) => respondEvents(socket, whole);
+const whole = delta({ role: "assistant", content: "x" }) + delta({}, "stop") + usageEvent(3, 2) + done;
 
 test.each(["vllm", "llama-server", "openai"] as const)(
   "an engine is told the same of a large body as of a small one (%s)",
   async (dialect) => {
-    await using rig = await Rig.open(answering, { dialect });
+    await using rig = await Rig.open(whole, { dialect });
     const ask = (content: string) =>
       rig.chat({ messages: [{ role: "user", content }], tools: [], stop: ["\n"], seed: 7, n: 2, unknown: { a: 1 } })
         .answer;
@@ -38,7 +34,7 @@ test.each(["vllm", "llama-server", "openai"] as const)(
 );
 
 test("an answer to a large body is like any other", async () => {
-  await using rig = await Rig.open(answering);
+  await using rig = await Rig.open(whole);
   const { status, text } = await rig.chat({ messages: [{ role: "user", content: long }], stream: true }).answer;
   expect([status, text.includes("[DONE]")]).toEqual([200, true]);
   expect(rig.outbox.records).toMatchObject([{ promptTokens: 3, completionTokens: 2, source: "engine" }]);
@@ -48,14 +44,14 @@ test.each([
   ["a wrong parameter", { temperature: 9 }, "temperature"],
   ["no messages", { messages: [] }, "messages"],
 ])("a large body with %s is refused like a small one, and no engine is asked", async (_name, more, param) => {
-  await using rig = await Rig.open(answering);
+  await using rig = await Rig.open(whole);
   const { status, text } = await rig.chat({ user: long, ...more }).answer;
   expect([status, (JSON.parse(text) as { error: { param: string } }).error.param]).toEqual([400, param]);
   expect([rig.engine.saw, rig.slot.requests]).toEqual([[], []]);
 });
 
 test("who leaves while its body comes, or is read, leaves nothing behind", async () => {
-  await using rig = await Rig.open(answering);
+  await using rig = await Rig.open(whole);
   for (const turns of [0, 1, 5, 50]) {
     const { stream } = rig.chat({ messages: [{ role: "user", content: long }] });
     await until(() => rig.ingress.running > 0, "the request to come");
@@ -68,7 +64,7 @@ test("who leaves while its body comes, or is read, leaves nothing behind", async
 
 test("large bodies beyond 320 MB wait for room, and after 30 s they are a 503 with retry-after", async () => {
   const clock = new VirtualClock();
-  await using rig = await Rig.open(answering, { clock });
+  await using rig = await Rig.open(whole, { clock });
   const body = { messages: [{ role: "user", content: long }] };
   const begun = Array.from({ length: 16 }, () => SimStream.open(rig.router, announcing(20_000_000)));
   await until(() => rig.ingress.running === 16, "them to begin");

@@ -9,7 +9,8 @@ import { readRecord } from "@weiche/shared/node-protocol.ts";
 import { dialects } from "../../src/engines/dialects/all.ts";
 import { EngineLife } from "../../src/engines/engine-life.ts";
 import { Ingress } from "../../src/exchange/ingress.ts";
-import { chatRules, SimulatedOutbox, SimulatedSlot } from "./ingress-rig.ts";
+import { chatRules } from "./ingress-rig.ts";
+import { SimulatedOutbox, SimulatedSlot } from "./simulated-slot.ts";
 
 const slot = new SimulatedSlot({ origin: process.argv[2]! }, "vllm");
 const bugs: unknown[] = [];

@@ -1,16 +1,11 @@
 /** Which requests an engine may find one another's prompts for, and who is told of what it has found. */
 import { expect, test } from "vitest";
 import type { CachePrompts, DialectName } from "../../src/engines/engine.ts";
-import { event, respondEvents, Rig } from "./ingress-rig.ts";
+import { Rig } from "./ingress-rig.ts";
+import { delta, done, event, usageOf } from "./scripted-engine.ts";
 
-const usage = {
-  ...{ prompt_tokens: 67, completion_tokens: 1, total_tokens: 68 },
-  prompt_tokens_details: { cached_tokens: 66 },
-};
-const stream =
-  event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: "stop" }] }) +
-  event({ choices: [], usage }) +
-  event("[DONE]");
+const usage = { ...usageOf(67, 1), prompt_tokens_details: { cached_tokens: 66 } };
+const stream = delta({ content: "x" }, "stop") + event({ choices: [], usage }) + done;
 
 type Told = { readonly cache_salt?: unknown; readonly cache_prompt?: unknown };
 const ofAccount = "account-1";
@@ -31,7 +26,7 @@ const cases: [dialect: DialectName, mode: CachePrompts | undefined, told: Told, 
 test.each(cases)(
   "%s, cachePrompts %s: it is told %j, cached tokens are shown: %s",
   async (dialect, mode, told, isShown) => {
-    await using rig = await Rig.open((socket) => respondEvents(socket, stream), { dialect, cachePrompts: mode });
+    await using rig = await Rig.open(stream, { dialect, cachePrompts: mode });
     const long = { role: "user", content: "x ".repeat(600_000) };
     // One so long that it is read, and said, in another thread.
     const third = mode === "off" ? { messages: [long] } : {};

@@ -3,18 +3,8 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
-import {
-  beginEvents,
-  choicesOf,
-  endEvents,
-  eventsOf,
-  model,
-  respond,
-  respondEvents,
-  Rig,
-  writeChunk,
-  type Answer,
-} from "./ingress-rig.ts";
+import { choicesOf, eventsOf, model, Rig, type Answer } from "./ingress-rig.ts";
+import { endEvents, respond, respondEvents, saying, usageOf, writeChunk } from "./scripted-engine.ts";
 import { readRecording, recordingText } from "./recordings.ts";
 import { replay } from "./replay.ts";
 
@@ -26,10 +16,7 @@ const callPiece = (call: object) => ({ index: 0, delta: { tool_calls: [{ index: 
 const callStart = (id: string, args: string) =>
   callPiece({ id, type: "function", function: { name: "get_weather", arguments: args } });
 const callMore = (args: string) => callPiece({ function: { arguments: args } });
-const usage = (prompt: number, completion: number, more: object = {}) => ({
-  ...{ prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
-  ...more,
-});
+const usage = (prompt: number, completion: number, more: object = {}) => ({ ...usageOf(prompt, completion), ...more });
 const cached = (cached_tokens: number) => ({ prompt_tokens_details: { cached_tokens } });
 
 const streams: [name: string, choices: unknown[]][] = [
@@ -144,7 +131,7 @@ test("an answer that was used up by thinking has no content", async () => {
   const { body } = readRecording("81-think-stream");
   const cut = body.slice(0, body.indexOf('{"choices":[{"finish_reason":null,"index":0,"delta":{"content"'));
   const rest = body.slice(body.indexOf('data: {"choices":[{"finish_reason":"stop"')).replace('"stop"', '"length"');
-  await using rig = await Rig.open((socket) => respondEvents(socket, cut.slice(0, -6) + rest));
+  await using rig = await Rig.open(cut.slice(0, -6) + rest);
   const { text: got } = await rig.chat().answer;
   expect(JSON.parse(got)).toMatchObject({
     choices: [{ finish_reason: "length", message: { content: null, reasoning_content: "First I plan.\n" } }],
@@ -222,16 +209,11 @@ test.each(["223-router-stream-cut-by-unload", "227-router-child-sigkill-mid-stre
   async (name) => {
     const recorded = recordingText(name).replace("<<stream broken>>\n", "");
     const middle = recorded.lastIndexOf("data:");
-    let connection!: Socket;
-    await using rig = await Rig.open((socket) => {
-      connection = socket;
-      beginEvents(socket);
-      writeChunk(socket, recorded.slice(recorded.indexOf("data:"), middle));
-    });
+    await using rig = await Rig.open(saying(recorded.slice(recorded.indexOf("data:"), middle)));
     const sent = rig.chat({ stream: true });
     await once(sent.stream, "head");
-    writeChunk(connection, recorded.slice(middle));
-    endEvents(connection);
+    writeChunk(rig.engine.asked[0]!, recorded.slice(middle));
+    endEvents(rig.engine.asked[0]!);
     const answer = await sent.answer;
     expect(answer).toMatchObject({ status: 200, ending: "error" });
     expect(answer.text).not.toContain("[DONE]");

@@ -1,21 +1,17 @@
 /** Calls that must come, from a llama-server that lets text come before them. */
 import { expect, test } from "vitest";
-import { chatRules, choicesOf, event, respondEvents, Rig } from "./ingress-rig.ts";
+import { chatRules, choicesOf, Rig } from "./ingress-rig.ts";
+import { delta, done, usageEvent } from "./scripted-engine.ts";
 
 const tools = [
   { type: "function", function: { name: "f", parameters: { type: "object", properties: { a: { type: "string" } } } } },
   { type: "function", function: { name: "g" } },
 ];
-const delta = (part: object, finish_reason: string | null = null) =>
-  event({ choices: [{ index: 0, delta: part, finish_reason }] });
 const begin = delta({ role: "assistant", content: null }) + delta({ reasoning_content: "Hm" });
-const end = (reason: string) =>
-  delta({}, reason) +
-  event({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 8, total_tokens: 17 } }) +
-  event("[DONE]");
+const end = (reason: string) => delta({}, reason) + usageEvent(9, 8) + done;
 
 async function required(stream: string, body: object = {}) {
-  await using rig = await Rig.open((socket) => respondEvents(socket, stream), { dialect: "llama-server" });
+  await using rig = await Rig.open(stream, { dialect: "llama-server" });
   const got = await rig.chat({ tools, tool_choice: "required", ...body }).answer;
   await rig.quiet();
   return { ...got, asked: rig.engine.saw[0]!.body, record: rig.outbox.records[0], faults: rig.faults };
@@ -59,7 +55,7 @@ test("where a call may come, or cannot be forced, the engine makes it itself", a
   expect(asked).toMatchObject({ tools, tool_choice: "auto" });
   expect(asked).not.toHaveProperty("response_format");
   const rules = { ...chatRules, toolsEnforced: false };
-  await using rig = await Rig.open((socket) => respondEvents(socket, stream), { dialect: "llama-server", rules });
+  await using rig = await Rig.open(stream, { dialect: "llama-server", rules });
   const { text: whole } = await rig.chat({ tools, tool_choice: "required" }).answer;
   expect(JSON.parse(whole)).toMatchObject({
     choices: [{ finish_reason: "tool_calls", message: { content: text.join("") } }],

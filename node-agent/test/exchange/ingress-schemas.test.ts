@@ -1,13 +1,11 @@
 /** A schema that would cost an engine too much is refused by the agent, before it asks for a place of an engine. */
 import { expect, test } from "vitest";
 import { costlySchemas } from "./costly-schemas.ts";
-import { choicesOf, event, respondEvents, Rig } from "./ingress-rig.ts";
+import { choicesOf, Rig } from "./ingress-rig.ts";
+import { delta, done, usageEvent } from "./scripted-engine.ts";
 import { usualSchemas, usualTools } from "./usual-schemas.ts";
 
-const delta = (value: object, finish: string | null = null) =>
-  event({ choices: [{ index: 0, delta: value, finish_reason: finish }] });
-const usage = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } });
-const answer = delta({ content: "{}" }) + delta({}, "stop") + usage + event("[DONE]");
+const answer = delta({ content: "{}" }) + delta({}, "stop") + usageEvent(3, 1) + done;
 
 const inFormat = (schema: object) => ({ response_format: { type: "json_schema", json_schema: { name: "a", schema } } });
 const inTools = (...schemas: readonly object[]) => ({
@@ -15,7 +13,7 @@ const inTools = (...schemas: readonly object[]) => ({
 });
 
 test.each(["llama-server", "openai", "vllm"] as const)("costly schemas never reach an engine: %s", async (dialect) => {
-  await using rig = await Rig.open((socket) => respondEvents(socket, answer), { dialect });
+  await using rig = await Rig.open(answer, { dialect });
   for (const { schema } of costlySchemas)
     for (const [body, at] of [
       [inFormat(schema), "response_format.json_schema.schema"],
@@ -37,7 +35,7 @@ test.each(["llama-server", "openai", "vllm"] as const)("costly schemas never rea
 test.each(["llama-server", "openai", "vllm"] as const)(
   "usual schemas reach an engine as they are: %s",
   async (dialect) => {
-    await using rig = await Rig.open((socket) => respondEvents(socket, answer), { dialect });
+    await using rig = await Rig.open(answer, { dialect });
     const bodies = [
       ...usualSchemas.map(({ schema }) => inFormat(schema)),
       inTools(...usualTools.map(({ schema }) => schema)),

@@ -1,15 +1,12 @@
 /** Which answers an agent keeps in mind until their router has settled them. */
 import { expect, test } from "vitest";
-import { beginEvents, event, respondEvents, Rig, until, writeChunk } from "./ingress-rig.ts";
-
-const usage = { prompt_tokens: 7, completion_tokens: 1, total_tokens: 8 };
-const word = event({ choices: [{ index: 0, delta: { content: "word" }, finish_reason: null }], usage });
-const whole = `${word}${event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage })}${event({ choices: [], usage })}${event("[DONE]")}`;
+import { Rig, until } from "./ingress-rig.ts";
+import { openStalled, whole } from "./stalled-stream.ts";
 
 test.each([true, false])(
   "a finished answer is kept in mind before its last byte leaves (stream: %s)",
   async (stream) => {
-    await using rig = await Rig.open((socket) => respondEvents(socket, whole));
+    await using rig = await Rig.open(whole);
     const asked = rig.chat({ stream });
     let kept: number | undefined;
     asked.stream.once("end", () => (kept = rig.unsettled.length));
@@ -20,10 +17,7 @@ test.each([true, false])(
 );
 
 test("an answer that its client ended is not: the router's word for it has come already", async () => {
-  await using rig = await Rig.open((socket) => {
-    beginEvents(socket);
-    writeChunk(socket, word);
-  });
+  await using rig = await openStalled(1);
   const { stream, answer } = rig.chat({ stream: true });
   stream.once("data", () => stream.cancel());
   await answer;

@@ -9,25 +9,21 @@ import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
 import { BusyEngine } from "./busy-engine.ts";
-import { beginEvents, endEvents, event, httpHead, respond, Rig, until, writeChunk } from "./ingress-rig.ts";
+import { Rig, until } from "./ingress-rig.ts";
+import { beginEvents, delta, done, endEvents, httpHead, respond, saying, writeChunk } from "./scripted-engine.ts";
 
-const word = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: null }] });
+const word = delta({ content: "x" });
+const last = delta({ content: "x" }, "stop") + done;
 
 /** Several streams of which a word has come, and no more. `/tokenize` is answered, as a front does whose engine hangs. */
 async function openSilent(streams: number, clock = new VirtualClock(), lifeClock: Clock = clock) {
-  const sockets: Socket[] = [];
   const rig = await Rig.open(
-    (socket, { path }) => {
-      if (path === "/tokenize") return respond(socket, 200, '{"count":3000}');
-      sockets.push(socket);
-      beginEvents(socket);
-      writeChunk(socket, word);
-    },
+    (socket, { path }) => (path === "/tokenize" ? respond(socket, 200, '{"count":3000}') : saying(word)(socket)),
     { clock, lifeClock, dialect: "vllm" },
   );
   const asked = Array.from({ length: streams }, () => rig.chat({ stream: true }));
   await Promise.all(asked.map(({ stream }) => once(stream, "data")));
-  return { rig, clock, sockets, asked };
+  return { rig, clock, asked };
 }
 
 /** Waits until the work that a timer has begun is done. */
@@ -52,11 +48,11 @@ test("a counter that moves keeps a request waiting that gets no byte, and one th
 });
 
 test("so does another stream's byte, but neither an answer of its front nor another engine's counter", async () => {
-  const { rig, clock, sockets, asked } = await openSilent(2);
+  const { rig, clock, asked } = await openSilent(2);
   await using _ = rig;
   clock.advance(50_000);
   const heard = asked.map(({ stream }) => once(stream, "data"));
-  writeChunk(sockets[0]!, word);
+  writeChunk(rig.engine.asked[0]!, word);
   await Promise.race(heard);
   clock.advance(50_000);
   await settled();
@@ -70,10 +66,10 @@ test("so does another stream's byte, but neither an answer of its front nor anot
 });
 
 test("comments are no sign of life: llama-server's HTTP threads send them each second while the thread hangs that makes tokens", async () => {
-  const { rig, clock, sockets, asked } = await openSilent(2);
+  const { rig, clock, asked } = await openSilent(2);
   await using _ = rig;
   for (let second = 0; second < 59; second++) {
-    for (const socket of sockets) writeChunk(socket, ":\n\n");
+    for (const socket of rig.engine.asked) writeChunk(socket, ":\n\n");
     await settled();
     clock.advance(1_000);
   }
@@ -90,14 +86,14 @@ test("a prompt that is read for five minutes shows life by its progress", async 
   const { answer } = rig.chat({ stream: true });
   const socket = await asked;
   beginEvents(socket);
-  const role = { choices: [{ index: 0, delta: { role: "assistant", content: null }, finish_reason: null }] };
+  const role = { role: "assistant", content: null };
   for (let part = 1; part <= 6; part++) {
-    writeChunk(socket, event({ ...role, prompt_progress: { total: 600, cache: 0, processed: part * 100 } }));
+    writeChunk(socket, delta(role, null, { prompt_progress: { total: 600, cache: 0, processed: part * 100 } }));
     await until(() => rig.life.lastMs(rig.slot.endpoint) === clock.monotonicMs(), "the progress to be read");
     clock.advance(55_000);
     await settled();
   }
-  writeChunk(socket, word.replace("null", '"stop"') + event("[DONE]"));
+  writeChunk(socket, last);
   endEvents(socket);
   expect(await answer).toMatchObject({ status: 200, ending: "complete" });
   expect(rig.slot.suspected).toEqual([]);
@@ -143,7 +139,6 @@ async function openBusy(opened: AsyncDisposableStack, listens: string) {
   const directory = await mkdtemp(join(tmpdir(), "weiche-busy-"));
   opened.defer(() => rm(directory, { recursive: true }));
   const socketPath = listens === "a port" ? undefined : join(directory, "engine.sock");
-  const last = word.replace("null", '"stop"') + event("[DONE]");
   const engine = opened.use(await BusyEngine.open(last, socketPath));
   const clock = new VirtualClock();
   const rig = opened.use(await Rig.open(() => {}, { clock, endpoint: engine.endpoint }));

@@ -2,17 +2,19 @@
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { expect, test } from "vitest";
+import { chatRules, model, Rig } from "./ingress-rig.ts";
 import {
-  beginEvents,
-  chatRules,
+  delta,
+  done,
   event,
-  model,
   respond,
   respondEvents,
-  Rig,
+  saying,
+  usageEvent,
+  usageOf,
   writeChunk,
-  type EngineScript,
-} from "./ingress-rig.ts";
+} from "./scripted-engine.ts";
+import type { EngineScript } from "./scripted-engine.ts";
 
 const vllmRefusal = (window: number) => ({
   error: {
@@ -74,7 +76,7 @@ test("a text of more than a megabyte is too long for any model: no engine is ask
 });
 
 test.each([true, false])("a refusal as the first event of a stream is counted, too (stream: %s)", async (stream) => {
-  const refuse = counting((socket) => respondEvents(socket, event(vllmRefusal(1_024)) + event("[DONE]")));
+  const refuse = counting((socket) => respondEvents(socket, event(vllmRefusal(1_024)) + done));
   await using rig = await Rig.open(refuse, { dialect: "vllm" });
   const { status, text } = await rig.chat({ stream }).answer;
   expect(status).toBe(400);
@@ -92,14 +94,10 @@ test("an engine that breaks when it is to count has still refused", async () => 
   expect(contextError(text)).toMatch(/at least 1025 input tokens/);
 });
 
-const usage = { prompt_tokens: 200, completion_tokens: 1, total_tokens: 201 };
-const good =
-  event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: "stop" }], usage }) +
-  event({ choices: [], usage }) +
-  event("[DONE]");
+const good = delta({ content: "x" }, "stop", { usage: usageOf(200, 1) }) + usageEvent(200, 1) + done;
 
 test("an engine that takes less than the rules promise: its own window is what is told", async () => {
-  await using rig = await Rig.open((socket) => respondEvents(socket, good), { windowTokens: 256 });
+  await using rig = await Rig.open(good, { windowTokens: 256 });
   const { status, text } = await rig.chat({ max_tokens: 100 }).answer;
   expect(status).toBe(400);
   expect(contextError(text)).toMatch(/256 tokens.* 200 input tokens .* 100 output tokens/);
@@ -107,23 +105,19 @@ test("an engine that takes less than the rules promise: its own window is what i
 });
 
 test("an engine that takes more: the rules' window is what is told", async () => {
-  await using rig = await Rig.open((socket) => respondEvents(socket, good), { windowTokens: 100_000 });
+  await using rig = await Rig.open(good, { windowTokens: 100_000 });
   const { status, text } = await rig.chat({ max_tokens: 900 }).answer;
   expect(status).toBe(400);
   expect(contextError(text)).toMatch(/1024 tokens/);
 });
 
 const said = (content: string, prompt: number, completion: number) =>
-  event({
-    choices: [{ index: 0, delta: { content }, finish_reason: null }],
-    usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
-  });
+  delta({ content }, null, { usage: usageOf(prompt, completion) });
 
 test.each([true, false])(
   "a prompt that is too long for the rules is refused, though its engine takes it (stream: %s)",
   async (stream) => {
-    const answer: EngineScript = (socket) => respondEvents(socket, said("x", 1_500, 1));
-    await using rig = await Rig.open(answer, { windowTokens: 100_000, dialect: "vllm" });
+    await using rig = await Rig.open(said("x", 1_500, 1), { windowTokens: 100_000, dialect: "vllm" });
     for (const limit of [{}, { max_tokens: 10 }]) {
       const { status, text } = await rig.chat({ stream, ...limit }).answer;
       expect(status).toBe(400);
@@ -135,15 +129,14 @@ test.each([true, false])(
 );
 
 test("an engine that tells it only at the end: a body is refused still, a stream ends with the error", async () => {
-  const late = event({ choices: [{ index: 0, delta: { content: "x" }, finish_reason: "stop" }] });
-  const counted = event({ choices: [], usage: { ...usage, prompt_tokens: 1_500 } });
-  await using rig = await Rig.open((socket) => respondEvents(socket, late + counted + event("[DONE]")));
+  const late = delta({ content: "x" }, "stop");
+  const counted = usageEvent(1_500, 1);
+  await using rig = await Rig.open(late + counted + done);
   const body = await rig.chat().answer;
   expect([body.status, contextError(body.text)]).toEqual([400, expect.stringContaining("1500 input tokens")]);
   const sent = rig.chat({ stream: true });
   rig.engine.script = (socket) => {
-    beginEvents(socket);
-    writeChunk(socket, late);
+    saying(late)(socket);
     sent.stream.once("data", () => writeChunk(socket, counted));
   };
   const stream = await sent.answer;
@@ -155,8 +148,8 @@ test("an engine that tells it only at the end: a body is refused still, a stream
 
 test("an engine that would go on beyond the rules' window is not asked to: the answer ends there, for its length", async () => {
   const tokens = [1, 2, 3, 4, 5, 6].map((n) => said(`${n}`, 1_020, n)).join("");
-  const answer: EngineScript = (socket) => respondEvents(socket, tokens); // never ends by itself
-  await using rig = await Rig.open(answer, { windowTokens: 100_000, dialect: "vllm" });
+  // It never ends by itself.
+  await using rig = await Rig.open(tokens, { windowTokens: 100_000, dialect: "vllm" });
   const { status, text } = await rig.chat().answer;
   const { choices, usage: told } = JSON.parse(text) as { choices: unknown[]; usage: object };
   expect(status).toBe(200);
@@ -167,8 +160,7 @@ test("an engine that would go on beyond the rules' window is not asked to: the a
 });
 
 test("the same for a text to embed", async () => {
-  const { error } = vllmRefusal(512);
-  const refuse = counting((socket) => respond(socket, 400, JSON.stringify({ error })));
+  const refuse = counting((socket) => respond(socket, 400, JSON.stringify(vllmRefusal(512))));
   await using rig = await Rig.open(refuse, { rules: embeddingRules, dialect: "vllm", windowTokens: 128 });
   const { text } = await rig.send(nodePaths.embeddings, { model, input: "x".repeat(600) }).answer;
   expect(contextError(text)).toMatch(/128 tokens.* 600 input tokens/);

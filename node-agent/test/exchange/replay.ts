@@ -2,7 +2,8 @@
 import { expect } from "vitest";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { DialectName } from "../../src/engines/engine.ts";
-import { model, respond, respondEvents, Rig } from "./ingress-rig.ts";
+import { model, Rig } from "./ingress-rig.ts";
+import { respond, respondEvents } from "./scripted-engine.ts";
 import { readRecording } from "./recordings.ts";
 
 /** `more` replaces fields of the recorded request. */

@@ -1,0 +1,182 @@
+/** Clients that leave, and clients that read slowly or not at all: what they pay, and what becomes of their engine. */
+import { once } from "node:events";
+import type { SimStream } from "@weiche/shared/testing/sim-stream.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { expect, test } from "vitest";
+import { chatRules, choicesOf, eventsOf, Rig, until } from "./ingress-rig.ts";
+import { delta, done, endEvents, respondEvents, saying, usageEvent, writeChunk } from "./scripted-engine.ts";
+import type { EngineScript } from "./scripted-engine.ts";
+import { chunk, closing, opening, openStalled, promptTokens, received, whole, word } from "./stalled-stream.ts";
+
+test("a client that leaves in mid-answer stops the engine and pays for what was generated", async () => {
+  for (let words = 1; words <= 12; words++) {
+    await using rig = await openStalled(words);
+    const { stream, answer } = rig.chat({ stream: true });
+    await received(stream, words + 1);
+    stream.cancel();
+    await until(() => rig.engine.asked[0]!.destroyed, "the engine to see it", 1_000);
+    await answer;
+    await rig.quiet();
+    expect(rig.outbox.records).toMatchObject([
+      { outcome: "client-ended", source: "counted", promptTokens, completionTokens: words },
+    ]);
+  }
+});
+
+test("a client that leaves before the first token stops the engine too, and pays nothing", async () => {
+  for (const stream of [true, false]) {
+    await using rig = await Rig.open(() => {});
+    const sent = rig.chat({ stream });
+    await until(() => rig.engine.saw.length === 1, "the engine to be asked");
+    sent.stream.cancel();
+    await until(() => rig.engine.asked[0]!.destroyed, "the engine to see it", 1_000);
+    await rig.quiet();
+    expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", promptTokens: 0, completionTokens: 0 }]);
+  }
+});
+
+test("a client that leaves while its answer is collected pays for what was generated", async () => {
+  await using rig = await openStalled(5);
+  const { stream } = rig.chat();
+  await until(() => rig.engine.saw.length === 1, "the engine to be asked");
+  // The words have been read when another request has been answered.
+  rig.engine.script = (socket) => respondEvents(socket, opening + closing(1));
+  expect(await rig.chat().answer).toMatchObject({ status: 200 });
+  rig.outbox.records.length = 0;
+  stream.cancel();
+  await rig.quiet();
+  expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", promptTokens, completionTokens: 5 }]);
+});
+
+test("a client that leaves while it waits is taken out of the queue", async () => {
+  await using rig = await openStalled(1);
+  rig.slot.gate = new Promise(() => {});
+  const { stream } = rig.chat();
+  await until(() => rig.slot.requests.length === 1, "the request to wait");
+  stream.cancel();
+  await rig.quiet();
+  expect(rig.engine.saw).toEqual([]);
+  expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", completionTokens: 0 }]);
+});
+
+test("a lost router costs nothing: a record of zero after the first byte, none before", async () => {
+  for (const stream of [true, false]) {
+    await using rig = await openStalled(3);
+    const sent = rig.chat({ stream });
+    if (stream) await received(sent.stream, 4);
+    else await until(() => rig.engine.asked.length === 1, "the engine to be asked");
+    rig.router.destroy();
+    await until(() => rig.engine.asked[0]!.destroyed, "the engine to see it", 1_000);
+    await rig.quiet();
+    const broken = { outcome: "broken", promptTokens: 0, completionTokens: 0 };
+    expect(rig.outbox.records).toMatchObject(stream ? [broken] : []);
+  }
+});
+
+test("a client that leaves at the very end pays for the whole, once", async () => {
+  for (const stream of [true, false]) {
+    await using rig = await Rig.open(whole);
+    const { asked, synced } = rig.outbox.hold();
+    const sent = rig.chat({ stream });
+    await asked.promise;
+    sent.stream.cancel();
+    // Frames of a connection arrive in order: with this answer the agent has seen the other request's end.
+    await rig.chat({}, { model: "other" }).answer;
+    synced.resolve();
+    await rig.quiet();
+    expect(rig.outbox.records).toMatchObject([{ outcome: "finished", source: "engine", completionTokens: 2 }]);
+  }
+});
+
+test("a client that does not read holds its engine back, and is cut after a minute", async () => {
+  const clock = new VirtualClock();
+  let written = 0;
+  await using rig = await Rig.open(
+    (socket) => {
+      saying(opening)(socket);
+      const more = () => {
+        for (let n = 0; n < 50 && !socket.destroyed; n++) {
+          const text = chunk(++written, { content: "x".repeat(1_000) });
+          const bytes = `${text.length.toString(16)}\r\n${text}\r\n`;
+          if (!socket.write(bytes)) return void socket.once("drain", more);
+        }
+        if (!socket.destroyed) setImmediate(more);
+      };
+      more();
+    },
+    { clock },
+  );
+  const { stream } = rig.chat({ stream: true });
+  await once(stream, "head");
+  stream.frames.pause();
+  let before = { written, atMs: performance.now() };
+  const isHeld = () => {
+    if (written !== before.written) before = { written, atMs: performance.now() };
+    return performance.now() - before.atMs > 250;
+  };
+  await until(isHeld, "the engine to be held back", 30_000);
+  clock.advance(59_999);
+  expect(rig.slot.running).toBe(1);
+  clock.advance(1);
+  await rig.quiet();
+  const [record] = rig.outbox.records;
+  expect(record).toMatchObject({ outcome: "client-ended", promptTokens });
+  expect(record!.completionTokens).toBeGreaterThan(0);
+  expect(record!.completionTokens).toBeLessThanOrEqual(written);
+});
+
+test("a slow client gets every event, in order", async () => {
+  const words = 4_000;
+  const script: EngineScript = (socket) => {
+    saying(opening)(socket);
+    for (let n = 1; n <= words; n++) writeChunk(socket, word(n));
+    writeChunk(socket, closing(words));
+    endEvents(socket);
+  };
+  await using rig = await Rig.open(script, { rules: { ...chatRules, contextTokens: 10_000 } });
+  const { stream, answer } = rig.chat({ stream: true });
+  let paused = 0;
+  stream.on("data", () => {
+    if (paused++ % 20 !== 0) return;
+    stream.frames.pause();
+    setTimeout(() => stream.frames.resume(), 1);
+  });
+  const { text, ending } = await answer;
+  expect(ending).toBe("complete");
+  const said = choicesOf(text).map((choice) => (choice as { delta: { content?: string } }).delta.content ?? "");
+  expect(said.join("")).toBe(Array.from({ length: words }, (_, n) => `w${n + 1} `).join(""));
+  expect(eventsOf(text).at(-1)).toBe("[DONE]");
+});
+
+/** Resolves when the client has taken so many more bytes, or has all. */
+async function take(stream: SimStream, bytes: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let taken = 0;
+  const onData = (chunk: Buffer) => void ((taken += chunk.length) >= bytes && resolve());
+  stream.on("data", onData).once("over", resolve);
+  stream.frames.resume();
+  await promise;
+  stream.off("data", onData).off("over", resolve);
+  stream.frames.pause();
+}
+
+test.each([true, false])(
+  "a client that takes 64 KiB every 20 s gets all of an answer in one long piece (streamed: %s)",
+  async (isStreamed) => {
+    const clock = new VirtualClock();
+    const long = "€".repeat(350_000);
+    await using rig = await Rig.open(delta({ content: long }, "stop") + usageEvent(7, 1) + done, { clock });
+    const { stream, answer } = rig.chat({ stream: isStreamed });
+    await once(stream, "head");
+    stream.frames.pause();
+    for (let taken = 0; !stream.isOver && taken < long.length * 3; taken += 64 << 10) {
+      await take(stream, 64 << 10);
+      await rig.chat({}, { model: "other" }).answer; // the agent has seen it
+      clock.advance(20_000);
+    }
+    stream.frames.resume();
+    const { text, ending } = await answer;
+    expect([text.includes(long), ending]).toEqual([true, "complete"]);
+    expect(rig.outbox.records).toMatchObject([{ outcome: "finished" }]);
+  },
+);
