@@ -16,8 +16,8 @@ type End = (asked: Asked) => Promise<unknown>;
 const text = (model: string, steering: string, more: object = {}) =>
   JSON.stringify({ model, messages: [{ role: "user", content: `sim:${steering} go on` }], ...more });
 const streamed = { stream: true, stream_options: { include_usage: true } };
-const json = (steering = "itl=1,ttft=1") => text(chatModel!, steering);
-export const stream = (steering = "itl=2,ttft=1") => text(chatModel!, steering, streamed);
+const json = (steering = "itl=1,ttft=1") => text(chatModel, steering);
+export const stream = (steering = "itl=2,ttft=1") => text(chatModel, steering, streamed);
 /** An answer that is larger than all buffers on the way to a client that does not read. */
 const flood = stream("tokens=30000,itl=0,ttft=1");
 
@@ -88,7 +88,7 @@ export const endings = {
   "a client that leaves in its body": torn(["content-length: 1000"], '{"model":', resets),
   "a client that waits for 100 Continue and leaves": torn(["content-length: 9", "expect: 100-continue"], "", resets),
   "a body that is no JSON": read('{"model":'),
-  "a body with a member that is wrong": read(text(chatModel!, "", { temperature: "hot" })),
+  "a body with a member that is wrong": read(text(chatModel, "", { temperature: "hot" })),
   "an unknown model": read(text("gone", "")),
   "a wrong key": ({ system }) => send({ system, apiKey: "sk-wrong" }, json(), "connection: close").all(answerMsMax),
   "a body that is too large": torn(["content-length: 99000000", "connection: close"], "{", reads),

@@ -2,20 +2,20 @@
  * A cluster whose parts can all be killed, and whose nodes each reach the router through proxies of their own, so that each
  * link can fall silent alone. Its engines answer with a length that names the node.
  */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { JournalLine } from "../../sim-engine/ledger.ts";
-import { billingFaults, type Made, type Outage, type Received } from "../../cluster/billing-check.ts";
+import { billingFaults, type Outage, type Received } from "../../cluster/billing-check.ts";
 import { ask, type Reading } from "../../cluster/api-client.ts";
-import { Cluster, isAlive, until, type RunningProgram } from "../../cluster/cluster.ts";
-import { readSamples } from "../../cluster/metrics-text.ts";
+import { Cluster, isAlive, until } from "../../cluster/cluster.ts";
 import { catalogueOf, SimNodeEngine, simEngine } from "../../cluster/sim-node.ts";
 import { dumpAllUsage, postmasterOf } from "../../cluster/usage-dump.ts";
-import { openTcpProxy, type Direction, type TcpProxy } from "../links/tcp-proxy.ts";
+import type { Direction } from "../links/tcp-proxy.ts";
+import { openProxies, type NodeProxies } from "./node-proxies.ts";
+import { commandFaults, readJournal, stillBusy } from "./settled-checks.ts";
 
 /** Answers of the first node are so long, those of each further one a token longer. */
 const shortestAnswer = 40;
-export const [chatModel, embeddingModel] = ["sim", "sim-embed"];
+export const chatModel = "sim";
+export const embeddingModel = "sim-embed";
 
 export interface KillClusterOptions {
   readonly nodes: number;
@@ -38,12 +38,6 @@ export interface Wish extends Omit<Reading, "signal"> {
   readonly steering?: string;
   /** The client leaves after so many pieces, or so long after its question. */
   readonly leaves?: { readonly afterPieces: number } | { readonly afterMs: number };
-}
-
-interface NodeProxies {
-  readonly host: string;
-  readonly link: TcpProxy;
-  readonly data: TcpProxy;
 }
 
 export class KillCluster implements AsyncDisposable {
@@ -78,7 +72,7 @@ export class KillCluster implements AsyncDisposable {
       const proxies = await openProxies(nodes, opened);
       const { port } = proxies.get("node-1")!.data;
       const cluster = await Cluster.start({
-        catalogue: [...catalogueOf(chatModel!, ...turns), embeddingEntry],
+        catalogue: [...catalogueOf(chatModel, ...turns), embeddingEntry],
         agents: {},
         // An agent takes this for the address at which it has just reached the router: that of its own proxy.
         router: { ...router, nodes: { dataAdvertise: `0.0.0.0:${port}` } },
@@ -205,8 +199,8 @@ export class KillCluster implements AsyncDisposable {
   }
 
   engine(node: string, kind: Received["kind"] = "stream"): SimNodeEngine {
-    const [slot, model] = kind === "embeddings" ? ["embed", embeddingModel!] : ["chat", chatModel!];
-    return new SimNodeEngine(join(this.cluster.directory, node), slot!, model);
+    const [slot, model] = kind === "embeddings" ? (["embed", embeddingModel] as const) : (["chat", chatModel] as const);
+    return new SimNodeEngine(join(this.cluster.directory, node), slot, model);
   }
 
   /** The node whose engine gives answers of this length. */
@@ -229,9 +223,8 @@ export class KillCluster implements AsyncDisposable {
     await this.#opened.disposeAsync();
   }
 
-  /** Lists what still runs, waits or must be delivered in router, nodes and engines. */
-  async busy(): Promise<readonly string[]> {
-    return (await Promise.all([this.#busyRouter(), ...this.nodes.map((node) => this.#busyNode(node))])).flat();
+  busy(): Promise<readonly string[]> {
+    return stillBusy(this.cluster, (node) => this.engine(node));
   }
 
   async #faults(): Promise<readonly string[]> {
@@ -239,50 +232,9 @@ export class KillCluster implements AsyncDisposable {
     if (busy.length > 0) return busy;
     const usage = await dumpAllUsage(this.cluster);
     const { received, outages, nodeOf } = this;
-    const made = this.nodes.flatMap((node) => this.#made(node));
+    const made = this.nodes.flatMap((node) => readJournal(this.#journal(node), node, this.#options.itlMs));
     const billed = billingFaults({ received, made, usage, outages, nodeOf });
-    return billed.length > 0 ? billed : this.#commandFaults(usage.totals);
-  }
-
-  async #busyRouter(): Promise<string[]> {
-    return busySamples("the router", this.cluster.router, ["weiche_router_parallel_requests"]);
-  }
-
-  async #busyNode(node: string): Promise<string[]> {
-    const engine = await this.#busyEngine(node);
-    const gauges = ["weiche_agent_running_requests", "weiche_agent_waiting_requests", "weiche_agent_outbox_records"];
-    return [...engine, ...(await busySamples(node, this.cluster.agents.get(node)!, gauges))];
-  }
-
-  async #busyEngine(node: string): Promise<string[]> {
-    const engine = this.engine(node);
-    if (engine.pid === undefined) return []; // it was killed and nobody has asked since
-    const { running, waiting } = await engine.state();
-    return running + waiting > 0 ? [`the engine of ${node} works on ${running} + ${waiting}`] : [];
-  }
-
-  /** Whether the operators' command says what the totals say. */
-  async #commandFaults(totals: Awaited<ReturnType<typeof dumpAllUsage>>["totals"]): Promise<string[]> {
-    const faults: string[] = [];
-    for (const { accountId } of this.accounts) {
-      const said = (await this.cluster.weiche("usage", "--account", accountId)) as { totals: Record<string, number> };
-      const total = totals.find(({ of }) => of === `account ${accountId}`);
-      for (const field of ["requests", "promptTokens", "completionTokens"] as const)
-        if (Number(total?.[field] ?? 0) !== said.totals[field])
-          faults.push(`the command says ${said.totals[field]} ${field} of ${accountId}, the totals ${total?.[field]}`);
-    }
-    return faults;
-  }
-
-  /** Reads the journal, which outlives a killed engine. */
-  #made(node: string): Made[] {
-    const last = new Map<string, Made>();
-    for (const text of readFileSync(this.#journal(node), "utf8").split("\n").filter(Boolean)) {
-      const line = JSON.parse(text) as JournalLine;
-      if (line.event === "begun" || line.event === "request")
-        last.set(line.id, { ...line, node, itlMs: this.#options.itlMs });
-    }
-    return [...last.values()];
+    return billed.length > 0 ? billed : commandFaults(this.cluster, this.accounts, usage.totals);
   }
 
   #journal(node: string): string {
@@ -300,8 +252,8 @@ export class KillCluster implements AsyncDisposable {
     const quick = { ...slot, name: "turns", minResidencySeconds: 0, drainOpenSeconds: 1 };
     return [
       ...(turns.length > 0 ? [{ ...quick, engines: turning }] : []),
-      { ...slot, name: "chat", engines: [{ ...simEngine(chatModel!, paced), env }] },
-      { ...slot, name: "embed", engines: [{ ...simEngine(embeddingModel!, { journal }), env }] },
+      { ...slot, name: "chat", engines: [{ ...simEngine(chatModel, paced), env }] },
+      { ...slot, name: "embed", engines: [{ ...simEngine(embeddingModel, { journal }), env }] },
     ];
   }
 
@@ -315,7 +267,7 @@ export class KillCluster implements AsyncDisposable {
 
   /** Both engines run, so that nothing of a start mixes with what is tested. */
   async warm(node: string): Promise<void> {
-    for (const model of [chatModel!, embeddingModel!]) {
+    for (const model of [chatModel, embeddingModel]) {
       await until(`${model} on ${node}`, async () => {
         await this.cluster.weiche("prewarm", model, "--node", node);
         const nodes = (await this.cluster.weiche("nodes")) as NodeShown[];
@@ -342,27 +294,3 @@ const embeddingEntry = {
   factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 0.25 }],
   embeddings: { dimensions: { min: 1, max: 64, default: 64 }, inputTokens: 8_192 },
 };
-
-/** All data proxies have the same port, each on a loopback address of its own. */
-async function openProxies(nodes: number, opened: AsyncDisposableStack): Promise<ReadonlyMap<string, NodeProxies>> {
-  const proxies = new Map<string, NodeProxies>();
-  let port = 0;
-  for (let number = 1; number <= nodes; number++) {
-    const host = `127.0.1.${number}`;
-    const data = opened.use(await openTcpProxy(0, { host, port }));
-    const link = opened.use(await openTcpProxy(0, { host }));
-    port = data.port;
-    proxies.set(`node-${number}`, { host, link, data });
-  }
-  return proxies;
-}
-
-async function busySamples(where: string, program: RunningProgram, names: readonly string[]): Promise<string[]> {
-  const samples = [...(await readSamples(program))];
-  const busy = samples.filter(([series, value]) => value !== 0 && names.includes(nameOf(series)));
-  return busy.map(([series, value]) => `${where}: ${series} is ${value}`);
-}
-
-function nameOf(series: string): string {
-  return series.slice(0, series.indexOf("{"));
-}

@@ -2,17 +2,8 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { APICallError, embed, embedMany, generateText, isStepCount, jsonSchema, Output, streamText, tool } from "ai";
 import { describe, expect, test } from "vitest";
-import {
-  personSchema,
-  png,
-  simulated,
-  weatherParameters,
-  type Person,
-  type Service,
-  type Subject,
-} from "./client-service.ts";
-
-type Key = keyof Service["keys"];
+import { personSchema, png, simulated, weatherParameters } from "./client-service.ts";
+import type { Key, Person, Service, Subject } from "./client-service.ts";
 
 export function providerOf({ baseUrl, keys }: Service, key: Key = "all", options: object = {}) {
   const settings = { name: "weiche", baseURL: baseUrl, apiKey: keys[key], includeUsage: true };

@@ -2,17 +2,8 @@
 import { HumanMessage, ToolMessage, type AIMessage, type BaseMessage } from "@langchain/core/messages";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { describe, expect, test } from "vitest";
-import {
-  personSchema,
-  png,
-  simulated,
-  weatherParameters,
-  type Person,
-  type Service,
-  type Subject,
-} from "./client-service.ts";
-
-type Key = keyof Service["keys"];
+import { personSchema, png, simulated, weatherParameters } from "./client-service.ts";
+import type { Key, Person, Service, Subject } from "./client-service.ts";
 
 export function chatOf({ baseUrl, keys }: Service, model: string, key: Key = "all", more: object = {}): ChatOpenAI {
   const { configuration = {}, ...options } = more as { configuration?: object };

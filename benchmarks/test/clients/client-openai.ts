@@ -2,17 +2,8 @@
 import OpenAI from "openai";
 import { standardResponseFormat } from "openai/helpers/standard-schema";
 import { describe, expect, test } from "vitest";
-import {
-  personSchema,
-  png,
-  simulated,
-  weatherParameters,
-  type Person,
-  type Service,
-  type Subject,
-} from "./client-service.ts";
-
-type Key = keyof Service["keys"];
+import { personSchema, png, simulated, weatherParameters } from "./client-service.ts";
+import type { Key, Person, Service, Subject } from "./client-service.ts";
 type Thoughtful = { readonly reasoning_content?: string };
 
 export function clientOf({ baseUrl, keys }: Service, key: Key = "all", options: object = {}): OpenAI {

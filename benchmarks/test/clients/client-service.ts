@@ -73,6 +73,8 @@ export const personSchema = {
 /** One pixel. */
 export const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg==";
 
+export type Key = keyof Service["keys"];
+
 export interface Service extends AsyncDisposable {
   readonly baseUrl: string;
   readonly cluster: Cluster;

@@ -2,21 +2,10 @@
 import { expect, test } from "vitest";
 import { textOf } from "../../cluster/read-answer.ts";
 import { byHand, holding, linked, openAgentEnd, openRouterEnd, sessionsOf } from "./link-ends.ts";
-import {
-  cancel,
-  data,
-  end,
-  goaway,
-  head,
-  ping,
-  PlainPeer,
-  plainFrame,
-  pong,
-  u32,
-  window,
-  windowed,
-} from "./plain-peer.ts";
+import { frameTypes, PlainPeer, plainFrame, u32, window } from "./plain-peer.ts";
 import { PlainRouter } from "./plain-router.ts";
+
+const { cancel, data, end, goaway, head, ping, pong, windowed } = frameTypes;
 
 const bytes = (length: number) => Buffer.alloc(length, "x");
 const record = '["/v1/chat/completions"]';

@@ -1,43 +1,16 @@
-/** A real router's end of the data connections, to which an agent in plain buffers speaks. */
+/** Requests and answers between a real router's end of a data connection and an agent in plain buffers. */
 import { expect, test } from "vitest";
 import { readNodeRefusal } from "@weiche/router/src/api/node-refusal.ts";
 import { NodeLost } from "@weiche/router/src/nodes/upstream.ts";
 import { readAnswer, textOf } from "../../cluster/read-answer.ts";
-import { grants, linked, node, openRouterEnd, requestOf, sessionsOf, slot } from "./link-ends.ts";
-import {
-  cancel,
-  data,
-  end,
-  goaway,
-  head,
-  ping,
-  PlainPeer,
-  plainFrame,
-  pong,
-  u32,
-  window,
-  windowed,
-} from "./plain-peer.ts";
+import { grants, node, requestOf, sessionsOf, slot } from "./link-ends.ts";
+import { openPlainAgent } from "./plain-agent.ts";
+import { frameTypes, plainFrame, u32, window } from "./plain-peer.ts";
 
-/** A router and an agent that is linked to it. `onOpened` answers requests. */
-async function open(onOpened: PlainPeer["onOpened"] = () => {}) {
-  const router = await openRouterEnd();
-  const agent = await PlainPeer.dial(router.data.address.port);
-  agent.onOpened = onOpened;
-  await linked(router);
-  return {
-    router,
-    agent,
-    async [Symbol.asyncDispose]() {
-      expect(agent.broken).toEqual([]);
-      agent.destroy();
-      await router[Symbol.asyncDispose]();
-    },
-  };
-}
+const { cancel, data, end, head, ping, pong, windowed } = frameTypes;
 
 test("the router asks who the agent is, and sends a PING, before anything else", async () => {
-  await using both = await open();
+  await using both = await openPlainAgent();
   const [first] =
     both.agent.of(1).length > 0 ? both.agent.of(1) : both.agent.frames.filter(({ type }) => type === head);
   expect(JSON.parse(String(first!.payload))).toMatchObject(["/weiche/identity"]);
@@ -47,7 +20,7 @@ test("the router asks who the agent is, and sends a PING, before anything else",
 });
 
 test("a request has its fields at their places, its body and its END; the answer is handed on as it comes", async () => {
-  await using both = await open((stream) => {
+  await using both = await openPlainAgent((stream) => {
     both.agent.begin(stream, [200, "events", 0, "switch 5200", "of a later version", { more: [] }]);
     both.agent.write(stream, "hello ");
     both.agent.write(stream, "world");
@@ -84,7 +57,7 @@ test.each<[how: number, ending: string, death: string | undefined]>([
   [3, "error", "with-others"],
   [77, "error", undefined],
 ])("an END of %d: the answer is %s", async (how, ending) => {
-  await using both = await open((stream) => {
+  await using both = await openPlainAgent((stream) => {
     both.agent.begin(stream);
     both.agent.write(stream, "x");
     both.agent.end(stream, how);
@@ -97,7 +70,7 @@ test.each<[how: number, ending: string, death: string | undefined]>([
 
 test("an answer that is cancelled is broken; before its HEAD the node is lost for the request, and not for others", async () => {
   let act = (_stream: number): void => {};
-  await using both = await open((stream) => act(stream));
+  await using both = await openPlainAgent((stream) => act(stream));
   for (const reason of [0, 1, 2, 200]) {
     act = (stream) => both.agent.cancel(stream, reason);
     await expect(both.router.send()).rejects.toThrow(NodeLost);
@@ -118,7 +91,9 @@ const noKind = ["[200]", '[200,""]', '[200,"text"]', '[200,"later"]', "[200,7]",
 test.each([...noStatus, ...noKind, '[200,"events",0,7]', '[200,"events","7"]'])(
   "an answer whose HEAD is %s is cancelled with 2, and the node is lost for the request",
   async (text) => {
-    await using both = await open((stream) => both.agent.pour(plainFrame(head, stream, Buffer.from(text, "latin1"))));
+    await using both = await openPlainAgent((stream) =>
+      both.agent.pour(plainFrame(head, stream, Buffer.from(text, "latin1"))),
+    );
     await expect(both.router.send()).rejects.toThrow(NodeLost);
     await both.agent.settled();
     const [last] = both.agent.frames.filter(({ type }) => type === cancel);
@@ -132,7 +107,7 @@ const never = new AbortController().signal;
 test.each([0, 1, 2, 3, 77])(
   "an error whose body ends with %d is read; 2 and 3 tell of the engine's death",
   async (how) => {
-    await using both = await open((stream) => {
+    await using both = await openPlainAgent((stream) => {
       both.agent.begin(stream, [503, "json", 7]);
       both.agent.write(stream, JSON.stringify(error("no")));
       both.agent.end(stream, how);
@@ -152,7 +127,7 @@ test.each<[what: string, status: number, body: string]>([
   ["with the status 302", 302, JSON.stringify(error("no"))],
   ["with the status 201", 201, JSON.stringify(error("no"))],
 ])("an error %s is none: the node is lost for the request", async (_what, status, body) => {
-  await using both = await open((stream) => {
+  await using both = await openPlainAgent((stream) => {
     both.agent.begin(stream, [status, "json"]);
     both.agent.write(stream, body);
     both.agent.end(stream);
@@ -161,68 +136,61 @@ test.each<[what: string, status: number, body: string]>([
 });
 
 test("a body is sent as far as its credit goes, in frames of 64 KiB at most, and further with each WINDOW", async () => {
-  let opened = 0;
-  await using both = await open((stream) => (opened = stream));
+  await using both = await openPlainAgent();
   const body = Buffer.alloc(1 << 20, "0123456789abcdef-");
   const sent = both.router.send({ body });
-  await both.agent.until("the first window", () => both.agent.bodyOf(opened).length >= window);
+  await both.agent.until("the first window", () => both.agent.bodyOf(both.agent.opened).length >= window);
   await both.agent.settled();
-  expect(both.agent.bodyOf(opened).length).toBe(window);
-  both.agent.grant(opened, 1_000);
-  await both.agent.until("1,000 more", () => both.agent.bodyOf(opened).length === window + 1_000);
+  expect(both.agent.bodyOf(both.agent.opened).length).toBe(window);
+  both.agent.grant(both.agent.opened, 1_000);
+  await both.agent.until("1,000 more", () => both.agent.bodyOf(both.agent.opened).length === window + 1_000);
   for (let left = body.length - window - 1_000; left > 0; left -= window) {
     await both.agent.settled();
-    both.agent.grant(opened, Math.min(left, window));
+    both.agent.grant(both.agent.opened, Math.min(left, window));
   }
-  await both.agent.until("the END", () => both.agent.of(opened, end).length === 1);
-  expect(both.agent.bodyOf(opened).equals(body)).toBe(true);
-  both.agent.begin(opened);
-  both.agent.end(opened);
+  await both.agent.until("the END", () => both.agent.of(both.agent.opened, end).length === 1);
+  expect(both.agent.bodyOf(both.agent.opened).equals(body)).toBe(true);
+  both.agent.begin(both.agent.opened);
+  both.agent.end(both.agent.opened);
   expect(await textOf(await sent)).toBe("");
 });
 
 test("an answer is taken as far as its client reads, and WINDOWs of at least half of it say so", async () => {
-  let opened = 0;
-  await using both = await open((stream) => {
-    opened = stream;
+  await using both = await openPlainAgent((stream) => {
     both.agent.begin(stream);
     both.agent.write(stream, Buffer.alloc(window, "x"));
   });
   const answer = await both.router.send();
   await both.agent.settled();
-  expect(both.agent.credit(opened), "nobody has read").toBe(0);
+  expect(both.agent.credit(both.agent.opened), "nobody has read").toBe(0);
   const { whole } = readAnswer(answer);
-  await both.agent.until("the window back", () => both.agent.credit(opened) === window);
-  both.agent.write(opened, "end");
-  both.agent.end(opened);
+  await both.agent.until("the window back", () => both.agent.credit(both.agent.opened) === window);
+  both.agent.write(both.agent.opened, "end");
+  both.agent.end(both.agent.opened);
   expect((await whole).length).toBe(window + 3);
 });
 
 test("a client that leaves is a CANCEL, after which what was on its way is dropped", async () => {
-  let opened = 0;
-  await using both = await open((stream) => {
-    opened = stream;
-    both.agent.begin(stream);
-  });
+  await using both = await openPlainAgent((stream) => both.agent.begin(stream));
   const answer = await both.router.send();
   answer.body.cancel();
-  expect(await both.agent.ending(opened)).toMatch("cancel 0");
+  expect(await both.agent.ending(both.agent.opened)).toMatch("cancel 0");
   both.agent.pour(
-    plainFrame(head, opened, "[200]"),
-    plainFrame(data, opened, Buffer.alloc(65_536)),
-    ...Array.from({ length: 8 }, () => plainFrame(data, opened, Buffer.alloc(65_536))),
-    plainFrame(windowed, opened, u32(0)),
-    plainFrame(windowed, opened, u32(0xffff_ffff)),
-    plainFrame(end, opened, Buffer.from([0])),
-    plainFrame(end, opened, Buffer.from([1])),
-    plainFrame(cancel, opened, Buffer.from([9])),
+    plainFrame(head, both.agent.opened, "[200]"),
+    plainFrame(data, both.agent.opened, Buffer.alloc(65_536)),
+    ...Array.from({ length: 8 }, () => plainFrame(data, both.agent.opened, Buffer.alloc(65_536))),
+    plainFrame(windowed, both.agent.opened, u32(0)),
+    plainFrame(windowed, both.agent.opened, u32(0xffff_ffff)),
+    plainFrame(end, both.agent.opened, Buffer.from([0])),
+    plainFrame(end, both.agent.opened, Buffer.from([1])),
+    plainFrame(cancel, both.agent.opened, Buffer.from([9])),
   );
   await both.agent.settled();
   expect(sessionsOf(both.router)).toBe(1);
 });
 
 test("frames may be cut anywhere, and several of them come at once", async () => {
-  await using both = await open((stream) => {
+  await using both = await openPlainAgent((stream) => {
     const bytes = Buffer.concat([
       plainFrame(head, stream, '[200,"events",0,""]'),
       plainFrame(data, stream, "a"),
@@ -242,107 +210,4 @@ test("frames may be cut anywhere, and several of them come at once", async () =>
   await both.agent.until("the PONG", () =>
     both.agent.of(0, pong).some(({ payload }) => String(payload) === "12345678"),
   );
-});
-
-test("an agent that says GOAWAY gets no new requests and ends those that run", async () => {
-  let opened = 0;
-  await using both = await open((stream) => {
-    opened = stream;
-    both.agent.begin(stream);
-  });
-  const answer = await both.router.send();
-  both.agent.pour(plainFrame(goaway, 0, ""));
-  await both.agent.settled();
-  await expect(both.router.send()).rejects.toThrow(NodeLost);
-  both.agent.write(opened, "whole");
-  both.agent.end(opened);
-  both.agent.fin();
-  expect([await textOf(answer), answer.body.ending]).toEqual(["whole", "complete"]);
-  await both.agent.closed();
-  expect(both.agent.farewell).toBeUndefined();
-});
-
-test("a router that closes says GOAWAY, lets what runs end, and then says FIN", async () => {
-  let opened = 0;
-  await using both = await open((stream) => {
-    opened = stream;
-    both.agent.begin(stream);
-  });
-  const answer = await both.router.send();
-  const closed = both.router.data.close(60_000);
-  await both.agent.until("the GOAWAY", () => both.agent.farewell !== undefined);
-  expect([both.agent.farewell, both.agent.hasFin]).toEqual(["", false]);
-  both.agent.write(opened, "whole");
-  both.agent.end(opened);
-  expect([await textOf(answer), answer.body.ending]).toEqual(["whole", "complete"]);
-  await both.agent.closed();
-  expect(both.agent.hasFin).toBe(true);
-  await closed;
-});
-
-test("an agent that has not said who it is, or not what it should, is closed and never used", async () => {
-  await using router = await openRouterEnd();
-  for (const identity of [
-    {},
-    { node: 7, bootId: "b" },
-    { node: "", bootId: "b" },
-    { node: "x".repeat(5_000), bootId: "b" },
-  ]) {
-    const agent = await PlainPeer.dial(router.data.address.port);
-    agent.identity = identity;
-    await agent.closed();
-  }
-  expect(sessionsOf(router)).toBe(0);
-  expect(router.told.filter(([event, why]) => event === "dataSessionRefused" && why === "identity")).toHaveLength(4);
-});
-
-test.each<[what: string, record: readonly unknown[]]>([
-  ["another status", [503, "json"]],
-  ["no record", [{ valueOf: 0, toString: 0 }]],
-])("an agent that says who it is with %s is closed", async (_what, record) => {
-  await using router = await openRouterEnd();
-  const agent = await PlainPeer.dial(router.data.address.port);
-  agent.identityRecord = record;
-  await agent.closed();
-  expect(router.told.map(([event, why]) => [event, why])).toEqual([["dataSessionRefused", "identity"]]);
-});
-
-test("an agent that says GOAWAY before it says who it is is closed", async () => {
-  await using router = await openRouterEnd();
-  const agent = await PlainPeer.dial(router.data.address.port);
-  agent.pour(plainFrame(goaway, 0, ""));
-  await agent.closed();
-  expect(router.told).toEqual([]);
-});
-
-test("a node that says GOAWAY on its connections and closes none may hold 16", async () => {
-  await using router = await openRouterEnd();
-  const agents: PlainPeer[] = [];
-  for (let n = 0; n < 16; n++) {
-    const agent = await PlainPeer.dial(router.data.address.port);
-    agents.push(agent);
-    await linked(router);
-    agent.pour(plainFrame(goaway, 0, ""));
-    await linked(router, 0);
-  }
-  const onceMore = await PlainPeer.dial(router.data.address.port);
-  await onceMore.closed();
-  expect(router.told.filter(([event]) => event === "dataSessionRefused")).toEqual([
-    ["dataSessionRefused", "too-many", "gpu-1"],
-  ]);
-  expect(agents.filter(({ isClosed }) => isClosed)).toEqual([]);
-  agents[0]!.destroy();
-  await PlainPeer.dial(router.data.address.port);
-  await linked(router);
-  for (const agent of agents) agent.destroy();
-});
-
-test("an agent that is silent for 3 s is lost, and so are its answers", async () => {
-  await using both = await open((stream) => both.agent.begin(stream));
-  const answer = await both.router.send();
-  const fromMs = performance.now();
-  both.agent.answers = false;
-  expect([await textOf(answer), answer.body.ending]).toEqual(["", "broken"]);
-  expect(performance.now() - fromMs).toBeGreaterThan(1_900); // the last PONG was up to a second before
-  await both.agent.closed();
 });

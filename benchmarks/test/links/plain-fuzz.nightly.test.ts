@@ -17,10 +17,11 @@ import { openNodeEnd } from "../../cluster/node-end.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
 import { randomBytes } from "../engines/hostile-bytes.ts";
 import { answering } from "./link-ends.ts";
-import { cancel, data, end, head, ping, PlainPeer, plainFrame, pong, u32, windowed } from "./plain-peer.ts";
+import { frameTypes, PlainPeer, plainFrame, u32 } from "./plain-peer.ts";
 import { PlainRouter } from "./plain-router.ts";
 import { openWholeAgent } from "./whole-links.ts";
 
+const { cancel, data, end, head, ping, pong, windowed } = frameTypes;
 const cases = Math.ceil(Number(process.env["WEICHE_CASES"] ?? 2_000) / 40);
 /**
  * The most by which what a program keeps may grow while it meets the second half of its peers: 16 KB each. What it takes

@@ -5,7 +5,8 @@
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
 
-export const [head, data, end, cancel, windowed, ping, pong, goaway] = [1, 2, 3, 4, 5, 6, 7, 8] as const;
+export const frameTypes = { head: 1, data: 2, end: 3, cancel: 4, windowed: 5, ping: 6, pong: 7, goaway: 8 } as const;
+const { head, data, end, cancel, windowed, ping, pong, goaway } = frameTypes;
 export const window = 262_144;
 const half = 131_072;
 
@@ -50,6 +51,7 @@ export class PlainPeer {
   readonly #role: "router" | "agent";
   readonly #streams = new Map<number, Seen>();
   #highest = 0;
+  #pings = 0;
   #bytes: Buffer = Buffer.alloc(0);
   #waiting: (() => void)[] = [];
   /** All frames that came, PING included. */
@@ -65,7 +67,9 @@ export class PlainPeer {
   /** Whether the router's question for the identity is answered, and how. */
   identity: object | undefined = { node: "gpu-1", bootId: "boot" };
   identityRecord: readonly unknown[] = [200, "json"];
-  /** Agents only: called for each stream that the router opens, the question for the identity aside. */
+  /** Agents only: the last stream that the router opened, the question for the identity aside. */
+  opened = 0;
+  /** Agents only: called for each of these streams. */
   onOpened: (stream: number, record: readonly unknown[]) => void = () => {};
 
   constructor(socket: Socket, role: "router" | "agent") {
@@ -178,11 +182,7 @@ export class PlainPeer {
 
   /** Resolves when the other end has dealt with all that was sent before. */
   async settled(): Promise<void> {
-    const bytes = Buffer.from(
-      String(performance.now() % 1)
-        .slice(2, 10)
-        .padEnd(8, "."),
-    );
+    const bytes = Buffer.from(String(++this.#pings).padStart(8, "."));
     this.pour(plainFrame(ping, 0, bytes));
     await this.until("a PONG", () => this.frames.some(({ type, payload }) => type === pong && payload.equals(bytes)));
   }
@@ -225,7 +225,10 @@ export class PlainPeer {
     if (type === goaway) this.farewell = String(payload);
     if (type !== head || this.#role === "router") return;
     const record = JSON.parse(String(payload)) as readonly unknown[];
-    if (record[0] !== "/weiche/identity") return this.onOpened(stream, record);
+    if (record[0] !== "/weiche/identity") {
+      this.opened = stream;
+      return this.onOpened(stream, record);
+    }
     if (!this.identity) return;
     this.begin(stream, this.identityRecord);
     this.write(stream, JSON.stringify(this.identity));

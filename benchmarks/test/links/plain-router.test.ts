@@ -10,20 +10,10 @@ import { reachableDirectory, startAgent, type RunningProgram } from "../../clust
 import { readMetrics, samplesOf, seriesOf } from "../../cluster/metrics-text.ts";
 import { openNodeEnd, type NodeEnd } from "../../cluster/node-end.ts";
 import { catalogueOf, simEngine, SimNodeEngine } from "../../cluster/sim-node.ts";
-import {
-  cancel,
-  data,
-  end,
-  goaway,
-  head,
-  ping,
-  plainFrame,
-  pong,
-  window,
-  windowed,
-  type PlainPeer,
-} from "./plain-peer.ts";
+import { frameTypes, plainFrame, window, type PlainPeer } from "./plain-peer.ts";
 import { PlainRouter } from "./plain-router.ts";
+
+const { cancel, data, end, goaway, head, ping, pong, windowed } = frameTypes;
 
 const model = "model-a";
 const root = reachableDirectory("weiche-plain-router-");

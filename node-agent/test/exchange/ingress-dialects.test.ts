@@ -1,7 +1,7 @@
 /** Streams as vLLM and SGLang word them (there are no recordings of these: after their sources), from end to end. */
 import { expect, test } from "vitest";
 import { chatRules, choicesOf, Rig, type RigOptions } from "./ingress-rig.ts";
-import { delta, done, event, respond, usageOf } from "./scripted-engine.ts";
+import { done, event, respond, usageOf } from "./scripted-engine.ts";
 
 const text = (content: string) => ({ index: 0, delta: { content }, finish_reason: null });
 const thought = (reasoning_content: string) => ({ index: 0, delta: { reasoning_content }, finish_reason: null });

@@ -13,7 +13,7 @@ import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { model, recordOf, Rig, until } from "./ingress-rig.ts";
-import { delta, done, event, usageEvent } from "./scripted-engine.ts";
+import { delta, done, usageEvent } from "./scripted-engine.ts";
 
 const long = `${'Grüße, "Weiche"\n'.repeat(100_000)}`;
 const whole = delta({ role: "assistant", content: "x" }) + delta({}, "stop") + usageEvent(3, 2) + done;

@@ -1,0 +1,21 @@
+/** A real router's end of the data connections, and an agent in plain buffers that is linked to it. */
+import { expect } from "vitest";
+import { linked, openRouterEnd } from "./link-ends.ts";
+import { PlainPeer } from "./plain-peer.ts";
+
+/** `onOpened` answers requests. After the test no rule of the wire may have been broken. */
+export async function openPlainAgent(onOpened: PlainPeer["onOpened"] = () => {}) {
+  const router = await openRouterEnd();
+  const agent = await PlainPeer.dial(router.data.address.port);
+  agent.onOpened = onOpened;
+  await linked(router);
+  return {
+    router,
+    agent,
+    async [Symbol.asyncDispose]() {
+      expect(agent.broken).toEqual([]);
+      agent.destroy();
+      await router[Symbol.asyncDispose]();
+    },
+  };
+}
