@@ -28,6 +28,12 @@ export function catalogueOf(...models: readonly string[]): object[] {
   }));
 }
 
+/** Options of a cluster whose nodes have one slot `a` each, with a simulated engine for each model. `slot`: more keys of it. */
+export function simNodes(models: readonly string[], nodes: readonly string[] = ["node-1"], slot: object = {}) {
+  const slots = [{ name: "a", ...slot, engines: models.map((model) => simEngine(model)) }];
+  return { catalogue: catalogueOf(...models), agents: Object.fromEntries(nodes.map((node) => [node, { slots }])) };
+}
+
 /** The engine of one model, as its agent's handle finds it; another process after a restart. */
 export class SimNodeEngine {
   readonly #dataDir: string;

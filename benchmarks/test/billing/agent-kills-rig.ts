@@ -74,6 +74,11 @@ export async function ask(model: string, text = "sim:tokens=3", onPiece = () => 
   return one;
 }
 
+/** A request to each of these models in turn is answered whole. */
+export async function served(...models: readonly string[]): Promise<void> {
+  for (const model of models) expect(await ask(model)).toMatchObject({ ending: "whole" });
+}
+
 /** A long stream of which something has come. */
 export async function streaming(model: string): Promise<{ readonly ended: Promise<Answer> }> {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -24,6 +24,7 @@ import {
   memoryAwaited,
   restartAgent,
   seen,
+  served,
   slot,
   streaming,
 } from "./agent-kills-rig.ts";
@@ -31,18 +32,18 @@ import {
 clusterToKill();
 
 test("active, with a stream that runs: the stream breaks, the engine stays and serves on", async () => {
-  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  await served("model-a");
   const { pid } = a();
   const cut = await streaming("model-a");
   await restartAgent();
   expect(await cut.ended).toMatchObject({ ending: "error" });
   expect(await slot()).toMatchObject({ state: "active", active: "model-a" });
-  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  await served("model-a");
   expect(a().pid).toBe(pid);
 });
 
 test.each(["draining-open", "draining-closed"])("%s: the engine that was awake is found again", async (state) => {
-  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  await served("model-a");
   const { pid } = a();
   const cut = await streaming("model-a");
   const waiting = ask("model-b");
@@ -51,7 +52,7 @@ test.each(["draining-open", "draining-closed"])("%s: the engine that was awake i
   expect(await slot()).toMatchObject({ state: "active", active: "model-a" });
   expect([(await cut.ended).ending, (await waiting).ending]).toEqual(["error", "refused"]);
   expect(a().pid).toBe(pid);
-  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
+  await served("model-b");
   expect(isAlive(pid!), "it sleeps").toBe(true);
 });
 
@@ -59,8 +60,7 @@ test("an engine that sleeps and one that is awake are both found again", async (
   const pids = [a().pid, b().pid];
   await restartAgent();
   expect(await slot()).toMatchObject({ state: "active", active: "model-b" });
-  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
-  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  await served("model-b", "model-a");
   expect([a().pid, b().pid]).toEqual(pids);
 });
 
@@ -76,8 +76,7 @@ test.each([
   await waiting;
   expect(await slot()).toMatchObject(found);
   expect(await awakeOf(a(), b())).toBeLessThanOrEqual(1);
-  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
-  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  await served("model-b", "model-a");
   expect([a().pid, b().pid]).toEqual(pids);
 });
 
@@ -102,8 +101,7 @@ test.each([
   expect(await ask("model-b")).toMatchObject({ status: 503, error: { code: "maintenance" } });
   await maintenance(false);
   await linked("live");
-  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
-  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  await served("model-b", "model-a");
   expect([a().pid, b().pid]).toEqual(pids);
 });
 
@@ -118,8 +116,7 @@ test("empty: both sleepers are found again, and none is woken until it is asked 
   await restartAgent();
   expect(await slot()).toMatchObject({ ...empty, sleepers: ["model-b", "model-a"] });
   expect(await awakeOf(a(), b())).toBe(0);
-  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
-  expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+  await served("model-b", "model-a");
   expect([a().pid, b().pid]).toEqual(pids);
 });
 
@@ -132,7 +129,7 @@ test("starting cold: the engine that comes up is found again", async () => {
   const { pid } = b();
   await restartAgent();
   expect(await waiting).toMatchObject({ ending: "refused" });
-  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
+  await served("model-b");
   expect(b().pid).toBe(pid);
 });
 
@@ -140,7 +137,7 @@ test("failed: what is left is cleared away, and the backoff is forgotten", async
   process.kill(b().pid!, "SIGKILL");
   await until("the slot to have failed", async () => (await slot()).state === "failed");
   await restartAgent();
-  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
+  await served("model-b");
 });
 
 /** Both begin with model-d asleep. */
@@ -157,8 +154,7 @@ const probes: [string, () => Promise<void>][] = [
 ];
 
 test.each(probes)("the probe of an engine %s: the next agent proves it and takes it over", async (_, prepare) => {
-  expect(await ask("model-d")).toMatchObject({ ending: "whole" });
-  expect(await ask("model-c")).toMatchObject({ ending: "whole" });
+  await served("model-d", "model-c");
   await prepare();
   const waiting = ask("model-d");
   await held("starting", "probe");
@@ -168,8 +164,7 @@ test.each(probes)("the probe of an engine %s: the next agent proves it and takes
   expect(await waiting).toMatchObject({ ending: "refused" });
   expect(await gpuSlot()).toMatchObject({ state: "active", active: "model-d" });
   expect(await awakeOf(c(), d())).toBe(1);
-  expect(await ask("model-d")).toMatchObject({ ending: "whole" });
-  expect(await ask("model-c")).toMatchObject({ ending: "whole" });
+  await served("model-d", "model-c");
   expect([c().pid, d().pid]).toEqual(pids);
 });
 
@@ -187,7 +182,7 @@ test.each(["stopping", "starting"] as const)(
     await holdsMemory(0);
     expect(await again).toMatchObject({ ending: "whole" });
     expect(await awakeOf(c(), d())).toBe(1);
-    expect(await ask("model-c")).toMatchObject({ ending: "whole" });
+    await served("model-c");
     expect([c().pid, d().pid]).toEqual(pids);
   },
 );
@@ -200,7 +195,7 @@ test("an engine dies while its memory is awaited: it is cleared away, and who wa
   await holdsMemory(0);
   expect(await waiting).toMatchObject({ ending: "whole" });
   await until("it to be cleared away", () => c().pid === undefined);
-  expect(await ask("model-c")).toMatchObject({ ending: "whole" });
+  await served("model-c");
 });
 
 test("a sleeper dies while memory is awaited for its wake: it is started cold for the same request", async () => {

@@ -4,17 +4,14 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until, type Account } from "../../cluster/cluster.ts";
 import { askStream } from "../../cluster/api-client.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { dumpAllUsage, dumpUsage } from "../../cluster/usage-dump.ts";
 
 let cluster: Cluster;
 let account: Account;
 
 beforeAll(async () => {
-  cluster = await Cluster.start({
-    catalogue: catalogueOf("model-a"),
-    agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("model-a")] }] } },
-  });
+  cluster = await Cluster.start(simNodes(["model-a"]));
   account = await cluster.account();
 });
 afterAll(() => cluster[Symbol.asyncDispose]());

@@ -1,7 +1,7 @@
 /** Two nodes below one router: one that dies is not chosen any more, one in maintenance neither. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 
 const nodes = ["node-1", "node-2"];
@@ -9,11 +9,7 @@ let cluster: Cluster;
 let apiKey: string;
 
 beforeAll(async () => {
-  const slots = [{ name: "a", minResidencySeconds: 0, engines: [simEngine("model-a"), simEngine("model-b")] }];
-  cluster = await Cluster.start({
-    catalogue: catalogueOf("model-a", "model-b"),
-    agents: Object.fromEntries(nodes.map((node) => [node, { slots }])),
-  });
+  cluster = await Cluster.start(simNodes(["model-a", "model-b"], nodes, { minResidencySeconds: 0 }));
   ({ apiKey } = await cluster.account());
 });
 afterAll(() => cluster[Symbol.asyncDispose]());

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askTls, certificate } from "@weiche/router/test/nodes/certificate.ts";
 import { Cluster, until } from "../../cluster/cluster.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "weiche-api-tls-"));
 const [cert, key] = [join(folder, "api.pem"), join(folder, "api.key")];
@@ -18,11 +18,7 @@ let authorization: string;
 beforeAll(async () => {
   for (const name of ["first", "second"]) certificate(folder, name);
   use("first");
-  cluster = await Cluster.start({
-    catalogue: catalogueOf("chat"),
-    router: { tls: { cert, key } },
-    agents: { n1: { slots: [{ name: "a", gpus: [0], engines: [simEngine("chat")] }] } },
-  });
+  cluster = await Cluster.start({ ...simNodes(["chat"], ["n1"]), router: { tls: { cert, key } } });
   authorization = `Bearer ${(await cluster.account()).apiKey}`;
 }, 90_000);
 afterAll(async () => {

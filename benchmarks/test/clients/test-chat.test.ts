@@ -2,17 +2,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { joinAsOwner, type PortalOwner } from "../../cluster/portal-owner.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 
 let cluster: Cluster;
 let ada: PortalOwner;
 
 beforeAll(async () => {
-  cluster = await Cluster.start({
-    catalogue: catalogueOf("chat-a", "chat-b"),
-    agents: { n1: { slots: [{ name: "a", gpus: [0], engines: [simEngine("chat-a"), simEngine("chat-b")] }] } },
-  });
+  cluster = await Cluster.start(simNodes(["chat-a", "chat-b"], ["n1"]));
   ada = await joinAsOwner(cluster);
 }, 90_000);
 afterAll(() => cluster[Symbol.asyncDispose]());

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 
 const nodes = ["node-1", "node-2"];
@@ -11,11 +11,7 @@ let cluster: Cluster;
 let apiKey: string;
 
 beforeAll(async () => {
-  const slots = [{ name: "a", backoffSeconds: { min: 0.2, max: 0.2 }, engines: [simEngine("model-a")] }];
-  cluster = await Cluster.start({
-    catalogue: catalogueOf("model-a"),
-    agents: Object.fromEntries(nodes.map((node) => [node, { slots }])),
-  });
+  cluster = await Cluster.start(simNodes(["model-a"], nodes, { backoffSeconds: { min: 0.2, max: 0.2 } }));
   ({ apiKey } = await cluster.account());
 });
 afterAll(() => cluster[Symbol.asyncDispose]());

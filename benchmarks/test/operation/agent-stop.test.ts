@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, isAlive, until } from "../../cluster/cluster.ts";
 import { joinAsOwner } from "../../cluster/portal-owner.ts";
-import { SimNodeEngine, catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { SimNodeEngine, simNodes } from "../../cluster/sim-node.ts";
 import { askStream } from "../../cluster/api-client.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 
@@ -14,11 +14,7 @@ let cluster: Cluster;
 let apiKey: string;
 
 beforeAll(async () => {
-  cluster = await Cluster.start({
-    catalogue: catalogueOf("model-a"),
-    agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("model-a")] }] } },
-    router: { shutdownSeconds: 3 },
-  });
+  cluster = await Cluster.start({ ...simNodes(["model-a"]), router: { shutdownSeconds: 3 } });
   ({ apiKey } = await cluster.account());
 });
 afterAll(() => cluster[Symbol.asyncDispose]());

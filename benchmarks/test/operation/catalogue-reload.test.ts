@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { joinAsOwner, type PortalOwner } from "../../cluster/portal-owner.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { catalogueOf, simNodes } from "../../cluster/sim-node.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 
 const model = "chat-a";
@@ -14,10 +14,7 @@ let cluster: Cluster;
 let ada: PortalOwner;
 
 beforeAll(async () => {
-  cluster = await Cluster.start({
-    catalogue: catalogueOf(model),
-    agents: { n1: { slots: [{ name: "a", gpus: [0], engines: [simEngine(model)] }] } },
-  });
+  cluster = await Cluster.start(simNodes([model], ["n1"]));
   ada = await joinAsOwner(cluster);
   await cluster.weiche("credits", "evaluate"); // from here on a change of the catalogue is news
 }, 90_000);

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isPostmaster, readPostmaster } from "@weiche/router/src/db/postmaster.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 
@@ -24,8 +24,7 @@ const seen: Answer[] = [];
 beforeAll(async () => {
   if (!mountable) return;
   cluster = await Cluster.start({
-    catalogue: catalogueOf("sim"),
-    agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("sim")] }] } },
+    ...simNodes(["sim"]),
     prepare: (directory) =>
       void spawnSync("mount", ["-t", "tmpfs", "-o", `size=${sizeMiB}m,mode=711`, "none", directory]),
   });

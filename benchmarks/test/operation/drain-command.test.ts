@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { Cluster, until, type Account } from "../../cluster/cluster.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { RunningCommand } from "../../cluster/simulated-terminal.ts";
 
 const model = "chat-a";
@@ -10,10 +10,7 @@ let cluster: Cluster;
 let account: Account;
 
 beforeAll(async () => {
-  cluster = await Cluster.start({
-    catalogue: catalogueOf(model),
-    agents: { n1: { slots: [{ name: "a", gpus: [0], engines: [simEngine(model)] }] } },
-  });
+  cluster = await Cluster.start(simNodes([model], ["n1"]));
   account = await cluster.account();
 }, 90_000);
 afterAll(() => cluster[Symbol.asyncDispose]());

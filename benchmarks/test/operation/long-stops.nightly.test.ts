@@ -8,7 +8,7 @@ import { procTable } from "@weiche/node-agent/src/engines/launchers/process-tabl
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BilledLoad, clients } from "../../cluster/billed-load.ts";
 import { Cluster, enginePids, until } from "../../cluster/cluster.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 
 const stopMs = 60_000;
 const nodes = ["node-1", "node-2"];
@@ -17,11 +17,7 @@ let cluster: Cluster;
 let load: BilledLoad;
 
 beforeAll(async () => {
-  const slots = [{ name: "a", engines: [simEngine("sim")] }];
-  cluster = await Cluster.start({
-    catalogue: catalogueOf("sim"),
-    agents: Object.fromEntries(nodes.map((node) => [node, { slots }])),
-  });
+  cluster = await Cluster.start(simNodes(["sim"], nodes));
   for (const node of nodes) await cluster.weicheAgent(node, "prewarm", "sim");
   await until("both engines to run", () => nodes.every((node) => engine(node) !== undefined));
   load = await BilledLoad.start(cluster);

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { BilledLoad, clients } from "../../cluster/billed-load.ts";
 import { Cluster, enginePids, reachableDirectory } from "../../cluster/cluster.ts";
 import { preload } from "../../cluster/preloaded-file.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 
 const rounds = 4;
 const heapMiB = 160;
@@ -19,8 +19,7 @@ let load: BilledLoad;
 beforeAll(async () => {
   const eater = preload(join(import.meta.dirname, "../../cluster/memory-eater.ts"), directory);
   cluster = await Cluster.start({
-    catalogue: catalogueOf("sim"),
-    agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("sim")] }] } },
+    ...simNodes(["sim"]),
     environment: { NODE_OPTIONS: `--max-old-space-size=${heapMiB} ${eater}` },
   });
   load = await BilledLoad.start(cluster);

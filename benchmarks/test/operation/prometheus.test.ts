@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { Prometheus } from "../../cluster/prometheus.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 
 const ifRun = needs("promtool");
 
@@ -14,11 +14,7 @@ let apiKey: string;
 let prometheus: Prometheus;
 
 beforeAll(async () => {
-  const agent = { slots: [{ name: "a", engines: [simEngine("model-a"), simEngine("model-b")] }] };
-  cluster = await Cluster.start({
-    catalogue: catalogueOf("model-a", "model-b"),
-    agents: { "node-1": agent, "node-2": agent },
-  });
+  cluster = await Cluster.start(simNodes(["model-a", "model-b"], ["node-1", "node-2"]));
   ({ apiKey } = await cluster.account());
   prometheus = await Prometheus.start({
     router: cluster.router.listen["ops"]!,

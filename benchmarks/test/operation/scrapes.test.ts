@@ -14,7 +14,7 @@ import { readOpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { parseMetrics } from "../../cluster/metrics-text.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { Certificates } from "../links/link-ends.ts";
 
 const token = "a-token-of-a-scraper";
@@ -22,10 +22,9 @@ let cluster: Cluster;
 
 beforeAll(async () => {
   cluster = await Cluster.start({
-    catalogue: catalogueOf("sim"),
+    ...simNodes(["sim"]),
     router: { ops: { tokenFile: "data/token" } },
     prepare: (dataDir) => writeFileSync(join(dataDir, "token"), `${token}\n`, { mode: 0o600 }),
-    agents: { "node-1": { slots: [{ name: "a", gpus: [0], engines: [simEngine("sim")] }] } },
   });
 });
 afterAll(() => cluster[Symbol.asyncDispose]());

@@ -9,7 +9,7 @@ import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { billingFaults, type Received } from "../../cluster/billing-check.ts";
 import { until } from "../../cluster/cluster.ts";
 import { RouterGroup } from "../../cluster/router-group.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { readUsage } from "../../cluster/usage-dump.ts";
 
 const opened = new AsyncDisposableStack();
@@ -20,9 +20,7 @@ let apiKey: string;
 
 beforeAll(async () => {
   servers = opened.use(await ReplicatedDatabase.start());
-  const slots = [{ name: "a", engines: [simEngine("model-a")] }];
-  const options = { catalogue: catalogueOf("model-a"), agents: { "node-1": { slots } } };
-  group = opened.use(await RouterGroup.start(2, options, { databaseUrl: servers.url }));
+  group = opened.use(await RouterGroup.start(2, simNodes(["model-a"]), { databaseUrl: servers.url }));
   ({ apiKey } = await group.cluster.account());
 }, 180_000);
 afterAll(() => opened.disposeAsync());

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until, type Cluster, type RunningProgram } from "../../cluster/cluster.ts";
 import { RouterGroup } from "../../cluster/router-group.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { parseMetrics, samplesOf, seriesOf } from "../../cluster/metrics-text.ts";
 import { askStream } from "../../cluster/api-client.ts";
 
@@ -13,10 +13,7 @@ let secondDataDir: string;
 let account: { readonly accountId: string; readonly apiKey: string };
 
 beforeAll(async () => {
-  const slots = [{ name: "a", engines: [simEngine("model-a")] }];
-  const group = opened.use(
-    await RouterGroup.start(2, { catalogue: catalogueOf("model-a"), agents: { "node-1": { slots } } }),
-  );
+  const group = opened.use(await RouterGroup.start(2, simNodes(["model-a"])));
   cluster = group.cluster;
   second = group.routers[1]!;
   secondDataDir = group.dataDir(1);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, askStream, type Client } from "../../cluster/api-client.ts";
 import { Cluster, until, type ClusterOptions } from "../../cluster/cluster.ts";
 import { RouterGroup } from "../../cluster/router-group.ts";
-import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { simNodes } from "../../cluster/sim-node.ts";
 import { checkOut, type CommittedCode } from "../../load/committed-code.ts";
 
 /**
@@ -21,10 +21,7 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => before[Symbol.dispose]());
 
-const options: ClusterOptions = {
-  catalogue: catalogueOf("model-a"),
-  agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("model-a")] }] } },
-};
+const options: ClusterOptions = simNodes(["model-a"]);
 
 interface Totals {
   readonly requests: number;

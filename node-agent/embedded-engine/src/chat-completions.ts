@@ -1,6 +1,6 @@
 /** `POST /v1/chat/completions`. */
 import { answerGrammar } from "./grammar/answer-grammar.ts";
-import { answerAll, compileGrammar, type AnswerPlan } from "./output/answer.ts";
+import { answerAll, compileGrammar, plansOf, type AnswerPlan } from "./output/answer.ts";
 import type { Call } from "./request/call.ts";
 import { ChatBody, ChatStream } from "./output/chat-answer.ts";
 import { readChatRequest, type ChatRequest } from "./request/chat-request.ts";
@@ -21,27 +21,18 @@ async function planChat(call: Call, request: ChatRequest): Promise<AnswerPlan[]>
   const prompt = engine.template.render(request, (value) => engine.vocabulary.guardAll(value), bound);
   const grammar = bound ? compileGrammar(engine, grammarOf(request, prompt.startsThinking)) : undefined;
   const promptTokens = await engine.vocabulary.encodePrompt(prompt.text, engine.contextTokens, signal);
-  const seed = request.sampling.seed ?? call.surroundings.randomSeed();
-  const plan: Omit<AnswerPlan, "seed"> = {
-    promptTokens,
-    cacheSalt: request.cacheSalt,
-    maxTokens: request.maxTokens,
-    sampling: request.sampling,
-    format: {
-      ...(engine.template.thinking && { thinking: engine.template.thinking }),
-      startsThinking: prompt.startsThinking,
-      tools: request.tools.length === 0 ? "none" : request.calls,
-      stop: [...request.stop, ...engine.template.stop],
-    },
-    grammar,
-    logprobs: request.logprobs,
-  };
-  return Array.from({ length: request.choices }, (_, index) => ({ ...plan, seed: (seed + index) >>> 0 }));
+  const format = {
+    thinking: engine.template.thinking,
+    startsThinking: prompt.startsThinking,
+    tools: request.tools.length === 0 ? "none" : request.calls,
+    stop: [...request.stop, ...engine.template.stop],
+  } as const;
+  return plansOf(request, { promptTokens, format, grammar }, call.surroundings.randomSeed());
 }
 
 /** A call that must be made leaves no room for content. */
 function grammarOf({ toolRequired, schema, tools, calls }: ChatRequest, afterThought: boolean): string {
-  return answerGrammar({ tools, calls, afterThought, ...(!toolRequired && { schema }) });
+  return answerGrammar({ tools, calls, afterThought, schema: toolRequired ? undefined : schema });
 }
 
 export function generatesNothing(): RequestError {

@@ -1,5 +1,5 @@
 /** `POST /v1/completions`: continues a text as it is, without the chat template. */
-import { answerAll, noCounts, type AnswerPart, type AnswerPlan } from "./output/answer.ts";
+import { answerAll, noCounts, plansOf, type AnswerPart, type AnswerPlan } from "./output/answer.ts";
 import { envelopeOf, EventStream, sendJson, type Call } from "./request/call.ts";
 import { generatesNothing } from "./chat-completions.ts";
 import { engineFields, readGeneration, type GenerationRequest } from "./request/generation-request.ts";
@@ -65,21 +65,11 @@ function readCompletionRequest(given: unknown): CompletionRequest {
 async function planCompletions(call: Call, request: CompletionRequest): Promise<AnswerPlan[]> {
   if (call.engine.sequences === undefined) throw generatesNothing();
   const plans: AnswerPlan[] = [];
-  const seed = request.sampling.seed ?? call.surroundings.randomSeed();
+  const randomSeed = call.surroundings.randomSeed();
+  const format = { startsThinking: false, tools: "none", stop: request.stop } as const;
   for (const prompt of request.prompts) {
     const promptTokens = await encodePrompt(call, prompt);
-    for (let choice = 0; choice < request.choices; choice++) {
-      plans.push({
-        promptTokens,
-        cacheSalt: request.cacheSalt,
-        maxTokens: request.maxTokens,
-        sampling: request.sampling,
-        seed: (seed + choice) >>> 0,
-        format: { startsThinking: false, tools: "none", stop: request.stop },
-        grammar: undefined,
-        logprobs: request.logprobs,
-      });
-    }
+    plans.push(...plansOf(request, { promptTokens, format, grammar: undefined }, randomSeed));
   }
   return plans;
 }

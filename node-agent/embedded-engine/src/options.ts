@@ -25,12 +25,11 @@ export interface Options {
 export function readOptions(args: readonly string[], cpus: number): Options {
   const values = parse(args);
   if (values.model === undefined) throw new StartError("--model FILE.gguf is missing");
-  const contextTokens = whole("context", values.context, 16, 16_777_216);
   return {
     modelFile: values.model,
     alias: values.alias ?? basename(values.model, ".gguf"),
+    contextTokens: whole("context", values.context, 16, 16_777_216),
     listen: readListen(values),
-    ...(contextTokens !== undefined && { contextTokens }),
     parallel: whole("parallel", values.parallel, 1, 64) ?? 4,
     threads: whole("threads", values.threads, 1, 512) ?? Math.max(1, cpus - 1),
     embeddings: values.embeddings,

@@ -200,13 +200,8 @@ export class Ingress implements AsyncDisposable {
     if (!rules) throw new ApiError("model_unavailable", "The model is not known here yet.", { retryAfterSeconds: 1 });
     await run.takeRoom(this.#budget, exchange.signal);
     const scope = { rules, dialects: admissions.dialectsOf(head.model) };
-    run.work = await this.#reader.read(
-      head,
-      scope,
-      await exchange.readBody(head.bodyBytes),
-      clock.now(),
-      exchange.signal,
-    );
+    const body = await exchange.readBody(head.bodyBytes);
+    run.work = await this.#reader.read(head, scope, body, clock.now(), exchange.signal);
     exchange.signal.throwIfAborted();
     const { requestId, model, slot, routerId } = head;
     const { answers } = run.work;

@@ -6,14 +6,8 @@ import { invalid } from "@weiche/shared/errors.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import type { MergedLiterals, SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 import { patternCost, type PatternCost } from "./pattern-cost.ts";
-import {
-  alternativesOf,
-  literalsOf,
-  referenceWords,
-  shownName,
-  type Alternative,
-  type SchemaAt,
-} from "./schema-alternatives.ts";
+import { alternativesOf, literalsOf, referenceWords, shownName } from "./schema-alternatives.ts";
+import type { Alternative, SchemaAt } from "./schema-alternatives.ts";
 import { openChoices, type Cost, type Inside } from "./schema-choices.ts";
 
 export interface RequestSchema extends SchemaAt {

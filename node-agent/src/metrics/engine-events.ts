@@ -1,4 +1,5 @@
 /** Events of slots and engines: one function per event writes the log line and updates the metric. */
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
 import type { EngineWindowEvents } from "../engines/engine-windows.ts";
@@ -22,6 +23,11 @@ export function createSlotEvents(
   failures: SlotFailures,
   history: Pick<SwitchHistory, "switched" | "startFailed">,
 ): SlotEvents {
+  const failed = (slot: SlotName, model: ModelId, what: "start" | "stop" | "exit", reason: string) => {
+    failures.failed(slot, model, reason);
+    metrics.engineFailures.inc({ slot, model, what });
+    if (what !== "stop") restarts.lost(slot, model, what);
+  };
   return {
     stateChanged(slot, state, active) {
       for (const each of Object.values(stateWords))
@@ -39,15 +45,12 @@ export function createSlotEvents(
       log.info({ slot, from, model, tookMs: Math.round(tookMs), phasesMs }, "switched");
     },
     startFailed(slot, model, reason) {
-      restarts.lost(slot, model, "start");
+      failed(slot, model, "start", reason);
       history.startFailed(slot, model);
-      failures.failed(slot, model, reason);
-      metrics.engineFailures.inc({ slot, model, what: "start" });
       log.error({ slot, model, reason }, "engine did not start");
     },
     stopFailed(slot, model, reason) {
-      failures.failed(slot, model, reason);
-      metrics.engineFailures.inc({ slot, model, what: "stop" });
+      failed(slot, model, "stop", reason);
       log.error({ slot, model, reason }, "engine did not stop");
     },
     readopted(slot, found) {
@@ -61,15 +64,11 @@ export function createSlotEvents(
       log.error({ slot, reason }, "could not look for engines of an earlier agent");
     },
     engineExited(slot, model, { reason, output }) {
-      restarts.lost(slot, model, "exit");
-      failures.failed(slot, model, reason);
-      metrics.engineFailures.inc({ slot, model, what: "exit" });
+      failed(slot, model, "exit", reason);
       log.error({ slot, model, reason, output }, "engine ended by itself");
     },
     engineDied(slot, model, reason) {
-      restarts.lost(slot, model, "exit");
-      failures.failed(slot, model, reason);
-      metrics.engineFailures.inc({ slot, model, what: "exit" });
+      failed(slot, model, "exit", reason);
       log.error({ slot, model, reason }, "engine says that it is dead; it is ended and started again");
     },
     engineSuspected(slot, model, reason) {

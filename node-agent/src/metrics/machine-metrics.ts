@@ -70,8 +70,11 @@ export function createMachineMetrics(registry: MetricRegistry) {
 
 /** Without a reading every series goes: none shows what may be long past. */
 export function publishMachine(metrics: MachineMetrics, reading: MachineReading | undefined): void {
-  for (const metric of [metrics.loadAverage, metrics.temperature, ...ofFileSystems(metrics)]) metric.reset();
-  for (const metric of withoutLabels(metrics)) metric.remove();
+  for (const metric of Object.values<Gauge | Counter>(metrics)) {
+    if (metric === metrics.threadsLost) continue; // the agent counts it: it is no reading
+    metric.reset();
+    metric.remove({}); // a reset sets a metric without labels to 0
+  }
   if (!reading) return;
   set(metrics.swapTotal, reading.swapTotalBytes);
   set(metrics.swapUsed, reading.swapUsedBytes);
@@ -94,18 +97,6 @@ function publishFileSystem(metrics: MachineMetrics, { mount, holds, ...read }: F
   metrics.fileSystemAvailable.set(labels, read.availableBytes);
   if (read.inodes !== undefined) metrics.fileSystemInodes.set(labels, read.inodes);
   if (read.inodesFree !== undefined) metrics.fileSystemInodesFree.set(labels, read.inodesFree);
-}
-
-function ofFileSystems(metrics: MachineMetrics) {
-  const { fileSystemSize, fileSystemAvailable, fileSystemInodes, fileSystemInodesFree } = metrics;
-  return [fileSystemSize, fileSystemAvailable, fileSystemInodes, fileSystemInodesFree];
-}
-
-/** Metrics without labels, which a reset would set to 0. */
-function withoutLabels(metrics: MachineMetrics) {
-  const { swapTotal, swapUsed, diskRead, diskWritten, networkReceived, networkSent } = metrics;
-  const { frequencyLimit, frequencyMax } = metrics;
-  return [swapTotal, swapUsed, diskRead, diskWritten, networkReceived, networkSent, frequencyLimit, frequencyMax];
 }
 
 function set(gauge: Gauge, value: number | undefined): void {

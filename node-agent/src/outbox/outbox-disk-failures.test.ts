@@ -1,17 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
-import { append, limits, oneSegment, range, recorder, reopened, waiting } from "../../test/outbox/outbox-steps.ts";
+import { append, limits, newOutbox, oneSegment, range, recorder, reopened, waiting } from "../../test/outbox/outbox-steps.ts";
 import { SimulatedDisk, type DiskCall } from "../../test/outbox/simulated-disk.ts";
 import { numberOf, usageRecord } from "../../test/outbox/usage-records.ts";
 import { openOutbox, type Outbox } from "./outbox.ts";
 
 describe("a full disk", () => {
   it("closes admission, takes the records of what runs from the reserve, and opens again when there is room", async () => {
-    const disk = new SimulatedDisk();
-    const clock = new VirtualClock();
-    const events = recorder();
-    const outbox = await openOutbox(disk, clock, events, oneSegment);
+    const { disk, clock, events, outbox } = await newOutbox(oneSegment);
     await append(outbox, 0);
     expect(outbox.admitting).toBe(true);
     disk.capacityBytes = disk.usedBytes + 50; // less than a record
@@ -29,9 +26,7 @@ describe("a full disk", () => {
   });
 
   it("holds back what does not even fit in the reserve until there is room", async () => {
-    const disk = new SimulatedDisk();
-    const clock = new VirtualClock();
-    const outbox = await openOutbox(disk, clock, recorder(), oneSegment);
+    const { disk, clock, outbox } = await newOutbox(oneSegment);
     disk.capacityBytes = disk.usedBytes;
     let written = 0;
     const all = Promise.all(range(0, 40).map((number) => outbox.append(usageRecord(number)).then(() => written++)));
@@ -45,10 +40,7 @@ describe("a full disk", () => {
   });
 
   it("keeps admission closed as long as a record cannot be written, though there seems to be room", async () => {
-    const disk = new SimulatedDisk();
-    const clock = new VirtualClock();
-    const events = recorder();
-    const outbox = await openOutbox(disk, clock, events, limits);
+    const { disk, clock, events, outbox } = await newOutbox();
     disk.fails = (call, _count, name) => (call === "write" && name.endsWith(".usage") ? "EDQUOT" : undefined);
     let written = false;
     const appended = outbox.append(usageRecord(1)).then(() => (written = true));
@@ -64,10 +56,7 @@ describe("a full disk", () => {
   });
 
   it("is noticed within a second without any write, while the reserve is still whole", async () => {
-    const disk = new SimulatedDisk();
-    const clock = new VirtualClock();
-    const events = recorder();
-    const outbox = await openOutbox(disk, clock, events, limits);
+    const { disk, clock, events, outbox } = await newOutbox();
     disk.capacityBytes = disk.usedBytes + 100;
     await clock.advanceAsync(1_000);
     expect(outbox.admitting).toBe(false);
@@ -154,9 +143,7 @@ describe("a failing disk", () => {
   );
 
   it("writes again, elsewhere, what it could not sync", async () => {
-    const disk = new SimulatedDisk();
-    const clock = new VirtualClock();
-    const outbox = await openOutbox(disk, clock, recorder(), oneSegment);
+    const { disk, clock, outbox } = await newOutbox(oneSegment);
     disk.fails = (call) => (call === "sync" ? "EIO" : undefined);
     await append(outbox, 0, 1, 2);
     await clock.advanceAsync(10);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { append, limits, oneSegment, range, recorder, reopened, waiting } from "../../test/outbox/outbox-steps.ts";
+import { append, limits, newOutbox, oneSegment, range, recorder, reopened, waiting } from "../../test/outbox/outbox-steps.ts";
 import { SimulatedDisk } from "../../test/outbox/simulated-disk.ts";
 import { numberOf, usageRecord } from "../../test/outbox/usage-records.ts";
 import { openOutbox } from "./outbox.ts";
@@ -46,9 +46,7 @@ describe("the outbox", () => {
   });
 
   it("writes what is appended at once as one, and syncs it as one within 10 ms", async () => {
-    const disk = new SimulatedDisk();
-    const clock = new VirtualClock();
-    const outbox = await openOutbox(disk, clock, recorder(), oneSegment);
+    const { disk, clock, outbox } = await newOutbox(oneSegment);
     const before = { ...disk.counts };
     await Promise.all(range(0, 500).map((number) => outbox.append(usageRecord(number))));
     expect(disk.counts.write! - before.write!).toBe(2); // the header, and all of them
@@ -71,9 +69,7 @@ describe("the outbox", () => {
   });
 
   it("closes after 2 s though its disk hangs", async () => {
-    const disk = new SimulatedDisk();
-    const clock = new VirtualClock();
-    const outbox = await openOutbox(disk, clock, recorder(), limits);
+    const { disk, clock, outbox } = await newOutbox();
     await append(outbox, 0);
     disk.hangs = true;
     void outbox.append(usageRecord(1));
@@ -186,9 +182,7 @@ describe("recovery", () => {
 
 describe("acknowledged segments", () => {
   it("are kept for an hour, over restarts, and can be asked for again", async () => {
-    const disk = new SimulatedDisk();
-    const clock = new VirtualClock();
-    const outbox = await openOutbox(disk, clock, recorder(), limits);
+    const { disk, clock, outbox } = await newOutbox();
     outbox.committedTo("first");
     await append(outbox, ...range(0, 12));
     outbox.acknowledge((await outbox.read(12)).end);

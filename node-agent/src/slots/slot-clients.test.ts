@@ -7,8 +7,7 @@ import { WireState } from "./slot-view.ts";
 
 describe("a slot", () => {
   test("forgets a waiter at once when its client leaves, and rejects with the client's reason", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     await node.activated(a);
     const client = new AbortController();
     const waiter = node.request(b, { signal: client.signal });
@@ -18,8 +17,7 @@ describe("a slot", () => {
   });
 
   test("takes the place back at once when a client leaves in the very moment of its admission", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const client = new AbortController();
     node.onTold = (event) => {
       if (event === "requestAdmitted") client.abort(new Error("client left"));
@@ -32,8 +30,7 @@ describe("a slot", () => {
   });
 
   test("finishes one thing before it takes up what happens in the midst of it", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     node.onTold = (event) => {
       if (event !== "requestAdmitted") return;
       node.onTold = () => {};
@@ -47,8 +44,7 @@ describe("a slot", () => {
   });
 
   test("listens no longer to a client that it has answered", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const { signal } = new AbortController();
     const held = node.request(a, { signal });
     expect(getEventListeners(signal, "abort").length).toBe(1);
@@ -58,15 +54,13 @@ describe("a slot", () => {
   });
 
   test("does not admit a client that has left before it asked", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     expect(await refusal(node.request(a, { signal: AbortSignal.abort(new Error("gone")) }))).toBe("Error: gone");
     expect(node.engine.asked).toEqual(["readopt"]);
   });
 
   test("takes a place back once, however often it is released", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const first = await node.activated(a);
     const second = await node.request(a);
     first.release();

@@ -44,8 +44,7 @@ describe("a slot", () => {
   });
 
   test("gives an engine no more than it says it runs, whatever is configured", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const first = node.request(a);
     const second = node.request(a);
     node.engine.activation!.resolve({ ...endpoint, parallelMax: 1 });
@@ -60,8 +59,7 @@ describe("a slot", () => {
   });
 
   test("counts answers: what runs and waits, and what a client is told who wants too many", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const both = node.request(a, { answers: 2 });
     node.engine.activation!.resolve({ ...endpoint, parallelMax: 2 });
     void node.request(a, { answers: 2, routerId: "r2" });
@@ -79,8 +77,7 @@ describe("a slot", () => {
   });
 
   test("gives an admission with slot, engine, endpoint and the time it took", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const held = node.request(a);
     await node.clock.advanceAsync(1_500);
     node.engine.activation!.resolve(endpoint);
@@ -88,8 +85,7 @@ describe("a slot", () => {
   });
 
   test("reports its state, who runs from which router, who waits, and when it closes", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     await node.activated(a);
     await node.clock.advanceAsync(1_000);
     await node.request(a, { routerId: "r2" });
@@ -118,8 +114,7 @@ describe("a slot", () => {
   });
 
   test("loses an engine that says itself that it is dead, with all of its requests, and starts it again", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const admissions = [await node.activated(a), await node.request(a)];
     const deaths: unknown[] = [];
     for (const one of admissions) one.onEngineLost((death) => deaths.push(death));
@@ -135,8 +130,7 @@ describe("a slot", () => {
   });
 
   test("tells running requests that their engine exited", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const told: string[] = [];
     const running = await node.activated(a);
     running.onEngineLost(() => told.push("running"));
@@ -153,8 +147,7 @@ describe("a slot", () => {
   });
 
   test("tells the requests of a new engine apart from those of the one before", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const told: string[] = [];
     const before = await node.activated(a);
     before.onEngineLost(() => told.push("before"));
@@ -172,8 +165,7 @@ describe("a slot", () => {
   });
 
   test("measures a switch by its phases", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const first = await node.activated(a);
     void node.request(b);
     await node.clock.advanceAsync(12_000);
@@ -197,8 +189,7 @@ describe("a slot", () => {
   });
 
   test("calls back at once when it comes into another state or another model comes next, not for each request", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     let moves: string[] = [];
     const forget = node.slots.onMove((slot) => {
       const { state, activeModel, nextModel } = node.slots.views()[0]!;
@@ -222,8 +213,7 @@ describe("a slot", () => {
   });
 
   test("has no timer when nothing is due", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const first = await node.activated(a);
     void node.request(b);
     expect(node.clock.pending).toBe(1);
@@ -239,8 +229,7 @@ describe("a slot", () => {
 
 describe("closing", () => {
   test("refuses who waits and who comes, lets running requests end, and leaves the engines as they are", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     const first = await node.activated(a);
     const waiter = node.request(b);
     const closed = node.slots.close({ stopEngines: false, deadlineMs: 60_000 });
@@ -254,8 +243,7 @@ describe("closing", () => {
   });
 
   test("ends at its deadline, and with the engines when asked to: their requests are told", async () => {
-    const node = new Node();
-    await node.begin();
+    const node = await Node.begun();
     let isTold = false;
     (await node.activated(a)).onEngineLost(() => (isTold = true));
     const closed = node.slots.close({ stopEngines: true, deadlineMs: 10_000 });

@@ -8,22 +8,19 @@ describe("among several slots, a request goes to", () => {
   const chosen = (node: Node) => node.slots.views().find(({ waiting }) => waiting > 0)?.name;
 
   test("the one that the router had in mind, if it has the model", async () => {
-    const node = new Node(two);
-    await node.begin();
+    const node = await Node.begun(two);
     void node.request(a, { slot: "t" });
     expect(chosen(node)).toBe("t");
   });
 
   test("another one, if the router's does not have the model", async () => {
-    const node = new Node(two);
-    await node.begin();
+    const node = await Node.begun(two);
     void node.request(c, { slot: "t" });
     expect(chosen(node)).toBe("s");
   });
 
   test("the one where the model is active, then where it starts, then an empty one, then an idle one", async () => {
-    const node = new Node(two);
-    await node.begin();
+    const node = await Node.begun(two);
     await node.activated(b, "t");
     expect((await node.request(b)).slot).toBe("t");
     void node.request(a);
@@ -33,8 +30,7 @@ describe("among several slots, a request goes to", () => {
   });
 
   test("an idle one rather than one whose engine is full", async () => {
-    const node = new Node(two);
-    await node.begin();
+    const node = await Node.begun(two);
     await node.activated(a, "s");
     await node.request(a, { slot: "s" });
     (await node.activated(b, "t")).release();
@@ -43,24 +39,21 @@ describe("among several slots, a request goes to", () => {
   });
 
   test("none, if none has the model", async () => {
-    const node = new Node({ s: [a] });
-    await node.begin();
+    const node = await Node.begun({ s: [a] });
     expect(await refusal(node.request(b))).toBe("model_unavailable 1");
   });
 });
 
 describe("prewarming", () => {
   test("starts the model in an empty slot", async () => {
-    const node = new Node({ s: [a, b], t: [a, b] });
-    await node.begin();
+    const node = await Node.begun({ s: [a, b], t: [a, b] });
     await node.activated(a, "s");
     node.slots.prewarm(b);
     expect(node.engines.get("t")!.asked.at(-1)).toBe("activate b");
   });
 
   test("does nothing when a slot has the model", async () => {
-    const node = new Node({ s: [a, b], t: [a, b] });
-    await node.begin();
+    const node = await Node.begun({ s: [a, b], t: [a, b] });
     await node.activated(a, "s");
     node.slots.prewarm(a);
     expect(node.engines.get("t")!.asked).toEqual(["readopt"]);

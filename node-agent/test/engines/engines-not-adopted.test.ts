@@ -5,25 +5,15 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { asId, type SlotName } from "@weiche/shared/ids.ts";
-import type { EngineSpec } from "../../src/engines/engine.ts";
 import { stopForgottenEngines } from "../../src/slots/node-engines.ts";
 import { endpointPid, faultEngine, isAlive, kill, modelA, modelB, until, type Host } from "./engines-on-host.ts";
-import { never, quiet, statePerTest } from "./engines-per-test.ts";
+import { never, pidLeftBy, quiet, statePerTest } from "./engines-per-test.ts";
 
 const state = statePerTest();
 
-/** An agent's life with these engines. */
-function open(...engines: EngineSpec[]): Host {
-  return state.open({ engines });
-}
-
-async function pidAfter(...steps: ((host: Host) => Promise<unknown>)[]): Promise<number> {
-  const host = open(faultEngine(modelA, [], { sleepLevel: 1 }));
-  await host.engines.activate(modelA, never, quiet);
-  for (const step of steps) await step(host);
-  host.close();
-  return (await host.handles.read())[0]!.pid!;
-}
+const open = state.openWith;
+const pidAfter = (...steps: ((host: Host) => Promise<unknown>)[]) =>
+  pidLeftBy(open(faultEngine(modelA, [], { sleepLevel: 1 })), ...steps);
 
 test("an engine whose configuration has changed is stopped, not adopted", async () => {
   const pid = await pidAfter();

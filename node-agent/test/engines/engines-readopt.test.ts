@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { EngineSpec, FoundEngine } from "../../src/engines/engine.ts";
+import type { FoundEngine } from "../../src/engines/engine.ts";
 import {
   ask,
   endpointPid,
@@ -16,24 +16,14 @@ import {
   until,
   type Host,
 } from "./engines-on-host.ts";
-import { never, quiet, statePerTest } from "./engines-per-test.ts";
-
-const state = statePerTest();
+import { never, pidLeftBy, quiet, statePerTest } from "./engines-per-test.ts";
 
 type Awake = Extract<FoundEngine, { readonly endpoint: unknown }>;
 
-/** An agent's life with these engines. */
-function open(...engines: EngineSpec[]): Host {
-  return state.open({ engines });
-}
-
-async function pidAfter(...steps: ((host: Host) => Promise<unknown>)[]): Promise<number> {
-  const host = open(faultEngine(modelA, [], { sleepLevel: 1 }));
-  await host.engines.activate(modelA, never, quiet);
-  for (const step of steps) await step(host);
-  host.close();
-  return (await host.handles.read())[0]!.pid!;
-}
+const state = statePerTest();
+const open = state.openWith;
+const pidAfter = (...steps: ((host: Host) => Promise<unknown>)[]) =>
+  pidLeftBy(open(faultEngine(modelA, [], { sleepLevel: 1 })), ...steps);
 
 test("after kill -9 of the agent its engine is found again: same pid, no start", async () => {
   const starts = join(state.directory, "starts");

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { EngineSpec } from "../../src/engines/engine.ts";
 import type { RunCommand } from "../../src/engines/launchers/systemd.ts";
 import { ask, faultEngine, isAlive, kill, modelA, until, type Host } from "./engines-on-host.ts";
-import { never, quiet, statePerTest } from "./engines-per-test.ts";
+import { never, pidLeftBy, quiet, statePerTest } from "./engines-per-test.ts";
 
 const state = statePerTest();
 afterEach(async () => {
@@ -53,15 +53,12 @@ test("a unit's instance gets port, model and environment by its file, and is gon
 });
 
 test("a unit that runs on is adopted by the next agent, and its exit is noticed", async () => {
-  const first = open(unitEngine());
-  await first.engines.activate(modelA, never, quiet);
-  const { pid } = (await first.handles.read())[0]!;
-  first.close();
+  const pid = await pidLeftBy(open(unitEngine()));
   const { engines } = open(unitEngine());
   const exits: string[] = [];
   engines.onExit((_, report) => exits.push(report.reason, report.output));
   expect(await engines.readopt()).toMatchObject({ model: modelA });
-  kill(pid!, "SIGKILL");
+  kill(pid, "SIGKILL");
   await until("its exit is reported", () => exits.length > 0);
   expect(exits).toEqual(["unit failed, result signal, status 9", "journalctl --unit weiche-engine@a-model-a.service"]);
 });
@@ -69,40 +66,31 @@ test("a unit that runs on is adopted by the next agent, and its exit is noticed"
 test.each([1, 2])(
   "where systemd fails to answer %i times, a unit is adopted after that, and not stopped",
   async (times) => {
-    const first = open(unitEngine());
-    await first.engines.activate(modelA, never, quiet);
-    const { pid } = (await first.handles.read())[0]!;
-    first.close();
+    const pid = await pidLeftBy(open(unitEngine()));
     const { engines, told } = open(unitEngine());
     failing = { verb: "show", times };
     for (let time = 1; time <= times; time++) await expect(engines.readopt()).rejects.toThrow("connect to bus");
     expect(await engines.readopt()).toMatchObject({ model: modelA });
-    expect(await isAlive(pid!)).toBe(true);
+    expect(await isAlive(pid)).toBe(true);
     expect(told.map(([event]) => event)).toEqual(["engineReady"]);
   },
 );
 
 test("a unit that must go and does not fails the look for engines until it is gone", async () => {
-  const first = open(unitEngine());
-  await first.engines.activate(modelA, never, quiet);
-  const { pid } = (await first.handles.read())[0]!;
-  first.close();
+  const pid = await pidLeftBy(open(unitEngine()));
   const { engines, handles } = open(unitEngine("--start-ms 1"));
   failing = { verb: "stop", times: 1 };
   await expect(engines.readopt()).rejects.toThrow("connect to bus");
   expect(await handles.read()).toMatchObject([{ pid }]);
   expect(await engines.readopt()).toBeUndefined();
-  expect(await isAlive(pid!)).toBe(false);
+  expect(await isAlive(pid)).toBe(false);
   expect(await handles.read()).toEqual([]);
 });
 
 test("a unit with another configuration is stopped, not adopted", async () => {
-  const first = open(unitEngine());
-  await first.engines.activate(modelA, never, quiet);
-  const { pid } = (await first.handles.read())[0]!;
-  first.close();
+  const pid = await pidLeftBy(open(unitEngine()));
   expect(await open(unitEngine("--start-ms 1")).engines.readopt()).toBeUndefined();
-  expect(await isAlive(pid!)).toBe(false);
+  expect(await isAlive(pid)).toBe(false);
 });
 
 test("a unit that fails its start is refused with what its journal says", async () => {

@@ -25,6 +25,12 @@ export function recorder(): OutboxEvents & { readonly heard: string[] } {
   };
 }
 
+/** A new outbox, on a disk and a clock of its own. */
+export async function newOutbox(of: OutboxLimits = limits) {
+  const [disk, clock, events] = [new SimulatedDisk(), new VirtualClock(), recorder()];
+  return { disk, clock, events, outbox: await openOutbox(disk, clock, events, of) };
+}
+
 export async function append(outbox: Outbox, ...numbers: number[]): Promise<void> {
   for (const number of numbers) await outbox.append(usageRecord(number));
 }

@@ -46,10 +46,13 @@ export class Node {
     return this.engines.get("s")!;
   }
 
-  async begin(): Promise<void> {
-    void this.slots.readopt();
-    for (const engines of this.engines.values()) engines.adoption!.resolve(undefined);
+  /** A node on which no earlier agent has left an engine. */
+  static async begun(models?: Record<string, readonly ModelId[]>): Promise<Node> {
+    const node = new Node(models);
+    void node.slots.readopt();
+    for (const engines of node.engines.values()) engines.adoption!.resolve(undefined);
     await settle();
+    return node;
   }
 
   request(
@@ -62,7 +65,7 @@ export class Node {
       routerId: options.routerId ?? "r1",
       answers: options.answers ?? 1,
       signal: options.signal ?? new AbortController().signal,
-      ...(options.slot ? { slot: asId<SlotName>(options.slot) } : {}),
+      slot: options.slot === undefined ? undefined : asId<SlotName>(options.slot),
     });
     admission.catch(() => {});
     return admission;

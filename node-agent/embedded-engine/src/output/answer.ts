@@ -1,7 +1,7 @@
 /** One answer of a request, as it grows: what the parser made of the tokens, and the counts. */
 import { LlamaGrammar, LlamaGrammarEvaluationState, type Token } from "node-llama-cpp";
 import { generate, samplingOptions } from "../generate.ts";
-import type { Sampling } from "../request/generation-request.ts";
+import type { GenerationRequest, Sampling } from "../request/generation-request.ts";
 import { tokenLogprob, type TokenLogprob } from "./logprobs.ts";
 import type { Engine } from "../model.ts";
 import type { OutputEvent } from "./output-event.ts";
@@ -20,6 +20,18 @@ export interface AnswerPlan {
   readonly grammar: LlamaGrammar | undefined;
   /** Alternatives to show of each token; absent: no logprobs. */
   readonly logprobs: number | undefined;
+}
+
+/** A plan for each answer that is asked for, with a seed of its own. `randomSeed` counts if the request names none. */
+export function plansOf(
+  request: GenerationRequest & Partial<Pick<AnswerPlan, "logprobs">>,
+  prompt: Pick<AnswerPlan, "promptTokens" | "format" | "grammar">,
+  randomSeed: number,
+): AnswerPlan[] {
+  const { cacheSalt, maxTokens, sampling, logprobs, choices } = request;
+  const { seed = randomSeed } = sampling;
+  const plan = { ...prompt, cacheSalt, maxTokens, sampling, logprobs };
+  return Array.from({ length: choices }, (_, index) => ({ ...plan, seed: (seed + index) >>> 0 }));
 }
 
 export interface Counts {
