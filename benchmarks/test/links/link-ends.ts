@@ -20,25 +20,11 @@ import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { openTlsFiles, type TlsFiles, type TlsPaths } from "@weiche/shared/http/tls-files.ts";
+import { toldEvents } from "@weiche/shared/testing/told-events.ts";
 
 export const node = asId<NodeId>("gpu-1");
 export const slot = asId<SlotName>("s");
 export const random = createRandom(1);
-
-/** An events object of any kind that keeps what it is told, as `[event, ...arguments]`. */
-export function recorder<Events extends object>(): {
-  readonly events: Events;
-  readonly told: unknown[][];
-} {
-  const told: unknown[][] = [];
-  const events = new Proxy({} as Events, {
-    get:
-      (_target, name) =>
-      (...args: unknown[]) =>
-        void told.push([String(name), ...args]),
-  });
-  return { events, told };
-}
 
 export interface RouterEnd extends AsyncDisposable {
   readonly data: DataConnections;
@@ -57,7 +43,7 @@ export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {
   const link = registry.linkUp({ node, bootId: "boot", agentVersion: "0", slots }, 0);
   const report = { name: slot, state: SlotState.EMPTY, running: 0, runningOfRouter: 0, stateAgeMs: 0 } as const;
   link.report({ slots: [{ ...report, waiters: [] }], maintenance: false, admitting: true }, 0);
-  const { events, told } = recorder<Parameters<typeof DataConnections.open>[0]["events"]>();
+  const { events, told } = toldEvents<Parameters<typeof DataConnections.open>[0]["events"]>();
   const { tls } = given;
   const data = await DataConnections.open({
     listen: { host: "127.0.0.1", port: given.port ?? 0 },
@@ -122,7 +108,7 @@ export function openAgentEnd(
   handle: StreamHandler,
   given: { tls?: TlsFiles; host?: string; node?: string } = {},
 ): AgentEnd {
-  const { events, told } = recorder<ConstructorParameters<typeof DataLink>[0]["events"]>();
+  const { events, told } = toldEvents<ConstructorParameters<typeof DataLink>[0]["events"]>();
   const { tls } = given;
   const link = new DataLink({
     onSessions: () => {},
@@ -200,7 +186,7 @@ export class Certificates implements Disposable {
   }
 
   /** Opens the files as router and agent do; closed with the directory. */
-  open(paths: TlsPaths, events = recorder<Parameters<typeof openTlsFiles>[2]>().events): TlsFiles {
+  open(paths: TlsPaths, events = toldEvents<Parameters<typeof openTlsFiles>[2]>().events): TlsFiles {
     const files = openTlsFiles(paths, systemClock, events);
     this.#open.push(files);
     return files;

@@ -9,18 +9,10 @@ import { StartError } from "@weiche/shared/files/start-error.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { openTlsFiles, type TlsFiles, type TlsFilesEvents, type TlsPaths } from "@weiche/shared/http/tls-files.ts";
 import { textOf } from "../../cluster/read-answer.ts";
-import {
-  answering,
-  Certificates,
-  holding,
-  node,
-  openAgentEnd,
-  openRouterEnd,
-  recorder,
-  requestOf,
-} from "./link-ends.ts";
+import { answering, Certificates, holding, node, openAgentEnd, openRouterEnd, requestOf } from "./link-ends.ts";
 import { PlainPeer } from "./plain-peer.ts";
 import { addressOf, openWholeAgent, openWholeRouter, type WholeRouter } from "./whole-links.ts";
+import { toldEvents } from "@weiche/shared/testing/told-events.ts";
 
 let ours: Certificates;
 let theirs: Certificates;
@@ -139,7 +131,7 @@ test("an agent leaves a router that has chosen no protocol, says why, and tells 
 test("a new certificate of the node moves its sessions, and what runs on the old ones ends there", async () => {
   const clock = new VirtualClock();
   const paths = ours.node("renewed");
-  using tls = openTlsFiles(paths, clock, recorder<TlsFilesEvents>().events);
+  using tls = openTlsFiles(paths, clock, toldEvents<TlsFilesEvents>().events);
   await using router = await openWholeRouter({ tls: routerTls });
   const { streams, handle } = holding();
   await using agent = openWholeAgent([addressOf(router)], {
@@ -174,7 +166,7 @@ describe("a certificate that expires while answers run", () => {
     for (const name of [renewed, forgotten]) ours.node(name);
     const endsMs = Date.now() + lifeMs;
     const [paths] = [renewed, forgotten].map((name) => ours.endAt(name, new Date(endsMs)));
-    using tls = openTlsFiles(paths!, clock, recorder<TlsFilesEvents>().events);
+    using tls = openTlsFiles(paths!, clock, toldEvents<TlsFilesEvents>().events);
     await using router = await openWholeRouter({ tls: routerTls });
     const { streams, handle } = holding();
     await using agent = openWholeAgent([addressOf(router)], { tls, node: renewed, handle });
@@ -223,7 +215,7 @@ describe("a certificate that expires while answers run", () => {
 test("a new certificate of the router is shown to new connections, on both ports, while old ones go on", async () => {
   const clock = new VirtualClock();
   const paths = ours.router("renewed.example", "127.0.0.1");
-  using tls = openTlsFiles(paths, clock, recorder<TlsFilesEvents>().events);
+  using tls = openTlsFiles(paths, clock, toldEvents<TlsFilesEvents>().events);
   await using router = await openWholeRouter({ tls });
   await using _agent = openWholeAgent([addressOf(router)], { tls: agentTls });
   await reachable(router);
@@ -242,7 +234,7 @@ describe("certificate files", () => {
   test("that do not fit leave the ones before in use, and are told about once", async () => {
     const clock = new VirtualClock();
     const paths = ours.node("misfit");
-    const { events, told } = recorder<TlsFilesEvents>();
+    const { events, told } = toldEvents<TlsFilesEvents>();
     const names = () => told.map(([event]) => event);
     using tls = openTlsFiles(paths, clock, events);
     const before = tls.current;
@@ -258,7 +250,7 @@ describe("certificate files", () => {
 
   test("that are missing, do not fit, or show the key to everyone refuse the start", () => {
     const good = ours.node("careless");
-    const open = (paths: TlsPaths) => openTlsFiles(paths, new VirtualClock(), recorder<TlsFilesEvents>().events);
+    const open = (paths: TlsPaths) => openTlsFiles(paths, new VirtualClock(), toldEvents<TlsFilesEvents>().events);
     expect(() => open({ ...good, ca: `${good.ca}.missing` })).toThrow(StartError);
     expect(() => open({ ...good, key: ours.paths(`node-${node}`).key })).toThrow(StartError);
     chmodSync(good.key, 0o644);

@@ -16,7 +16,8 @@ import { asId, uuidv7, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { plainJobs } from "@weiche/shared/testing/plain-jobs.ts";
-import { answering, grants, node, random, recorder, slot } from "./link-ends.ts";
+import { answering, grants, node, random, slot } from "./link-ends.ts";
+import { toldEvents } from "@weiche/shared/testing/told-events.ts";
 
 export const model = asId<ModelId>("m");
 
@@ -41,7 +42,7 @@ export async function openWholeRouter(
   const { id = "router-1", ports = { link: 0, data: 0 }, tls } = given;
   const registry = new NodeRegistry();
   const recorded: UsageRecord[] = [];
-  const { events, told } = recorder<NodeLinkEvents & DataConnectionsEvents>();
+  const { events, told } = toldEvents<NodeLinkEvents & DataConnectionsEvents>();
   const secure = tls ? { tls } : {};
   const shared = { routerId: id, clock: systemClock, events, ...secure };
   const data = await DataConnections.open({ ...shared, listen: listenOn(ports.data), counts: registry, grants });
@@ -91,7 +92,7 @@ export function openWholeAgent(
   given: { node?: string; tls?: TlsFiles; bootId?: string; handle?: StreamHandler; load?: Partial<NodeLoad> } = {},
 ): WholeAgent {
   const { tls } = given;
-  const { events, told } = recorder<RouterLinkEvents>();
+  const { events, told } = toldEvents<RouterLinkEvents>();
   const channels = new Map<string, UsageChannel>();
   const acknowledged: bigint[] = [];
   const links = new RouterLinks({

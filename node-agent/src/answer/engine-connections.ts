@@ -48,7 +48,7 @@ export class EngineConnections implements AsyncDisposable {
   async open(request: EngineRequest): Promise<EngineCall> {
     const connect = () => new HttpConnection(request.endpoint, this.#clock);
     try {
-      return await this.#send(request, this.#takeIdle(keyOf(request.endpoint)) ?? connect());
+      return await this.#send(request, this.#idle.get(keyOf(request.endpoint))?.pop()?.connection ?? connect());
     } catch (error) {
       if (!(error instanceof EngineFault) || error.reason !== "connection lost") throw error;
       return await this.#send(request, connect()).catch((second: unknown) => {
@@ -75,10 +75,6 @@ export class EngineConnections implements AsyncDisposable {
       call.close();
       throw error;
     }
-  }
-
-  #takeIdle(key: string): HttpConnection | undefined {
-    return this.#idle.get(key)?.pop()?.connection;
   }
 
   #keep(key: string, connection: HttpConnection): void {

@@ -41,7 +41,8 @@ export class RunningEngine {
   keptBytes: number | undefined;
   readonly #host: EngineHost;
   readonly #gone = new AbortController();
-  readonly #unwatch: () => void;
+  /** Its exit is no longer noticed. */
+  readonly unwatch: () => void;
   handle: EngineHandle;
   /** Where it listens and, once proven ready, the limits that it reported. */
   endpoint: EngineEndpoint;
@@ -63,7 +64,7 @@ export class RunningEngine {
     this.handle = handle;
     this.endpoint = handle.endpoint;
     this.sinceMs = host.clock.monotonicMs();
-    this.#unwatch = this.#launcher.onExit(handle, (report) => {
+    this.unwatch = this.#launcher.onExit(handle, (report) => {
       const was = this.state;
       this.enter("changing");
       this.#gone.abort(new EngineStartError(report.reason, report.lastLines));
@@ -195,10 +196,6 @@ export class RunningEngine {
     await this.#launcher.stop(this.handle);
     this.unwatch();
     await this.#host.handles.remove(this.handle.slot, this.handle.model);
-  }
-
-  unwatch(): void {
-    this.#unwatch();
   }
 
   lastLines(): Promise<readonly string[]> {

@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
-import { append, limits, newOutbox, oneSegment, range, recorder, reopened, waiting } from "../../test/outbox/outbox-steps.ts";
+import {
+  append,
+  limits,
+  newOutbox,
+  oneSegment,
+  range,
+  recorder,
+  reopened,
+  waiting,
+} from "../../test/outbox/outbox-steps.ts";
 import { SimulatedDisk, type DiskCall } from "../../test/outbox/simulated-disk.ts";
 import { numberOf, usageRecord } from "../../test/outbox/usage-records.ts";
 import { openOutbox, type Outbox } from "./outbox.ts";

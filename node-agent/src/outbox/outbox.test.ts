@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { append, limits, newOutbox, oneSegment, range, recorder, reopened, waiting } from "../../test/outbox/outbox-steps.ts";
+import {
+  append,
+  limits,
+  newOutbox,
+  oneSegment,
+  range,
+  recorder,
+  reopened,
+  waiting,
+} from "../../test/outbox/outbox-steps.ts";
 import { SimulatedDisk } from "../../test/outbox/simulated-disk.ts";
 import { numberOf, usageRecord } from "../../test/outbox/usage-records.ts";
 import { openOutbox } from "./outbox.ts";

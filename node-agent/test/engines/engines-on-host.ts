@@ -3,6 +3,7 @@ import { chmod, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { toldEvents } from "@weiche/shared/testing/told-events.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { DialectLifecycle } from "../../src/engines/dialect-lifecycle.ts";
@@ -89,17 +90,9 @@ export interface HostOptions {
   readonly processes?: ProcessTable;
 }
 
-type Told = readonly [event: string, ...details: unknown[]];
-
 /** The parts of an agent that own the engines of one slot, on the real clock, with short patience. */
 export function openHost(stateDir: string, options: HostOptions) {
-  const told: Told[] = [];
-  const events = new Proxy({} as never, {
-    get:
-      (_, name) =>
-      (...details: unknown[]) =>
-        told.push([String(name), ...details]),
-  });
+  const { told, events } = toldEvents<never>();
   const clock = systemClock;
   const logs = createEngineLogs({ directory: join(stateDir, "logs"), clock, events });
   const shared = { stateDir, clock, ports: createLoopbackPorts(), processes: options.processes ?? procTable };

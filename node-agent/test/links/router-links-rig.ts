@@ -12,12 +12,14 @@ import type { RouterLinkEvents } from "../../src/links/router-links-options.ts";
 import type { UsageChannel } from "../../src/outbox/usage-channel.ts";
 import { WireState } from "../../src/slots/slot-view.ts";
 import { SimulatedLinkRouter, type Message } from "./simulated-link-router.ts";
+import { toldEvents } from "@weiche/shared/testing/told-events.ts";
 
 const model = asId<ModelId>("m");
 
 export class RouterLinksRig {
   readonly bootId = uuidv7(systemClock);
-  readonly told: unknown[][] = [];
+  readonly #told = toldEvents<RouterLinkEvents>();
+  readonly told = this.#told.told;
   readonly ledgers: (string | undefined)[] = [];
   readonly usage: unknown[][] = [];
   /** Events about the routers' lives and settled attempts. */
@@ -101,7 +103,7 @@ export class RouterLinksRig {
       handle: (stream) => SimStream.taken(stream),
       onRules: (news) => this.seenRules.push(news),
       onDesiredState: (state) => this.wishes.push(state),
-      events: this.#events(),
+      events: this.#told.events,
     });
     return this.#links;
   }
@@ -109,15 +111,6 @@ export class RouterLinksRig {
   async close(): Promise<void> {
     await this.#links?.close();
     for (const router of this.#routers.splice(0)) router[Symbol.dispose]();
-  }
-
-  #events(): RouterLinkEvents {
-    return new Proxy({} as RouterLinkEvents, {
-      get:
-        (_target, name) =>
-        (...args: unknown[]) =>
-          void this.told.push([String(name), ...args]),
-    });
   }
 }
 
