@@ -6,7 +6,7 @@ import type { Core } from "./core.ts";
 import type { MachineSource } from "./host/machine-telemetry.ts";
 import type { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./slots/maintenance.ts";
-import type { SlotParts } from "./open-slots.ts";
+import type { OpenedSlots } from "./open-slots.ts";
 import type { Outbox } from "./outbox/outbox.ts";
 import { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { openAdminApi } from "./status/admin-api.ts";
@@ -16,7 +16,7 @@ import type { Telemetry } from "./metrics/telemetry.ts";
 
 export interface AdminParts {
   readonly outbox: Outbox;
-  readonly engines: SlotParts;
+  readonly engines: OpenedSlots;
   readonly telemetry: Telemetry;
   readonly machine: MachineSource;
   readonly links: RouterLinks;

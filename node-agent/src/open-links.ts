@@ -10,16 +10,16 @@ import { KnownRouters } from "./links/known-routers.ts";
 import { withQuestions } from "./links/router-questions.ts";
 import { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./slots/maintenance.ts";
-import type { UsageParts } from "./open-usage.ts";
-import type { Requests } from "./open-requests.ts";
-import type { SlotParts } from "./open-slots.ts";
+import type { OpenedUsage } from "./open-usage.ts";
+import type { OpenedRequests } from "./open-requests.ts";
+import type { OpenedSlots } from "./open-slots.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
 
 export interface LinkedParts {
-  readonly usage: UsageParts;
-  readonly slots: SlotParts["slots"];
-  readonly history: SlotParts["history"];
-  readonly requests: Requests;
+  readonly usage: OpenedUsage;
+  readonly slots: OpenedSlots["slots"];
+  readonly history: OpenedSlots["history"];
+  readonly requests: OpenedRequests;
   readonly telemetry: Telemetry;
   readonly machine: MachineSource;
   readonly maintenance: Maintenance;

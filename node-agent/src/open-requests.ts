@@ -8,15 +8,15 @@ import type { EngineLife } from "./engines/engine-life.ts";
 import { EngineWindows } from "./engines/engine-windows.ts";
 import { Ingress } from "./exchange/ingress.ts";
 import { createIngressEvents } from "./metrics/link-events.ts";
-import type { UsageParts } from "./open-usage.ts";
-import type { SlotParts } from "./open-slots.ts";
+import type { OpenedUsage } from "./open-usage.ts";
+import type { OpenedSlots } from "./open-slots.ts";
 
-export type Requests = ReturnType<typeof openRequests>;
+export type OpenedRequests = ReturnType<typeof openRequests>;
 
 export function openRequests(
   { config, clock, log, metrics, models, opened }: Core,
-  { outbox, unsettled }: UsageParts,
-  { slots, events }: SlotParts,
+  { outbox, unsettled }: OpenedUsage,
+  { slots, events }: OpenedSlots,
   life: EngineLife,
 ) {
   let rules: ReadonlyMap<ModelId, ModelRules> = new Map();

@@ -9,7 +9,7 @@ import { beginSlotAtZero } from "./metrics/slot-metrics.ts";
 import { createSlots } from "./slots/slots.ts";
 import { SwitchHistory } from "./slots/switch-history.ts";
 
-export type SlotParts = Awaited<ReturnType<typeof openSlots>>;
+export type OpenedSlots = Awaited<ReturnType<typeof openSlots>>;
 
 const foreignEveryMs = 30_000;
 

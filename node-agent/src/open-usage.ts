@@ -7,7 +7,7 @@ import { openOutboxDirectory } from "./outbox/outbox-disk.ts";
 import { openOutbox, outboxLimits } from "./outbox/outbox.ts";
 import { UnsettledAnswers } from "./outbox/unsettled-answers.ts";
 
-export type UsageParts = Awaited<ReturnType<typeof openUsage>>;
+export type OpenedUsage = Awaited<ReturnType<typeof openUsage>>;
 
 export async function openUsage({ config, clock, log, metrics, opened }: Core) {
   const events = createUsageEvents(log, metrics);

@@ -1,7 +1,7 @@
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { expect, test } from "vitest";
-import type { EngineEndpoint } from "./engine.ts";
+import type { EngineEndpoint, EngineSpec } from "./engine.ts";
 import { EngineWindows } from "./engine-windows.ts";
 
 const slot = asId<SlotName>("a");
@@ -23,7 +23,7 @@ function watched() {
     engineSharesContext: (_slot, _model, slots, used) => told.push([slots, used]),
   });
   const compare = (endpoint: EngineEndpoint, rules?: ModelRules) =>
-    windows.compare([{ slot, spec: { model }, endpoint }], new Map(rules ? [[model, rules]] : []));
+    windows.compare([{ slot, spec: { model } as EngineSpec, endpoint }], new Map(rules ? [[model, rules]] : []));
   return { told, compare };
 }
 

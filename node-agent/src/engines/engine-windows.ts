@@ -1,19 +1,13 @@
 /** Reports awake engines that take shorter requests than the catalogue promises, or fewer at once than their slots. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import type { EngineEndpoint } from "./engine.ts";
+import type { AwakeEngine, EngineEndpoint } from "./engine.ts";
 
 export interface EngineWindowEvents {
   /** Emitted once per proven engine and promised window. The smaller of the two applies. */
   engineWindow(slot: SlotName, model: ModelId, windowTokens: number, promisedTokens: number): void;
   /** Emitted once per proven engine whose `slots` share one context, so that only `used` of them are used. */
   engineSharesContext(slot: SlotName, model: ModelId, slots: number, used: number): void;
-}
-
-interface Awake {
-  readonly slot: SlotName;
-  readonly spec: { readonly model: ModelId };
-  readonly endpoint: EngineEndpoint;
 }
 
 export class EngineWindows {
@@ -25,7 +19,7 @@ export class EngineWindows {
     this.#events = events;
   }
 
-  compare(awake: readonly Awake[], rules: ReadonlyMap<ModelId, ModelRules>): void {
+  compare(awake: readonly AwakeEngine[], rules: ReadonlyMap<ModelId, ModelRules>): void {
     for (const { slot, spec, endpoint } of awake) {
       this.#tellOfSharing(slot, spec.model, endpoint);
       const promisedTokens = promised(rules.get(spec.model));

@@ -49,6 +49,13 @@ export interface EngineEndpoint {
   readonly sharedSlots?: number;
 }
 
+/** An engine that is awake and proven, in its slot. */
+export interface AwakeEngine {
+  readonly slot: SlotName;
+  readonly spec: EngineSpec;
+  readonly endpoint: EngineEndpoint;
+}
+
 export const handleSchema = Type.Object({
   slot: Type.Unsafe<SlotName>(Type.String()),
   model: Type.Unsafe<ModelId>(Type.String()),

@@ -4,7 +4,7 @@ import type { EngineLife } from "../engines/engine-life.ts";
 import type { DialectLifecycles, EngineMetrics } from "../engines/dialect-lifecycle.ts";
 import type { GpuReader, GpuReading } from "../host/gpu.ts";
 import { HostReader, type HostReading } from "../host/host.ts";
-import type { AwakeEngine } from "../slots/slot-view.ts";
+import type { AwakeEngine } from "../engines/engine.ts";
 
 export interface TelemetryParts {
   readonly gpuReader: GpuReader;

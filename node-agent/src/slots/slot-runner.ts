@@ -7,7 +7,7 @@ import { within, type Timer } from "@weiche/shared/time/clock.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { WaitedFor } from "@weiche/shared/node-protocol.ts";
-import type { EngineSpec, SwitchPhase } from "../engines/engine.ts";
+import type { AwakeEngine, EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";
 import { answersError, refusalError } from "./refusal.ts";
@@ -16,7 +16,7 @@ import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
 import { activeOf, nextOf, shownState, stateWords, viewOf } from "./slot-view.ts";
-import type { AwakeEngine, Running, ShownState, SlotChange, SlotView } from "./slot-view.ts";
+import type { Running, ShownState, SlotChange, SlotView } from "./slot-view.ts";
 import { transition } from "./slot.ts";
 import { SwitchMeter } from "./switch-meter.ts";
 

@@ -5,7 +5,7 @@
 import { SlotState as WireState, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
-import type { EngineEndpoint, EngineSpec, Sleeper, SwitchPhase } from "../engines/engine.ts";
+import type { Sleeper, SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, placesOf, type Slot, type SlotState } from "./slot-state.ts";
 
 export { WireState };
@@ -50,13 +50,6 @@ export interface Running {
 
 /** `state`: the state or the next model has changed. `load`: only counts have. */
 export type SlotChange = "state" | "load";
-
-/** An awake engine, for measurements. */
-export interface AwakeEngine {
-  readonly slot: SlotName;
-  readonly spec: EngineSpec;
-  readonly endpoint: EngineEndpoint;
-}
 
 /** The parts of a view that the slot's state does not have. */
 export interface Surroundings {

@@ -2,20 +2,20 @@
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { SlotConfig } from "../config/config.ts";
-import type { SlotEngines } from "../engines/engine.ts";
+import type { AwakeEngine, SlotEngines } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { SlotRunner } from "./slot-runner.ts";
-import { WireState, type AwakeEngine, type SlotView } from "./slot-view.ts";
+import { WireState, type SlotView } from "./slot-view.ts";
 
-interface SlotsParts extends Omit<SlotParts, "config" | "engines"> {
+interface NodeSlotsParts extends Omit<SlotParts, "config" | "engines"> {
   readonly slots: readonly SlotConfig[];
   readonly engines: (slot: SlotConfig) => SlotEngines;
 }
 
 export type Slots = ReturnType<typeof createSlots>;
 
-export function createSlots({ slots, engines, ...shared }: SlotsParts) {
+export function createSlots({ slots, engines, ...shared }: NodeSlotsParts) {
   const runners = slots.map((config) => new SlotRunner({ config, engines: engines(config), ...shared }));
   const specs = Map.groupBy(
     slots.flatMap((slot) => slot.engines),
