@@ -1,21 +1,20 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { ask, chat, said } from "./sim-client.ts";
 
 let directory: string;
 let child: ChildProcess;
 let exited: Promise<unknown[]>;
 
-beforeEach(() => (directory = mkdtempSync(join(tmpdir(), "sim-engine-"))));
+beforeEach(() => (directory = temporaryDirectory()));
 afterEach(async () => {
   child.kill("SIGKILL");
   await exited;
-  rmSync(directory, { recursive: true });
 });
 
 async function start(...args: string[]): Promise<string> {

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { checkAgentText, loadAgentConfig, type AgentConfig } from "./config.ts";
 
 /** A valid file, line by line; each case changes or adds lines. */
@@ -131,14 +131,9 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
 });
 
 function load(text: string): AgentConfig {
-  const directory = mkdtempSync(join(tmpdir(), "weiche-config-"));
-  try {
-    const file = join(directory, "agent.yaml");
-    writeFileSync(file, text);
-    return loadAgentConfig(file, {});
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  const file = join(temporaryDirectory(), "agent.yaml");
+  writeFileSync(file, text);
+  return loadAgentConfig(file, {});
 }
 
 test("an agent does not start with a contradiction, and says where it stands", () => {

@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { EngineHandle } from "./engine.ts";
 import { createHandleStore, type HandleStore } from "./handle-store.ts";
@@ -10,12 +10,11 @@ let directory: string;
 let store: HandleStore;
 let unreadable: string[];
 
-beforeEach(async () => {
-  directory = join(await mkdtemp(join(tmpdir(), "weiche-handles-")), "engines");
+beforeEach(() => {
+  directory = join(temporaryDirectory(), "engines");
   unreadable = [];
   store = createHandleStore(directory, { handleUnreadable: (file, reason) => unreadable.push(`${file}: ${reason}`) });
 });
-afterEach(() => rm(join(directory, ".."), { recursive: true }));
 
 const handle: EngineHandle = {
   slot: asId<SlotName>("a"),

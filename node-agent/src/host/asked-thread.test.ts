@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { openSync, closeSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { openSync, closeSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { AskedThread } from "./asked-thread.ts";
 
@@ -14,12 +14,11 @@ let lost: string[];
 let thread: AskedThread<unknown>;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "weiche-thread-"));
+  directory = temporaryDirectory();
   lost = [];
 });
 afterEach(async () => {
   await thread[Symbol.asyncDispose]();
-  rmSync(directory, { recursive: true });
 });
 
 /** A thread whose module does this at each question, told as `number` from 1. */

@@ -1,14 +1,11 @@
-import { mkdtempSync, rmSync, statSync, statfsSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { readFileSystems } from "./file-systems.ts";
 
 let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "weiche-files-"));
-});
-afterEach(() => rmSync(directory, { recursive: true }));
+beforeEach(() => void (directory = temporaryDirectory()));
 
 test("a file system that holds several things is told once, by where it is mounted", () => {
   const model = join(directory, "m.gguf");

@@ -1,17 +1,14 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createGpuReader } from "./gpu.ts";
 
 let directory: string;
 const clock = new VirtualClock();
 
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "weiche-gpu-"));
-});
-afterEach(() => rm(directory, { recursive: true }));
+beforeEach(() => void (directory = temporaryDirectory()));
 
 /** A fake nvidia-smi that records each of its runs. */
 async function nvidiaSmi(script: string): Promise<string> {

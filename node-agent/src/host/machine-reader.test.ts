@@ -1,17 +1,16 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { MachineReader } from "./machine-reader.ts";
 
 let root: string;
 let nowMs: number;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "weiche-machine-"));
+  root = temporaryDirectory();
   nowMs = 1_000;
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
 /** Files of a simulated kernel. */
 function write(files: Readonly<Record<string, string>>): void {

@@ -1,9 +1,10 @@
 /** The measurements of the machine with the real library on this host, and with threads that die. */
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { cpus, tmpdir, release } from "node:os";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, release } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { createJobs } from "@weiche/shared/time/job.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -14,10 +15,9 @@ let lost: string[];
 const events = { machineThreadLost: (thread: string, reason: string) => lost.push(`${thread}: ${reason}`) };
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "weiche-telemetry-"));
+  directory = temporaryDirectory();
   lost = [];
 });
-afterEach(() => rmSync(directory, { recursive: true }));
 
 function program(name: string, script: string): void {
   writeFileSync(join(directory, name), `#!/bin/sh\n${script}\n`);

@@ -1,14 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { readPciGpus } from "./pci-gpus.ts";
 
 let sys: string;
-beforeEach(() => {
-  sys = mkdtempSync(join(tmpdir(), "weiche-pci-"));
-});
-afterEach(() => rmSync(sys, { recursive: true }));
+beforeEach(() => void (sys = temporaryDirectory()));
 
 function device(busAddress: string, files: Readonly<Record<string, string>>, driver?: string): void {
   const at = join(sys, "bus/pci/devices", busAddress);

@@ -1,18 +1,15 @@
 /** The agent's admin socket: who is at fault is told by the status. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { askSocket } from "@weiche/shared/program/admin-socket.ts";
 import { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { openAdminApi } from "./admin-api.ts";
 
 test("what fails inside is 500, what was not understood is 400, what is not there is 404", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "weiche-admin-"));
-  const socket = join(directory, "admin.sock");
+  const socket = join(temporaryDirectory(), "admin.sock");
   await using opened = new AsyncDisposableStack();
-  opened.defer(() => rm(directory, { recursive: true }));
   opened.use(
     await openAdminApi(socket, {
       status: () => Promise.reject(new Error("the disk is gone")),

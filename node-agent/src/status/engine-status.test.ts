@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { EngineHandle, Launcher, Launchers } from "../engines/engine.ts";
 import type { GpuProcess } from "../host/gpu.ts";
@@ -113,7 +113,7 @@ test("engines of slots that are no longer configured are none, and the others ar
 });
 
 test("facts of a process are those of /proc, also when its name is made to mislead, and none where there is no process", async () => {
-  const proc = await mkdtemp(join(tmpdir(), "weiche-proc-"));
+  const proc = temporaryDirectory();
   await mkdir(join(proc, "7"));
   const fields = Array.from({ length: 30 }, (_, index) => (index === 19 ? "50000" : String(index)));
   await writeFile(join(proc, "7/stat"), `7 (engine) S) 1 2) ${["S", ...fields.slice(1)].join(" ")}`);
@@ -121,7 +121,6 @@ test("facts of a process are those of /proc, also when its name is made to misle
   await writeFile(join(proc, "uptime"), "1000.50 1.0\n");
   expect(await processFacts(7, proc)).toEqual({ ageSeconds: 500.5, memoryBytes: 2 * 2 ** 20 });
   expect(await processFacts(8, proc)).toEqual({});
-  await rm(proc, { recursive: true });
 });
 
 test("what the awake engine says of its caches is told of that one only", async () => {

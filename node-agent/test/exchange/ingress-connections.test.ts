@@ -1,10 +1,9 @@
 /** Connections to engines: kept where an engine keeps its word, fresh elsewhere, tried once more when lost too early. */
-import { mkdtemp, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { Rig, until } from "./ingress-rig.ts";
 import { delta, done, httpHead, respond, respondEvents } from "./scripted-engine.ts";
 
@@ -91,14 +90,9 @@ test("a refused request leaves the connection for nobody", async () => {
 });
 
 test("an engine on a Unix socket is reached the same way", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "weiche-ingress-"));
-  try {
-    await using rig = await Rig.open(good, { socketPath: join(directory, "engine.sock") });
-    for (let n = 0; n < 3; n++) expect((await rig.chat().answer).status).toBe(200);
-    expect(rig.engine.connections).toBe(1);
-  } finally {
-    await rm(directory, { recursive: true });
-  }
+  await using rig = await Rig.open(good, { socketPath: join(temporaryDirectory(), "engine.sock") });
+  for (let n = 0; n < 3; n++) expect((await rig.chat().answer).status).toBe(200);
+  expect(rig.engine.connections).toBe(1);
 });
 
 test("the engine sees our request id and none of the router's headers", async () => {

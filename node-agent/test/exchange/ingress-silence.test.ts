@@ -1,13 +1,12 @@
 /** When an engine that owes an answer is held to hang: not while it shows, anywhere, that it works. */
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { BusyEngine } from "./busy-engine.ts";
 import { Rig, until } from "./ingress-rig.ts";
 import { beginEvents, delta, done, endEvents, httpHead, respond, saying, writeChunk } from "./scripted-engine.ts";
@@ -136,9 +135,7 @@ test("what the engine's front counts for a refusal is no sign of life", async ()
 
 /** A request to an engine that accepts no connection. */
 async function openBusy(opened: AsyncDisposableStack, listens: string) {
-  const directory = await mkdtemp(join(tmpdir(), "weiche-busy-"));
-  opened.defer(() => rm(directory, { recursive: true }));
-  const socketPath = listens === "a port" ? undefined : join(directory, "engine.sock");
+  const socketPath = listens === "a port" ? undefined : join(temporaryDirectory(), "engine.sock");
   const engine = opened.use(await BusyEngine.open(last, socketPath));
   const clock = new VirtualClock();
   const rig = opened.use(await Rig.open(() => {}, { clock, endpoint: engine.endpoint }));

@@ -1,8 +1,8 @@
 /** Routers that are not configured: other routers tell of them. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { KnownRouters } from "../../src/links/known-routers.ts";
 import { at, RouterLinksRig } from "./router-links-rig.ts";
 import type { SimulatedLinkRouter } from "./simulated-link-router.ts";
@@ -12,11 +12,10 @@ let folder: string;
 beforeEach(() => {
   rig = new RouterLinksRig();
   rig.random = () => 0; // dials at once what it hears of
-  folder = mkdtempSync(join(tmpdir(), "weiche-routers-"));
+  folder = temporaryDirectory();
 });
 afterEach(async () => {
   await rig.close();
-  rmSync(folder, { recursive: true });
 });
 
 const listed = (...routers: readonly (readonly [id: string, at: SimulatedLinkRouter | string])[]) => ({

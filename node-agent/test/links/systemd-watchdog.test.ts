@@ -1,10 +1,10 @@
 /** Messages of a real agent process to systemd. A `systemd-notify` of the test writes them down with their times. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const watchdogMs = 200;
@@ -12,7 +12,7 @@ let directory: string;
 let child: ChildProcess | undefined;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "weiche-watchdog-"));
+  directory = temporaryDirectory();
   const program = join(directory, "systemd-notify");
   writeFileSync(program, `#!/bin/sh\necho "$(date +%s%3N) $1" >>"$NOTIFY_SOCKET"\n`);
   chmodSync(program, 0o755);
@@ -23,7 +23,6 @@ afterEach(async () => {
     child.kill("SIGKILL");
     await once(child, "exit");
   }
-  rmSync(directory, { recursive: true });
 });
 
 function start(args: readonly string[], more: NodeJS.ProcessEnv = {}): ChildProcess {

@@ -1,10 +1,10 @@
 import { spawn, spawnSync, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { openOutboxDirectory } from "../../src/outbox/outbox-disk.ts";
@@ -23,7 +23,7 @@ let heard: string[];
 const children: ChildProcessByStdio<null, Readable, null>[] = [];
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "outbox-"));
+  directory = temporaryDirectory();
   heard = [];
 });
 
@@ -33,7 +33,6 @@ afterEach(async () => {
     child.kill("SIGKILL");
     await exited;
   }
-  rmSync(directory, { recursive: true });
 });
 
 async function open(): Promise<Outbox> {

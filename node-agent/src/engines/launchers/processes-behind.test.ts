@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { processesBehind } from "./processes-behind.ts";
 
 test.runIf(process.platform === "linux")(
@@ -30,10 +31,9 @@ test.runIf(process.platform === "linux")(
 describe("on a host with many processes", () => {
   let proc: string;
   beforeEach(() => {
-    proc = mkdtempSync(join(tmpdir(), "weiche-proc-"));
+    proc = temporaryDirectory();
     mkdirSync(join(proc, "net"));
   });
-  afterEach(() => rmSync(proc, { recursive: true }));
 
   function listens(port: number, uid: number, inode: number, table = "tcp"): void {
     const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;

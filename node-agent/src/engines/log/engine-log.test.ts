@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createEngineLogs, type EngineLogs } from "./engine-log.ts";
 
@@ -11,15 +11,14 @@ let directory: string;
 let logs: EngineLogs;
 const clock = new VirtualClock();
 
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "weiche-logs-"));
+beforeEach(() => {
+  directory = temporaryDirectory();
   const events = { engineLogFailed: (error: unknown) => expect.unreachable(String(error)) };
   const every = { rotateEveryMs: 1_000, readEveryMs: 1_000_000 };
   logs = createEngineLogs({ directory, clock, events, bytesMax: 100, olderFilesMax: 2, ...every });
 });
-afterEach(async () => {
+afterEach(() => {
   logs[Symbol.dispose]();
-  await rm(directory, { recursive: true });
 });
 
 const read = (file: string) => readFile(join(directory, file), "utf8");
