@@ -137,7 +137,7 @@ test("failed: what is left is cleared away, and the backoff is forgotten", async
   process.kill(b().pid!, "SIGKILL");
   await until("the slot to have failed", async () => (await slot()).state === "failed");
   await restartAgent();
-  await served("model-b");
+  expect(await ask("model-b")).toMatchObject({ ending: "whole" });
 });
 
 /** Both begin with model-d asleep. */

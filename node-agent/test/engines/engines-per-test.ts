@@ -15,7 +15,7 @@ export interface StatePerTest {
   /** An agent's life in the directory; it is closed after the test, if not before. */
   open(options: HostOptions): Host;
   /** The same with these engines, and nothing else set. */
-  openWith(...engines: EngineSpec[]): Host;
+  readonly openWith: (...engines: EngineSpec[]) => Host;
 }
 
 /** Lets an agent activate its engine of A, take the `steps` and end. Returns the pid of the engine that it leaves behind. */
