@@ -92,12 +92,14 @@ export function stagePackage(one: DebianPackage, tree: string, folder: string, r
   addControl(one, folder, release, arch);
 }
 
+/** Pages belong to no part: they are in one package, so that each finds the others. */
 function ownedBy(name: PartName, path: string): boolean {
   const { folder, files, commands } = parts[name];
   return (
-    path.startsWith(`${folder}/`) ||
-    files.some((file) => path === file || path.startsWith(`${file}/`)) ||
-    Object.keys(commands).some((command) => path === `bin/${command}`)
+    !path.endsWith(".md") &&
+    (path.startsWith(`${folder}/`) ||
+      files.some((file) => path === file || path.startsWith(`${file}/`)) ||
+      Object.keys(commands).some((command) => path === `bin/${command}`))
   );
 }
 
@@ -113,7 +115,7 @@ function sysusersOf(users: readonly string[]): string {
 }
 
 function copyright(): string {
-  return `${readFileSync(join(root, "NOTICE"), "utf8").trimEnd()}\n\nThe licence: ${prefix}/LICENSE and /usr/share/common-licenses/Apache-2.0.\nThose of others: ${prefix}/THIRD-PARTY.md and ${prefix}/licenses.\n`;
+  return `${readFileSync(join(root, "NOTICE"), "utf8").trimEnd()}\n\nThe licence: ${prefix}/LICENSE and /usr/share/common-licenses/Apache-2.0.\nThose of others: ${prefix}/deploy/release/THIRD-PARTY.md and ${prefix}/licenses.\n`;
 }
 
 function addControl(one: DebianPackage, folder: string, { version, maintainer }: Release, arch: Arch): void {

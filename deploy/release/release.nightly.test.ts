@@ -56,6 +56,7 @@ test(
     expect(JSON.parse(await host.run("weiche nodes --json"))).toMatchObject([{ name: "gpu-1", agentVersion: version }]);
 
     await renewCertificates(host);
+    await backUpByCredential(host);
     await restoreBackup(host);
     await askOnce(host, key);
 
@@ -66,6 +67,10 @@ test(
       .poll(() => host.run("systemctl is-active weiche-router weiche-node-agent"), { timeout: 2 * minutes })
       .toBe("active\nactive\n");
     expect(host.read("etc/weiche/agent.yaml")).toContain("tiny-chat");
+    await updateWithOtherExample(
+      host,
+      names.split(" ").find((file) => file.includes("weiche-router_"))!,
+    );
 
     await host.run("apt-get remove -y weiche-router weiche-node-agent weiche-embedded-engine");
     expect(await host.run(running)).toBe("");
@@ -103,6 +108,41 @@ async function renewCertificates(host: DebianHost): Promise<void> {
     "weiche-agent 400 /run/weiche/agent/node.pem",
     "weiche-router 400 /run/weiche/router/router.key",
   ]);
+}
+
+/** The password of a database that root alone reads: a credential of both units, as INSTALL.md says. */
+async function backUpByCredential(host: DebianHost): Promise<void> {
+  const folder = "/var/lib/weiche/router/database"; // that of the router, by a URL
+  const url = `postgres://weiche@localhost:5432/weiche?host=${encodeURIComponent(folder)}`;
+  const passwordFile = "/run/credentials/weiche-router.service/database-password";
+  host.write("etc/weiche/other.yaml", JSON.stringify({ catalogue: "catalogue.yaml", database: { url, passwordFile } }));
+  await host.run(`install -m 600 ${folder}/password /etc/weiche/database-password`);
+  const dropIns = "/etc/systemd/system/weiche-backup.service.d";
+  const editUnit = async (...lines: readonly string[]) => {
+    await host.run(`mkdir -p ${dropIns}`);
+    host.write(`${dropIns}/override.conf`, ["[Service]", ...lines, ""].join("\n"));
+    await host.run("systemctl daemon-reload");
+  };
+  const otherConfig = "Environment=WEICHE_CONFIG=/etc/weiche/other.yaml";
+  await editUnit(otherConfig);
+  await expect(host.run("systemctl start weiche-backup")).rejects.toThrow("failed");
+  await expect
+    .poll(() => host.run("journalctl -u weiche-backup -o cat"))
+    .toContain("give LoadCredential=database-password:FILE to this unit");
+  await editUnit(otherConfig, "LoadCredential=database-password:/etc/weiche/database-password");
+  await host.run("systemctl start weiche-backup");
+  expect(await host.run("ls /var/lib/weiche-backups")).toMatch(/^weiche-\S+\.backup\n$/);
+  await host.run(`rm -r ${dropIns} /var/lib/weiche-backups/* /etc/weiche/other.yaml && systemctl daemon-reload`);
+}
+
+/** The example has changed, as the operator's file has: without a terminal as RUNBOOK.md says. */
+async function updateWithOtherExample(host: DebianHost, file: string): Promise<void> {
+  const repack = "dpkg-deb -R FILE /root/tree && echo '# more' >>/root/tree/etc/weiche/catalogue.yaml";
+  await host.run(`${repack} && dpkg-deb -Znone -b /root/tree FILE`.replaceAll("FILE", file));
+  await expect(host.run(`dpkg -i ${file} </dev/null`)).rejects.toThrow("end of file on stdin at conffile prompt");
+  await host.run("dpkg --configure -a --force-confold");
+  expect(host.read("etc/weiche/catalogue.yaml")).toContain("tiny-chat");
+  expect(host.read("etc/weiche/catalogue.yaml.dpkg-dist")).toContain("# more");
 }
 
 /** Restores what the unit of the backup has written into an empty data directory, as RUNBOOK.md says. */

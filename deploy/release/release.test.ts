@@ -12,7 +12,7 @@ import {
   symlinkSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, normalize } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { filesBelow } from "./copy.ts";
 import { debianPackages, stagePackage } from "./debian-packages.ts";
@@ -84,13 +84,22 @@ test.each(["/opt/weiche", "/usr/lib/weiche"])("units for %s start what lies ther
   expect(existsSync(join(tree, reload!.slice(prefix.length)))).toBe(true);
 });
 
-test("what the pages for operators and clients name beside them comes along", () => {
-  const named = ["INSTALL", "CONFIGURE", "RUNBOOK", "API"].flatMap((page) => {
-    const text = readFileSync(join(tree, "deploy", `${page}.md`), "utf8");
-    return [...text.matchAll(/\]\((?!https?:|\.\.\/)([^)#]+)/g)].map(([, file]) => file!); // ../: what a checkout has
+test("every link of a page leads to a file of its package, and the pages for operators and clients lose none", () => {
+  const pages = filesBelow(tree).filter((file) => file.endsWith(".md"));
+  const links = pages.flatMap((page) => {
+    const text = readFileSync(join(tree, page), "utf8");
+    return [...text.matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)/g)].map(([, file]) => [page, file!] as const);
   });
-  expect(named).toContain("haproxy.cfg");
-  expect([...new Set(named)].filter((file) => !existsSync(join(tree, "deploy", file)))).toEqual([]);
+  expect(links.length).toBeGreaterThan(100);
+  expect(links).toContainEqual(["deploy/INSTALL.md", "haproxy.cfg"]);
+  const runtime = debianPackages.find(({ name }) => name === "weiche-runtime")!;
+  const isThere = (file: string) => existsSync(join(tree, file)) && runtime.owns(file);
+  expect(pages.filter((page) => !runtime.owns(page))).toEqual([]);
+  expect(links.filter(([page, file]) => !isThere(normalize(join(page, "..", file))))).toEqual([]);
+  for (const page of ["INSTALL", "CONFIGURE", "RUNBOOK", "API", "METRICS", "CHANGELOG"]) {
+    const [here, there] = [root, tree].map((folder) => readFileSync(join(folder, "deploy", `${page}.md`), "utf8"));
+    expect([page, there === here]).toEqual([page, true]);
+  }
 });
 
 test("programs and libraries are for this processor, and the build would notice others", () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { bundle } from "./bundle.ts";
 import { copyFile, copyFolder, filesBelow, writeText } from "./copy.ts";
+import { addDocuments } from "./documents.ts";
 import { packagesOf, root, type Arch } from "./lock-file.ts";
 import { writeLicences } from "./licences.ts";
 import { parts, type ReleasePart } from "./parts.ts";
@@ -23,9 +24,6 @@ export interface Release {
 /** Where a tarball is unpacked. */
 export const tarballPrefix = "/opt/weiche";
 
-const documents =
-  /^(INSTALL|CONFIGURE|RUNBOOK|API|README|CHANGELOG|METRICS|CONFORMANCE|PROMISES)\.md$|^(router|agent|catalogue|openapi|portal-openapi)\.yaml$|^haproxy\.cfg$/;
-
 /** Where what is installed lies; `path`: relative to the project. */
 type Installed = (path: string) => string;
 
@@ -42,14 +40,14 @@ export async function buildTree(tree: string, { version, made, moreMigrations = 
     copyFile(join(root, "node-agent/models/weiche-tiny.gguf"), join(tree, "embedded-engine/models/weiche-tiny.gguf"));
     for (const file of ["bin/node", "LICENSE"])
       copyFile(join(installed(nodePath(arch)), file), join(tree, "node", file));
-    for (const file of ["LICENSE", "NOTICE", "deploy/release/THIRD-PARTY.md"])
-      copyFile(join(root, file), join(tree, basename(file)));
+    for (const file of ["LICENSE", "NOTICE"]) copyFile(join(root, file), join(tree, file));
     writeLicences(join(tree, "licenses"), arch, installed);
   } finally {
     rmSync(fetched, { recursive: true });
   }
   writeText(join(tree, "sbom.cdx.json"), billOfMaterials(version, made, arch));
-  addDocuments(join(tree, "deploy"));
+  addUnits(join(tree, "deploy/systemd"));
+  addDocuments(tree);
   const others = filesOfOthers(tree, filesBelow(tree), arch);
   if (others.length > 0) throw new Error(`for another processor than ${arch}: ${others.join(", ")}`);
 }
@@ -116,14 +114,8 @@ function addPostgres(folder: string, arch: Arch, installed: Installed): void {
   copyFolder(installed(name), join(folder, name), (path) => !left.test(path));
 }
 
-function addDocuments(folder: string): void {
-  const from = join(root, "deploy");
-  copyFolder(from, folder, (path) => documents.test(path));
-  copyFolder(join(from, "decisions"), join(folder, "decisions"));
-  copyFolder(join(from, "demo"), join(folder, "demo"), (path) => path.endsWith(".yaml"));
-  copyFile(join(from, "release/Containerfile"), join(folder, "release/Containerfile"));
-  copyFile(join(from, "prometheus/rules.yml"), join(folder, "prometheus/rules.yml"));
-  copyFolder(join(from, "grafana"), join(folder, "grafana"), (path) => !path.endsWith(".ts"));
-  for (const file of readdirSync(join(from, "systemd")).filter((name) => !name.endsWith(".ts")))
-    writeText(join(folder, "systemd", file), unitFor(tarballPrefix, file));
+function addUnits(folder: string): void {
+  const from = join(root, "deploy/systemd");
+  for (const file of readdirSync(from).filter((name) => !name.endsWith(".ts")))
+    writeText(join(folder, file), unitFor(tarballPrefix, file));
 }

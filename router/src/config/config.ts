@@ -8,7 +8,7 @@ import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
 import { formatListen, parseListen } from "@weiche/shared/http/listen.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { readOpsConfig } from "@weiche/shared/program/ops-access.ts";
-import { checkPrivate, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
+import { checkPrivate, ownCredential, readSecret, withPassword } from "@weiche/shared/files/private-file.ts";
 import type { PackageEntry } from "@weiche/shared/packages.ts";
 import { withOneHost } from "./database-url.ts";
 import { exposures, passwordsIn, readListen, storeMistakes } from "./config-rules.ts";
@@ -39,10 +39,13 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
 
 /**
  * The database that the file names; absent: the embedded server. Reads no other password: commands that work on the
- * database alone may not be allowed to. Throws `StartError`.
+ * database alone may not be allowed to. They run in units of their own, with credentials of their own. Throws `StartError`.
  */
-export function loadDatabaseUrl(file: string): string | undefined {
-  return databaseUrlOf(loadYaml(file, routerSchema), dirname(resolve(file)));
+export function loadDatabaseUrl(file: string, env: NodeJS.ProcessEnv): string | undefined {
+  const { database: { url, passwordFile } = {} } = loadYaml(file, routerSchema);
+  if (url === undefined || passwordFile === undefined) return url;
+  const baseDir = dirname(resolve(file));
+  return fullUrl("database", url, ownCredential(resolve(baseDir, passwordFile), env), baseDir);
 }
 
 export interface CatalogueFile {

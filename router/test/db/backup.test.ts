@@ -1,12 +1,16 @@
 /** Backups of a real database into another one: every table, as of one instant, also from an older schema. */
-import { PassThrough } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
+import { notRun } from "@weiche/shared/testing/needs.ts";
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dumpDatabase, leftOut } from "../../src/backup/dump.ts";
+import { restoreInto } from "../../src/backup/restore-run.ts";
 import { restoreBackup } from "../../src/backup/restore.ts";
 import { loadDatabaseUrl } from "../../src/config/config.ts";
 import { openClient } from "../../src/db/client.ts";
@@ -175,6 +179,40 @@ test("a damaged backup, and one of a later version, change nothing", async () =>
   await expect(restoreBackup(bytesOf(bytes), target, () => {})).rejects.toThrow("the database has accounts");
 });
 
+const needsRoot = process.getuid?.() === 0 ? {} : notRun("it needs root");
+
+test(
+  "a restore is refused where another user's process holds the data directory, and where that is another user's",
+  needsRoot,
+  async () => {
+    using folder = temporaryFolder();
+    const stateDir = join(folder.path, "router");
+    using _held = lockDirectory(stateDir); // by root
+    const nobody = 65534;
+    for (const path of [folder.path, stateDir, join(stateDir, "lock")]) chownSync(path, nobody, nobody);
+    const said = restoreAs(nobody, folder.path);
+    expect(said).toContain(`another process (pid ${process.pid}) uses the data directory ${stateDir}`);
+    const asRoot = restoreInto(Readable.from([]), { stateDir }, [], () => {});
+    await expect(asRoot).rejects.toThrow(`${stateDir} belongs to user ${nobody}: run this as that user`);
+    chownSync(join(stateDir, "lock"), 0, 0);
+    chmodSync(join(stateDir, "lock"), 0o600);
+    expect(restoreAs(nobody, folder.path)).toContain(`cannot lock the data directory ${stateDir}: `);
+    expect(readdirSync(stateDir)).not.toContain("database");
+  },
+);
+
+/** What the command says that fails, as this user. */
+function restoreAs(uid: number, dataDir: string): string {
+  const weiche = join(import.meta.dirname, "../../bin/weiche.js");
+  const { status, stderr } = spawnSync(process.execPath, [weiche, "--data-dir", dataDir, "restore", "-"], {
+    ...{ uid, gid: uid },
+    encoding: "utf8",
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  expect(status).toBe(1);
+  return stderr;
+}
+
 test("the running server is found by where it listens, also from a sandbox that does not see its process", async () => {
   const { host, password } = server.embedded.connection;
   const own = readFileSync(join(host!, "cluster/postmaster.pid"), "utf8");
@@ -201,7 +239,20 @@ test("a backup and a restore read no password but that of the database", () => {
   writeFileSync(join(folder.path, "password"), "secret\n", { mode: 0o600 });
   const database = "database: { url: postgres://weiche@db.example/weiche, passwordFile: password }";
   writeFileSync(file, `catalogue: none.yaml\n${smtp}\nops: { tokenFile: /nowhere }\n${database}\n`);
-  expect(loadDatabaseUrl(file)).toBe("postgres://weiche:secret@db.example/weiche");
+  expect(loadDatabaseUrl(file, {})).toBe("postgres://weiche:secret@db.example/weiche");
   writeFileSync(file, `catalogue: none.yaml\n${smtp}\n`);
-  expect(loadDatabaseUrl(file)).toBeUndefined();
+  expect(loadDatabaseUrl(file, {})).toBeUndefined();
+});
+
+test("a password that systemd hands to the router's unit is read as the one that it hands to this unit", () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "router.yaml");
+  const passwordFile = "/run/credentials/weiche-router.service/database-password";
+  const database = `database: { url: postgres://weiche@db.example/weiche, passwordFile: ${passwordFile} }`;
+  writeFileSync(file, `catalogue: none.yaml\n${database}\n`);
+  const env = { CREDENTIALS_DIRECTORY: folder.path };
+  const refusal = `${passwordFile} is only for weiche-router.service: give LoadCredential=database-password:FILE`;
+  for (const without of [{}, env]) expect(() => loadDatabaseUrl(file, without)).toThrow(refusal);
+  writeFileSync(join(folder.path, "database-password"), "secret\n", { mode: 0o400 });
+  expect(loadDatabaseUrl(file, env)).toBe("postgres://weiche:secret@db.example/weiche");
 });

@@ -1,5 +1,6 @@
 /** Files with secrets: nobody else on the host may read or change them. */
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { readForStart, StartError } from "./start-error.ts";
 
 /**
@@ -19,6 +20,20 @@ export function checkPrivate(file: string, what: string, uid: number | "other" =
 /** Whether systemd, or one of our units, makes the file, which is there only while its service runs. */
 export function isCredential(file: string): boolean {
   return /^\/run\/(credentials|weiche)\//.test(file);
+}
+
+/**
+ * A credential that systemd hands to another unit is closed to this one: in its place the one of the same name that this
+ * unit is given. Other files are as they are. Throws `StartError` if it is given none.
+ */
+export function ownCredential(file: string, env: NodeJS.ProcessEnv): string {
+  const [, unit, name] = /^\/run\/credentials\/([^/]+)\/([^/]+)$/.exec(file) ?? [];
+  if (name === undefined || existsSync(file)) return file;
+  const given = env["CREDENTIALS_DIRECTORY"];
+  if (given !== undefined && existsSync(join(given, name))) return join(given, name);
+  throw new StartError(
+    `${file} is only for ${unit}: give LoadCredential=${name}:FILE to this unit, such as weiche-backup.service, too`,
+  );
 }
 
 /** Reads a secret, the single line of a file. Throws `StartError`, which does not quote it. `uid`: who reads it. */

@@ -32,6 +32,7 @@ export function* judgeTls(paths: Partial<TlsPaths>, judging: TlsJudging): Iterab
     if (path === undefined) continue;
     try {
       kept[file] = readFileSync(path);
+      if (isSystemds(path)) yield { file, kind: "warning", message: `${path} ${renewed}` };
     } catch (error) {
       yield unreadable(file, path, (error as NodeJS.ErrnoException).code ?? "unreadable");
     }
@@ -57,8 +58,15 @@ export function* judgeTls(paths: Partial<TlsPaths>, judging: TlsJudging): Iterab
 function unreadable(file: keyof TlsPaths, path: string, code: string): TlsFinding {
   if (code !== "ENOENT") return { file, kind: "warning", message: `cannot read ${path}: ${code}` };
   if (!isCredential(path)) return { file, kind: "absent", message: `${path} is not there` };
-  return { file, kind: "warning", message: `${path} is not there, as while the service does not run` };
+  const message = `${path} is not there, as while the service does not run`;
+  return { file, kind: "warning", message: isSystemds(path) ? `${message}; it ${renewed}` : message };
 }
+
+/** Whether systemd itself copies the file for the service: only when that starts, as far as most versions go. */
+function isSystemds(path: string): boolean {
+  return path.startsWith("/run/credentials/");
+}
+const renewed = "is renewed by a restart; the unit's copy below /run/weiche by a reload, too";
 
 function* judgePrivacy(paths: Partial<TlsPaths>, kept: Kept, uid: number | "other"): Iterable<TlsFinding> {
   const holdsKey = kept.cert?.includes("PRIVATE KEY-----");

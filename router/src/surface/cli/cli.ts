@@ -82,7 +82,7 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
   addAuditCommands(program.command("audit"), actions);
   addUsageCommands(program.command("usage"), actions);
   addNodeCommands(program, actions);
-  addBackupCommands(program, actions);
+  addBackupCommands(program, actions, env);
   addCheckCommand(program, actions, env);
   addRequestCommands(program, actions);
   addRouterCommands(program, actions);

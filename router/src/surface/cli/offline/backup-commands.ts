@@ -18,14 +18,14 @@ const configOption = () =>
     "WEICHE_CONFIG",
   );
 
-export function addBackupCommands(program: Command, actions: Actions): void {
+export function addBackupCommands(program: Command, actions: Actions, env: NodeJS.ProcessEnv): void {
   const stateDir = () => join(program.opts<{ dataDir: string }>().dataDir, "router");
 
   /** The database that the router uses. */
   async function databaseOf({ config }: Where): Promise<{ readonly stateDir: string; readonly databaseUrl?: string }> {
     if (config === undefined) return { stateDir: stateDir() };
     const { loadDatabaseUrl } = await import("../../../config/config.ts");
-    const databaseUrl = loadDatabaseUrl(config);
+    const databaseUrl = loadDatabaseUrl(config, env);
     return { stateDir: stateDir(), ...(databaseUrl && { databaseUrl }) };
   }
 

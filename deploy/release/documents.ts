@@ -1,0 +1,55 @@
+/**
+ * The pages of a release, where they lie in the checkout: those of `deploy`, and every page that one of them names. A link
+ * to what a release does not have, such as a source, becomes its words.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { copyFile, copyFolder, filesBelow, writeText } from "./copy.ts";
+import { root } from "./lock-file.ts";
+
+/** Below `deploy`. */
+const ownPages =
+  /^(INSTALL|CONFIGURE|RUNBOOK|API|README|CHANGELOG|METRICS|CONFORMANCE|PROMISES|release\/THIRD-PARTY|decisions\/.+|grafana\/README)\.md$/;
+const examples = /^(router|agent|catalogue|openapi|portal-openapi)\.yaml$|^haproxy\.cfg$/;
+
+/** A link to a file: its words, and the path, without what stands after `#`. */
+const link = /(?<![!\w])\[((?:[^[\]]|\[[^\]]*\])+)\]\((?!https?:|mailto:|#)([^()#\s]+)[^()\s]*\)/g;
+const image = /!\[[^\]]*\]\((?!https?:)([^()\s]+)\)/g;
+
+/** `tree` has everything else already: links to that stay. */
+export function addDocuments(tree: string): void {
+  const from = join(root, "deploy");
+  copyFolder(from, join(tree, "deploy"), (path) => examples.test(path));
+  copyFolder(join(from, "demo"), join(tree, "deploy/demo"), (path) => path.endsWith(".yaml"));
+  copyFolder(join(from, "grafana"), join(tree, "deploy/grafana"), (path) => !path.endsWith(".ts"));
+  for (const file of ["release/Containerfile", "prometheus/rules.yml"])
+    copyFile(join(from, file), join(tree, "deploy", file));
+  const own = filesBelow(from).filter((path) => ownPages.test(path));
+  const pages = withNamedPages(own.map((path) => join("deploy", path)));
+  for (const page of pages) for (const file of [page, ...imagesOf(page)]) copyFile(join(root, file), join(tree, file));
+  for (const page of pages) writeText(join(tree, page), withLiveLinks(page, tree));
+}
+
+function withNamedPages(pages: readonly string[]): ReadonlySet<string> {
+  const named = (page: string) => [...textOf(page).matchAll(link)].map(([, , target]) => pathOf(page, target!));
+  return new Set([...pages, ...pages.flatMap(named).filter((path) => path.endsWith(".md"))]);
+}
+
+function imagesOf(page: string): readonly string[] {
+  return [...textOf(page).matchAll(image)].map(([, target]) => pathOf(page, target!));
+}
+
+function withLiveLinks(page: string, tree: string): string {
+  return textOf(page).replaceAll(link, (whole, words: string, target: string) =>
+    existsSync(join(tree, pathOf(page, target))) ? whole : words,
+  );
+}
+
+/** From the root of the checkout, as of the tree. */
+function pathOf(page: string, target: string): string {
+  return normalize(join(dirname(page), target));
+}
+
+function textOf(page: string): string {
+  return readFileSync(join(root, page), "utf8");
+}
