@@ -9,6 +9,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
 import { nodeRequestsMax, type NodePath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
+import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
@@ -66,6 +67,14 @@ export interface RequestSummary {
   readonly error: ApiErrorKind | undefined;
 }
 
+interface Running {
+  readonly exchange: Exchange;
+  /** Resolves when the request has ended. */
+  served?: Promise<void>;
+  /** Set once the head has been read. */
+  run?: RequestRun;
+}
+
 /** Silence after which an engine counts as hanging; at most half of `requestMsMax`, which would hide it otherwise. */
 const silenceMsMax = 60_000;
 
@@ -80,11 +89,9 @@ export class Ingress implements AsyncDisposable {
   readonly #connections: EngineConnections;
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
-  readonly #running = new Map<Exchange, Promise<void>>();
   /** In the order of arrival. */
-  readonly #runs = new Set<RequestRun>();
-  /** Callbacks that give up waiting for a record. */
-  readonly #waits = new Set<() => void>();
+  readonly #running = new TransientMap<number, Running>();
+  #arrived = 0;
   #hasGivenUp = false;
   #isStopping = false;
 
@@ -101,22 +108,24 @@ export class Ingress implements AsyncDisposable {
 
   /** Those requests, the oldest first. */
   requests(): readonly NodeRequest[] {
-    return this.#runs
+    return this.#running
       .values()
+      .flatMap(({ run }) => (run ? [run.view()] : []))
       .take(nodeRequestsMax)
-      .map((run) => run.view())
       .toArray();
   }
 
   /** Serves a stream of a data connection, and owns it. `record`: the fields of its HEAD. */
   readonly handle = (stream: FrameStream, record: readonly unknown[]): StreamSink => {
     const exchange = new Exchange(stream, this.#parts.clock);
-    const served = this.#serve(exchange, record).catch(async (error: unknown) => {
+    const id = ++this.#arrived;
+    const running: Running = { exchange };
+    this.#running.set(id, running);
+    running.served = this.#serve(running, record).catch(async (error: unknown) => {
       this.#parts.events.requestBug(error);
       await exchange.fail(new ApiError("internal", "Internal error.")).catch(() => exchange.cut());
     });
-    this.#running.set(exchange, served);
-    void served.then(() => this.#running.delete(exchange));
+    void running.served.then(() => this.#running.delete(id));
     return exchange;
   };
 
@@ -129,7 +138,7 @@ export class Ingress implements AsyncDisposable {
     const { clock } = this.#parts;
     const deadline = clock.after(graceMs, () => this.#endAll());
     const recordDeadline = clock.after(graceMs + recordMsMax, () => this.#giveUp());
-    await Promise.all(this.#running.values());
+    await Promise.all(this.#running.values().map(({ served }) => served));
     deadline.cancel();
     recordDeadline.cancel();
     await Promise.all([this.#connections[Symbol.asyncDispose](), this.#reader[Symbol.asyncDispose]()]);
@@ -141,26 +150,18 @@ export class Ingress implements AsyncDisposable {
   }
 
   #endAll(): void {
-    for (const exchange of this.#running.keys()) exchange.endBy("stop");
+    for (const { exchange } of this.#running.values()) exchange.endBy("stop");
   }
 
-  async #serve(exchange: Exchange, record: readonly unknown[]): Promise<void> {
-    const head = readRequestHead(record);
+  async #serve(running: Running, headRecord: readonly unknown[]): Promise<void> {
+    const head = readRequestHead(headRecord);
     const run = new RequestRun(head, new UsageMeter(head, this.#parts.outbox, this.#parts.clock));
-    this.#runs.add(run);
-    try {
-      await this.#serveRun(exchange, run);
-    } finally {
-      this.#runs.delete(run);
-    }
-  }
-
-  async #serveRun(exchange: Exchange, run: RequestRun): Promise<void> {
-    const { head } = run;
+    running.run = run;
+    const { exchange } = running;
     let error: ApiError | undefined;
     try {
       const { counts, rest } = await this.#answer(exchange, run);
-      if (!(await this.#isKept(run.meter.append("finished", counts)))) throw new Ended("stop");
+      if (!(await this.#isKept(run, run.meter.append("finished", counts)))) throw new Ended("stop");
       this.#parts.unsettled.finished(head.routerId, run.meter.record!);
       await exchange.complete(rest);
     } catch (thrown) {
@@ -176,18 +177,17 @@ export class Ingress implements AsyncDisposable {
   }
 
   /** Resolves with true when the record is on disk; with false when this agent stops and gives up waiting for that. */
-  #isKept(appended: Promise<void>): Promise<boolean> {
+  #isKept(run: RequestRun, appended: Promise<void>): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      const giveUp = () => resolve(false);
-      if (this.#hasGivenUp) giveUp();
-      else this.#waits.add(giveUp);
-      appended.finally(() => this.#waits.delete(giveUp)).then(() => resolve(true), reject);
+      run.giveUp = () => resolve(false);
+      if (this.#hasGivenUp) run.giveUp();
+      appended.then(() => resolve(true), reject);
     });
   }
 
   #giveUp(): void {
     this.#hasGivenUp = true;
-    for (const giveUp of this.#waits) giveUp();
+    for (const { run } of this.#running.values()) run?.giveUp();
   }
 
   async #answer(exchange: Exchange, run: RequestRun): Promise<FinishedAnswer> {
@@ -253,8 +253,8 @@ export class Ingress implements AsyncDisposable {
   async #breakOff(exchange: Exchange, run: RequestRun, cause: unknown): Promise<ApiError | undefined> {
     const { meter } = run;
     if (cause instanceof Ended && (cause.by === "client" || cause.by === "limit")) {
-      await this.#isKept(meter.append(cause.by === "client" ? "client-ended" : "limit-ended", run.soFar()));
-    } else if (exchange.isAnswering) await this.#isKept(meter.append("broken", run.soFar()));
+      await this.#isKept(run, meter.append(cause.by === "client" ? "client-ended" : "limit-ended", run.soFar()));
+    } else if (exchange.isAnswering) await this.#isKept(run, meter.append("broken", run.soFar()));
     if (cause instanceof Ended && (cause.by === "client" || cause.by === "router")) {
       exchange.cut();
       return undefined;

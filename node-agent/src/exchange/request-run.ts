@@ -35,6 +35,9 @@ export class RequestRun {
   /** Idempotent. */
   giveRoom: () => void = () => {};
 
+  /** Stops waiting for the disk to take the record of this request. */
+  giveUp: () => void = () => {};
+
   /** For operators. */
   view(): NodeRequest {
     const { requestId, attempt, model } = this.head;

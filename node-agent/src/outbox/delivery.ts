@@ -4,6 +4,7 @@
  */
 import { within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
+import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { Batch, Outbox } from "./outbox.ts";
 import type { Position } from "./outbox-recovery.ts";
 import type { UsageChannel } from "./usage-channel.ts";
@@ -38,7 +39,7 @@ export class UsageDelivery implements Disposable {
   readonly #events: DeliveryEvents;
   /** Live links. The first one whose router is not stopping is in use. */
   #links: UsageChannel[] = [];
-  readonly #sent = new Map<bigint, Sent>();
+  readonly #sent = new TransientMap<bigint, Sent>();
   readonly #sending: SingleFlight;
   #lastBatchId = 0n;
   #awaited: { readonly batchId: bigint; readonly routerId: string; readonly timer: Timer } | undefined;

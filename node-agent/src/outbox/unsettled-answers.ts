@@ -8,6 +8,7 @@
  *      └── the router is gone ──▶ void        another router answers at its address, or 30 s without link and data session
  */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
+import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 
 export interface UnsettledAnswersParts {
@@ -37,7 +38,7 @@ const answersMax = 100_000;
 interface Router {
   isLinked: boolean;
   goneTimer: Timer | undefined;
-  readonly answers: Map<string, UsageRecord>;
+  readonly answers: TransientMap<string, UsageRecord>;
 }
 
 export class UnsettledAnswers implements AsyncDisposable {
@@ -99,7 +100,7 @@ export class UnsettledAnswers implements AsyncDisposable {
   }
 
   #router(routerId: string): Router {
-    const unlinked = (): Router => ({ isLinked: false, goneTimer: undefined, answers: new Map() });
+    const unlinked = (): Router => ({ isLinked: false, goneTimer: undefined, answers: new TransientMap() });
     return this.#routers.getOrInsertComputed(routerId, unlinked);
   }
 

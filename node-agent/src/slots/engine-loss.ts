@@ -1,4 +1,5 @@
 import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
+import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { Ticket } from "./slot-state.ts";
 
 /** `death` is undefined if the engine did not die during this request. */
@@ -6,7 +7,7 @@ export type LossListener = (death: EngineDeath | undefined) => void;
 
 /** Tells the requests on an engine that it is gone. Not an `AbortSignal`, which searches all listeners to remove one. */
 export class EngineLoss {
-  readonly #listeners = new Map<Ticket, LossListener>();
+  readonly #listeners = new TransientMap<Ticket, LossListener>();
   #isLost = false;
 
   /** `listener` is called at most once: at once if the engine is gone already. */

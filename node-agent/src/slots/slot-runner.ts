@@ -7,6 +7,7 @@ import { within, type Timer } from "@weiche/shared/time/clock.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { WaitedFor } from "@weiche/shared/node-protocol.ts";
+import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { AwakeEngine, EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";
@@ -34,9 +35,9 @@ export class SlotRunner {
   readonly models: ReadonlyMap<ModelId, EngineSpec>;
   readonly #parts: SlotParts;
   readonly #inbox: SlotEvent[] = [];
-  readonly #pending = new Map<Ticket, Pending>();
+  readonly #pending = new TransientMap<Ticket, Pending>();
   /** In the order of admission. The slot's state counts their places: copies of this map would cost too much. */
-  readonly #running = new Map<Ticket, Running>();
+  readonly #running = new TransientMap<Ticket, Running>();
   readonly #meter = new SwitchMeter();
   readonly #listeners = new Set<(change: SlotChange) => void>();
   #slot: Slot;

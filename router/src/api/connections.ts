@@ -2,12 +2,14 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { RequestId } from "@weiche/shared/ids.ts";
+import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { Exchange } from "./exchange.ts";
 
 export class Connections {
   readonly #sockets = new Set<Socket>();
-  readonly #live = new Set<Exchange>();
-  readonly #bySocket = new WeakMap<Duplex, Set<Exchange>>();
+  readonly #live = new TransientMap<RequestId, Exchange>();
+  readonly #bySocket = new WeakMap<Duplex, TransientMap<RequestId, Exchange>>();
 
   addSocket(socket: Socket): void {
     this.#sockets.add(socket);
@@ -19,33 +21,33 @@ export class Connections {
     return this.#live.size;
   }
 
-  get live(): ReadonlySet<Exchange> {
-    return this.#live;
+  get live(): IteratorObject<Exchange> {
+    return this.#live.values();
   }
 
   /** Adds an exchange until its answer is closed. */
   addExchange(exchange: Exchange): void {
     const { socket } = exchange.request;
-    const onSocket = this.#bySocket.get(socket) ?? new Set();
-    this.#bySocket.set(socket, onSocket.add(exchange));
-    this.#live.add(exchange);
+    const onSocket = this.#bySocket.getOrInsertComputed(socket, () => new TransientMap());
+    onSocket.set(exchange.id, exchange);
+    this.#live.set(exchange.id, exchange);
     exchange.onClosed(() => {
-      onSocket.delete(exchange);
-      this.#live.delete(exchange);
+      onSocket.delete(exchange.id);
+      this.#live.delete(exchange.id);
     });
   }
 
   /** Whether bytes may be written to the socket directly: no request on it waits for its answer, and no answer has begun. */
   mayAnswerRaw(socket: Duplex): boolean {
-    const open = [...(this.#bySocket.get(socket) ?? [])];
-    return socket.writable && open.every(({ request, sink }) => !request.complete && !sink.hasBegun);
+    const open = this.#bySocket.get(socket)?.values() ?? [];
+    return socket.writable && Iterator.from(open).every(({ request, sink }) => !request.complete && !sink.hasBegun);
   }
 
   /** Resolves with true when every exchange of now is closed, or with false after `graceMs`. */
   quiet(graceMs: number, clock: Clock): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = clock.after(graceMs, () => resolve(false));
-      const live = new Set(this.#live);
+      const live = new Set(this.live);
       const done = (exchange?: Exchange) => {
         if (exchange) live.delete(exchange);
         if (live.size > 0) return;
@@ -58,7 +60,7 @@ export class Connections {
   }
 
   destroyAll(): void {
-    for (const exchange of this.#live) exchange.isCutByUs = true;
+    for (const exchange of this.live) exchange.isCutByUs = true;
     for (const socket of this.#sockets) socket.destroy();
   }
 }

@@ -6,6 +6,7 @@
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
+import { TransientMap } from "@weiche/shared/transient-map.ts";
 import { isDataError } from "../db/failures.ts";
 import type { Committed, CreditsByModel } from "./usage-commit.ts";
 import type { SetAside, SetAsideReason } from "./usage-check.ts";
@@ -59,7 +60,7 @@ export class UsageQueue implements AsyncDisposable {
   readonly #events: UsageQueueEvents;
   readonly #commits: SingleFlight;
   /** Records by the key that `keyOf` makes, in the order of arrival. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new TransientMap<string, Waiting>();
   #batchMax = batchRecordsMax;
   #isFailing = false;
   #isClosed = false;

@@ -4,6 +4,7 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../time/clock.ts";
+import { TransientMap } from "../transient-map.ts";
 import { BrokenRule, cancelCode, frames, streamsMax, type Rule } from "./frame.ts";
 import { FrameReader, type DataTaker, type FrameTarget } from "./frame-reader.ts";
 import { FrameStream, type StreamSink } from "./frame-stream.ts";
@@ -28,7 +29,7 @@ export class FrameConnection implements FrameTarget {
   readonly #socket: Socket;
   readonly #options: FrameConnectionOptions;
   readonly #writer: FrameWriter;
-  readonly #streams = new Map<number, FrameStream>();
+  readonly #streams = new TransientMap<number, FrameStream>();
   #lastId = 0;
   #isDraining = false;
   #hasSaidGoAway = false;

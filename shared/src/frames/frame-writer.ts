@@ -3,10 +3,12 @@
  * for the chunks of many streams. Bodies that do not fit wait at their streams, which take turns.
  */
 import type { Socket } from "node:net";
+import { TransientMap } from "../transient-map.ts";
 import { frames, headerBytes, type FrameType } from "./frame.ts";
 
 /** A stream with bytes that wait to be written. */
 export interface WaitingStream {
+  readonly id: number;
   /** Writes one slice. Returns whether it has more that may be written. */
   writeSlice(): boolean;
 }
@@ -29,7 +31,7 @@ export class FrameWriter {
   #spare: Buffer | undefined;
   #unsent = 0;
   #isScheduled = false;
-  readonly #waiting = new Set<WaitingStream>();
+  readonly #waiting = new TransientMap<number, WaitingStream>();
   #pong: Buffer | undefined;
 
   constructor(socket: Socket) {
@@ -68,12 +70,12 @@ export class FrameWriter {
 
   /** The stream gets its turns as long as it has more to write. */
   wait(stream: WaitingStream): void {
-    this.#waiting.add(stream);
+    this.#waiting.set(stream.id, stream);
     this.#schedule();
   }
 
-  forget(stream: WaitingStream): void {
-    this.#waiting.delete(stream);
+  forget({ id }: WaitingStream): void {
+    this.#waiting.delete(id);
   }
 
   /** Writes what was said before, now. */
@@ -83,10 +85,10 @@ export class FrameWriter {
       this.#pong = undefined;
       this.bytes(frames.pong, 0, pong);
     }
-    for (const stream of this.#waiting) {
+    for (const stream of this.#waiting.values()) {
       if (this.isFull) break;
-      this.#waiting.delete(stream);
-      if (stream.writeSlice()) this.#waiting.add(stream);
+      this.forget(stream);
+      if (stream.writeSlice()) this.#waiting.set(stream.id, stream);
     }
     this.#send();
   }

@@ -1,0 +1,55 @@
+/**
+ * A map for entries that come and go with each request. It forgets removed values at once, which a `Map` does not.
+ *
+ * V8 gives a `Map` a new hash table whenever it fills up, removed entries included. The table before keeps its entries until
+ * it is collected itself; once a map is old, so are its tables, and only a collection of the whole heap removes them. Until
+ * then each old table keeps what it held, and all that hangs on it: whole requests move to the old generation, which takes
+ * longer than anything else a collection does. Here a table holds boxes, and a box is emptied when its entry is removed.
+ */
+
+interface Box<V> {
+  value: V | undefined;
+}
+
+/** `K`: keys are kept as a `Map` keeps them, so they are plain values and no objects. */
+export class TransientMap<K extends string | number | bigint, V> {
+  readonly #boxes = new Map<K, Box<V>>();
+
+  get size(): number {
+    return this.#boxes.size;
+  }
+
+  has(key: K): boolean {
+    return this.#boxes.has(key);
+  }
+
+  get(key: K): V | undefined {
+    return this.#boxes.get(key)?.value;
+  }
+
+  set(key: K, value: V): void {
+    const box = this.#boxes.get(key);
+    if (box) box.value = value;
+    else this.#boxes.set(key, { value });
+  }
+
+  delete(key: K): boolean {
+    const box = this.#boxes.get(key);
+    if (box) box.value = undefined;
+    return this.#boxes.delete(key);
+  }
+
+  clear(): void {
+    for (const box of this.#boxes.values()) box.value = undefined;
+    this.#boxes.clear();
+  }
+
+  keys(): MapIterator<K> {
+    return this.#boxes.keys();
+  }
+
+  /** In the order of insertion. */
+  values(): IteratorObject<V> {
+    return this.#boxes.values().map((box) => box.value as V);
+  }
+}
