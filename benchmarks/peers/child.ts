@@ -53,7 +53,7 @@ export function ofSystem(name: string, versionOption: string): Source {
     },
     version() {
       const { stdout, stderr } = spawnSync(find()!, [versionOption], { encoding: "utf8" });
-      return /\d+\.\d+(\.\d+)?/.exec(`${stdout}${stderr}`)?.[0] ?? "unknown";
+      return /\d+(\.\d+)+|\bv\d+\b/.exec(`${stdout}${stderr}`)?.[0] ?? "unknown";
     },
   };
 }
