@@ -1,41 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
+import { append, range, recorder, reopened, waiting } from "../../test/outbox/outbox-steps.ts";
 import { SimulatedDisk } from "../../test/outbox/simulated-disk.ts";
-import { numberOf, usageRecord } from "../../test/outbox/usage-records.ts";
-import { openOutbox, type Outbox, type OutboxEvents, type OutboxLimits } from "./outbox.ts";
 
-const limits: OutboxLimits = { segmentBytesMax: 500, reserveBytes: 1_024, freeBytesMin: 1_024, keepMs: 3_600_000 };
 const count = 12;
 const acknowledged = 5;
-const unacknowledged = Array.from({ length: count - acknowledged }, (_, index) => acknowledged + index);
-
-function recorder(): OutboxEvents & { readonly heard: string[] } {
-  const heard: string[] = [];
-  return {
-    heard,
-    outboxCursorUnreadable: (file, reason) => heard.push(`${file}: ${reason}`),
-    outboxDamaged: (bytes) => heard.push(`damaged ${bytes}`),
-    outboxTornTail: (bytes) => heard.push(`torn ${bytes}`),
-    outboxFull: (code) => heard.push(`full ${code}`),
-    outboxRoomAgain: () => heard.push("room"),
-    outboxUnknownVersion: (records) => heard.push(`unknown ${records}`),
-  };
-}
-
-async function open(disk: SimulatedDisk, events = recorder(), clock = new VirtualClock()): Promise<Outbox> {
-  return openOutbox(disk, clock, events, limits);
-}
-
-async function waiting(outbox: Outbox): Promise<number[]> {
-  return (await outbox.read(1_000_000)).records.map(({ record }) => numberOf(record));
-}
+const unacknowledged = range(acknowledged, count);
 
 /** An outbox of several segments, partly acknowledged, as a killed agent leaves it: with two files of its cursor. */
 async function written(): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk();
-  const outbox = await open(disk);
-  for (let number = 0; number < count; number++) await outbox.append(usageRecord(number));
+  const outbox = await reopened(disk);
+  await append(outbox, ...range(0, count));
   for (const upTo of [acknowledged - 3, acknowledged]) {
     const { end } = await outbox.read(upTo - (count - outbox.depth));
     outbox.acknowledge(end);
@@ -46,17 +22,17 @@ async function written(): Promise<SimulatedDisk> {
 
 /** Opens it, appends, acknowledges everything and opens it again. Returns what was to be delivered at first. */
 async function liveOn(disk: SimulatedDisk, events = recorder()): Promise<number[]> {
-  const outbox = await open(disk, events);
+  const outbox = await reopened(disk, events);
   const found = await waiting(outbox);
-  await outbox.append(usageRecord(99));
+  await append(outbox, 99);
   expect(await waiting(outbox)).toEqual([...found, 99]);
   await outbox[Symbol.asyncDispose]();
-  const again = await open(disk);
+  const again = await reopened(disk);
   expect(await waiting(again)).toEqual([...found, 99]);
   expect(again.depth).toBe(found.length + 1);
   again.acknowledge((await again.read(1_000)).end);
   await again[Symbol.asyncDispose]();
-  expect(await waiting(await open(disk))).toEqual([]);
+  expect(await waiting(await reopened(disk))).toEqual([]);
   return found;
 }
 
@@ -119,7 +95,7 @@ describe("the stored cursor", () => {
       damaged.put("cursor", Buffer.from(content));
       damaged.put("cursor.old", Buffer.from(content));
       const events = recorder();
-      expect([name, await liveOn(damaged, events)]).toEqual([name, [...Array(count).keys()]]);
+      expect([name, await liveOn(damaged, events)]).toEqual([name, range(0, count)]);
       expect(events.heard.map((line) => line.split(":")[0])).toEqual(["cursor", "cursor.old"]);
     }
   });
@@ -130,7 +106,7 @@ describe("the stored cursor", () => {
       const disk = await written();
       await disk.remove("cursor.old");
       disk.put("cursor", Buffer.from(form));
-      expect(await liveOn(disk)).toEqual([...Array(count).keys()]);
+      expect(await liveOn(disk)).toEqual(range(0, count));
     },
   );
 
@@ -138,8 +114,8 @@ describe("the stored cursor", () => {
     const disk = await written();
     disk.fails = (call, _count, name) => (call === "read" && name.startsWith("cursor") ? "EIO" : undefined);
     const events = recorder();
-    const outbox = await open(disk, events);
-    expect(await waiting(outbox)).toEqual([...Array(count).keys()]);
+    const outbox = await reopened(disk, events);
+    expect(await waiting(outbox)).toEqual(range(0, count));
     expect(events.heard).toEqual(["cursor: EIO", "cursor.old: EIO"]);
   });
 
@@ -168,7 +144,7 @@ describe("a cursor that was moved back", () => {
     const steps = 30;
     for (let killedAt = 0; killedAt < steps; killedAt++) {
       const disk = await written();
-      const outbox = await open(disk);
+      const outbox = await reopened(disk);
       outbox.acknowledge((await outbox.read(1_000)).end);
       await outbox.tick();
       outbox.committedTo("first");
@@ -182,10 +158,10 @@ describe("a cursor that was moved back", () => {
       await outbox.tick();
       if (killedAt === steps - 1) left = disk.afterKill();
       if (!left) continue;
-      const stored = await waiting(await open(left.afterKill()));
+      const stored = await waiting(await reopened(left.afterKill()));
       if (stored.length === 0) continue; // killed before anything of the new cursor was written
       left.put("cursor", Buffer.from("damaged"));
-      expect(await waiting(await open(left)), `killed at ${killedAt}`).toEqual([...Array(count).keys()]);
+      expect(await waiting(await reopened(left)), `killed at ${killedAt}`).toEqual(range(0, count));
     }
   });
 });

@@ -5,8 +5,7 @@ import { a, active, b, c, Play } from "../../test/slots/slot-play.ts";
 describe("a switch", () => {
   test("waits for running requests, however long, and takes all waiters of the new model at once", () => {
     const play = active(a, 1);
-    play.request(b);
-    play.request(b);
+    play.requests(b, b);
     expect(play.pass(200_000)).toEqual([]);
     expect(play.state).toBe("draining-closed a->b, bb wait, 1 run");
     expect(play.release(1)).toEqual(["stop a"]);
@@ -56,10 +55,8 @@ describe("a switch", () => {
 
   test("is for whoever waits when the old engine is gone", () => {
     const play = active(a, 1);
-    play.request(b);
-    play.request(c);
-    play.pass(10_000);
-    play.release(1);
+    play.requests(b, c);
+    play.drain(1);
     play.leave(2);
     expect(play.news("stopped")).toEqual(["start c"]);
   });
@@ -67,8 +64,7 @@ describe("a switch", () => {
   test("leaves the slot empty when everybody left while the old engine was being put away", () => {
     const play = active(a, 1);
     play.request(b);
-    play.pass(10_000);
-    play.release(1);
+    play.drain(1);
     play.leave(2);
     expect(play.news("stopped")).toEqual([]);
     expect(play.state).toBe("empty");
@@ -77,15 +73,13 @@ describe("a switch", () => {
   test("tells who is refused how long the last ones took", () => {
     const play = active(a, 1);
     play.request(b);
-    play.pass(10_000);
-    play.release(1);
+    play.drain(1);
     play.pass(3_000);
     play.news("stopped");
     play.pass(4_000);
     play.news("started");
     play.request(a);
-    play.pass(10_000);
-    play.release(2);
+    play.drain(2);
     play.news("stopped");
     play.news("started");
     play.request(b);
@@ -124,11 +118,8 @@ test("who is refused is told an average of the model's switches, in which the ne
 describe("waiters", () => {
   test("of a third model have their turn after the second, which is closed at once if they have waited long", () => {
     const play = active(a, 1);
-    play.request(b);
-    play.request(c);
-    play.request(b);
-    play.pass(10_000);
-    play.release(1);
+    play.requests(b, c, b);
+    play.drain(1);
     play.news("stopped");
     expect(play.news("started")).toEqual(["admit 2", "admit 4"]);
     expect(play.state).toBe("draining-closed b->c, c wait, 2 run");
@@ -148,11 +139,7 @@ describe("waiters", () => {
   test("follow after the drain has closed only if they came before the first one for another model", () => {
     const play = new Play({ waitersMax: 8 });
     play.begin();
-    play.request(a);
-    play.request(a);
-    play.request(a);
-    play.request(b);
-    play.request(a);
+    play.requests(a, a, a, b, a);
     play.pass(9_000);
     expect(play.news("started")).toEqual(["admit 1", "admit 2"]);
     play.pass(1_000);
@@ -185,9 +172,8 @@ describe("an engine that an earlier agent was starting", () => {
   function found(loadingForMs: number): Play {
     const play = new Play();
     play.event({ kind: "readopt" });
-    play.request(a);
-    play.request(b);
-    expect(play.event({ kind: "adopted", epoch: 1, found: { model: a, loadingForMs } })).toEqual(["start a"]);
+    play.requests(a, b);
+    expect(play.found({ model: a, loadingForMs })).toEqual(["start a"]);
     return play;
   }
 
@@ -223,21 +209,21 @@ describe("maintenance", () => {
   test("admits nobody, begins no switch, and lets what runs end", () => {
     const play = active(a, 1);
     play.request(b);
-    expect(play.event({ kind: "maintenance", on: true })).toEqual(["refuse 2 maintenance 30000"]);
+    expect(play.maintenance(true)).toEqual(["refuse 2 maintenance 30000"]);
     expect(play.request(a)).toEqual(["refuse 3 maintenance 30000"]);
     play.release(1);
     expect(play.pass(100_000)).toEqual([]);
-    play.event({ kind: "maintenance", on: false });
+    play.maintenance(false);
     expect(play.request(a)).toEqual(["admit 4"]);
   });
 
   test("restarts a lost engine only afterwards", () => {
     const play = active(a, 1);
-    play.event({ kind: "maintenance", on: true });
-    play.event({ kind: "exited", model: a });
+    play.maintenance(true);
+    play.exits(a);
     play.news("stopped");
     expect(play.pass(100_000)).toEqual([]);
-    expect(play.event({ kind: "maintenance", on: false })).toEqual(["start a"]);
+    expect(play.maintenance(false)).toEqual(["start a"]);
   });
 });
 
@@ -258,8 +244,7 @@ describe("a prewarmed model", () => {
     const play = active(a, 1);
     play.event({ kind: "prewarm", model: b });
     play.request(c);
-    play.pass(10_000);
-    play.release(1);
+    play.drain(1);
     expect(play.news("stopped")).toEqual(["start c"]);
     play.news("started");
     play.release(2);

@@ -5,10 +5,8 @@ import { a, active, b, c, Play } from "../../test/slots/slot-play.ts";
 describe("a failure", () => {
   test("of a start refuses its waiters, lets others have their turn, and does not bring back the model before", () => {
     const play = active(a, 1);
-    play.request(b);
-    play.request(c);
-    play.pass(10_000);
-    play.release(1);
+    play.requests(b, c);
+    play.drain(1);
     play.news("stopped");
     expect(play.news("startFailed")).toEqual(["refuse 2 model_unavailable 2000", "start c"]);
     expect(play.news("startFailed")).toEqual(["refuse 3 model_unavailable 2000"]);
@@ -34,7 +32,7 @@ describe("a failure", () => {
       [30_000, 2_000],
     ] as const) {
       play.pass(ranMs);
-      play.event({ kind: "exited", model: a });
+      play.exits(a);
       play.news("stopped");
       expect(play.pass(backoffMs - 1)).toEqual([]);
       expect(play.pass(1)).toEqual(["start a"]);
@@ -63,8 +61,7 @@ describe("a failure", () => {
   test("to stop is tried again, with nothing started in between", () => {
     const play = active(a, 1);
     play.request(b);
-    play.pass(10_000);
-    play.release(1);
+    play.drain(1);
     expect(play.news("stopFailed")).toEqual(["refuse 2 model_unavailable 2000"]);
     expect(play.request(b)).toEqual(["refuse 3 model_unavailable 2000"]);
     expect(play.pass(2_000)).toEqual(["stop a for good"]);
@@ -79,7 +76,7 @@ describe("a failure", () => {
 describe("an engine that exits", () => {
   test("takes its requests with it and is started again after the backoff", () => {
     const play = active(a, 2);
-    expect(play.event({ kind: "exited", model: a })).toEqual(["engineLost", "stop a for good"]);
+    expect(play.exits(a)).toEqual(["engineLost", "stop a for good"]);
     play.news("stopped");
     expect(play.request(a)).toEqual(["refuse 3 model_unavailable 2000"]);
     expect(play.pass(2_000)).toEqual(["start a"]);
@@ -89,7 +86,7 @@ describe("an engine that exits", () => {
 
   test("is forgotten when another model is asked for meanwhile", () => {
     const play = active(a, 1);
-    play.event({ kind: "exited", model: a });
+    play.exits(a);
     play.news("stopped");
     expect(play.request(b)).toEqual(["start b"]);
     play.news("started");

@@ -6,8 +6,7 @@ import { a, active, b, endpoint, Play } from "../../test/slots/slot-play.ts";
 describe("a request that finds its engine full", () => {
   test("waits in order of arrival, and who comes when a place is free has one at once", () => {
     const play = active(a, 2);
-    play.request(a);
-    play.request(a);
+    play.requests(a, a);
     expect(play.release(2)).toEqual(["admit 3"]);
     expect(play.request(a)).toEqual([]);
     expect(play.release(1)).toEqual(["admit 4"]);
@@ -31,9 +30,7 @@ describe("a request that finds its engine full", () => {
     const play = active(a, 2, { waiterMsMax: 20_000 });
     play.pass(4_000);
     play.release(1);
-    play.request(a);
-    play.request(b);
-    play.request(a);
+    play.requests(a, b, a);
     expect(play.pass(20_000)).toEqual(["refuse 4 overloaded 10000", "refuse 5 overloaded 1000"]);
   });
 
@@ -49,9 +46,7 @@ describe("a request that finds its engine full", () => {
 
   test("makes nobody wait longer who came before it for another model", () => {
     const play = active(a, 2, { waitersMax: 8 });
-    play.request(a);
-    play.request(b);
-    play.request(a);
+    play.requests(a, b, a);
     expect(play.release(1), "of those who came before").toEqual(["admit 3"]);
     play.pass(9_999);
     expect(play.state).toBe("draining-open a->b, ba wait, 2 run");
@@ -67,9 +62,7 @@ describe("a request that finds its engine full", () => {
 
   test("goes before those for another model who came later, even when the drain is closed", () => {
     const play = active(a, 2, { waitersMax: 8 });
-    play.request(a);
-    play.request(a);
-    play.request(b);
+    play.requests(a, a, b);
     play.pass(10_000);
     expect(play.request(a)).toEqual(["refuse 6 model_switching 10000"]);
     expect(play.release(1)).toEqual(["admit 3"]);
@@ -80,11 +73,7 @@ describe("a request that finds its engine full", () => {
 
   test("is refused when the engine is lost, and held when it is suspected for the first time", () => {
     const exits = active(a, 3);
-    expect(exits.event({ kind: "exited", model: a })).toEqual([
-      "engineLost",
-      "refuse 3 model_unavailable 2000",
-      "stop a for good",
-    ]);
+    expect(exits.exits(a)).toEqual(["engineLost", "refuse 3 model_unavailable 2000", "stop a for good"]);
     const suspected = active(a, 3);
     expect(suspected.news("suspected")).toEqual([]);
     expect(suspected.release(1)).toEqual([]);

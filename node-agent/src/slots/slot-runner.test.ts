@@ -73,7 +73,7 @@ describe("a slot", () => {
       param: "n",
       message: expect.stringContaining("at most 2:"),
     });
-    expect(node.told.at(-1)).toEqual(["requestRefused", "s", a, "too_many_answers", 0]);
+    expect(node.told.at(-1)).toEqual(["requestRefused", "s", a, "too_many_answers"]);
   });
 
   test("gives an admission with slot, engine, endpoint and the time it took", async () => {

@@ -3,57 +3,33 @@ import { describe, expect, test } from "vitest";
 import { currentEpoch, wakeAtMs, type SlotEvent } from "./slot-state.ts";
 import { a, b, c, endpoint, Play } from "../../test/slots/slot-play.ts";
 
-/** Each fixture is a history; its first requests have the tickets 1, 2 … */
+type Step = (play: Play) => unknown;
+const news =
+  (kind: Parameters<Play["news"]>[0]): Step =>
+  (play) =>
+    play.news(kind);
+const pass =
+  (ms: number): Step =>
+  (play) =>
+    play.pass(ms);
+
+const adopting: readonly Step[] = [(play) => play.event({ kind: "readopt" })];
+const empty = [...adopting, news("adopted")];
+const starting: readonly Step[] = [...empty, (play) => play.request(a)];
+const active = [...starting, pass(1_000), news("started")];
+const open: readonly Step[] = [...active, (play) => play.request(b)];
+const closed = [...open, pass(10_000)];
+const stopping: readonly Step[] = [...closed, (play) => play.release(1)];
+/** How a slot comes into each state. The first requests have the tickets 1, 2 … */
 const histories = {
-  adopting: (play: Play) => {
-    play.event({ kind: "readopt" });
-  },
-  empty: (play: Play) => {
-    histories.adopting(play);
-    play.news("adopted");
-  },
-  starting: (play: Play) => {
-    histories.empty(play);
-    play.request(a);
-  },
-  "given up": (play: Play) => {
-    histories.starting(play);
-    play.pass(60_000);
-  },
-  active: (play: Play) => {
-    histories.starting(play);
-    play.pass(1_000);
-    play.news("started");
-  },
-  "draining, open": (play: Play) => {
-    histories.active(play);
-    play.request(b);
-  },
-  "draining, closed": (play: Play) => {
-    histories["draining, open"](play);
-    play.pass(10_000);
-  },
-  suspected: (play: Play) => {
-    histories.active(play);
-    play.news("suspected");
-  },
-  stopping: (play: Play) => {
-    histories["draining, closed"](play);
-    play.release(1);
-  },
-  failed: (play: Play) => {
-    histories.starting(play);
-    play.news("startFailed");
-  },
-  lost: (play: Play) => {
-    histories.active(play);
-    play.event({ kind: "exited", model: a });
-    play.news("stopped");
-  },
-  stuck: (play: Play) => {
-    histories.stopping(play);
-    play.news("stopFailed");
-  },
+  ...{ adopting, empty, starting, active, stopping },
+  "given up": [...starting, pass(60_000)],
+  "draining, open": open,
+  "draining, closed": closed,
+  suspected: [...active, news("suspected")],
+  failed: [...starting, news("startFailed")],
+  lost: [...active, (play: Play) => play.exits(a), news("stopped")],
+  stuck: [...stopping, news("stopFailed")],
 };
 
 const events: Record<string, (play: Play) => string[]> = {
@@ -64,23 +40,17 @@ const events: Record<string, (play: Play) => string[]> = {
   "the waiter leaves": (play) => play.event({ kind: "left", ticket: play.slot.waiters[0]?.ticket ?? 99 }),
   "the running request ends": (play) => play.release(1),
   "a is suspected": (play) => play.news("suspected"),
-  "a exits": (play) => play.event({ kind: "exited", model: a }),
-  "b exits": (play) => play.event({ kind: "exited", model: b }),
+  "a exits": (play) => play.exits(a),
+  "b exits": (play) => play.exits(b),
   "it started": (play) => play.news("started"),
   "it did not start": (play) => play.news("startFailed"),
   "it stopped": (play) => play.news("stopped"),
   "it did not stop": (play) => play.news("stopFailed"),
-  "a was found": (play) =>
-    play.event({ kind: "adopted", epoch: currentEpoch(play.slot.state) ?? 0, found: { model: a, endpoint } }),
-  "a was found loading": (play) =>
-    play.event({
-      kind: "adopted",
-      epoch: currentEpoch(play.slot.state) ?? 0,
-      found: { model: a, loadingForMs: 50_000 },
-    }),
+  "a was found": (play) => play.found({ model: a, endpoint }),
+  "a was found loading": (play) => play.found({ model: a, loadingForMs: 50_000 }),
   "nothing was found": (play) => play.news("adopted"),
   "looking failed": (play) => play.news("adoptFailed"),
-  maintenance: (play) => play.event({ kind: "maintenance", on: true }),
+  maintenance: (play) => play.maintenance(true),
   "prewarm a": (play) => play.event({ kind: "prewarm", model: a }),
   "prewarm c": (play) => play.event({ kind: "prewarm", model: c }),
   "a tick": (play) => play.event({ kind: "tick" }),
@@ -219,11 +189,16 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   },
 };
 
+function after(steps: readonly Step[]): Play {
+  const play = new Play();
+  for (const step of steps) step(play);
+  return play;
+}
+
 describe.each(Object.keys(histories) as (keyof typeof histories)[])("a slot that is %s", (name) => {
   const { before, ...expected } = table[name];
   test.each(Object.keys(events))("does what the table says on: %s", (event) => {
-    const play = new Play();
-    histories[name](play);
+    const play = after(histories[name]);
     expect(play.state).toBe(before);
     const effects = events[event]!(play);
     const outcome = [play.state === before ? "same" : play.state, ...effects].join("; ");
@@ -231,8 +206,7 @@ describe.each(Object.keys(histories) as (keyof typeof histories)[])("a slot that
   });
 
   test("news of an operation that is over changes nothing", () => {
-    const play = new Play();
-    histories[name](play);
+    const play = after(histories[name]);
     const slot = play.slot;
     const epoch = (currentEpoch(slot.state) ?? slot.epoch + 1) - 1;
     const news: readonly SlotEvent[] = [

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { faultEngine, isAlive, modelA } from "./engines-on-host.ts";
 import { never, quiet, statePerTest } from "./engines-per-test.ts";
-import { procTable } from "../../src/engines/launchers/process-table.ts";
 
 const state = statePerTest();
 const rounds = process.env["WEICHE_NIGHTLY"] ? 60 : 12;
@@ -35,12 +34,12 @@ test(
       const seen = (await readFile(files[0]!)).toString("latin1");
       const { engines, handles, close } = open();
       const adopted = await engines.readopt();
-      const groups = [...(await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).keys()];
+      const groups = await state.engineGroups();
       expect([seen, groups.length]).toEqual([seen, adopted ? 1 : 0]);
       await engines.activate(modelA, never, quiet);
       const [handle] = await handles.read();
       expect(await isAlive(handle!.pid!)).toBe(true);
-      expect((await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).size).toBe(1);
+      expect(await state.engineGroups()).toHaveLength(1);
       await handles.writeUse("a" as never, modelA, "x".repeat(64), 8_589_934_592);
       close();
     }

@@ -17,7 +17,7 @@ function open(...flags: string[]): Host {
   return host;
 }
 
-/** To be told the phases of a switch: freezes the only engine of A that was started so far, once, when this one begins. */
+/** A listener of a switch's phases that freezes, when `phase` begins, the engine of A if it is the only one started so far. */
 function freezeIn(phase: SwitchPhase): { readonly onPhase: (now: SwitchPhase) => void; readonly done: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const onPhase = (now: SwitchPhase) => {

@@ -1,44 +1,23 @@
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { EngineSpec } from "../../src/engines/engine.ts";
 import { procTable } from "../../src/engines/launchers/process-table.ts";
-import {
-  ask,
-  endpointPid,
-  faultEngine,
-  isAlive,
-  kill,
-  modelA,
-  modelB,
-  simulatedNvidiaSmi,
-  until,
-  type Host,
-} from "./engines-on-host.ts";
-import { never, quiet, statePerTest } from "./engines-per-test.ts";
+import { ask, endpointPid, faultEngine, isAlive, kill, modelA, modelB, until, type Host } from "./engines-on-host.ts";
+import { gpuPerTest, never, quiet, statePerTest } from "./engines-per-test.ts";
 
 const state = statePerTest();
-let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
+const gpu = gpuPerTest(state);
 let host: Host;
-
-beforeEach(async () => {
-  gpu = await simulatedNvidiaSmi(state.directory);
-});
 
 const gibibytes = (count: number) => count * (1 << 30);
 const big = { memoryBytes: gibibytes(70) };
 
 function open(...engines: EngineSpec[]): Host {
-  host = state.open({ engines, gpus: [0], nvidiaSmi: gpu.path });
+  host = gpu.open(engines);
   return host;
 }
 
 function told(event: string): boolean {
   return host.told.some(([name]) => name === event);
-}
-
-/** A reading of a moment ago serves a switch: this one is taken before the test goes on. */
-async function setSeen(...state: Parameters<typeof gpu.set>): Promise<void> {
-  await gpu.set(...state);
-  await host.memory.freeBytes();
 }
 
 /** Resolves with how it ended, and tells at any time whether it has. */
@@ -84,7 +63,7 @@ test("memory that comes back late delays the end of a retirement, and so the nex
 test("after a crash the next engine waits for the memory, also where nobody knows its pids", async () => {
   const { engines } = open(faultEngine(modelA), faultEngine(modelB));
   await engines.activate(modelA, never, quiet);
-  await setSeen(70_000);
+  await gpu.setSeen(host, 70_000);
   kill(await endpointPid(host, modelA), "SIGKILL");
   await until("its exit is noticed", () => told("engineStopped"));
   const next = watch(engines.retire(modelA, quiet).then(() => engines.activate(modelB, never, quiet)));
@@ -101,7 +80,7 @@ test("after a start that failed the next one waits for the memory, too", async (
   const patience = new AbortController();
   const failed = watch(engines.activate(modelA, patience.signal, quiet));
   await until("it runs", async () => (await host.handles.read()).length === 1);
-  await setSeen(70_000);
+  await gpu.setSeen(host, 70_000);
   patience.abort(new Error("too long"));
   await until("it is stopped", () => told("engineStopped"));
   const next = watch(engines.activate(modelB, never, quiet));
@@ -124,10 +103,10 @@ test.each([
   [0.5, 20_000, false],
 ])("a sleeper must give back %f of what it held: of 69000, when it keeps %i", async (share, keptMebibytes, isLate) => {
   const spec = faultEngine(modelA, [], { sleepLevel: 1 });
-  host = state.open({ engines: [spec], gpus: [0], nvidiaSmi: gpu.path, memoryReturnShare: share });
+  host = gpu.open([spec], { memoryReturnShare: share });
   await host.engines.activate(modelA, never, quiet);
   const pid = await endpointPid(host, modelA);
-  await setSeen(70_000, [[pid, 69_000]]);
+  await gpu.setSeen(host, 70_000, [[pid, 69_000]]);
   const after = () => void gpu.set(1_000 + keptMebibytes, [[pid, keptMebibytes]]);
   await host.engines.retire(modelA, (phase) => phase === "memory" && after());
   expect([told("memoryLate"), await isAlive(pid)]).toEqual([isLate, !isLate]);
@@ -148,7 +127,7 @@ test("what a sleeper holds counts as free for its own waking", async () => {
   await engines.activate(modelA, never, quiet);
   const pid = await endpointPid(host, modelA);
   await engines.retire(modelA, quiet);
-  await setSeen(10_000, [[pid, 9_500]]);
+  await gpu.setSeen(host, 10_000, [[pid, 9_500]]);
   await engines.activate(modelA, never, quiet);
   expect(await endpointPid(host, modelA)).toBe(pid);
   expect(told("memoryAwaited")).toBe(false);
@@ -159,7 +138,7 @@ test("a sleeper makes room for an engine that is wanted", async () => {
   await engines.activate(modelA, never, quiet);
   const pid = await endpointPid(host, modelA);
   await engines.retire(modelA, quiet);
-  await setSeen(10_000, [[pid, 9_500]]);
+  await gpu.setSeen(host, 10_000, [[pid, 9_500]]);
   const activation = watch(engines.activate(modelB, never, quiet));
   await until("the sleeper is stopped", async () => !(await isAlive(pid)));
   expect(told("sleeperEvicted")).toBe(true);
@@ -185,15 +164,15 @@ test("without a configured need, a foreign process is in the way of what the eng
   await engines.activate(modelA, never, quiet);
   expect(await memory.foreignProcesses(), "it is told").toMatchObject([{ pid: process.pid }]);
   await engines.stopAll();
-  await setSeen(0);
+  await gpu.setSeen(host, 0);
   await engines.activate(modelA, never, quiet);
   const pid = await endpointPid(host, modelA);
-  await setSeen(70_000, [[pid, 70_000]]);
+  await gpu.setSeen(host, 70_000, [[pid, 70_000]]);
   const retired = watch(engines.retire(modelA, quiet));
   await until("the engine is gone", async () => !(await isAlive(pid)));
   await gpu.set(0);
   await retired.outcome;
-  await setSeen(50_000, [[process.pid, 50_000]]);
+  await gpu.setSeen(host, 50_000, [[process.pid, 50_000]]);
   await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(
     new RegExp(`are missing: processes that are no engines of this node hold 48\\.8 GiB \\(pid ${process.pid}\\)`),
   );

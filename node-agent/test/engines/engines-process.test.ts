@@ -148,7 +148,7 @@ describe("a process engine", () => {
     await expect(other.launchers.process.start(faultEngine(modelA, ["--starts", starts]), slot)).rejects.toThrow(
       "EMFILE",
     );
-    await until("it is gone", async () => (await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).size === 0);
+    await until("it is gone", async () => (await state.engineGroups()).length === 0);
   });
 
   test("is not touched when its pid belongs to another process", async () => {

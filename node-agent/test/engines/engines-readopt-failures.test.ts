@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import type { EngineSpec } from "../../src/engines/engine.ts";
 import { procTable } from "../../src/engines/launchers/process-table.ts";
 import {
-  endpointPid,
   fallibleProcTable,
   faultEngine,
   isAlive,
@@ -16,7 +15,7 @@ import {
   type Host,
   type HostOptions,
 } from "./engines-on-host.ts";
-import { never, quiet, statePerTest } from "./engines-per-test.ts";
+import { never, pidLeftBy, quiet, statePerTest } from "./engines-per-test.ts";
 
 const state = statePerTest();
 
@@ -27,12 +26,7 @@ function open(engine: EngineSpec, more: Partial<HostOptions> = {}): Host {
   return state.open({ engines: [engine], ...more });
 }
 
-async function pidAfterAgent(engine: EngineSpec): Promise<number> {
-  const host = open(engine);
-  await host.engines.activate(modelA, never, quiet);
-  host.close();
-  return endpointPid(host, modelA);
-}
+const pidAfterAgent = (engine: EngineSpec) => pidLeftBy(open(engine));
 
 describe("while the host has no file descriptors left", () => {
   test("no engine is stopped for not being seen, and it is taken over later", async () => {

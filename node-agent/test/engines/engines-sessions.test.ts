@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { procTable } from "../../src/engines/launchers/process-table.ts";
 import { faultEngine, isAlive, kill, modelA, modelB, slot, until } from "./engines-on-host.ts";
 import { never, quiet, statePerTest } from "./engines-per-test.ts";
 
@@ -48,7 +47,7 @@ test("an engine that dies under a slot leaves nothing behind in sessions of its 
   const { engines, launchers, handles } = open();
   await engines.activate(modelA, never, quiet);
   const [handle] = await handles.read();
-  const groups = async () => (await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).size;
+  const groups = async () => (await state.engineGroups()).length;
   await until("all three run", async () => (await groups()) === 3);
   await expect(launchers.process.processes(handle!)).resolves.toContain(handle!.pid);
   kill(handle!.pid!, "SIGKILL");

@@ -1,46 +1,22 @@
 /** Sleeping engines keep some memory of the GPU; they are stopped where another engine needs it. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import type { EngineSpec } from "../../src/engines/engine.ts";
-import {
-  endpointPid,
-  faultEngine,
-  isAlive,
-  modelA,
-  modelB,
-  simulatedNvidiaSmi,
-  until,
-  type Host,
-} from "./engines-on-host.ts";
-import { never, quiet, statePerTest } from "./engines-per-test.ts";
+import { endpointPid, faultEngine, isAlive, modelA, modelB, until, type Host } from "./engines-on-host.ts";
+import { gpuPerTest, never, quiet, statePerTest } from "./engines-per-test.ts";
 
 const modelC = asId<ModelId>("model-c");
 const mebibytes = (count: number) => count * (1 << 20);
 const sleeps = { sleepLevel: 1 } as const;
 
 const state = statePerTest();
-let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
-
-beforeEach(async () => {
-  gpu = await simulatedNvidiaSmi(state.directory);
-});
-
-function open(...engines: EngineSpec[]): Host {
-  return state.open({ engines, gpus: [0], nvidiaSmi: gpu.path });
-}
-
-type Usage = Parameters<typeof gpu.set>;
-
-/** A reading of a moment ago serves a switch: this one is taken before the test goes on. */
-async function setSeen(host: Host, ...usage: Usage): Promise<void> {
-  await gpu.set(...usage);
-  await host.memory.freeBytes();
-}
+const gpu = gpuPerTest(state);
+const open = (...engines: EngineSpec[]) => gpu.open(engines);
 
 /** Its memory is given back once it sleeps. */
-async function retire({ engines }: Host, model: ModelId, ...after: Usage): Promise<void> {
+async function retire({ engines }: Host, model: ModelId, ...after: Parameters<typeof gpu.set>): Promise<void> {
   const phases: string[] = [];
   const retired = engines.retire(model, (phase) => phases.push(phase));
   await until("its memory is awaited", () => phases.includes("memory"));
@@ -69,7 +45,7 @@ async function runAndSleep(host: Host, model: ModelId, held: Held, others: reado
   await host.engines.activate(model, never, quiet);
   const pid = await endpointPid(host, model);
   const ofOthers = others.reduce((sum, [, used]) => sum + used, 0);
-  await setSeen(host, ofOthers + held.awake, [...others, [pid, held.awake]]);
+  await gpu.setSeen(host, ofOthers + held.awake, [...others, [pid, held.awake]]);
   await retire(host, model, ofOthers + held.asleep, [...others, [pid, held.asleep]]);
   return pid;
 }
@@ -86,7 +62,7 @@ test("what a sleeper keeps is what nvidia-smi says of its processes", async () =
   const host = open(faultEngine(modelA, [], sleeps));
   const pid = await runAndSleep(host, modelA, { awake: 69_000, asleep: 2_500 });
   await keeps(host, [modelA, 2_500]);
-  await setSeen(host, 3_500, [[pid, 2_600]]);
+  await gpu.setSeen(host, 3_500, [[pid, 2_600]]);
   host.close();
   const next = open(faultEngine(modelA, [], sleeps));
   await next.engines.readopt();
@@ -98,10 +74,10 @@ test("where nvidia-smi knows no pids, it is what did not come back, whatever ano
   const host = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, [], sleeps));
   const turn = async (model: ModelId, usedAwake: number, usedAsleep: number) => {
     await host.engines.activate(model, never, quiet);
-    await setSeen(host, usedAwake);
+    await gpu.setSeen(host, usedAwake);
     await retire(host, model, usedAsleep);
   };
-  await setSeen(host, 1_000);
+  await gpu.setSeen(host, 1_000);
   await turn(modelA, 70_000, 3_500);
   await keeps(host, [modelA, 2_500]);
   await turn(modelB, 63_500, 7_500);
@@ -127,7 +103,7 @@ test("a sleeper in its way is stopped, and starts cold when it is wanted", async
   await gpu.set(1_000, [[a, 1_000]]);
   await activation;
   expect([await endpointPid(host, modelA), told(host, "sleeperEvicted")]).toEqual([a, [modelB]]);
-  await setSeen(host, 79_000, [[a, 79_000]]);
+  await gpu.setSeen(host, 79_000, [[a, 79_000]]);
   await retire(host, modelA, 1_000, [[a, 1_000]]);
   await host.engines.activate(modelB, never, quiet);
   expect(host.told.filter(([event]) => event === "engineReady").map(([, , model, how]) => [model, how])).toEqual([
@@ -170,7 +146,7 @@ test("the next agent knows which has slept longest, however the handles are call
 test("the next agent knows the need of an engine that no longer runs, unless it is configured otherwise now", async () => {
   const host = open(faultEngine(modelA));
   await host.engines.activate(modelA, never, quiet);
-  await setSeen(host, 70_000, [[await endpointPid(host, modelA), 70_000]]);
+  await gpu.setSeen(host, 70_000, [[await endpointPid(host, modelA), 70_000]]);
   await retire(host, modelA, 0);
   host.close();
   const needOf = async (spec: EngineSpec) => {
@@ -186,11 +162,11 @@ test("the next agent knows the need of an engine that no longer runs, unless it 
 test("a need of the last time is no reason by itself: where nobody is seen in the way, the engine is tried", async () => {
   const host = open(faultEngine(modelA), faultEngine(modelB, [], sleeps));
   await host.engines.activate(modelA, never, quiet);
-  await setSeen(host, 70_000, [[await endpointPid(host, modelA), 70_000]]);
+  await gpu.setSeen(host, 70_000, [[await endpointPid(host, modelA), 70_000]]);
   await retire(host, modelA, 0);
   const pid = await runAndSleep(host, modelB, { awake: 70_000, asleep: 2_000 });
   await keeps(host, [modelB, 2_000]);
-  await setSeen(host, 40_000, [[pid, 2_000]]);
+  await gpu.setSeen(host, 40_000, [[pid, 2_000]]);
   await host.engines.activate(modelA, never, quiet);
   expect([told(host, "memoryAwaited"), told(host, "sleeperEvicted")]).toEqual([[modelA], []]);
 });
@@ -207,7 +183,7 @@ test("an engine that says itself that memory is missing gets that of the sleeper
   await host.engines.retire(modelB, quiet);
 
   await writeFile(starts, `${process.pid}\n`);
-  await setSeen(host, 0);
+  await gpu.setSeen(host, 0);
   await expect(host.engines.activate(modelB, never, quiet)).rejects.toThrow(/^exit code 1$/);
   await gpu.set(50_000, [[process.pid, 50_000]]);
   await expect(host.engines.activate(modelB, never, quiet)).rejects.toThrow(

@@ -28,11 +28,6 @@ function open(...engines: EngineSpec[]): Host {
   return host;
 }
 
-/** Everything that lives and was started for this test. */
-async function engineGroups(): Promise<number[]> {
-  return [...(await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).keys()];
-}
-
 function toldOf(event: string): unknown[][] {
   return host.told.filter(([name]) => name === event).map(([, ...details]) => details);
 }
@@ -62,12 +57,12 @@ describe("activate", () => {
     const patience = new AbortController();
     const activation = engines.activate(modelA, patience.signal, quiet);
     await until("engine and child run", async () => {
-      const groups = await engineGroups();
+      const groups = await state.engineGroups();
       return groups.length === 1 && (await procTable.group(groups[0]!)).length === 2;
     });
     patience.abort(new Error("the time is over"));
     await expect(activation).rejects.toThrow("the time is over; its last answer");
-    expect(await engineGroups()).toEqual([]);
+    expect(await state.engineGroups()).toEqual([]);
     expect(await handles.read()).toEqual([]);
   });
 
@@ -83,7 +78,7 @@ describe("activate", () => {
     const pid = await endpointPid(host, modelA);
     await engines.activate(modelB, never, quiet);
     expect(await isAlive(pid)).toBe(false);
-    expect(await engineGroups()).toHaveLength(1);
+    expect(await state.engineGroups()).toHaveLength(1);
   });
 
   test("of an awake engine proves it, and starts it anew when it does not answer", async () => {
@@ -106,7 +101,7 @@ describe("retire", () => {
     const { engines, handles } = open(faultEngine(modelA));
     await engines.activate(modelA, never, quiet);
     await engines.retire(modelA, quiet);
-    expect(await engineGroups()).toEqual([]);
+    expect(await state.engineGroups()).toEqual([]);
     expect(await handles.read()).toEqual([]);
     await engines.retire(modelA, quiet);
   });
@@ -130,7 +125,7 @@ describe("retire", () => {
     const { engines } = open(faultEngine(modelA, ["--stay-awake"], sleeps));
     await engines.activate(modelA, never, quiet);
     await engines.retire(modelA, quiet);
-    expect(await engineGroups()).toEqual([]);
+    expect(await state.engineGroups()).toEqual([]);
     expect(engines.sleepers()).toEqual([]);
     expect(toldOf("engineSurprised")).toEqual([["a", modelA, "sleep", "it says that it is awake"]]);
   });
@@ -139,11 +134,11 @@ describe("retire", () => {
     const { engines } = open(faultEngine(modelA, [], sleeps));
     await engines.activate(modelA, never, quiet);
     await engines.retire(modelA, quiet, true);
-    expect(await engineGroups()).toEqual([]);
+    expect(await state.engineGroups()).toEqual([]);
     await engines.activate(modelA, never, quiet);
     await engines.retire(modelA, quiet);
     await engines.retire(modelA, quiet, true);
-    expect(await engineGroups()).toEqual([]);
+    expect(await state.engineGroups()).toEqual([]);
   });
 });
 
@@ -153,7 +148,7 @@ test("an engine that fails to wake is killed and started cold", async () => {
   await engines.retire(modelA, quiet);
   await engines.activate(modelA, never, quiet);
   expect(await startsIn(starts())).toHaveLength(2);
-  expect(await engineGroups()).toHaveLength(1);
+  expect(await state.engineGroups()).toHaveLength(1);
   expect(toldOf("engineSurprised")).toEqual([["a", modelA, "wake", "POST /wake_up answered 500"]]);
 });
 
@@ -169,7 +164,7 @@ test("an awake engine that exits is reported at once, not with what it said, and
   expect(kept).toContain("serving model-a");
   expect(kept).not.toContain("asked to exit");
   expect(exits).toEqual([[modelA, { reason: "exit code 3", output }]]);
-  await until("nothing is left", async () => (await engineGroups()).length === 0);
+  await until("nothing is left", async () => (await state.engineGroups()).length === 0);
   await until("it is forgotten", async () => (await handles.read()).length === 0);
   await engines.activate(modelA, never, quiet);
   expect(exits).toHaveLength(1);
@@ -197,7 +192,7 @@ test("an engine that is being woken is no sleeper on disk any more", async () =>
   expect(engines.sleepers()).toEqual([]);
   patience.abort(new Error("enough"));
   expect(await activation).toMatchObject({ message: "enough" });
-  expect(await engineGroups()).toEqual([]);
+  expect(await state.engineGroups()).toEqual([]);
 });
 
 describe("while the slot is busy cleaning up after another engine", () => {
@@ -220,7 +215,7 @@ describe("while the slot is busy cleaning up after another engine", () => {
     const retired = host.engines.retire(modelA, quiet);
     kill(pid, "SIGKILL");
     await retired;
-    expect(await engineGroups()).toEqual([]);
+    expect(await state.engineGroups()).toEqual([]);
   });
 
   test("an engine that exits before it is proven anew is started, and its clean-up spares the new one", async () => {
@@ -243,10 +238,10 @@ test("stopAll ends a start in progress, sleeping engines and the awake one", asy
   await engines.activate(modelA, never, quiet);
   await engines.retire(modelA, quiet);
   const activation = engines.activate(modelB, never, quiet).catch((error: unknown) => error);
-  await until("both run", async () => (await engineGroups()).length === 2);
+  await until("both run", async () => (await state.engineGroups()).length === 2);
   await engines.stopAll();
   expect(await activation).toMatchObject({ message: expect.stringContaining("all engines") });
-  expect(await engineGroups()).toEqual([]);
+  expect(await state.engineGroups()).toEqual([]);
   expect(await handles.read()).toEqual([]);
 });
 

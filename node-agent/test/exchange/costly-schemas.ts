@@ -3,7 +3,7 @@
 export interface CostlySchema {
   readonly name: string;
   readonly schema: object;
-  /** Where it is refused for llama-server. Absent: where it stands itself. */
+  /** Path of the place in it that llama-server's bounds refuse. Absent: the schema itself. */
   readonly path?: string;
 }
 

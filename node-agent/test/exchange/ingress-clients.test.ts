@@ -16,8 +16,7 @@ test("a client that leaves in mid-answer stops the engine and pays for what was 
     stream.cancel();
     await until(() => rig.engine.asked[0]!.destroyed, "the engine to see it", 1_000);
     await answer;
-    await rig.quiet();
-    expect(rig.outbox.records).toMatchObject([
+    expect(await rig.records()).toMatchObject([
       { outcome: "client-ended", source: "counted", promptTokens, completionTokens: words },
     ]);
   }
@@ -30,8 +29,7 @@ test("a client that leaves before the first token stops the engine too, and pays
     await until(() => rig.engine.saw.length === 1, "the engine to be asked");
     sent.stream.cancel();
     await until(() => rig.engine.asked[0]!.destroyed, "the engine to see it", 1_000);
-    await rig.quiet();
-    expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", promptTokens: 0, completionTokens: 0 }]);
+    expect(await rig.records()).toMatchObject([{ outcome: "client-ended", promptTokens: 0, completionTokens: 0 }]);
   }
 });
 
@@ -44,8 +42,7 @@ test("a client that leaves while its answer is collected pays for what was gener
   expect(await rig.chat().answer).toMatchObject({ status: 200 });
   rig.outbox.records.length = 0;
   stream.cancel();
-  await rig.quiet();
-  expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", promptTokens, completionTokens: 5 }]);
+  expect(await rig.records()).toMatchObject([{ outcome: "client-ended", promptTokens, completionTokens: 5 }]);
 });
 
 test("a client that leaves while it waits is taken out of the queue", async () => {
@@ -83,8 +80,7 @@ test("a client that leaves at the very end pays for the whole, once", async () =
     // Frames of a connection arrive in order: with this answer the agent has seen the other request's end.
     await rig.chat({}, { model: "other" }).answer;
     synced.resolve();
-    await rig.quiet();
-    expect(rig.outbox.records).toMatchObject([{ outcome: "finished", source: "engine", completionTokens: 2 }]);
+    expect(await rig.records()).toMatchObject([{ outcome: "finished", source: "engine", completionTokens: 2 }]);
   }
 });
 

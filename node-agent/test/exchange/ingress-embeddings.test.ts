@@ -53,8 +53,7 @@ test("the vectors of an engine come through as they are", async () => {
     model,
     usage: { prompt_tokens: 7, total_tokens: 7 },
   });
-  await rig.quiet();
-  expect(rig.outbox.records).toMatchObject([
+  expect(await rig.records()).toMatchObject([
     { outcome: "finished", source: "engine", promptTokens: 7, completionTokens: 0 },
   ]);
 });
@@ -162,8 +161,7 @@ test.each([
 ])("%s: 500, no record", async (_name, body) => {
   await using rig = await Rig.open((socket) => respond(socket, 200, JSON.stringify(body)), { rules });
   expect((await ask(rig, { input: "x" })).status).toBe(500);
-  await rig.quiet();
-  expect(rig.outbox.records).toEqual([]);
+  expect(await rig.records()).toEqual([]);
 });
 
 test.each(["-5", "1e400", "9007199254740993", '"12"', "null", "513"])(
@@ -202,6 +200,5 @@ test("a client that leaves between batches pays for those that were made", async
   const { stream } = rig.send(nodePaths.embeddings, { input });
   while (batches < 3) await new Promise((resolve) => setImmediate(resolve));
   stream.cancel();
-  await rig.quiet();
-  expect(rig.outbox.records).toMatchObject([{ outcome: "client-ended", source: "counted", promptTokens: 64 }]);
+  expect(await rig.records()).toMatchObject([{ outcome: "client-ended", source: "counted", promptTokens: 64 }]);
 });

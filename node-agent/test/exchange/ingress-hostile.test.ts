@@ -75,8 +75,7 @@ test.each(early)("%s: a status, no record", async (_name, says, fault) => {
       error: { message: "The model's engine failed.", type: "server_error", param: null, code: "500" },
     });
   }
-  await rig.quiet();
-  expect(rig.outbox.records).toEqual([]);
+  expect(await rig.records()).toEqual([]);
   expect(rig.faults).toEqual([expect.stringMatching(fault), expect.stringMatching(fault)]);
   expect(rig.faults.join()).not.toContain("secret");
   rig.engine.script = (socket) => respondEvents(socket, good);
@@ -127,8 +126,7 @@ test.each(late)("%s: an error event, and a record of zero", async (_name, rest, 
   expect(choicesOf(text).at(-1)).toEqual({
     ...{ message: "The model's engine failed.", type: "server_error", param: null, code: "500" },
   });
-  await rig.quiet();
-  expect(rig.outbox.records).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
+  expect(await rig.records()).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
   expect(rig.faults).toEqual([expect.stringMatching(fault)]);
   expect(rig.bugs).toEqual([]);
 });
@@ -254,8 +252,7 @@ test("a count of the prompt that its bytes do not allow ends no request, and is 
   const { status, text } = await rig.chat().answer;
   expect(status).toBe(200);
   expect(JSON.parse(text)).toMatchObject({ usage: { prompt_tokens: 0, completion_tokens: 1 } });
-  await rig.quiet();
-  expect(rig.outbox.records).toMatchObject([{ outcome: "finished", promptTokens: 0, source: "counted" }]);
+  expect(await rig.records()).toMatchObject([{ outcome: "finished", promptTokens: 0, source: "counted" }]);
 });
 
 test("a refusal for such a count is the engine's fault", async () => {

@@ -189,8 +189,7 @@ test.each(refusals)("%s is told in our own words, without a record", async (name
   const told = JSON.parse(answer.text) as { error: { message: string } };
   expect(told.error).toMatchObject(error);
   expect(body).not.toContain(told.error.message);
-  await rig.quiet();
-  expect(rig.outbox.records).toEqual([]);
+  expect(await rig.records()).toEqual([]);
 });
 
 test.each(["39-chat-context-overflow", "40-chat-context-overflow-stream"])(
@@ -218,8 +217,7 @@ test.each(["223-router-stream-cut-by-unload", "227-router-child-sigkill-mid-stre
     expect(answer).toMatchObject({ status: 200, ending: "error" });
     expect(answer.text).not.toContain("[DONE]");
     expect(choicesOf(answer.text).at(-1)).toMatchObject({ type: "server_error", code: "500" });
-    await rig.quiet();
-    expect(rig.outbox.records).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
+    expect(await rig.records()).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
   },
 );
 

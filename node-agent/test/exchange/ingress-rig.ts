@@ -8,6 +8,7 @@ import type { FrameStream } from "@weiche/shared/frames/frame-stream.ts";
 import { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
 import { ends } from "@weiche/shared/frames/frame.ts";
 import { nodePaths, readRecord, type NodePath, type RequestRecord } from "@weiche/shared/node-protocol.ts";
+import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { dialects } from "../../src/engines/dialects/all.ts";
 import { EngineLife } from "../../src/engines/engine-life.ts";
@@ -18,7 +19,7 @@ import { SimulatedOutbox, SimulatedSlot } from "./simulated-slot.ts";
 
 export const model = asId<ModelId>("model-under-test");
 /** A grant. Any text will do, since an agent cannot check it. */
-export const grant = "q83vEjRWeJCrze8SNFZ4kA";
+const grant = "q83vEjRWeJCrze8SNFZ4kA";
 
 export const chatRules: ModelRules = {
   id: model,
@@ -46,7 +47,7 @@ export interface Sent {
 }
 
 /** Fields that replace the defaults in the record of a request. */
-export interface RecordGiven {
+interface RecordGiven {
   readonly model?: string;
   readonly factor?: number;
   readonly tokensMax?: number;
@@ -154,6 +155,12 @@ export class Rig implements AsyncDisposable {
   /** Everything that a request holds has been given back. */
   async quiet(): Promise<void> {
     await until(() => this.ingress.running === 0 && this.slot.running === 0, "all requests to end");
+  }
+
+  /** The usage records of all requests, once they have ended. */
+  async records(): Promise<readonly UsageRecord[]> {
+    await this.quiet();
+    return this.outbox.records;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

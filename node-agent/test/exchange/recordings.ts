@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export interface Recording {
+interface Recording {
   readonly path: string;
   readonly request: Record<string, unknown>;
   readonly status: number;

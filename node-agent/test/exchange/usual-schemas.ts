@@ -1,6 +1,6 @@
 /** JSON Schemas as people send them. */
 
-export interface UsualSchema {
+interface UsualSchema {
   readonly name: string;
   readonly schema: Readonly<Record<string, unknown>>;
 }

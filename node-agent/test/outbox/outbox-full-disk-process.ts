@@ -7,18 +7,12 @@ import { join } from "node:path";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { openOutboxDirectory } from "../../src/outbox/outbox-disk.ts";
 import { openOutbox } from "../../src/outbox/outbox.ts";
+import { eventsInWords } from "./outbox-steps.ts";
 import { numberOf, usageRecord } from "./usage-records.ts";
 
 const root = process.argv[2]!;
 const heard: string[] = [];
-const events = {
-  outboxCursorUnreadable: (file: string) => heard.push(`unreadable ${file}`),
-  outboxDamaged: (bytes: number) => heard.push(`damaged ${bytes}`),
-  outboxTornTail: (bytes: number) => heard.push(`torn ${bytes}`),
-  outboxFull: (code: string) => heard.push(`full ${code}`),
-  outboxRoomAgain: () => heard.push("room"),
-  outboxUnknownVersion: (records: number) => heard.push(`unknown ${records}`),
-};
+const events = eventsInWords((text) => heard.push(text));
 const limits = { segmentBytesMax: 32 << 10, reserveBytes: 64 << 10, freeBytesMin: 64 << 10, keepMs: 3_600_000 };
 const open = async () => openOutbox(await openOutboxDirectory(join(root, "outbox")), systemClock, events, limits);
 

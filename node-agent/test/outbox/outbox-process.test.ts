@@ -10,6 +10,7 @@ import { createRandom } from "@weiche/shared/testing/random.ts";
 import { openOutboxDirectory } from "../../src/outbox/outbox-disk.ts";
 import { openOutbox, type Outbox } from "../../src/outbox/outbox.ts";
 import { segmentName } from "../../src/outbox/segment.ts";
+import { eventsInWords } from "./outbox-steps.ts";
 import { numberOf, usageRecord } from "./usage-records.ts";
 
 const writerProgram = join(import.meta.dirname, "outbox-writer-process.ts");
@@ -36,14 +37,7 @@ afterEach(async () => {
 });
 
 async function open(): Promise<Outbox> {
-  const events = {
-    outboxCursorUnreadable: (file: string) => heard.push(`unreadable ${file}`),
-    outboxDamaged: (bytes: number) => heard.push(`damaged ${bytes}`),
-    outboxTornTail: (bytes: number) => heard.push(`torn ${bytes}`),
-    outboxFull: (code: string) => heard.push(`full ${code}`),
-    outboxRoomAgain: () => heard.push("room"),
-    outboxUnknownVersion: (records: number) => heard.push(`unknown ${records}`),
-  };
+  const events = eventsInWords((text) => heard.push(text));
   return openOutbox(await openOutboxDirectory(directory), systemClock, events, limits);
 }
 

@@ -12,17 +12,21 @@ export const limits: OutboxLimits = {
 };
 export const oneSegment: OutboxLimits = { ...limits, segmentBytesMax: 1 << 20 };
 
+/** Says each event of an outbox in words. */
+export function eventsInWords(say: (text: string) => unknown): OutboxEvents {
+  return {
+    outboxCursorUnreadable: (file, reason) => say(`${file}: ${reason}`),
+    outboxDamaged: (bytes) => say(`damaged ${bytes}`),
+    outboxTornTail: (bytes) => say(`torn ${bytes}`),
+    outboxFull: (code) => say(`full ${code}`),
+    outboxRoomAgain: () => say("room"),
+    outboxUnknownVersion: (records) => say(`unknown ${records}`),
+  };
+}
+
 export function recorder(): OutboxEvents & { readonly heard: string[] } {
   const heard: string[] = [];
-  return {
-    heard,
-    outboxCursorUnreadable: (file) => heard.push(`unreadable ${file}`),
-    outboxDamaged: (bytes) => heard.push(`damaged ${bytes}`),
-    outboxTornTail: (bytes) => heard.push(`torn ${bytes}`),
-    outboxFull: (code) => heard.push(`full ${code}`),
-    outboxRoomAgain: () => heard.push("room"),
-    outboxUnknownVersion: (records) => heard.push(`unknown ${records}`),
-  };
+  return { heard, ...eventsInWords((text) => heard.push(text)) };
 }
 
 /** A new outbox, on a disk and a clock of its own. */
@@ -40,8 +44,8 @@ export async function waiting(outbox: Outbox): Promise<number[]> {
   return (await outbox.read(1_000_000)).records.map(({ record }) => numberOf(record));
 }
 
-export async function reopened(disk: SimulatedDisk, events = recorder(), clock = new VirtualClock()): Promise<Outbox> {
-  return openOutbox(disk, clock, events, limits);
+export async function reopened(disk: SimulatedDisk, events = recorder()): Promise<Outbox> {
+  return openOutbox(disk, new VirtualClock(), events, limits);
 }
 
 export function range(from: number, below: number): number[] {

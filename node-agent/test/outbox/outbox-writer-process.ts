@@ -6,23 +6,15 @@ import { writeSync } from "node:fs";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { openOutboxDirectory } from "../../src/outbox/outbox-disk.ts";
 import { openOutbox } from "../../src/outbox/outbox.ts";
+import { eventsInWords } from "./outbox-steps.ts";
 import { usageRecord } from "./usage-records.ts";
 
 const [directory, first, reserveBytes] = process.argv.slice(2) as [string, string, string | undefined];
 const say = (text: string) => writeSync(1, `${text}\n`);
-const outbox = await openOutbox(
-  await openOutboxDirectory(directory),
-  systemClock,
-  {
-    outboxCursorUnreadable: (file) => say(`unreadable ${file}`),
-    outboxDamaged: (bytes) => say(`damaged ${bytes}`),
-    outboxTornTail: (bytes) => say(`torn ${bytes}`),
-    outboxFull: (code) => say(`full ${code}`),
-    outboxRoomAgain: () => say("room"),
-    outboxUnknownVersion: (records) => say(`unknown ${records}`),
-  },
-  { segmentBytesMax: 64 << 10, reserveBytes: Number(reserveBytes ?? 65_536), freeBytesMin: 65_536, keepMs: 3_600_000 },
-);
+const outbox = await openOutbox(await openOutboxDirectory(directory), systemClock, eventsInWords(say), {
+  ...{ segmentBytesMax: 64 << 10, reserveBytes: Number(reserveBytes ?? 65_536) },
+  ...{ freeBytesMin: 65_536, keepMs: 3_600_000 },
+});
 say("open");
 let next = Number(first);
 for (let lane = 0; lane < 8; lane++) void appendForEver();

@@ -1,6 +1,6 @@
 /** The slots of a node on virtual time, over engines that do what a test tells them. */
 import { ApiError } from "@weiche/shared/errors.ts";
-import { asId, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { Admission } from "../../src/slots/admission.ts";
 import type { SlotEvents } from "../../src/slots/slot-events.ts";
@@ -16,7 +16,6 @@ export class Node {
   /** Called at each of them, in the midst of what the slot is doing. */
   onTold: (event: string) => void = () => {};
   readonly slots;
-  #requests = 0;
 
   constructor(models: Record<string, readonly ModelId[]> = { s: [a, b, c] }) {
     const tell =
@@ -60,7 +59,6 @@ export class Node {
     options: { slot?: string; signal?: AbortSignal; routerId?: string; answers?: number } = {},
   ): Promise<Admission> {
     const admission = this.slots.admit({
-      requestId: asId<RequestId>(`request-${++this.#requests}`),
       model,
       routerId: options.routerId ?? "r1",
       answers: options.answers ?? 1,

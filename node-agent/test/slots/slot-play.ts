@@ -1,5 +1,6 @@
 /** A slot to which things happen one after the other, told in words. */
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import type { FoundEngine } from "../../src/engines/engine.ts";
 import type { SlotConfig, SlotLimits } from "../../src/config/config.ts";
 import {
   createSlot,
@@ -64,13 +65,36 @@ export class Play {
 
   /** Requests have the tickets 1, 2, 3 … */
   request(model: ModelId, answers = 1): string[] {
-    return this.event({ kind: "request", ticket: ++this.#tickets, model, routerId: "r", answers });
+    return this.event({ kind: "request", ticket: ++this.#tickets, model, answers });
   }
 
   /** A request that was never admitted counts as one on an engine of long ago. */
   release(ticket: number): string[] {
     const { epoch, places, sinceMs } = this.#admitted.get(ticket) ?? { epoch: -1, places: 1, sinceMs: this.nowMs };
     return this.event({ kind: "released", epoch, places, heldMs: this.nowMs - sinceMs });
+  }
+
+  /** A request for each of these models, one after the other. */
+  requests(...models: readonly ModelId[]): string[] {
+    return models.flatMap((model) => this.request(model));
+  }
+
+  exits(model: ModelId): string[] {
+    return this.event({ kind: "exited", model });
+  }
+
+  /** An earlier agent has left this engine. */
+  found(found: FoundEngine): string[] {
+    return this.event({ kind: "adopted", epoch: currentEpoch(this.slot.state) ?? 0, found });
+  }
+
+  maintenance(on: boolean): string[] {
+    return this.event({ kind: "maintenance", on });
+  }
+
+  /** The drain closes and the running request ends, so that the engine is stopped. */
+  drain(ticket: number): string[] {
+    return [...this.pass(10_000), ...this.release(ticket)];
   }
 
   leave(ticket: number): string[] {
@@ -126,7 +150,7 @@ function inWords(effect: SlotEffect): string {
   }
 }
 
-/** `requests` for the model have brought it up; as many run as may. */
+/** A slot whose model was started for so many requests, of which as many run as there are places. */
 export function active(model: ModelId, requests: number, limits: Partial<SlotLimits> = {}): Play {
   const play = new Play(limits);
   play.begin();
