@@ -9,7 +9,7 @@ import { until, type RunningProgram } from "./cluster.ts";
 
 export const balancerFile = join(import.meta.dirname, "../../deploy/haproxy.cfg");
 
-export interface Balancer extends AsyncDisposable {
+interface Balancer extends AsyncDisposable {
   /** Ends with `/v1`. */
   readonly baseUrl: string;
 }

@@ -6,9 +6,9 @@ import type { LedgerEntry } from "../sim-engine/ledger.ts";
 import type { Answer } from "./api-client.ts";
 import type { DumpedRecord, DumpedSum, UsageDump } from "./usage-dump.ts";
 
-/** The knowledge of the client of one request. */
+/** One request as its client saw it. */
 export interface Received extends Pick<Answer, "ending" | "id" | "pieces" | "endedAtMs"> {
-  /** The engines know the request by it, also where no id ever came back. */
+  /** Names the request to the engines, also if its client got no request id. */
   readonly mark: number;
   readonly kind: "stream" | "json" | "embeddings";
   readonly status?: number;
@@ -19,7 +19,7 @@ export interface Received extends Pick<Answer, "ending" | "id" | "pieces" | "end
 /** One request that an engine met. */
 export interface Made extends LedgerEntry {
   readonly node: string;
-  /** The engine's pace: a client that leaves owes nothing of what was made long after. */
+  /** The engine's time per token, from which follows how much it can have made when its client left. */
   readonly itlMs: number;
 }
 
@@ -54,7 +54,7 @@ export interface Evidence {
  */
 const newsMsMax = 1_000;
 
-/** Each fault as a sentence; none: all is right. */
+/** Describes each fault in a sentence; empty if everything is right. */
 export function billingFaults(evidence: Evidence): string[] {
   return [...new Billing(evidence).faults(), ...sumFaults(evidence.usage)];
 }

@@ -13,6 +13,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { stringify } from "yaml";
+import type { Client } from "./api-client.ts";
 
 const root = join(import.meta.dirname, "../..");
 const anyPort = "127.0.0.1:0";
@@ -69,19 +70,10 @@ export class Cluster implements AsyncDisposable {
   /** Starts the router, on the ports it had before if it ran already. */
   async startRouter(): Promise<void> {
     const before = (this.router as RunningProgram | undefined)?.listen;
-    const env = {
-      ...this.#options.environment,
-      WEICHE_DATA_DIR: join(this.directory, "data"),
-      WEICHE_CONFIG: join(this.directory, "router.yaml"),
-      WEICHE_API_LISTEN: before?.["api"] ?? anyPort,
-      WEICHE_PORTAL_LISTEN: before?.["portal"] ?? anyPort,
-      WEICHE_CONSOLE_LISTEN: before?.["console"] ?? anyPort,
-      WEICHE_NODES_LISTEN: before?.["nodes"] ?? anyPort,
-      WEICHE_DATA_LISTEN: before?.["data"] ?? anyPort,
-      WEICHE_OPS_LISTEN: before?.["ops"] ?? anyPort,
-    };
     const main = join(this.#options.code?.router ?? root, "router/src/main.ts");
-    this.router = await RunningProgram.start(main, [], env);
+    const env = routerEnvironment(join(this.directory, "data"), before);
+    const config = { WEICHE_CONFIG: join(this.directory, "router.yaml") };
+    this.router = await RunningProgram.start(main, [], { ...this.#options.environment, ...env, ...config });
   }
 
   /** `more`: keys of its file that win over those it was given at first. */
@@ -92,10 +84,10 @@ export class Cluster implements AsyncDisposable {
     this.agents.set(name, await startAgent(join(this.directory, name), config, this.#options.environment, main));
   }
 
-  /** Resolves once the router can reach every node. */
-  async linked(): Promise<void> {
+  /** Resolves once the router can reach every node. `weiche`: the command against another router. */
+  async linked(weiche = (...args: string[]) => this.weiche(...args)): Promise<void> {
     await until("every node to be live", async () => {
-      const nodes = (await this.weiche("nodes")) as { name: string; state: string }[];
+      const nodes = (await weiche("nodes")) as { state: string }[];
       return nodes.filter(({ state }) => state === "live").length >= this.agents.size;
     });
   }
@@ -116,19 +108,11 @@ export class Cluster implements AsyncDisposable {
 
   /** An account with an Owner and one key. */
   async account(name = "Test", packageName = "Business Plus"): Promise<Account> {
-    const wish = [
-      "--name",
-      name,
-      "--owner-email",
-      `${name.toLowerCase()}@example.com`,
-      "--package",
-      packageName,
-      "--yes",
-    ];
-    const account = (await this.weiche("account", "create", ...wish)) as { id: string; ownerUserId: string };
-    const { ownerUserId: userId } = account;
-    const made = (await this.weiche("key", "create", "--user", userId, "--name", "test")) as { key: string };
-    return { accountId: account.id, userId, apiKey: made.key };
+    const owner = ["--name", name, "--owner-email", `${name.toLowerCase()}@example.com`];
+    const made = await this.weiche("account", "create", ...owner, "--package", packageName, "--yes");
+    const { id: accountId, ownerUserId: userId } = made as { id: string; ownerUserId: string };
+    const { key: apiKey } = (await this.weiche("key", "create", "--user", userId, "--name", "test")) as { key: string };
+    return { baseUrl: this.baseUrl, accountId, userId, apiKey };
   }
 
   /** Ends everything, engines included, whatever state it is in. */
@@ -141,10 +125,19 @@ export class Cluster implements AsyncDisposable {
   }
 }
 
-export interface Account {
+/** An account, and a client with its key. */
+export interface Account extends Client {
   readonly accountId: string;
   readonly userId: string;
-  readonly apiKey: string;
+}
+
+/** Where a router keeps its data, and for each of its listeners the address it had `before`, or any free port. */
+export function routerEnvironment(dataDir: string, before?: RunningProgram["listen"]): Record<string, string> {
+  const listen = ["api", "portal", "console", "nodes", "data", "ops"].map((name) => [
+    `WEICHE_${name.toUpperCase()}_LISTEN`,
+    before?.[name] ?? anyPort,
+  ]);
+  return { WEICHE_DATA_DIR: dataDir, ...Object.fromEntries(listen) };
 }
 
 /** Starts an agent with this `agent.yaml`, which is written beside its data directory. */

@@ -9,7 +9,7 @@ import { stringify } from "yaml";
 import { until } from "./cluster.ts";
 import { promtool } from "./promtool.ts";
 
-export interface PrometheusOptions {
+interface PrometheusOptions {
   /** The router's `listen.ops`. */
   readonly router: string;
   /** Seconds between two scrapes. */
@@ -20,7 +20,7 @@ export interface PrometheusOptions {
   readonly nodes?: Readonly<Record<string, string>>;
 }
 
-export interface RuleState {
+interface RuleState {
   readonly name: string;
   readonly type: "alerting" | "recording";
   readonly state: "inactive" | "pending" | "firing";

@@ -5,7 +5,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { Cluster, RunningProgram, runCommand, until, type ClusterOptions } from "./cluster.ts";
+import { Cluster, routerEnvironment, RunningProgram, runCommand, type ClusterOptions } from "./cluster.ts";
 import { startSharedDatabase } from "./shared-database.ts";
 
 export class RouterGroup implements AsyncDisposable {
@@ -60,16 +60,11 @@ export class RouterGroup implements AsyncDisposable {
   /** Starts a router, on the ports it had before if it ran already. */
   async startAt(index: number): Promise<void> {
     if (index === 0) return this.cluster.startRouter();
-    const { directory } = this.cluster;
-    const before = this.#others[index - 1]?.listen;
-    const listen = ["api", "portal", "console", "nodes", "data", "ops"].map((name) => [
-      `WEICHE_${name.toUpperCase()}_LISTEN`,
-      before?.[name] ?? "127.0.0.1:0",
-    ]);
     const dataDir = this.dataDir(index);
     mkdirSync(dataDir, { recursive: true });
-    const files = { WEICHE_DATA_DIR: dataDir, WEICHE_CONFIG: join(directory, "router.yaml") };
-    this.#others[index - 1] = await RunningProgram.start(this.#main, [], { ...files, ...Object.fromEntries(listen) });
+    const env = routerEnvironment(dataDir, this.#others[index - 1]?.listen);
+    const config = { WEICHE_CONFIG: join(this.cluster.directory, "router.yaml") };
+    this.#others[index - 1] = await RunningProgram.start(this.#main, [], { ...env, ...config });
   }
 
   dataDir(index: number): string {
@@ -83,11 +78,7 @@ export class RouterGroup implements AsyncDisposable {
 
   /** Resolves once every router can reach every node. */
   async linked(): Promise<void> {
-    for (const index of this.routers.keys())
-      await until(`every node to be live at router ${index}`, async () => {
-        const nodes = (await this.weiche(index, "nodes")) as { state: string }[];
-        return nodes.filter(({ state }) => state === "live").length >= this.cluster.agents.size;
-      });
+    for (const index of this.routers.keys()) await this.cluster.linked((...args) => this.weiche(index, ...args));
   }
 
   async isReady(index: number): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { ClientConfig } from "pg";
 import { startEmbeddedServer } from "@weiche/router/src/db/embedded-server.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 
-export interface SharedDatabase extends AsyncDisposable {
+interface SharedDatabase extends AsyncDisposable {
   readonly url: string;
   readonly connection: ClientConfig;
 }

@@ -8,22 +8,18 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { version } from "@weiche/shared/program/version.ts";
-import { enginePids, isAlive, reachableDirectory, until } from "../../cluster/cluster.ts";
+import {
+  enginePids,
+  isAlive,
+  reachableDirectory,
+  routerEnvironment,
+  runCommand,
+  until,
+} from "../../cluster/cluster.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const dataDir = reachableDirectory("weiche-demo-");
-const anyPort = "127.0.0.1:0";
-const env = {
-  ...process.env,
-  WEICHE_DATA_DIR: dataDir,
-  WEICHE_API_LISTEN: anyPort,
-  WEICHE_PORTAL_LISTEN: anyPort,
-  WEICHE_CONSOLE_LISTEN: anyPort,
-  WEICHE_NODES_LISTEN: anyPort,
-  WEICHE_DATA_LISTEN: anyPort,
-  WEICHE_OPS_LISTEN: anyPort,
-  WEICHE_AGENT_OPS_LISTEN: anyPort,
-};
+const env = { ...process.env, ...routerEnvironment(dataDir), WEICHE_AGENT_OPS_LISTEN: "127.0.0.1:0" };
 
 let demonstration: ChildProcess;
 let output = "";
@@ -55,14 +51,7 @@ afterAll(() => {
 });
 
 /** The operators' command. */
-async function weiche(...args: string[]): Promise<unknown> {
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [join(root, "router/bin/weiche.js"), ...args, "--json"],
-    { env },
-  );
-  return JSON.parse(stdout);
-}
+const weiche = (...args: string[]) => runCommand("router/bin/weiche.js", dataDir, args);
 
 interface Totals {
   readonly requests: number;
