@@ -10,7 +10,7 @@ export interface SimRequest {
   /** Each takes a place, and all of them at the same time. */
   readonly answers: number;
   readonly sinceMs: number;
-  answer?: { readonly kind: "granted" | "left" | ApiErrorKind; readonly atMs: number };
+  answer?: { readonly kind: "admitted" | "left" | ApiErrorKind; readonly atMs: number };
   /** While it runs: the origin of its engine, which changes with each start. */
   origin?: string;
   /** Whether the drain of its model was closed when it came. */

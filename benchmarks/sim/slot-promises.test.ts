@@ -52,7 +52,7 @@ describe("under constant load on one model", () => {
     await pass(slot, 5_000);
     const first = slot.visit({ model: b, runMs: 1_000 });
     await pass(slot, 60_000 + stopMs + startMs);
-    expect(first.answer?.kind).toBe("granted");
+    expect(first.answer?.kind).toBe("admitted");
     // The long request had 55 s left: the drain closed before it ended.
     expect(first.answer!.atMs - first.sinceMs).toBe(55_000 + stopMs + startMs + 1);
   });
@@ -73,7 +73,7 @@ describe("under constant load on one model", () => {
     await pass(slot, 60_000);
     const third = slot.visit({ model: c, runMs: 1_000 });
     await pass(slot, 60_000);
-    expect(third.answer?.kind).toBe("granted");
+    expect(third.answer?.kind).toBe("admitted");
   });
 });
 
@@ -111,7 +111,7 @@ test("an agent that is killed at any moment of a switch ends with one engine awa
     slot.killAgent();
     const request = slot.visit({ model: b, runMs: 100 });
     await pass(slot, 30_000);
-    expect(request.answer?.kind).toBe("granted");
+    expect(request.answer?.kind).toBe("admitted");
     expect(slot.host.occupants.length).toBe(1);
   }
 });
@@ -125,7 +125,7 @@ test("an agent that is killed at any moment of a cold start starts nothing anew,
     slot.killAgent();
     const request = slot.visit({ model: b, runMs: 100 });
     await pass(slot, 2 * startMs);
-    expect([request.answer?.kind, slot.host.coldStarts]).toEqual(["granted", 1]);
+    expect([request.answer?.kind, slot.host.coldStarts]).toEqual(["admitted", 1]);
     expect(request.answer!.atMs - beganMs).toBeLessThanOrEqual(startMs + 50);
   }
 });
@@ -142,7 +142,7 @@ test("an agent that is killed at any moment of a switch between sleepers starts 
     slot.killAgent();
     const last = slot.visit({ model: b, runMs: 100 });
     await pass(slot, 30_000);
-    expect([last.answer?.kind, slot.host.coldStarts]).toEqual(["granted", 2]);
+    expect([last.answer?.kind, slot.host.coldStarts]).toEqual(["admitted", 2]);
     expect(slot.host.occupants.map(({ model }) => model)).toEqual([b]);
   }
 });

@@ -101,7 +101,7 @@ export class SlotRules {
     this.#followDrain();
   }
 
-  granted(request: SimRequest, origin: string): void {
+  admitted(request: SimRequest, origin: string): void {
     const { model } = request;
     const serving = this.engines.serving;
     if (!this.#gone(request)) this.#broken("somebody is admitted who does not wait");
@@ -109,7 +109,7 @@ export class SlotRules {
       return this.#broken(`${model} is not there`);
     if (serving.suspect) this.#broken(`a request for ${model} is admitted to an engine under suspicion`);
     if (this.maintenance) this.#broken("a request is admitted in maintenance");
-    request.answer = { kind: "granted", atMs: this.#now };
+    request.answer = { kind: "admitted", atMs: this.#now };
     request.origin = origin;
     this.running.add(request);
     if (this.#taken > this.#placesOf(model)) this.#broken(`${model} is given too much at once`);

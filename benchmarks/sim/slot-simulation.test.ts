@@ -26,10 +26,10 @@ test("the same seed takes the same course", async () => {
 });
 
 test("the seeds make slots work hard: switches, refusals, clients that leave", async () => {
-  const sum = { granted: 0, refused: 0, left: 0, activations: 0 };
+  const sum = { admitted: 0, refused: 0, left: 0, activations: 0 };
   for (let seed = 0; seed < 100; seed++) {
     const result = await simulate(seed);
     for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += result[key];
   }
-  expect(Math.min(sum.granted / 10, sum.refused / 10, sum.left, sum.activations / 5)).toBeGreaterThan(100);
+  expect(Math.min(sum.admitted / 10, sum.refused / 10, sum.left, sum.activations / 5)).toBeGreaterThan(100);
 });

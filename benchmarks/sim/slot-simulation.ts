@@ -11,7 +11,7 @@ import { SlotWorld, type Visit, type WorldOptions } from "./slot-world.ts";
 interface SimulationResult {
   /** The rule that was broken, and when. */
   readonly broken: string | undefined;
-  readonly granted: number;
+  readonly admitted: number;
   readonly refused: number;
   readonly left: number;
   readonly activations: number;
@@ -164,10 +164,10 @@ async function getWell(world: SlotWorld, plan: Plan): Promise<string | undefined
   if (rules.waiting.size + rules.running.size > 0) return "it does not come to rest";
   const switchMs = Math.max(limits.minResidencyMs, 0) + times.startMs[1] + times.stopMs[1];
   for (const model of plan.models.keys()) {
-    const granted = world.answers.granted;
+    const admitted = world.answers.admitted;
     world.visit({ model, runMs: lastRunMs });
     if (!(await world.advanceTo(clock.monotonicMs() + switchMs))) return rules.broken;
-    if (world.answers.granted !== granted + 1) return `${model} is not served though all is well`;
+    if (world.answers.admitted !== admitted + 1) return `${model} is not served though all is well`;
   }
   if (!(await world.advanceTo(clock.monotonicMs() + limits.minResidencyMs + lastRunMs))) return rules.broken;
   if (rules.running.size > 0) return "a request does not end";

@@ -1,6 +1,6 @@
 /** A simulated host with one slot, its agent and its clients. Everything follows from a seed. */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
-import { asId, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotConfig, SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import type { Admission } from "@weiche/node-agent/src/slots/admission.ts";
@@ -68,7 +68,7 @@ export class SlotWorld {
   readonly rules: SlotRules;
   agent: Agent;
   /** Counts how requests ended. */
-  readonly answers = { granted: 0, refused: 0, left: 0 };
+  readonly answers = { admitted: 0, refused: 0, left: 0 };
   readonly #options: WorldOptions;
   #orders = 0;
   /** The state that routers were told last. */
@@ -125,7 +125,6 @@ export class SlotWorld {
     const leaving = new AbortController();
     rules.asked(request);
     const answer = agent.slots.admit({
-      requestId: asId<RequestId>(`request-${request.order}`),
       model,
       answers,
       routerId: `router-${request.order % 2}`,
@@ -136,7 +135,7 @@ export class SlotWorld {
     answer.then(
       (admission) => {
         patience?.cancel();
-        this.answers.granted++;
+        this.answers.admitted++;
         this.#run(visit, request, admission);
       },
       (error: unknown) => {
@@ -180,7 +179,7 @@ export class SlotWorld {
 
   #run(visit: Visit, request: SimRequest, admission: Admission): void {
     const { clock, rules, agent } = this;
-    rules.granted(request, admission.endpoint.origin);
+    rules.admitted(request, admission.endpoint.origin);
     const end = () => {
       if (agent !== this.agent) return;
       timer.cancel();

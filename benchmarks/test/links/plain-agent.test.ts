@@ -142,11 +142,11 @@ test("a body is sent as far as its credit goes, in frames of 64 KiB at most, and
   await both.agent.until("the first window", () => both.agent.bodyOf(both.agent.opened).length >= window);
   await both.agent.settled();
   expect(both.agent.bodyOf(both.agent.opened).length).toBe(window);
-  both.agent.grant(both.agent.opened, 1_000);
+  both.agent.giveCredit(both.agent.opened, 1_000);
   await both.agent.until("1,000 more", () => both.agent.bodyOf(both.agent.opened).length === window + 1_000);
   for (let left = body.length - window - 1_000; left > 0; left -= window) {
     await both.agent.settled();
-    both.agent.grant(both.agent.opened, Math.min(left, window));
+    both.agent.giveCredit(both.agent.opened, Math.min(left, window));
   }
   await both.agent.until("the END", () => both.agent.of(both.agent.opened, end).length === 1);
   expect(both.agent.bodyOf(both.agent.opened).equals(body)).toBe(true);

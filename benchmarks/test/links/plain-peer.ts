@@ -10,7 +10,7 @@ const { head, data, end, cancel, windowed, ping, pong, goaway } = frameTypes;
 export const window = 262_144;
 const half = 131_072;
 
-export interface PlainFrame {
+interface PlainFrame {
   readonly type: number;
   readonly stream: number;
   readonly payload: Buffer;
@@ -139,7 +139,7 @@ export class PlainPeer {
   }
 
   /** Lets the other end send so many bytes more. */
-  grant(stream: number, bytes: number): void {
+  giveCredit(stream: number, bytes: number): void {
     this.#streams.get(stream)!.theirCredit += bytes;
     this.pour(plainFrame(windowed, stream, u32(bytes)));
   }

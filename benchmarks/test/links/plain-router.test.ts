@@ -158,14 +158,14 @@ test("an answer that nobody reads stops at the window, goes on with each WINDOW,
   expect(await peer.ending(ask("sim:tokens=3 hi"))).toBe("end 0");
   await peer.settled();
   expect(peer.bodyOf(stream).length).toBe(window);
-  peer.grant(stream, 10);
+  peer.giveCredit(stream, 10);
   await peer.until("10 bytes more", () => peer.bodyOf(stream).length === window + 10);
-  let granted = 10;
+  let credited = 10;
   const more = setInterval(() => {
-    const taken = peer.bodyOf(stream).length - window - granted;
+    const taken = peer.bodyOf(stream).length - window - credited;
     if (taken < 0) return;
-    peer.grant(stream, window);
-    granted += window;
+    peer.giveCredit(stream, window);
+    credited += window;
   }, 1);
   expect(await peer.ending(stream)).toBe("end 0");
   clearInterval(more);

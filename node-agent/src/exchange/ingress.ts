@@ -27,7 +27,7 @@ import { readRequestHead, type RequestHead } from "../intake/request-head.ts";
 import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
 import { RequestRun } from "./request-run.ts";
 
-export interface IngressParts {
+interface IngressParts {
   readonly admissions: Admissions;
   /** Rules that the router sent; undefined for a model of which none have come yet. */
   readonly rules: (model: ModelId) => ModelRules | undefined;
@@ -203,9 +203,9 @@ export class Ingress implements AsyncDisposable {
     const body = await exchange.readBody(head.bodyBytes);
     run.work = await this.#reader.read(head, scope, body, clock.now(), exchange.signal);
     exchange.signal.throwIfAborted();
-    const { requestId, model, slot, routerId } = head;
+    const { model, slot, routerId } = head;
     const { answers } = run.work;
-    const admission = await admissions.admit({ requestId, model, slot, answers, routerId, signal: exchange.signal });
+    const admission = await admissions.admit({ model, slot, answers, routerId, signal: exchange.signal });
     try {
       run.admission = admission;
       meter.onAdmitted();

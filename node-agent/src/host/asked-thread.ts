@@ -12,7 +12,7 @@
 import { Worker } from "node:worker_threads";
 import { within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 
-export interface AskedThreadOptions {
+interface AskedThreadOptions {
   readonly clock: Clock;
   /** A module that answers each message with one. */
   readonly program: URL;
@@ -47,7 +47,7 @@ export class AskedThread<Answer> implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Rejects if the thread dies, does not answer in time, or has not yet ended since it did not. Stays open at a close. */
+  /** Rejects if the thread dies, does not answer in time, or has not yet ended since it did not. Never settles if this is closed meanwhile. */
   async ask(): Promise<Answer> {
     if (this.#isClosed) throw new Error("closed");
     if (this.#isEnding) throw new Error("the thread that did not answer has not ended yet");
@@ -83,7 +83,7 @@ export class AskedThread<Answer> implements AsyncDisposable {
     return thread;
   }
 
-  /** Silent: its question is given up at once, its place when it has gone. */
+  /** Ends a thread that does not answer. Its question fails at once; another thread may start once this one has ended. */
   #end(thread: Worker, reason: string): void {
     this.#lose(thread, reason);
     void thread.terminate();
@@ -96,7 +96,7 @@ export class AskedThread<Answer> implements AsyncDisposable {
     this.#settled()?.reject(new Error(reason));
   }
 
-  /** The question, which is answered now: a thread may exit in the same instant, before who asked goes on. */
+  /** Takes the open question, so that it is settled once only: a thread may exit right after its answer. */
   #settled(): Question | undefined {
     const question = this.#question;
     this.#question = undefined;

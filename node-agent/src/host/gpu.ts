@@ -29,7 +29,7 @@ const slowdownBits = {
   hw_thermal_slowdown: 0x40n,
   hw_power_brake_slowdown: 0x80n,
 } as const;
-export type Slowdown = keyof typeof slowdownBits;
+type Slowdown = keyof typeof slowdownBits;
 export const slowdowns = Object.keys(slowdownBits) as readonly Slowdown[];
 
 export interface GpuProcess {
@@ -104,8 +104,8 @@ export function createGpuReader({
 }
 
 /** Asks nvidia-smi for the lasting facts of its GPUs: name, driver, memory, bus address. Rejects where it is missing. */
-export async function readGpuModels(program = "nvidia-smi"): Promise<readonly GpuModel[]> {
-  const rows = await run(program, "--query-gpu=index,name,driver_version,pci.bus_id,memory.total");
+export async function readGpuModels(): Promise<readonly GpuModel[]> {
+  const rows = await run("nvidia-smi", "--query-gpu=index,name,driver_version,pci.bus_id,memory.total");
   return rows.flatMap(([index, name, driver, busId, memory]) => {
     // nvidia-smi writes the domain with eight digits, the kernel with four.
     const [, busAddress] = /^(?:0000)?([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])$/i.exec(busId ?? "") ?? [];

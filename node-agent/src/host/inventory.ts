@@ -22,7 +22,7 @@ export interface LibraryAnswers {
   readonly graphics?: { readonly controllers: readonly LibraryGpu[] };
 }
 
-export interface LibraryDisk {
+interface LibraryDisk {
   readonly name: string;
   readonly type: string;
   readonly size: number;
@@ -30,7 +30,7 @@ export interface LibraryDisk {
   readonly model: string;
 }
 
-export interface LibraryInterface {
+interface LibraryInterface {
   readonly iface: string;
   readonly internal: boolean;
   readonly virtual: boolean;
@@ -39,7 +39,7 @@ export interface LibraryInterface {
   readonly mtu: number | null;
 }
 
-export interface LibraryGpu {
+interface LibraryGpu {
   readonly vendor: string;
   readonly model: string;
   readonly busAddress?: string;

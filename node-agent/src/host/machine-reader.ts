@@ -1,6 +1,6 @@
 /**
- * Reads how the machine does from the kernel's files, without any child: from whichever thread a child is started, the
- * whole process is forked, and the event loop pays for it with page faults. Blocks; for a thread of its own.
+ * Reads the state of the machine from the kernel's files, without a child process: whichever thread starts one, the whole
+ * process is forked, and the event loop pays for it with page faults. Blocks: run it in a thread of its own.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { readFileSystems, type KeptPath } from "./file-systems.ts";
 import { kernelNames, kernelText } from "./kernel-files.ts";
 import { parts, type MachineReading, type Part, type Temperature } from "@weiche/shared/machine.ts";
 
-export interface MachineReaderOptions {
+interface MachineReaderOptions {
   readonly kept: readonly KeptPath[];
   /** Monotonic. */
   readonly nowMs: () => number;

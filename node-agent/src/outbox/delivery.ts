@@ -42,7 +42,7 @@ export class UsageDelivery implements Disposable {
   readonly #sent = new TransientMap<bigint, Sent>();
   readonly #sending: SingleFlight;
   #lastBatchId = 0n;
-  #awaited: { readonly batchId: bigint; readonly routerId: string; readonly timer: Timer } | undefined;
+  #awaited: { readonly routerId: string; readonly timer: Timer } | undefined;
   #onFlushed: (() => void) | undefined;
 
   constructor(outbox: Outbox, clock: Clock, events: DeliveryEvents) {
@@ -130,7 +130,7 @@ export class UsageDelivery implements Disposable {
     const batchId = ++this.#lastBatchId;
     this.#remember(batchId, { routerId: link.routerId, end, records: records.length });
     const timer = this.#clock.after(acknowledgeMsMax, () => this.#tooLate(link));
-    this.#awaited = { batchId, routerId: link.routerId, timer };
+    this.#awaited = { routerId: link.routerId, timer };
     link.send(
       batchId,
       records.map(({ record }) => record),

@@ -1,12 +1,11 @@
 /** Interface between the ingress and the slots. */
 import type { WaitedFor } from "@weiche/shared/node-protocol.ts";
-import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
+import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { DialectName, EngineEndpoint, EngineSpec } from "../engines/engine.ts";
 import type { LossListener } from "./engine-loss.ts";
 
 export interface AdmissionRequest {
-  readonly requestId: RequestId;
   readonly model: ModelId;
   /** The slot that the router chose; another slot of the node with the same model will do. */
   readonly slot?: SlotName;

@@ -9,7 +9,7 @@ import type { SlotEngineEvents } from "../engines/slot-engines-options.ts";
 import { LocalSlotEngines } from "../engines/slot-engines.ts";
 import { SlotMemory, type SlotMemoryEvents } from "../engines/slot-memory.ts";
 
-export interface NodeEngineParts {
+interface NodeEngineParts {
   readonly host: EngineHost;
   readonly gpuReader: GpuReader;
   readonly events: SlotEngineEvents & SlotMemoryEvents;

@@ -9,9 +9,9 @@ export interface SlotEvents {
   stateChanged(slot: SlotName, state: SlotStateWord, active: ModelId | undefined): void;
   requestAdmitted(slot: SlotName, model: ModelId, waitedMs: number): void;
   /** `too_many_answers`: the engine can never give as many at once; the others may be tried again. */
-  requestRefused(slot: SlotName, model: ModelId, code: RefusalKind | "too_many_answers", waitedMs: number): void;
+  requestRefused(slot: SlotName, model: ModelId, code: RefusalKind | "too_many_answers"): void;
   /** The client left while its request waited. */
-  waiterLeft(slot: SlotName, model: ModelId, waitedMs: number): void;
+  waiterLeft(slot: SlotName, model: ModelId): void;
   switched(slot: SlotName, report: SwitchReport): void;
   startFailed(slot: SlotName, model: ModelId, reason: string): void;
   stopFailed(slot: SlotName, model: ModelId, reason: string): void;

@@ -28,7 +28,7 @@ export function adopt(slot: Slot, attempt: number, nowMs: number, effects: SlotE
 /** Minimum time for an adopted engine: one that has been loading for too long may be ready by now. */
 const adoptedMsMin = 10_000;
 
-export interface Start {
+interface Start {
   readonly model: ModelId;
   readonly restart: boolean;
   /** When the switch began: before the stop of the previous engine, if there was one. */
@@ -43,10 +43,10 @@ export function start(slot: Slot, given: Start, nowMs: number, effects: SlotEffe
   const { startMsMax } = slot.limits;
   const deadlineMs = adopted ? Math.max(beganMs + startMsMax, nowMs + adoptedMsMin) : nowMs + startMsMax;
   const state: SlotState = { kind: "starting", model, epoch, beganMs, adopted, deadlineMs, givenUp: false, restart };
-  return { ...enter(withoutWish(slot, model), state, nowMs), epoch };
+  return { ...enter(withoutPrewarm(slot, model), state, nowMs), epoch };
 }
 
-export interface Stop {
+interface Stop {
   readonly model: ModelId;
   readonly forGood: boolean;
   readonly restart: boolean;
@@ -70,7 +70,7 @@ export function stop(
 export function giveUp(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   if (state.kind !== "starting" || state.givenUp) return slot;
-  effects.push({ kind: "giveUp", epoch: state.epoch });
+  effects.push({ kind: "giveUp" });
   const givenUp: SlotState = { ...state, givenUp: true, deadlineMs: nowMs + slot.limits.stopMsMax };
   return { ...fail(slot, state.model, 0, nowMs, effects), state: givenUp, stateSinceMs: nowMs };
 }
@@ -179,9 +179,9 @@ export function withoutExpired(slot: Slot, nowMs: number, effects: SlotEffect[])
   return staying;
 }
 
-export function withoutWish(slot: Slot, model: ModelId): Slot {
-  if (slot.wish !== model) return slot;
-  return { ...slot, wish: undefined };
+export function withoutPrewarm(slot: Slot, model: ModelId): Slot {
+  if (slot.prewarm !== model) return slot;
+  return { ...slot, prewarm: undefined };
 }
 
 function without<K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> {

@@ -77,8 +77,8 @@ export class SlotRunner {
       request.signal.addEventListener("abort", onAbort, { once: true });
       const waitsFor = awakeEngine(this.#slot.state)?.model === request.model ? "place" : "switch";
       this.#pending.set(ticket, { request, sinceMs: this.#nowMs(), waitsFor, resolve, reject, onAbort });
-      const { model, routerId, answers } = request;
-      this.#dispatch({ kind: "request", ticket, model, routerId, answers });
+      const { model, answers } = request;
+      this.#dispatch({ kind: "request", ticket, model, answers });
     });
   }
 
@@ -232,14 +232,14 @@ export class SlotRunner {
   #refuse(ticket: Ticket, code: RefusalKind | "too_many_answers", error: ApiError): void {
     const pending = this.#taken(ticket);
     if (!pending) return;
-    this.#parts.events.requestRefused(this.name, pending.request.model, code, this.#nowMs() - pending.sinceMs);
+    this.#parts.events.requestRefused(this.name, pending.request.model, code);
     pending.reject(error);
   }
 
   #leave(ticket: Ticket): void {
     const pending = this.#taken(ticket);
     if (!pending) return;
-    this.#parts.events.waiterLeft(this.name, pending.request.model, this.#nowMs() - pending.sinceMs);
+    this.#parts.events.waiterLeft(this.name, pending.request.model);
     this.#dispatch({ kind: "left", ticket });
     pending.reject(pending.request.signal.reason as Error);
   }

@@ -12,7 +12,6 @@ export type Ticket = number;
 export interface Waiter {
   readonly ticket: Ticket;
   readonly model: ModelId;
-  readonly routerId: string;
   /** At least 1. Each answer needs a place of its own; all of them begin together. */
   readonly answers: number;
   readonly sinceMs: number;
@@ -69,7 +68,7 @@ export type SlotState =
       readonly restart: boolean;
     };
 
-export interface Backoff {
+interface Backoff {
   readonly failures: number;
   readonly untilMs: number;
 }
@@ -93,17 +92,11 @@ export interface Slot {
   readonly heldMs: ReadonlyMap<ModelId, number>;
   readonly maintenance: boolean;
   /** A model to activate once, when nobody is in its way. */
-  readonly wish?: ModelId;
+  readonly prewarm?: ModelId;
 }
 
 export type SlotEvent =
-  | {
-      readonly kind: "request";
-      readonly ticket: Ticket;
-      readonly model: ModelId;
-      readonly routerId: string;
-      readonly answers: number;
-    }
+  | { readonly kind: "request"; readonly ticket: Ticket; readonly model: ModelId; readonly answers: number }
   /** The client of a waiter has left. */
   | { readonly kind: "left"; readonly ticket: Ticket }
   /** A request gives back the places that it has held for so long on the engine of this epoch. Once for each admission. */
@@ -135,11 +128,11 @@ export type SlotEffect =
   | { readonly kind: "reject"; readonly ticket: Ticket; readonly answersMax: number }
   | { readonly kind: "adopt"; readonly epoch: number }
   | { readonly kind: "start"; readonly model: ModelId; readonly epoch: number }
-  | { readonly kind: "giveUp"; readonly epoch: number }
+  | { readonly kind: "giveUp" }
   /** `forGood`: sleep is not enough. */
   | { readonly kind: "stop"; readonly model: ModelId; readonly epoch: number; readonly forGood: boolean }
   /** The requests on this engine must be told. */
-  | { readonly kind: "engineLost"; readonly epoch: number };
+  | { readonly kind: "engineLost" };
 
 /** Creates a slot of unknown state: requests wait until `readopt` is answered. */
 export function createSlot(config: SlotConfig, nowMs: number): Slot {
@@ -175,7 +168,7 @@ export function currentEpoch(state: SlotState): number | undefined {
 export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
   const { state, limits } = slot;
   const engine = awakeEngine(state);
-  const idle = engine && slot.taken === 0 && (slot.wish !== undefined || state.kind === "draining");
+  const idle = engine && slot.taken === 0 && (slot.prewarm !== undefined || state.kind === "draining");
   const deadlines = [
     slot.waiters[0] && slot.waiters[0].sinceMs + limits.waiterMsMax,
     "deadlineMs" in state ? state.deadlineMs : undefined,
@@ -186,7 +179,7 @@ export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
     state.kind === "draining" ? state.closesAtMs : undefined,
     state.kind === "failed" ? state.retryAtMs : undefined,
     idle ? engine.sinceMs + limits.minResidencyMs : undefined,
-    slot.wish && slot.backoff.get(slot.wish)?.untilMs,
+    slot.prewarm && slot.backoff.get(slot.prewarm)?.untilMs,
   ];
   const ahead = [...deadlines, ...turns.filter((time) => time !== undefined && time > nowMs)];
   const earliest = Math.min(...ahead.filter((time) => time !== undefined));

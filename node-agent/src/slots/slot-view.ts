@@ -52,7 +52,7 @@ export interface Running {
 export type SlotChange = "state" | "load";
 
 /** The parts of a view that the slot's state does not have. */
-export interface Surroundings {
+interface Surroundings {
   readonly name: SlotName;
   /** Oldest first. */
   readonly running: readonly Running[];
@@ -113,9 +113,9 @@ export function shownState(state: SlotState, nowMs: number): ShownState {
 }
 
 /** The model that comes next. */
-export function nextOf({ state, waiters, wish }: Slot): ModelId | undefined {
+export function nextOf({ state, waiters, prewarm }: Slot): ModelId | undefined {
   if (state.kind === "draining") return state.next;
-  if (state.kind === "stopping") return waiters[0]?.model ?? (state.restart ? state.model : wish);
+  if (state.kind === "stopping") return waiters[0]?.model ?? (state.restart ? state.model : prewarm);
   return undefined;
 }
 

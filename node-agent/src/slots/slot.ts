@@ -81,7 +81,7 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
       if (event.on) move.refuse(slot.waiters, "maintenance", maintenanceRetryMs, effects);
       return { ...slot, maintenance: event.on, waiters: event.on ? [] : slot.waiters };
     case "prewarm":
-      return awakeEngine(state)?.model === event.model ? slot : { ...slot, wish: event.model };
+      return awakeEngine(state)?.model === event.model ? slot : { ...slot, prewarm: event.model };
     case "tick":
       return slot;
     default:
@@ -125,11 +125,11 @@ function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffec
 /** A request that is not refused waits; whether there is a place at once is seen when the slot settles. */
 function request(
   slot: Slot,
-  { ticket, model, routerId, answers }: Extract<SlotEvent, { kind: "request" }>,
+  { ticket, model, answers }: Extract<SlotEvent, { kind: "request" }>,
   nowMs: number,
   effects: SlotEffect[],
 ): Slot {
-  const waiter: Waiter = { ticket, model, routerId, answers, sinceMs: nowMs };
+  const waiter: Waiter = { ticket, model, answers, sinceMs: nowMs };
   const { state } = slot;
   const refused = (refusal: RefusalKind, retryAfterMs: number) => {
     move.refuse([waiter], refusal, retryAfterMs, effects);
@@ -169,7 +169,7 @@ function adopted(slot: Slot, found: FoundEngine | undefined, nowMs: number, effe
 }
 
 function activated(slot: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
-  const active = move.enter(move.withoutWish(slot, engine.model), { kind: "active", engine }, nowMs);
+  const active = move.enter(move.withoutPrewarm(slot, engine.model), { kind: "active", engine }, nowMs);
   return move.admit(active, engine, active.waiters, effects);
 }
 
@@ -203,7 +203,7 @@ function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]
   if (state.kind === "starting" && state.model === model) return move.giveUp(slot, nowMs, effects);
   const engine = awakeEngine(state);
   if (engine?.model !== model) return slot;
-  effects.push({ kind: "engineLost", epoch: engine.epoch });
+  effects.push({ kind: "engineLost" });
   const counted =
     engine.suspectedAtMs === undefined ? move.fail(slot, model, nowMs - engine.sinceMs, nowMs, effects) : slot;
   // No request runs on an engine that is gone, however late it notices.
@@ -221,7 +221,7 @@ function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]
   const older = closed ? before.waiters.slice(0, other ? before.waiters.indexOf(other) : 0) : before.waiters;
   const slot = suspect ? before : move.admit(before, engine, older, effects);
 
-  const next = other?.model ?? (suspect ? model : dueWish(slot, nowMs));
+  const next = other?.model ?? (suspect ? model : duePrewarm(slot, nowMs));
   const rested = nowMs >= engine.sinceMs + slot.limits.minResidencyMs;
   if (next !== undefined && slot.taken === 0 && (closed || rested) && !slot.maintenance) {
     const left = suspect ? slot : move.forgive(slot, engine, nowMs);
@@ -239,8 +239,8 @@ function closingTimeMs({ state, limits }: Slot, engine: Awake, other: Waiter | u
   return Math.min(suspectedAtMs, begunMs, other.sinceMs + limits.drainOpenMsMax);
 }
 
-function dueWish(slot: Slot, nowMs: number): ModelId | undefined {
-  return slot.wish !== undefined && move.backoffLeftMs(slot, slot.wish, nowMs) === 0 ? slot.wish : undefined;
+function duePrewarm(slot: Slot, nowMs: number): ModelId | undefined {
+  return slot.prewarm !== undefined && move.backoffLeftMs(slot, slot.prewarm, nowMs) === 0 ? slot.prewarm : undefined;
 }
 
 function stopped(slot: Slot, nowMs: number): Slot {
@@ -248,13 +248,13 @@ function stopped(slot: Slot, nowMs: number): Slot {
   return state.kind === "stopping" ? move.emptied(slot, state.model, state.restart, nowMs) : slot;
 }
 
-/** Nothing is awake: the oldest waiter's model comes first, then a restart that is due, then a wish. */
+/** Nothing is awake: the oldest waiter's model comes first, then a restart that is due, then a model to prewarm. */
 function rest(slot: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   if (slot.maintenance) return slot;
   const due = state.kind === "failed" && nowMs >= state.retryAtMs;
   const lost = state.kind === "failed" && state.restart ? state.model : undefined;
-  const model = slot.waiters[0]?.model ?? (due ? lost : undefined) ?? dueWish(slot, nowMs);
+  const model = slot.waiters[0]?.model ?? (due ? lost : undefined) ?? duePrewarm(slot, nowMs);
   if (model !== undefined) return move.start(slot, { model, restart: model === lost, beganMs }, nowMs, effects);
   return due ? move.enter(slot, { kind: "empty" }, nowMs) : slot;
 }
