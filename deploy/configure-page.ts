@@ -39,7 +39,7 @@ interface Schema {
 
 type Default = string | number | boolean | readonly unknown[] | Readonly<Record<string, unknown>>;
 
-export interface Key {
+interface Key {
   /** From the top of the file, such as `slots[].engines[].model`. */
   readonly path: string;
   readonly isRequired: boolean;

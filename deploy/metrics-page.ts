@@ -10,7 +10,7 @@ import { createMetrics as createRouterMetrics } from "../router/src/metrics.ts";
 
 export const metricsFile = join(import.meta.dirname, "METRICS.md");
 
-export interface DeclaredMetric {
+interface DeclaredMetric {
   readonly name: string;
   readonly type: string;
   readonly labels: readonly string[];

@@ -8,7 +8,7 @@ import type { TestList, TestName } from "./test-list.ts";
 export interface Claim {
   readonly by: Readonly<Record<string, readonly string[] | null | undefined>>;
 }
-export type Sections<C extends Claim> = Readonly<Record<string, readonly C[]>>;
+type Sections<C extends Claim> = Readonly<Record<string, readonly C[]>>;
 
 export interface ProofPage {
   readonly page: string;

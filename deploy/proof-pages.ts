@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { proofPage, readSections, testsOf, type Claim, type PageShape, type ProofPage } from "./proof-page.ts";
 import { listTests } from "./test-list.ts";
 
-export interface Rule extends Claim {
+interface Rule extends Claim {
   readonly rule: string;
 }
 
 /** `quick`, `nightly`: how much of it `npm test` and `npm run nightly` try. */
-export interface Promised extends Claim {
+interface Promised extends Claim {
   readonly id: string;
   readonly promise: string;
   readonly quick: string;

@@ -10,7 +10,7 @@ import { structure } from "./checks/structure.ts";
 import type { Found, KindName } from "./engine-kinds.ts";
 import { Service } from "./service.ts";
 
-export const checks: readonly Check[] = [
+const checks: readonly Check[] = [
   ...[...answers, ...structure, ...refusals],
   ...[...leaving, ...sharing, ...lives, ...secrecy],
 ];
@@ -23,7 +23,7 @@ export interface EngineResult {
   readonly results: readonly CheckResult[];
 }
 
-export interface CampaignOptions {
+interface CampaignOptions {
   readonly withLong: boolean;
   /** Part of a check's name; absent: all checks. */
   readonly only?: string;

@@ -14,7 +14,7 @@ import { postmasterOf } from "../cluster/usage-dump.ts";
 import { insertAccounts } from "../load/accounts.ts";
 import type { Program, RunningProgram, Upstream } from "./program.ts";
 
-export interface WeicheOptions {
+interface WeicheOptions {
   readonly tls: boolean;
   readonly agents?: number;
   /** The address of a store that counts the limits of accounts; absent: the router counts them by itself. */

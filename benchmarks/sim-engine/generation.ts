@@ -8,7 +8,7 @@ import type { FinishReason } from "./request.ts";
 import type { Sink } from "./sink.ts";
 import type { Job } from "./timer-wheel.ts";
 
-export interface GenerationPlan {
+interface GenerationPlan {
   readonly parts: EngineParts;
   readonly answer: Answer;
   readonly form: AnswerForm;

@@ -128,7 +128,7 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "that maintenance admits nobody": () => without("maintenance"),
   "that a prewarmed model displaces nobody": () =>
     onEvents((event) =>
-      event.kind === "prewarm" ? { kind: "request", ticket: -1, model: event.model, routerId: "", answers: 1 } : event,
+      event.kind === "prewarm" ? { kind: "request", ticket: -1, model: event.model, answers: 1 } : event,
     ),
   "that the wall clock may jump": jumpingClock,
 };
@@ -192,7 +192,7 @@ function drainForNobody(): Behaviour {
     const [after, effects] = transition(slot, event, nowMs);
     if (event.kind !== "left" || slot.state.kind !== "draining" || after.state.kind !== "active")
       return [after, effects];
-    const nobody = { ticket: -1, model: slot.state.next, routerId: "", answers: 1, sinceMs: nowMs };
+    const nobody = { ticket: -1, model: slot.state.next, answers: 1, sinceMs: nowMs };
     return [{ ...after, state: slot.state, waiters: [...after.waiters, nobody] }, effects];
   };
 }

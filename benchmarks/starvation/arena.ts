@@ -14,7 +14,7 @@ import type { Attack, Tally, Target } from "./attack.ts";
 import { attacks } from "./attacks.ts";
 import { PacedStreams, paceMs, type Gaps } from "./paced-streams.ts";
 
-export interface Outcome {
+interface Outcome {
   readonly quiet: Gaps;
   readonly attacked: Gaps;
   /** Good streams that were cut. */

@@ -16,7 +16,7 @@ import {
 } from "@grafana/grafana-foundation-sdk/dashboard";
 import { datasource } from "./panels.ts";
 
-export interface Content {
+interface Content {
   readonly uid: string;
   readonly title: string;
   readonly description: string;

@@ -13,7 +13,7 @@ import { PanelBuilder as TimeSeriesBuilder } from "@grafana/grafana-foundation-s
 
 export const datasource = { type: "prometheus", uid: "${datasource}" };
 
-export interface Shown {
+interface Shown {
   readonly title: string;
   readonly description: string;
   /** A unit of Grafana's, or `suffix:…`. */
@@ -24,7 +24,7 @@ export interface Shown {
   readonly width?: number;
 }
 
-export interface Query {
+interface Query {
   readonly expr: string;
   /** The name of each series, with its labels as `{{label}}`. */
   readonly legend: string;

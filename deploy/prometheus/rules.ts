@@ -6,14 +6,14 @@ import { declaredMetrics } from "../metrics-page.ts";
 
 export const rulesFile = join(import.meta.dirname, "rules.yml");
 
-export interface AlertRule {
+interface AlertRule {
   readonly alert: string;
   readonly expr: string;
   readonly labels: { readonly severity: string };
   readonly annotations: { readonly summary: string; readonly runbook: string };
 }
 
-export interface RecordingRule {
+interface RecordingRule {
   /** `level:metric:operations`; the level is the labels of its series, joined by `_`. */
   readonly record: string;
   readonly expr: string;
@@ -30,7 +30,7 @@ export function readRules(): { readonly alerts: readonly AlertRule[]; readonly r
   };
 }
 
-export interface AskedSeries {
+interface AskedSeries {
   readonly selector: string;
   readonly name: string;
   readonly labels: readonly string[];

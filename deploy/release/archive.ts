@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 
 /** Beyond it Node.js's binary, most of a release, takes 3 times as long for 0.5 % (13), or 39 times for 12 % (19). */
-export const zstdLevel = 10;
+const zstdLevel = 10;
 
 /** `FOLDER.tar.zst` of a folder, which stands at the top of it. Sorted, of root, of one instant. */
 export async function writeTarball(folder: string, file: string, made: Date): Promise<void> {

@@ -16,7 +16,7 @@ export interface Part {
 }
 
 /** Packages of which files are needed at run time, besides the bundle. */
-export interface Needed<C = readonly string[]> {
+interface Needed<C = readonly string[]> {
   /** Folders relative to the project: packages that read files of their own. */
   readonly reading: C;
   /** Names: packages that a module of ours loads by `createRequire`, as they are. */

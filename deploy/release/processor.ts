@@ -1,5 +1,5 @@
 /**
- * What of a release depends on the processor. Packages with native code are installed for this machine's alone: those for
+ * The parts of a release that depend on the processor. Packages with native code are installed for this machine's alone: those for
  * another one are fetched from the registry.
  */
 import { execFile } from "node:child_process";

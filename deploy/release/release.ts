@@ -63,7 +63,7 @@ function treeFolder(out: string, { version }: Release, arch: Arch): string {
   return join(out, `weiche-${version}-linux-${arch}`);
 }
 
-export async function digestOf(file: string): Promise<string> {
+async function digestOf(file: string): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);
   return hash.digest("hex");

@@ -12,7 +12,7 @@ export interface ThirdParty extends LockedPackage {
   readonly parts: readonly string[];
 }
 
-export interface InsideBinary {
+interface InsideBinary {
   readonly name: string;
   readonly version: string;
   readonly license: string;

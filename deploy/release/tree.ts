@@ -22,7 +22,7 @@ export interface Release {
 }
 
 /** Where a tarball is unpacked. */
-export const tarballPrefix = "/opt/weiche";
+const tarballPrefix = "/opt/weiche";
 
 /** Where what is installed lies; `path`: relative to the project. */
 type Installed = (path: string) => string;

@@ -21,7 +21,7 @@ import { openRequests } from "./open-requests.ts";
 import { openSlots } from "./open-slots.ts";
 import { measureEveryMs, Telemetry } from "./metrics/telemetry.ts";
 
-export interface Agent {
+interface Agent {
   readonly log: Log;
   readonly listen: Readonly<Record<"ops", string>>;
   /** Takes nothing new, lets running answers end, sends what usage it can, and closes. Engines stay unless told otherwise. */

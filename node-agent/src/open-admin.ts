@@ -14,7 +14,7 @@ import { engineStatuses } from "./status/engine-status.ts";
 import { slotStatus } from "./status/status.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
 
-export interface AdminParts {
+interface AdminParts {
   readonly outbox: Outbox;
   readonly engines: OpenedSlots;
   readonly telemetry: Telemetry;

@@ -15,7 +15,7 @@ import type { OpenedRequests } from "./open-requests.ts";
 import type { OpenedSlots } from "./open-slots.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
 
-export interface LinkedParts {
+interface LinkedParts {
   readonly usage: OpenedUsage;
   readonly slots: OpenedSlots["slots"];
   readonly history: OpenedSlots["history"];

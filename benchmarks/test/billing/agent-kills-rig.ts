@@ -21,11 +21,11 @@ const awakeMebibytes = 70_000;
 
 export let cluster: Cluster;
 let apiKey: string;
-export let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
+let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
 /** All answers. */
 export const seen: Answer[] = [];
 
-/** To be called once in a file. */
+/** Call once in a file of tests. */
 export function clusterToKill(): void {
   beforeAll(async () => {
     gpu = await simulatedNvidiaSmi(directory);
@@ -62,9 +62,9 @@ export function clusterToKill(): void {
 
 export const [a, b] = ["model-a", "model-b"].map((model) => () => engineOf("a", model)) as [Engine, Engine];
 export const [c, d] = ["model-c", "model-d"].map((model) => () => engineOf("gpu", model)) as [Engine, Engine];
-export type Engine = () => SimNodeEngine;
+type Engine = () => SimNodeEngine;
 
-export function engineOf(slotName: string, model: string): SimNodeEngine {
+function engineOf(slotName: string, model: string): SimNodeEngine {
   return new SimNodeEngine(join(cluster.directory, "node-1"), slotName, model);
 }
 
@@ -79,7 +79,7 @@ export async function served(...models: readonly string[]): Promise<void> {
   for (const model of models) expect(await ask(model)).toMatchObject({ ending: "whole" });
 }
 
-/** A long stream of which something has come. */
+/** Starts a long stream. Resolves when its first piece has come. */
 export async function streaming(model: string): Promise<{ readonly ended: Promise<Answer> }> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const ended = ask(model, "sim:tokens=500,itl=20", resolve);
@@ -88,13 +88,11 @@ export async function streaming(model: string): Promise<{ readonly ended: Promis
 }
 
 /** Asks the agent itself, as its command asks. */
-export async function askAgent(
-  ...question: readonly [method: "GET" | "POST", path: string, body?: object]
-): Promise<unknown> {
+async function askAgent(...question: readonly [method: "GET" | "POST", path: string, body?: object]): Promise<unknown> {
   return (await askSocket(join(cluster.directory, "node-1/agent/admin.sock"), ...question)).body;
 }
 
-export async function agentStatus(): Promise<AgentStatus> {
+async function agentStatus(): Promise<AgentStatus> {
   return (await askAgent("GET", "/status")) as AgentStatus;
 }
 

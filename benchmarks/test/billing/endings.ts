@@ -72,7 +72,7 @@ function torn(head: readonly string[], rest: string, ends: (client: RawClient) =
 const resets = (client: RawClient) => sleep(20).then(() => leave(client, "RST"));
 const reads = (client: RawClient) => client.all(answerMsMax);
 
-export const endings = {
+const endings = {
   "a JSON answer": read(json()),
   "a stream": read(stream()),
   "an embedding": read(JSON.stringify({ model: embeddingModel, input: "go on" })),

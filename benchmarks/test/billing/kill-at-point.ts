@@ -7,7 +7,7 @@ import { postmasterOf } from "../../cluster/usage-dump.ts";
 import { KillCluster } from "./kill-cluster.ts";
 import { killPointNames, planVariable, victims, type KillPlan, type KillPoint, type Victim } from "./kill-points.ts";
 
-export type Kind = Received["kind"];
+type Kind = Received["kind"];
 
 export interface Killing {
   readonly point: KillPoint;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { KillCluster, type Wish } from "./kill-cluster.ts";
 import type { Direction } from "../links/tcp-proxy.ts";
 
-export interface CampaignOptions {
+interface CampaignOptions {
   readonly nodes: number;
   /** The faults of each round, in this order. */
   readonly faults: readonly FaultName[];
@@ -39,7 +39,7 @@ const failing = {
 } satisfies Record<string, Failing>;
 const links = ["link", "data", "both"] as const;
 
-export type FaultName = keyof typeof failing;
+type FaultName = keyof typeof failing;
 export const faultNames = Object.keys(failing) as readonly FaultName[];
 
 /** Resolves once everybody was billed rightly and all is quiet; rejects with what is wrong. */

@@ -17,7 +17,7 @@ const shortestAnswer = 40;
 export const chatModel = "sim";
 export const embeddingModel = "sim-embed";
 
-export interface KillClusterOptions {
+interface KillClusterOptions {
   readonly nodes: number;
   /** Packages allow 150 requests a minute. */
   readonly accounts?: number;
@@ -185,7 +185,7 @@ export class KillCluster implements AsyncDisposable {
     });
   }
 
-  /** Something fails, and is there again when the promise resolves. */
+  /** Records an outage: `happens` lets something fail, and resolves when it is back. */
   async outage(what: Outage["what"], happens: () => Promise<void>): Promise<void> {
     const outage = { what, fromMs: Date.now(), untilMs: Infinity };
     this.outages.push(outage);

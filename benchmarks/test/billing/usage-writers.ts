@@ -10,7 +10,7 @@ import { startSharedDatabase } from "../../cluster/shared-database.ts";
 import { insertUsageAccounts } from "../../cluster/usage-source.ts";
 import type { FromWriter, ToWriter, WriterTally } from "./usage-writer.ts";
 
-export interface WritersOptions {
+interface WritersOptions {
   readonly seconds: number;
   /** The most that all of them make together. */
   readonly recordsPerSecond: number;

@@ -1,4 +1,4 @@
-/** LangChain with its package for OpenAI: what its users do with it. */
+/** Tests of the calls that users of LangChain's package for OpenAI make. */
 import { HumanMessage, ToolMessage, type AIMessage, type BaseMessage } from "@langchain/core/messages";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { describe, expect, test } from "vitest";

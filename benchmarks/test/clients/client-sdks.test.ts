@@ -56,7 +56,7 @@ describe("by themselves, all of them", () => {
   }
 
   test("they try again when a model is being switched, until it is back", async () => {
-    // How long a switch takes is known from the last one: that is what the refusal asks to wait.
+    // A refusal asks to wait for as long as the last switch took: one of each kind comes first.
     for (const model of ["small-24b", "coder-next", "small-24b"]) await ask({ model });
     const leaving = new AbortController();
     const { promise: begun, resolve: onPiece } = Promise.withResolvers<void>();

@@ -18,7 +18,7 @@ const graceSeconds = 3;
 /** Grace, what each part is given to close, and a busy machine. */
 const exitMsMax = 40_000;
 
-export interface Drained {
+interface Drained {
   /** From SIGTERM until it said that it is not ready. */
   readonly unreadyMs: number;
   /** How the running answers ended. */
@@ -33,7 +33,7 @@ export interface Drained {
 /** Brings the system there, and says how to leave it. */
 type Situation = (system: KillCluster) => Promise<() => Promise<unknown>>;
 
-export const situations = {
+const situations = {
   "nothing else": async () => async () => {},
   "idle connections that are kept open": async (system) => {
     const sockets: Socket[] = [];

@@ -44,7 +44,7 @@ function engineOf(model: string): SimNodeEngine {
   return new SimNodeEngine(`${cluster.directory}/node-1`, "a", model);
 }
 
-/** How often the slot has changed its model, as the agent counts it; with a phase, how often a switch had that one. */
+/** Number of switches of the slot, as the agent counts them; with `phase`, of those that had this phase. */
 async function switches(phase?: string): Promise<number> {
   const { ops } = cluster.agents.get("node-1")!.listen;
   const text = await (await fetch(`http://${ops}/metrics`)).text();

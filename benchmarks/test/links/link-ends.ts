@@ -97,7 +97,7 @@ export async function linked(router: RouterEnd, sessions = 1): Promise<void> {
   }
 }
 
-export interface AgentEnd extends AsyncDisposable {
+interface AgentEnd extends AsyncDisposable {
   readonly link: DataLink;
   readonly told: unknown[][];
 }

@@ -31,7 +31,7 @@ export interface WholeRouter extends AsyncDisposable {
   place(): Placement;
 }
 
-export interface RouterPorts {
+interface RouterPorts {
   readonly link: number;
   readonly data: number;
 }

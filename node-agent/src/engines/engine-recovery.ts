@@ -4,7 +4,7 @@ import type { EngineHandle, EngineSpec } from "./engine.ts";
 import type { EngineHost } from "./running-engine.ts";
 import type { SlotEngineEvents } from "./slot-engines-options.ts";
 
-export interface Recovered {
+interface Recovered {
   readonly spec: EngineSpec;
   readonly handle: EngineHandle;
 }

@@ -1,7 +1,7 @@
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import { EngineStartError } from "./engine.ts";
 
-export interface Deadline extends Disposable {
+interface Deadline extends Disposable {
   /** Aborts at the deadline, or with the reason of the first given signal that aborts. */
   readonly signal: AbortSignal;
 }

@@ -9,7 +9,7 @@ export interface EngineCommandLine {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export interface SharedContext {
+interface SharedContext {
   /** Context of all slots together. Absent: as large as the limit of one slot. */
   readonly tokens?: number;
   readonly because: "no -np" | "-kvu";

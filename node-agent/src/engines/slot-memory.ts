@@ -18,7 +18,7 @@ export interface SlotMemoryEvents {
   foreignGpuProcess(slot: SlotName, pid: number, usedBytes: number | undefined): void;
 }
 
-export interface SlotMemoryOptions {
+interface SlotMemoryOptions {
   readonly slot: SlotName;
   readonly gpus: readonly number[];
   readonly clock: Clock;
@@ -39,7 +39,7 @@ export interface MemoryLimits {
   readonly returnShareMin: number;
 }
 
-export interface Wait {
+interface Wait {
   /** Bytes that the engine itself holds asleep; they count as free for it. */
   readonly ownBytes: () => Promise<number | undefined>;
   /** Stops a sleeper; resolves with whether there was one to stop. */

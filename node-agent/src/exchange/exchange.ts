@@ -8,7 +8,7 @@ import { waitedText, type AnswerKind, type AnswerRecord, type WaitedFor } from "
 import { IncomingBody } from "../intake/request-body.ts";
 
 /** Why a request ends early, other than by a fault of the engine. */
-export type EndedBy =
+type EndedBy =
   /** The client disconnected, or does not read. */
   | "client"
   | "router"
@@ -104,7 +104,7 @@ export class Exchange implements StreamSink {
   }
 
   gone(why: Gone): void {
-    // Nobody reads why an answer ended that is whole.
+    // The answer is complete: nobody reads why its stream has ended.
     if (this.#hasFinished) this.#onDrain?.();
     else this.endBy(why === "lost" ? "router" : "client");
   }

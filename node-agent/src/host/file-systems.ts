@@ -9,7 +9,7 @@ export interface KeptPath {
   readonly holds: Holding;
 }
 
-/** Each file system once, in the order of the paths. A path that is not there has none. */
+/** Returns each file system once, in the order of the paths. A path that does not exist is left out. */
 export function readFileSystems(kept: readonly KeptPath[]): readonly FileSystem[] {
   const found = new Map<number, FileSystem>();
   for (const { path, holds } of kept) {

@@ -1,4 +1,4 @@
-/** The machine as it was read last: what it is made of once, how it does again and again, each in a thread of its own. */
+/** Latest facts about the machine: its inventory, taken once, and its readings, taken again and again, each in a thread. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { AskedThread } from "./asked-thread.ts";
 import type { KeptPath } from "./file-systems.ts";
@@ -6,14 +6,14 @@ import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
 import type { ReadingThreadData } from "./reading-thread.ts";
 
 /** `inventory` takes stock of the host, `reading` reads how it does. */
-export type MachineThread = "inventory" | "reading";
+type MachineThread = "inventory" | "reading";
 
 export interface MachineTelemetryEvents {
   /** A thread died or hung; the measurement is missing until the next one. */
   machineThreadLost(thread: MachineThread, reason: string): void;
 }
 
-export interface MachineTelemetryOptions {
+interface MachineTelemetryOptions {
   readonly clock: Clock;
   readonly kept: readonly KeptPath[];
   /** The variable PATH, by which programs are found. */

@@ -11,7 +11,7 @@ export interface HttpAddress {
   readonly socketPath?: string | undefined;
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly requestId?: string;

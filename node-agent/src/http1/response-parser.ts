@@ -1,6 +1,6 @@
 /**
- * Reads HTTP/1.1 responses (RFC 9112) from bytes that are cut anywhere. What two readers could take differently is
- * malformed: a response whose end is misjudged would give one customer the answer of another.
+ * Reads HTTP/1.1 responses (RFC 9112) from bytes that are cut anywhere. Bytes that two readers could understand differently
+ * are malformed: a response whose end is misjudged would give one customer the answer of another.
  */
 export interface ResponseSink {
   /** The final status, 200 to 599. */

@@ -24,7 +24,7 @@ export interface Alternative {
   readonly parts: readonly Alternative[];
 }
 
-export interface Expansion {
+interface Expansion {
   /** Called with the number of alternatives so far; throws when there are too many. */
   found(count: number, at: string): void;
   /** Called for each place that is visited; throws when there were too many. */

@@ -11,7 +11,7 @@ import { publishSlot } from "./slot-metrics.ts";
 import type { Slots } from "../slots/slots.ts";
 import type { MeasuredEngine, Telemetry } from "./telemetry.ts";
 
-export interface GaugedParts {
+interface GaugedParts {
   readonly outbox: Pick<Outbox, "oldestMs" | "depth" | "admitting" | "freeBytes">;
   readonly slots: Pick<Slots, "views">;
   readonly links: Pick<RouterLinks, "states">;

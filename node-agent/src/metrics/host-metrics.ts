@@ -3,7 +3,7 @@ import type { MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 import { slowdowns, type GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
 
-export type HostMetrics = ReturnType<typeof createHostMetrics>;
+type HostMetrics = ReturnType<typeof createHostMetrics>;
 
 export function createHostMetrics({ gauge }: MetricRegistry) {
   return {

@@ -3,7 +3,7 @@ import type { Counter, Gauge } from "prom-client";
 import type { FileSystem, MachineReading } from "@weiche/shared/machine.ts";
 import type { MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 
-export type MachineMetrics = ReturnType<typeof createMachineMetrics>;
+type MachineMetrics = ReturnType<typeof createMachineMetrics>;
 
 export function createMachineMetrics(registry: MetricRegistry) {
   const gauge = <L extends string>(name: string, help: string, labelNames: L[] = [], worry?: string) =>
@@ -68,7 +68,7 @@ export function createMachineMetrics(registry: MetricRegistry) {
   };
 }
 
-/** Without a reading every series goes: none shows what may be long past. */
+/** Without a reading all series are removed, so that none shows an old value. */
 export function publishMachine(metrics: MachineMetrics, reading: MachineReading | undefined): void {
   for (const metric of Object.values<Gauge | Counter>(metrics)) {
     if (metric === metrics.threadsLost) continue; // the agent counts it: it is no reading
@@ -103,7 +103,7 @@ function set(gauge: Gauge, value: number | undefined): void {
   if (value !== undefined) gauge.set(value);
 }
 
-/** The kernel counts; the counter of a reading before was taken away. */
+/** Sets a counter to the kernel's total. Its value of the reading before has been removed. */
 function count(counter: Counter, total: number | undefined): void {
   if (total !== undefined) counter.inc(total);
 }

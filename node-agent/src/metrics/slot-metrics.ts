@@ -3,7 +3,7 @@ import { beginAtZero, type MetricRegistry } from "@weiche/shared/program/metric-
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { stateWords, type SlotView } from "../slots/slot-view.ts";
 
-export type SlotMetrics = ReturnType<typeof createSlotMetrics>;
+type SlotMetrics = ReturnType<typeof createSlotMetrics>;
 
 const switchBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
 const ofModel: ("slot" | "model")[] = ["slot", "model"];

@@ -13,7 +13,7 @@ const syncMs = 10;
 const retryMs = 200;
 const groupBytesMax = 256 << 10;
 
-export interface WriterOptions {
+interface WriterOptions {
   readonly disk: OutboxDisk;
   readonly clock: Clock;
   readonly reserve: OutboxReserve;

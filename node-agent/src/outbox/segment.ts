@@ -11,9 +11,9 @@ import { crc32 } from "node:zlib";
 import { assert } from "@weiche/shared/assert.ts";
 
 export const headerBytes = 16;
-export const frameHeadBytes = 8;
+const frameHeadBytes = 8;
 /** A record has a few hundred bytes; a longer frame is damage. */
-export const payloadBytesMax = 64 << 10;
+const payloadBytesMax = 64 << 10;
 
 const magic = "WUO1";
 
@@ -57,7 +57,7 @@ export interface Frame {
   readonly end: number;
 }
 
-export interface ParsedFrames {
+interface ParsedFrames {
   readonly frames: readonly Frame[];
   /** Ranges that are no frames, each followed by a frame. */
   readonly damaged: readonly { readonly start: number; readonly end: number }[];

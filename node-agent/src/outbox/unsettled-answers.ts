@@ -11,7 +11,7 @@ import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 
-export interface UnsettledAnswersParts {
+interface UnsettledAnswersParts {
   readonly clock: Clock;
   readonly append: (record: UsageRecord) => Promise<void>;
   readonly events: UnsettledAnswersEvents;

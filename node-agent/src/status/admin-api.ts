@@ -8,7 +8,7 @@ import { logLevels, logLevelSecondsMax, type LogLevel, type LogLevelSwitch } fro
 import { closeServer } from "@weiche/shared/program/ops-server.ts";
 import type { AgentStatus } from "./status.ts";
 
-export interface AgentControl {
+interface AgentControl {
   status(): Promise<AgentStatus>;
   /** False if no slot of the node serves the model. */
   prewarm(model: ModelId): boolean;

@@ -71,7 +71,7 @@ async function hostFacts(): Promise<HostFacts & MachineFacts> {
   return { exists: existsSync, isEmpty, fileSystem, gpus, ...(gpus ? {} : { machine: await takeStock() }) };
 }
 
-/** False of what is no directory and of one that may not be read. */
+/** False if the path is no directory, or may not be read. */
 function isEmpty(path: string): boolean {
   try {
     return readdirSync(path).length === 0;

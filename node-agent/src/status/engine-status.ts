@@ -25,7 +25,7 @@ export interface EngineStatus {
   readonly prefixCacheHitRate?: number;
 }
 
-export interface EngineStatusParts {
+interface EngineStatusParts {
   readonly handles: Pick<HandleStore, "read">;
   readonly launchers: Launchers;
   readonly gpuReader: Pick<GpuReader, "readGpuProcesses">;

@@ -1,4 +1,4 @@
-/** Compares an agent.yaml with the host: what is missing is a warning, what can never work a mistake. */
+/** Compares an agent.yaml with the host: something missing is a warning, something that can never work a mistake. */
 import { resolve } from "node:path";
 import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { isLoopback, parseListen } from "@weiche/shared/http/listen.ts";

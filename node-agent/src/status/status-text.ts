@@ -6,7 +6,7 @@ import { formatTable, shortened, type Cell } from "@weiche/shared/program/table.
 import type { AgentStatus, SlotStatus } from "./status.ts";
 import type { EngineStatus } from "./engine-status.ts";
 
-export type Tone = "bold" | "red" | "yellow";
+type Tone = "bold" | "red" | "yellow";
 
 export interface TextOptions {
   /** Width of the terminal, to which lines are cut. Absent: they are not cut. */

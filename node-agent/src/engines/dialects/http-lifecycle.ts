@@ -78,12 +78,12 @@ export async function requireHealth(endpoint: EngineEndpoint, signal: AbortSigna
   await askEngine(endpoint, { method: "GET", path: "/health" }, signal);
 }
 
-export interface FactsPage {
+interface FactsPage {
   readonly path: string;
   readonly read: (page: Json) => { readonly [Fact in keyof EngineFacts]?: unknown };
 }
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   /** `/health` and `/v1/models` may answer 404. */
   readonly mayLackPages?: boolean;
   /** Page with the engine's limits, read if `/v1/models` has none. It may be missing. */

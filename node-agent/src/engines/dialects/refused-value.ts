@@ -6,7 +6,7 @@ import { stopsMax } from "@weiche/shared/convention/generation.ts";
 import type { EngineRefusal } from "./dialect.ts";
 import type { Json } from "@weiche/shared/json.ts";
 
-export type InvalidRefusal = Extract<EngineRefusal, { readonly kind: "invalid" }>;
+type InvalidRefusal = Extract<EngineRefusal, { readonly kind: "invalid" }>;
 
 /** Parameters of the API that an engine may name as wrong. */
 const params: ReadonlySet<string> = new Set(

@@ -30,7 +30,7 @@ export function engineEnvironment(
   return { ...(Object.fromEntries(kept) as Record<string, string>), PATH: path, ...agentEnvironment, ...given };
 }
 
-export interface ListenPlace {
+interface ListenPlace {
   readonly port?: number;
   readonly socketPath?: string;
 }

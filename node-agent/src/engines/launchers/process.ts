@@ -25,7 +25,7 @@ import { checkSocketPath, commandHash, endpointOf, engineEnvironment, fillComman
 import type { LoopbackPorts } from "./loopback-ports.ts";
 import type { ProcessTable } from "./process-table.ts";
 
-export interface ProcessLauncherOptions {
+interface ProcessLauncherOptions {
   readonly stateDir: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly nodePath: string;

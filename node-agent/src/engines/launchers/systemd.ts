@@ -26,7 +26,7 @@ export const runCommand: RunCommand = async (program, args) => {
   return stdout;
 };
 
-export interface SystemdLauncherOptions {
+interface SystemdLauncherOptions {
   readonly stateDir: string;
   readonly clock: Clock;
   readonly ports: LoopbackPorts;

@@ -19,7 +19,7 @@ export interface EngineLogEvents {
   engineLogFailed(error: unknown): void;
 }
 
-export interface EngineLogOptions {
+interface EngineLogOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly events: EngineLogEvents;
