@@ -33,6 +33,18 @@ export interface ClusterOptions {
   readonly code?: { readonly router?: string; readonly agents?: string };
 }
 
+/** A node as the command `weiche nodes` shows it. */
+interface NodeShown {
+  readonly name: string;
+  readonly state: string;
+  readonly slots: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly active?: string;
+    readonly running: number;
+  }[];
+}
+
 export class Cluster implements AsyncDisposable {
   readonly directory = reachableDirectory("weiche-cluster-");
   readonly agents = new Map<string, RunningProgram>();
@@ -87,9 +99,13 @@ export class Cluster implements AsyncDisposable {
   /** Resolves once the router can reach every node. `weiche`: the command against another router. */
   async linked(weiche = (...args: string[]) => this.weiche(...args)): Promise<void> {
     await until("every node to be live", async () => {
-      const nodes = (await weiche("nodes")) as { state: string }[];
+      const nodes = (await weiche("nodes")) as NodeShown[];
       return nodes.filter(({ state }) => state === "live").length >= this.agents.size;
     });
+  }
+
+  async nodes(): Promise<readonly NodeShown[]> {
+    return (await this.weiche("nodes")) as NodeShown[];
   }
 
   /** The operators' command against this cluster's router. */

@@ -52,8 +52,9 @@ export async function startWeiche(upstream: Upstream, options: WeicheOptions): P
   });
   // Placement uses an engine that is not active only when the others are full.
   for (const node of nodes) await cluster.weiche("prewarm", upstream.model, "--node", node);
-  const isActive = (node: NodeLine) => node.slots.every(({ active }) => active === upstream.model);
-  await until("every engine to be active", async () => ((await cluster.weiche("nodes")) as NodeLine[]).every(isActive));
+  await until("every engine to be active", async () =>
+    (await cluster.nodes()).every(({ slots }) => slots.every(({ active }) => active === upstream.model)),
+  );
   if (store !== "memory") await until("the router to use the store", () => usesStore(cluster));
   const keys = await insertAccounts(cluster, accounts);
   const [port, ...otherPorts] = running.map(({ listen }) => Number(listen["api"]!.split(":").at(-1)));
@@ -93,10 +94,6 @@ export function engineEntry({ model, port }: Upstream): object {
 
 export function loadCatalogue(model: string): object[] {
   return catalogueOf(model).map((entry) => ({ ...entry, contextTokens: 1_000_000 }));
-}
-
-interface NodeLine {
-  readonly slots: readonly { readonly active?: string }[];
 }
 
 /** Makes certificates as operators do. Returns a function that gives the paths of one by its name. */

@@ -1,17 +1,12 @@
 /** Pages, counts, embeddings and refusals of the dialects, compared with recordings where there are any. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { engine, start as startEngine } from "./engine-per-test.ts";
 import { ask, chat, said } from "./sim-client.ts";
-import { startSimEngine, type SimDialectName, type SimEngine } from "./sim-engine.ts";
+import type { SimDialectName } from "./sim-engine.ts";
 
-let engine: SimEngine;
-afterEach(() => engine[Symbol.asyncDispose]());
-
-async function start(dialect: SimDialectName, contextTokens = 512): Promise<string> {
-  engine = await startSimEngine({ model: "m", dialect, contextTokens, ttftMs: 1, itlMs: 1, maxRunning: 2 });
-  return engine.origin;
-}
+const start = (dialect: SimDialectName) => startEngine({ dialect, contextTokens: 512, maxRunning: 2 });
 
 /** The last line of a recorded exchange: the body as it was received. */
 function recordedError(name: string): unknown {
@@ -45,7 +40,7 @@ describe("llama-server", () => {
   });
 
   it("tells the context of a slot on a page of its own, and not in its list of models", async () => {
-    await start("llama-server", 512);
+    await start("llama-server");
     expect((await json("/props")).body).toMatchObject({ default_generation_settings: { n_ctx: 512 }, total_slots: 2 });
     expect(JSON.stringify((await json("/v1/models")).body)).not.toContain("max_model_len");
   });
@@ -98,7 +93,7 @@ describe("vllm", () => {
     });
     expect((await stopped(["15", "16", "17", "18"])).status).toBe(200);
     await engine[Symbol.asyncDispose]();
-    engine = await startSimEngine({ model: "m", dialect: "vllm", ttftMs: 1, itlMs: 1, stopStringsMax: 5 });
+    await startEngine({ dialect: "vllm", stopStringsMax: 5 });
     expect((await stopped(["15", "16", "17", "18", "19"])).status).toBe(200);
   });
 });

@@ -1,15 +1,12 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { engine, start as startEngine } from "./engine-per-test.ts";
 import { parseFault } from "./faults.ts";
 import { ask, chat, said, type Heard } from "./sim-client.ts";
-import { startSimEngine, type SimEngine } from "./sim-engine.ts";
-
-let engine: SimEngine;
-afterEach(() => engine[Symbol.asyncDispose]());
 
 async function start(faults: string[] = []): Promise<string> {
-  engine = await startSimEngine({ model: "m", ttftMs: 1, itlMs: 1, sleepMs: 1, wakeMs: 1 });
+  const origin = await startEngine({ sleepMs: 1, wakeMs: 1 });
   engine.setFaults(faults);
-  return engine.origin;
+  return origin;
 }
 
 /** The caller's view of each fault that a stream of five tokens meets after two. */

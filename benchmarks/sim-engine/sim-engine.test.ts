@@ -1,23 +1,8 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { engine, start, until, usage } from "./engine-per-test.ts";
 import { ask, chat, said } from "./sim-client.ts";
-import { startSimEngine, type SimEngine, type SimEngineOptions } from "./sim-engine.ts";
-
-let engine: SimEngine;
-afterEach(() => engine[Symbol.asyncDispose]());
-
-async function start(options: Partial<SimEngineOptions> = {}): Promise<string> {
-  engine = await startSimEngine({ model: "m", ttftMs: 1, itlMs: 1, ...options });
-  return engine.origin;
-}
-
-/** Waits, in bounded time, until the engine is in a state. */
-async function until(condition: () => boolean): Promise<void> {
-  await expect.poll(condition, { timeout: 5_000, interval: 5 }).toBe(true);
-}
-
-const usage = { stream_options: { include_usage: true } };
 
 describe("a stream of vLLM", () => {
   it("brings role, deltas, the finish reason alone after an end token, usage and the terminator", async () => {

@@ -133,7 +133,7 @@ export async function restartAgent(state: "live" | "maintenance" = "live"): Prom
 
 export async function linked(state: "live" | "maintenance"): Promise<void> {
   await until(`the node to be ${state}`, async () => {
-    const [node] = (await cluster.weiche("nodes")) as { readonly state: string }[];
+    const [node] = await cluster.nodes();
     return node!.state === state;
   });
 }

@@ -270,7 +270,7 @@ export class KillCluster implements AsyncDisposable {
     for (const model of [chatModel, embeddingModel]) {
       await until(`${model} on ${node}`, async () => {
         await this.cluster.weiche("prewarm", model, "--node", node);
-        const nodes = (await this.cluster.weiche("nodes")) as NodeShown[];
+        const nodes = await this.cluster.nodes();
         const slots = nodes.find(({ name }) => name === node)?.slots ?? [];
         return slots.some(({ active, state }) => active === model && state === "active");
       });
@@ -282,11 +282,6 @@ function bodyOf(kind: Received["kind"], content: string): [path: string, body: o
   if (kind === "embeddings") return ["/embeddings", { model: embeddingModel, input: content }];
   const streamed = kind === "stream" && { stream: true, stream_options: { include_usage: true } };
   return ["/chat/completions", { model: chatModel, messages: [{ role: "user", content }], ...streamed }];
-}
-
-interface NodeShown {
-  readonly name: string;
-  readonly slots: readonly { readonly state: string; readonly active?: string }[];
 }
 
 const embeddingEntry = {

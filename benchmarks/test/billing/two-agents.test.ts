@@ -18,15 +18,8 @@ function ask(model = "model-a"): Promise<Answer> {
   return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text: "sim:tokens=3" });
 }
 
-interface NodeSeen {
-  readonly name: string;
-  readonly state: string;
-  readonly slots: readonly { readonly state: string; readonly active?: string }[];
-}
-
-async function shown(): Promise<Readonly<Record<string, NodeSeen>>> {
-  const list = (await cluster.weiche("nodes")) as NodeSeen[];
-  return Object.fromEntries(list.map((node) => [node.name, node]));
+async function shown() {
+  return Object.fromEntries((await cluster.nodes()).map((node) => [node.name, node]));
 }
 
 async function states(): Promise<readonly string[]> {

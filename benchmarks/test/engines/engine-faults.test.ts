@@ -69,7 +69,7 @@ function engineOf(model: string, slot = "a"): SimNodeEngine {
 }
 
 async function running(slot: string): Promise<number> {
-  const nodes = (await cluster.weiche("nodes")) as { slots: { name: string; running: number }[] }[];
+  const nodes = await cluster.nodes();
   return nodes[0]!.slots.find(({ name }) => name === slot)!.running;
 }
 

@@ -31,7 +31,7 @@ async function askThrough(text: string): Promise<Answer> {
 }
 
 async function liveNodes(): Promise<number> {
-  const seen = (await cluster.weiche("nodes")) as { readonly state: string }[];
+  const seen = await cluster.nodes();
   return seen.filter(({ state }) => state === "live").length;
 }
 

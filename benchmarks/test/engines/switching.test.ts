@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { Cluster } from "../../cluster/cluster.ts";
-import { SimNodeEngine, catalogueOf, simEngine } from "../../cluster/sim-node.ts";
+import { SimNodeEngine, simNodes } from "../../cluster/sim-node.ts";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 
 const nightly = process.env["WEICHE_NIGHTLY"] !== undefined;
@@ -16,21 +16,7 @@ let cluster: Cluster;
 const apiKeys: string[] = [];
 
 beforeAll(async () => {
-  cluster = await Cluster.start({
-    catalogue: catalogueOf(...models),
-    agents: {
-      "node-1": {
-        slots: [
-          {
-            name: "a",
-            minResidencySeconds: 0.1,
-            drainOpenSeconds: 0.2,
-            engines: models.map((model) => simEngine(model)),
-          },
-        ],
-      },
-    },
-  });
+  cluster = await Cluster.start(simNodes(models, ["node-1"], { minResidencySeconds: 0.1, drainOpenSeconds: 0.2 }));
   const made = await Promise.all(Array.from({ length: accounts }, (_, number) => cluster.account(`Switch-${number}`)));
   apiKeys.push(...made.map(({ apiKey }) => apiKey));
 });
