@@ -138,7 +138,7 @@ export class Ingress implements AsyncDisposable {
     const { clock } = this.#parts;
     const deadline = clock.after(graceMs, () => this.#endAll());
     const recordDeadline = clock.after(graceMs + recordMsMax, () => this.#giveUp());
-    await Promise.all(this.#running.values().map(({ served }) => served));
+    await Promise.all(this.#running.values().map(async ({ served }) => served));
     deadline.cancel();
     recordDeadline.cancel();
     await Promise.all([this.#connections[Symbol.asyncDispose](), this.#reader[Symbol.asyncDispose]()]);
