@@ -99,9 +99,12 @@ test("a request whose node dies before its first word is answered by the other o
   type Live = {
     readonly items: readonly { readonly id: string; readonly tried: readonly { readonly node: string }[] }[];
   };
-  const live = async () => ((await cluster.weiche("requests", "--live")) as Live).items[0];
-  await until("the request to be on a node", async () => (await live())?.tried.length === 1);
-  const { id, tried } = (await live())!;
+  let live: Live["items"] = [];
+  await until("the request to be on a node", async () => {
+    live = ((await cluster.weiche("requests", "--live")) as Live).items;
+    return live[0]?.tried.length === 1;
+  });
+  const { id, tried } = live[0]!;
   const { node } = tried[0]!;
   cluster.agents.get(node)!.kill("SIGKILL");
   expect(await asked).toMatchObject({ ending: "whole", id });

@@ -1,9 +1,7 @@
 /** Link and data connections together, both ends real: whether a node can be reached, and for how long it seems so. */
 import { expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { millicredits } from "@weiche/shared/credits.ts";
-import { asId, uuidv7, type AccountId, type KeyId, type RequestId, type UserId } from "@weiche/shared/ids.ts";
-import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { usageRecord } from "@weiche/node-agent/test/outbox/usage-records.ts";
 import { textOf } from "../../cluster/read-answer.ts";
 import { holding, node, requestOf, slot } from "./link-ends.ts";
 import { openTcpProxy } from "./tcp-proxy.ts";
@@ -20,24 +18,7 @@ test("an agent that is started is placed on within moments, answers, and its usa
   expect(router.place()).toEqual({ node, slot });
   const answer = await router.data.send(node, requestOf(), new AbortController().signal);
   expect(await textOf(answer)).toBe("hello");
-  const record: UsageRecord = {
-    requestId: asId<RequestId>(uuidv7(systemClock)),
-    attempt: 1,
-    accountId: asId<AccountId>("a"),
-    userId: asId<UserId>("u"),
-    keyId: asId<KeyId>("k"),
-    model,
-    factor: millicredits(1_500n),
-    tokensMax: 8_192,
-    grant: "q83vEjRWeJCrze8SNFZ4kA",
-    promptTokens: 3,
-    completionTokens: 4,
-    reasoningTokens: 2,
-    source: "engine",
-    outcome: "finished",
-    durationMs: 17,
-    firstTokenMs: 5,
-  };
+  const record = usageRecord(4, { model, reasoningTokens: 2, firstTokenMs: 5 });
   agent.channels.get("router-1")!.send(9n, [record]);
   await expect.poll(() => agent.acknowledged).toEqual([9n]);
   expect(router.recorded).toEqual([record]);

@@ -2,8 +2,8 @@ import { pino } from "pino";
 import { beforeEach, expect, test } from "vitest";
 import { asId, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
-import { millicredits } from "@weiche/shared/credits.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { usageRecord } from "../../test/outbox/usage-records.ts";
 import { ChunkGaps } from "../answer/chunk-gaps.ts";
 import type { RequestSummary } from "../exchange/ingress.ts";
 import { createIngressEvents, createLinkEvents, createUsageEvents } from "./link-events.ts";
@@ -11,7 +11,6 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 import { endedInOrder } from "../links/router-link.ts";
 
 const model = asId<ModelId>("m");
-const who = asId<never>("x");
 let lines: { readonly level: number; readonly msg: string }[];
 let metrics: Metrics;
 const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line) as never) });
@@ -28,11 +27,7 @@ async function samples(name: string): Promise<string[]> {
 }
 
 function ended(given: Partial<UsageRecord> | undefined, name = model, gaps = new ChunkGaps()): RequestSummary {
-  const record: UsageRecord | undefined = given && {
-    ...{ accountId: who, userId: who, keyId: who, factor: millicredits(1n), requestId: who, attempt: 1, model: name },
-    ...{ tokensMax: 8_192, grant: "q83vEjRWeJCrze8SNFZ4kA" },
-    ...{ promptTokens: 7, completionTokens: 3, source: "engine", outcome: "finished", durationMs: 90, ...given },
-  };
+  const record = given && usageRecord(3, { model: name, promptTokens: 7, ...given });
   const [requestId, slot] = [asId<RequestId>("r"), record ? asId<SlotName>("a") : undefined];
   return { requestId, model: name, path: nodePaths.chat, slot, waitedMs: 0, record, gaps, error: undefined };
 }

@@ -1,19 +1,9 @@
 /** Messages between an agent and its routers. */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { systemClock } from "@weiche/shared/time/clock.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { millicredits } from "@weiche/shared/credits.ts";
-import {
-  asId,
-  uuidv7,
-  type AccountId,
-  type KeyId,
-  type ModelId,
-  type RequestId,
-  type UserId,
-} from "@weiche/shared/ids.ts";
-import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { usageRecord } from "../outbox/usage-records.ts";
 import { at, RouterLinksRig } from "./router-links-rig.ts";
 
 const rules = {
@@ -28,23 +18,10 @@ const rules = {
   },
   tools_enforced: true,
 };
-const record: UsageRecord = {
-  requestId: asId<RequestId>(uuidv7(systemClock)),
-  attempt: 2,
-  accountId: asId<AccountId>("a"),
-  userId: asId<UserId>("u"),
-  keyId: asId<KeyId>("k"),
-  model: asId<ModelId>("m"),
-  factor: millicredits(1_500n),
-  tokensMax: 8_192,
-  grant: "q83vEjRWeJCrze8SNFZ4kA",
-  promptTokens: 7,
-  completionTokens: 11,
-  cachedTokens: 5,
-  source: "counted",
-  outcome: "client-ended",
-  durationMs: 1234.6,
-};
+const record = usageRecord(11, {
+  ...{ attempt: 2, model: asId<ModelId>("m"), promptTokens: 7, cachedTokens: 5 },
+  ...{ source: "counted", outcome: "client-ended", durationMs: 1234.6 },
+});
 
 let rig: RouterLinksRig;
 beforeEach(() => {
@@ -152,9 +129,9 @@ test("usage goes up as it is, and its acknowledgements come back", async () => {
         {
           request_id: record.requestId,
           attempt: 2,
-          account_id: "a",
-          user_id: "u",
-          key_id: "k",
+          account_id: "account-1",
+          user_id: "user-1",
+          key_id: "key-1",
           model: "m",
           factor_millicredits: "1500",
           prompt_tokens: 7,
