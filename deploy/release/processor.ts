@@ -1,6 +1,6 @@
 /**
- * The parts of a release that depend on the processor. Packages with native code are installed for this machine's alone: those for
- * another one are fetched from the registry.
+ * The parts of a release that depend on the processor. Packages with native code are installed for this machine's processor
+ * alone: those for another one are fetched from the registry.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -47,7 +47,10 @@ export class AskedThread<Answer> implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Rejects if the thread dies, does not answer in time, or has not yet ended since it did not. Never settles if this is closed meanwhile. */
+  /**
+   * Rejects if the thread dies, does not answer in time, or has not yet ended since it did not. Never settles if this is
+   * closed meanwhile.
+   */
   async ask(): Promise<Answer> {
     if (this.#isClosed) throw new Error("closed");
     if (this.#isEnding) throw new Error("the thread that did not answer has not ended yet");

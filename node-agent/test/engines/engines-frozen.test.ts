@@ -17,7 +17,7 @@ function open(...flags: string[]): Host {
   return host;
 }
 
-/** A listener of a switch's phases that freezes, when `phase` begins, the engine of A if it is the only one started so far. */
+/** A listener of a switch's phases. When `phase` begins and A's engine alone has been started, it freezes that engine. */
 function freezeIn(phase: SwitchPhase): { readonly onPhase: (now: SwitchPhase) => void; readonly done: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const onPhase = (now: SwitchPhase) => {
