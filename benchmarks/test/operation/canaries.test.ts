@@ -8,7 +8,7 @@ import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CanaryEngine, engineFailures } from "../../cluster/canary-engine.ts";
+import { CanaryEngine, engineFailures } from "./canary-engine.ts";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { SimNodeEngine, simEngine } from "../../cluster/sim-node.ts";
 import { dumpTexts, dumpUsage } from "../../cluster/usage-dump.ts";

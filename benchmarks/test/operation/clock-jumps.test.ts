@@ -30,7 +30,7 @@ beforeAll(async () => {
   cluster = await Cluster.start({
     catalogue: catalogueOf("sim"),
     agents: { "node-1": { slots: [{ name: "a", engines: [simEngine("sim", { "itl-ms": 20 })] }] } },
-    environment: { NODE_OPTIONS: preload(join(import.meta.dirname, "../../cluster/shifted-clock.ts"), directory) },
+    environment: { NODE_OPTIONS: preload(join(import.meta.dirname, "shifted-clock.ts"), directory) },
   });
   for (const name of ["One", "Two", "Three"]) keys.push((await cluster.account(name)).apiKey);
   jump(programs, 0);

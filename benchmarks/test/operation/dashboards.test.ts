@@ -18,7 +18,7 @@ import { dashboards, expand } from "../../../deploy/grafana/dashboards.ts";
 import { askedSeries, readRules } from "../../../deploy/prometheus/rules.ts";
 import { ValkeyServer } from "@weiche/router/test/limits/valkey-server.ts";
 import { Cluster, isAlive, reachableDirectory, until } from "../../cluster/cluster.ts";
-import { Prometheus } from "../../cluster/prometheus.ts";
+import { Prometheus } from "./prometheus.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
 import { postmasterOf } from "../../cluster/usage-dump.ts";
 import { Certificates } from "../links/link-ends.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { Cluster, until, type Account } from "../../cluster/cluster.ts";
 import { simNodes } from "../../cluster/sim-node.ts";
-import { RunningCommand } from "../../cluster/simulated-terminal.ts";
+import { RunningCommand } from "./simulated-terminal.ts";
 
 const model = "chat-a";
 let cluster: Cluster;

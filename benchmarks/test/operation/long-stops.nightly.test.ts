@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { procTable } from "@weiche/node-agent/src/engines/launchers/process-table.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BilledLoad, clients } from "../../cluster/billed-load.ts";
+import { BilledLoad, clients } from "./billed-load.ts";
 import { Cluster, enginePids, until } from "../../cluster/cluster.ts";
 import { simNodes } from "../../cluster/sim-node.ts";
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { catalogueOf } from "../../cluster/sim-node.ts";
-import { RunningCommand } from "../../cluster/simulated-terminal.ts";
+import { RunningCommand } from "./simulated-terminal.ts";
 
 let cluster: Cluster;
 let account: string;

@@ -5,7 +5,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BilledLoad, clients } from "../../cluster/billed-load.ts";
+import { BilledLoad, clients } from "./billed-load.ts";
 import { Cluster, enginePids, reachableDirectory } from "../../cluster/cluster.ts";
 import { preload } from "../../cluster/preloaded-file.ts";
 import { simNodes } from "../../cluster/sim-node.ts";
@@ -17,7 +17,7 @@ let cluster: Cluster;
 let load: BilledLoad;
 
 beforeAll(async () => {
-  const eater = preload(join(import.meta.dirname, "../../cluster/memory-eater.ts"), directory);
+  const eater = preload(join(import.meta.dirname, "memory-eater.ts"), directory);
   cluster = await Cluster.start({
     ...simNodes(["sim"]),
     environment: { NODE_OPTIONS: `--max-old-space-size=${heapMiB} ${eater}` },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { Cluster, until } from "../../cluster/cluster.ts";
-import { Prometheus } from "../../cluster/prometheus.ts";
+import { Prometheus } from "./prometheus.ts";
 import { simNodes } from "../../cluster/sim-node.ts";
 
 const ifRun = needs("promtool");

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { Cluster, until, type Account } from "../../cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
-import { RunningCommand, type TerminalSize } from "../../cluster/simulated-terminal.ts";
+import { RunningCommand, type TerminalSize } from "./simulated-terminal.ts";
 
 const [first, second] = ["chat-a", "chat-b"];
 const secret = "Zwiebelfisch";

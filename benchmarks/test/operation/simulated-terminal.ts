@@ -2,7 +2,7 @@
 import { PassThrough } from "node:stream";
 import { runCli } from "@weiche/router/src/surface/cli/cli.ts";
 import { join } from "node:path";
-import type { Cluster } from "./cluster.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
 
 export interface TerminalSize {
   readonly columns: number;

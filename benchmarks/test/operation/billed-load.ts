@@ -1,9 +1,9 @@
 /** Keeps clients streaming from a cluster with the model `sim`, and compares in the end what they got with the bill. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { until, type Cluster } from "./cluster.ts";
-import { askStream, type Answer } from "./api-client.ts";
-import { readSamples } from "./metrics-text.ts";
-import { dumpUsage } from "./usage-dump.ts";
+import { until, type Cluster } from "../../cluster/cluster.ts";
+import { askStream, type Answer } from "../../cluster/api-client.ts";
+import { readSamples } from "../../cluster/metrics-text.ts";
+import { dumpUsage } from "../../cluster/usage-dump.ts";
 
 /** Each client has an account of its own and stays below the limits of its package. */
 export const clients = 6;

@@ -3,7 +3,7 @@
  * the program has none left. Not in threads: one that runs out of memory ends without its program.
  */
 import { existsSync, rmSync } from "node:fs";
-import { fileOfProgram } from "./preloaded-file.ts";
+import { fileOfProgram } from "../../cluster/preloaded-file.ts";
 
 const lookMs = 50;
 const file = fileOfProgram(import.meta.url);

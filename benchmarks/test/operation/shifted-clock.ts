@@ -3,7 +3,7 @@
  * change; the monotonic clock and the timers stay. A missing file shifts nothing.
  */
 import { readFileSync } from "node:fs";
-import { fileOfProgram } from "./preloaded-file.ts";
+import { fileOfProgram } from "../../cluster/preloaded-file.ts";
 
 const lookMs = 20;
 const file = fileOfProgram(import.meta.url);

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
 import { stringify } from "yaml";
-import { until } from "./cluster.ts";
-import { promtool } from "./promtool.ts";
+import { until } from "../../cluster/cluster.ts";
+import { promtool } from "../../cluster/promtool.ts";
 
 interface PrometheusOptions {
   /** The router's `listen.ops`. */
@@ -99,7 +99,7 @@ export class Prometheus implements AsyncDisposable {
 }
 
 function writeConfig(folder: string, { router, scrapeSeconds, hasten, nodes = {} }: PrometheusOptions): void {
-  const rules = readFileSync(join(import.meta.dirname, "../../deploy/prometheus/rules.yml"), "utf8");
+  const rules = readFileSync(join(import.meta.dirname, "../../../deploy/prometheus/rules.yml"), "utf8");
   writeFileSync(join(folder, "rules.yml"), hasten(rules));
   const every = `${scrapeSeconds}s`;
   const more = Object.entries(nodes).map(([address, node]) => ({
