@@ -1,12 +1,10 @@
 /**
- * Calls of a JSON API. Requests and replies have the types of the contract, of which nothing but types is imported: the
- * schemas stay on the server.
+ * Calls of a JSON API. Requests and replies have the types of the contract, of which only addresses and types are imported:
+ * the schemas stay on the server.
  */
+import { splitAddress } from "../../../src/surface/contract/addresses.ts";
 import type { Part, Reply, Route, Routes } from "../../../src/surface/contract/route.ts";
 import { Problem, type ErrorBody } from "./problem.ts";
-
-/** Method and path of each route. The type checker compares them with the contract. */
-export type AddressesOf<C extends Routes> = { readonly [Name in keyof C]: `${C[Name]["method"]} ${C[Name]["path"]}` };
 
 /** The parts of a request that a route takes; members that it does not take are left out. */
 export type AskOf<R extends Route> = Wanted<"params", Part<R, "params">> &
@@ -32,7 +30,7 @@ export type Calls<C extends Routes> = ReturnType<typeof createCalls<C>>;
  * refusal is thrown.
  */
 export function createCalls<C extends Routes>(
-  addresses: AddressesOf<C>,
+  addresses: Readonly<Record<keyof C, string>>,
   loginEnded: () => Promise<void> | undefined = () => undefined,
 ) {
   /** The answer itself, for those that are streams. */
@@ -42,7 +40,7 @@ export function createCalls<C extends Routes>(
     signal?: AbortSignal,
   ): Promise<Response> {
     const { body } = ask as Parts;
-    const [method] = addresses[name].split(" ") as [string];
+    const [method] = splitAddress(addresses[name]);
     const headers = method === "GET" ? undefined : { "content-type": "application/json" };
     const init: RequestInit = {
       method,
@@ -76,9 +74,8 @@ export function createCalls<C extends Routes>(
   /** Where a route is, such as for a link to a file. */
   function addressOf<Name extends keyof C>(name: Name, ask: AskOf<C[Name]>): string {
     const { params = {}, query = {} } = ask as Parts;
-    const path = addresses[name]
-      .split(" ")[1]!
-      .replace(/:(\w+)/g, (_, key: string) => encodeURIComponent(params[key]!));
+    const [, pattern] = splitAddress(addresses[name]);
+    const path = pattern.replace(/:(\w+)/g, (_, key: string) => encodeURIComponent(params[key]!));
     const search = new URLSearchParams(
       Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])),
     );

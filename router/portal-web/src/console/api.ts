@@ -1,24 +1,11 @@
 /** The JSON API of the console. */
+import { addresses } from "../../../src/surface/contract/addresses.ts";
 import type { ConsoleContract } from "../../../src/surface/contract/contract.ts";
 import type { Reply } from "../../../src/surface/contract/route.ts";
 import { createCalls } from "../api/calls.ts";
 import { createHooks } from "../api/hooks.ts";
 
-export const calls = createCalls<ConsoleContract>({
-  openConsole: "POST /console/session",
-  showConsole: "GET /console/session",
-  closeConsole: "DELETE /console/session",
-  watchConsole: "GET /console/events",
-  setMaintenance: "POST /nodes/maintenance",
-  prewarm: "POST /prewarm",
-  listRunning: "GET /requests/running",
-  showAccount: "GET /accounts/:id",
-  blockAccount: "POST /accounts/:id/block",
-  unblockAccount: "POST /accounts/:id/unblock",
-  listUsers: "GET /users",
-  blockUser: "POST /users/:id/block",
-  unblockUser: "POST /users/:id/unblock",
-});
+export const calls = createCalls<ConsoleContract>(addresses);
 
 export const { useRead, useChange } = createHooks<ConsoleContract>(calls);
 

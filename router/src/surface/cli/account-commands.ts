@@ -25,14 +25,14 @@ export function addAccountCommands(program: Command, actions: Actions): void {
     .option("--yes", "charge the package without asking")
     .action(async ({ yes, ...wish }: NewAccount) => {
       const dueCents = wish.package === undefined || yes ? undefined : await agreedCents(wish.package, actions);
-      printItem(await ask("POST /accounts", { body: { ...wish, dueCents } }));
+      printItem(await ask("createAccount", { body: { ...wish, dueCents } }));
     });
   account
     .command("list")
     .description("all accounts")
     .option("--deleted", "the deleted ones instead")
     .action(async ({ deleted }: { deleted?: true }) => {
-      const accounts = await ask("GET /accounts", { query: { deleted: deleted && "true" } });
+      const accounts = await ask("listAccounts", { query: { deleted: deleted && "true" } });
       const when = deleted ? "deletedAt" : "blockedAt";
       printList(accounts, ["id", "name", "package", "state", "periodEnd", "ownerUserId", when]);
     });
@@ -40,9 +40,9 @@ export function addAccountCommands(program: Command, actions: Actions): void {
     .command("show <account>")
     .description("an account with its users")
     .action(async (named: string) => {
-      const shown = await ask("GET /accounts/:id", { id: named });
+      const shown = await ask("showAccount", { id: named });
       const { id } = shown;
-      const { items, accountId } = await ask("GET /users", { query: { account: id, sort: "created" } });
+      const { items, accountId } = await ask("listUsers", { query: { account: id, sort: "created" } });
       const users = items.map((user) => viewPerson(user, accountId));
       const columns = ["id", "email", "role", "blocked", "allowedModels", "creditLimit"];
       print({ ...shown, users }, (width) => `${itemText(shown)}\n\n${listText(users, columns, width)}`);
@@ -54,7 +54,7 @@ export function addAccountCommands(program: Command, actions: Actions): void {
     .requiredOption("--account <account>")
     .option("--limit <notices>", "", "50")
     .action(async (query: { account: string; limit: string }) => {
-      const { items } = await ask("GET /notices", { query });
+      const { items } = await ask("listNotices", { query });
       const told = items.map(({ user, key, ...notice }) => ({ ...notice, user: user?.email, key: key?.name }));
       print(items, (width) => listText(told, ["at", "kind", "user", "key", "facts"], width));
     });
@@ -63,7 +63,7 @@ export function addAccountCommands(program: Command, actions: Actions): void {
     .description("refused requests of an account in the last 24 hours, and what helps")
     .requiredOption("--account <account>")
     .action(async (query: { account: string }) => {
-      const { accountId: _account, ...report } = await ask("GET /refusals", { query });
+      const { accountId: _account, ...report } = await ask("showRefusals", { query });
       const table = (width?: number) => listText(report.codes, ["code", "status", "count", "advice"], width);
       print(report, (width) => `${report.total} since ${report.since}\n\n${table(width)}`);
     });
@@ -71,7 +71,7 @@ export function addAccountCommands(program: Command, actions: Actions): void {
 
 /** The price of the package for a new account, once the operator has agreed to it. */
 async function agreedCents(packageName: string, { ask, terminal }: Actions): Promise<number> {
-  const quote = await ask("POST /accounts/quotes", { body: { package: packageName } });
+  const quote = await ask("quoteAccount", { body: { package: packageName } });
   const months = quote.thenCents === null ? "" : `, then ${euros(quote.thenCents)} a month`;
   if (quote.dueCents > 0)
     await agree(

@@ -34,7 +34,7 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
       if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
       const { actor, object, ...more } = wish;
       const whose = { actor: await idOf(ask, actor, account), object: await idOf(ask, object, account) };
-      const { items } = await ask("GET /audit", { query: { account, from: since, to: until, ...more, ...whose } });
+      const { items } = await ask("listAudit", { query: { account, from: since, to: until, ...more, ...whose } });
       const entries = items.map(({ object: { kind, id, name }, ...entry }) => ({
         ...entry,
         object: `${kind} ${id}`,
@@ -47,7 +47,7 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
     .description("that no entry was changed, taken out or cut off: of one account, or of all; exit code 1 if one was")
     .action(async (_own: object, command: Command) => {
       const { account } = command.optsWithGlobals<AuditOptions>();
-      const check = await ask("POST /audit/verify", { body: { account } });
+      const check = await ask("verifyAudit", { body: { account } });
       print(check, () => `${check.entries} entries in ${check.chains} chains, ${check.broken.length} chains broken`);
       const first = check.broken[0];
       if (first)
@@ -60,10 +60,10 @@ const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The id of a user or key of the account, or of the account itself; a whole id stays as it is, and so does `operator`. */
 async function idOf(ask: Actions["ask"], named: string | undefined, account: string): Promise<string | undefined> {
   if (named === undefined || named === "operator" || wholeId.test(named)) return named;
-  const user = ask("GET /users/:id", { id: named });
+  const user = ask("showUser", { id: named });
   if (named.includes("@")) return (await user).id;
-  const key = () => ask("GET /keys/:id", { id: named, query: { account } });
-  return (await idOrNone(user)) ?? (await idOrNone(key())) ?? (await ask("GET /accounts/:id", { id: named })).id;
+  const key = () => ask("showKey", { id: named, query: { account } });
+  return (await idOrNone(user)) ?? (await idOrNone(key())) ?? (await ask("showAccount", { id: named })).id;
 }
 
 async function idOrNone(asked: Promise<{ readonly id: string }>): Promise<string | undefined> {
@@ -75,7 +75,7 @@ async function idOrNone(asked: Promise<{ readonly id: string }>): Promise<string
   }
 }
 
-function auditText(entries: Answer<"GET /audit">["items"], limit: number, width?: number): string {
+function auditText(entries: Answer<"listAudit">["items"], limit: number, width?: number): string {
   const named = entries.map(({ actor, actorName, object: { kind, id, name }, ...entry }) => ({
     ...entry,
     actor: actorName ?? actor,

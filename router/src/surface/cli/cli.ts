@@ -12,7 +12,7 @@ import { addCheckCommand } from "./offline/check-command.ts";
 import { failureOf } from "./cli-error.ts";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
-import { askRouter, type Address, type Answer, type Sent } from "./client.ts";
+import { askRouter, type Ask } from "./client.ts";
 import { addCreditsCommands } from "./credits-commands.ts";
 import { addKeyCommands } from "./key-commands.ts";
 import { addNodeCommands } from "./node-commands.ts";
@@ -58,10 +58,10 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
     })
     .configureHelp({ showGlobalOptions: true });
 
-  function ask<A extends Address>(address: A, sent: Sent = {}): Promise<Answer<A>> {
+  const ask: Ask = (name, sent = {}) => {
     const { dataDir, socket } = program.opts<{ dataDir: string; socket?: string }>();
-    return askRouter(resolve(socket ?? join(dataDir, "router", "admin.sock")), address, sent);
-  }
+    return askRouter(resolve(socket ?? join(dataDir, "router", "admin.sock")), name, sent);
+  };
   const wantsJson = () => program.opts<{ json?: boolean }>().json ?? false;
   const width = () => widthOf(terminal, env);
   const write = (text: string) => void terminal.output.write(`${text}\n`);

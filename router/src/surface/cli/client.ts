@@ -1,24 +1,24 @@
 /**
- * Calls routes of the contract on the router's admin socket. Only types are imported from the contract: loading its schemas
- * would slow down every command.
+ * Calls routes of the contract on the router's admin socket. Only addresses and types are imported from the contract:
+ * loading its schemas would slow down every command.
  */
 import { askSocket } from "@weiche/shared/program/admin-socket.ts";
+import { addresses, splitAddress } from "../contract/addresses.ts";
 import type { Contract } from "../contract/contract.ts";
-import type { Reply, Route } from "../contract/route.ts";
+import type { Reply } from "../contract/route.ts";
 
-type OperatorRoute = Exclude<
-  Extract<Contract[keyof Contract], { readonly may: readonly [...unknown[], "operator"] }>,
-  { readonly only: "console" }
->;
-type AddressOf<R extends Route> = R extends Route ? `${R["method"]} ${R["path"]}` : never;
-type RouteAt<A, R extends Route = OperatorRoute> = R extends Route ? (A extends AddressOf<R> ? R : never) : never;
-
-/** Method and path, such as `GET /users/:id`. */
-export type Address = AddressOf<OperatorRoute>;
+/** A route that the operator calls on the admin socket. */
+export type OperatorRoute = {
+  [Name in keyof Contract]: Contract[Name] extends { readonly only: "console" }
+    ? never
+    : "operator" extends Contract[Name]["may"][number]
+      ? Name
+      : never;
+}[keyof Contract];
 
 /** A reply about the data of an account also has the account's id. */
-export type Answer<A extends Address> = Reply<RouteAt<A>> &
-  (RouteAt<A> extends { readonly of: string } ? { readonly accountId: string } : unknown);
+export type Answer<Name extends OperatorRoute> = Reply<Contract[Name]> &
+  (Contract[Name] extends { readonly of: string } ? { readonly accountId: string } : unknown);
 
 export interface Sent {
   /** Replaces `:id` in the path. */
@@ -27,7 +27,7 @@ export interface Sent {
   readonly body?: object;
 }
 
-export type Ask = <A extends Address>(address: A, sent?: Sent) => Promise<Answer<A>>;
+export type Ask = <Name extends OperatorRoute>(name: Name, sent?: Sent) => Promise<Answer<Name>>;
 
 /** The router refused the request, or failed. */
 export class Failed extends Error {
@@ -43,12 +43,12 @@ export class Failed extends Error {
   }
 }
 
-export async function askRouter<A extends Address>(
+export async function askRouter<Name extends OperatorRoute>(
   socketPath: string,
-  address: A,
+  name: Name,
   { id = "", query = {}, body }: Sent,
-): Promise<Answer<A>> {
-  const [method, path] = address.split(" ") as ["GET" | "POST" | "PATCH" | "DELETE", string];
+): Promise<Answer<Name>> {
+  const [method, path] = splitAddress(addresses[name]);
   const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const target = `${path.replace(":id", encodeURIComponent(id))}?${new URLSearchParams(given).toString()}`;
   const answer = await askSocket(socketPath, method, target, body);
@@ -56,5 +56,5 @@ export async function askRouter<A extends Address>(
     const { error, details } = answer.body as { readonly error: string; readonly details?: Failed["details"] };
     throw new Failed(error, details, answer.status);
   }
-  return answer.body as Answer<A>;
+  return answer.body as Answer<Name>;
 }

@@ -15,18 +15,18 @@ export function addCreditsCommands(credits: Command, { ask, print, printItem }: 
   credits
     .command("evaluate")
     .description("now, instead of within a minute; also writes the invoice lines of periods that have begun")
-    .action(async () => printItem(await ask("POST /credits/evaluate")));
+    .action(async () => printItem(await ask("evaluateCredits")));
 }
 
 /** Each of the three lists adds up to the account's use, heaviest first. */
 async function accountCredits(ask: Ask, account: string) {
-  const { own: _own, accountId: _account, ...credits } = await ask("GET /credits", { query: { account } });
+  const { own: _own, accountId: _account, ...credits } = await ask("showCredits", { query: { account } });
   const usedBy = async (by: string) =>
-    credits.periodStart === null ? [] : (await ask("GET /usage", { query: { account, by } })).items;
+    credits.periodStart === null ? [] : (await ask("showUsage", { query: { account, by } })).items;
   const query = { account, sort: "used", order: "desc" };
   const [users, keys, byUser, byKey, models] = await Promise.all([
-    ask("GET /users", { query }),
-    ask("GET /keys", { query }),
+    ask("listUsers", { query }),
+    ask("listKeys", { query }),
     usedBy("user"),
     usedBy("key"),
     usedBy("model"),

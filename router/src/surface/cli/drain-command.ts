@@ -7,7 +7,7 @@ import { inWords } from "@weiche/shared/program/duration.ts";
 import { duration } from "./duration.ts";
 import { watch, type Scene } from "./watch.ts";
 
-type Node = Answer<"GET /nodes/:id">;
+type Node = Answer<"showNode">;
 
 export function addDrainCommand(node: Command, actions: Actions): void {
   const { ask, print } = actions;
@@ -20,8 +20,8 @@ export function addDrainCommand(node: Command, actions: Actions): void {
     .option("--wait", "until nothing runs or waits there; exit code 1 if something still does after --timeout")
     .option("--timeout <duration>", "how long to wait, such as 10m", duration, duration("10m"))
     .action(async (named: string, { wait, timeout }: { wait?: boolean; timeout: number }) => {
-      const { node: name } = await ask("POST /nodes/maintenance", { body: { node: named, on: true } });
-      const look = () => ask("GET /nodes/:id", { id: name });
+      const { node: name } = await ask("setMaintenance", { body: { node: named, on: true } });
+      const look = () => ask("showNode", { id: name });
       if (wait) return waitUntilDrained(actions, name, look, timeout);
       const seen = await look();
       print(progressOf(seen), (width) => drainText(seen, width));

@@ -30,7 +30,7 @@ export function addKeyCommands(key: Command, { ask, printItem, printList }: Acti
     .requiredOption("--name <name>")
     .addOption(expiry)
     .action(async ({ user, ...wish }: KeyOptions & { user: string }) => {
-      printItem(shownOnce(await ask("POST /keys", { body: { userId: user, ...settings(wish) } })));
+      printItem(shownOnce(await ask("createKey", { body: { userId: user, ...settings(wish) } })));
     });
   key
     .command("list")
@@ -40,7 +40,7 @@ export function addKeyCommands(key: Command, { ask, printItem, printList }: Acti
     .action(async ({ user, account }: { user?: string; account?: string }) => {
       if (user === undefined && account === undefined)
         throw new CommanderError(2, "weiche.whose", "say whose: --user or --account (see --help)");
-      const { items, accountId } = await ask("GET /keys", { query: { userId: user, account, sort: "created" } });
+      const { items, accountId } = await ask("listKeys", { query: { userId: user, account, sort: "created" } });
       printList(
         items.map((item) => ({ ...item, accountId })),
         user === undefined ? columns.toSpliced(2, 0, "userEmail") : columns,
@@ -49,7 +49,7 @@ export function addKeyCommands(key: Command, { ask, printItem, printList }: Acti
   named("show <key>")
     .description("all of that of one key, and the limit that stops it first")
     .action(async (id: string, { account, user }: Whose) =>
-      printItem(await ask("GET /keys/:id", { id, query: { account, user } })),
+      printItem(await ask("showKey", { id, query: { account, user } })),
     );
   restrictable(named("update <key>"))
     .description("name, models, credits or expiry of a key")
@@ -57,17 +57,17 @@ export function addKeyCommands(key: Command, { ask, printItem, printList }: Acti
     .addOption(expiry)
     .option("--no-expires", "no expiry")
     .action(async (id: string, { account, user, ...wish }: KeyOptions & Whose) => {
-      printItem(await ask("PATCH /keys/:id", { id, query: { account, user }, body: changes(settings(wish)) }));
+      printItem(await ask("updateKey", { id, query: { account, user }, body: changes(settings(wish)) }));
     });
   named("regenerate <key>")
     .description("a new key with the same settings, shown only now; the old one stops at once")
     .action(async (id: string, { account, user }: Whose) =>
-      printItem(shownOnce(await ask("POST /keys/:id/regenerate", { id, query: { account, user } }))),
+      printItem(shownOnce(await ask("regenerateKey", { id, query: { account, user } }))),
     );
   named("revoke <key>")
     .description("stop a key for good")
     .action(async (id: string, { account, user }: Whose) =>
-      printItem(await ask("POST /keys/:id/revoke", { id, query: { account, user } })),
+      printItem(await ask("revokeKey", { id, query: { account, user } })),
     );
 
   /** A command for one key. */

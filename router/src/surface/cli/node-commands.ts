@@ -21,8 +21,8 @@ export function addNodeCommands(program: Command, actions: Actions): void {
     )
     .addOption(new Option("--watch", "again every second, until Ctrl-C").conflicts("prometheusSd"))
     .action(async ({ prometheusSd, watch: wish }: { prometheusSd?: string; watch?: boolean }) => {
-      if (wish) return void (await watch(actions, async () => nodesScene(await ask("GET /nodes"))));
-      const all = await ask("GET /nodes");
+      if (wish) return void (await watch(actions, async () => nodesScene(await ask("listNodes"))));
+      const all = await ask("listNodes");
       if (prometheusSd === undefined) return print(all, (width) => nodesText(all, width));
       parseListen(prometheusSd, "--prometheus-sd");
       const names = all.map(({ name }) => name);
@@ -33,7 +33,7 @@ export function addNodeCommands(program: Command, actions: Actions): void {
     .command("show <name>")
     .description("one node: its slots, the machine that it runs on and how that does")
     .action(async (id: string) => {
-      const node = await ask("GET /nodes/:id", { id });
+      const node = await ask("showNode", { id });
       print(node, (width) => nodeText(node, width));
     });
   const steer = program.command("node").description("steer a node");
@@ -44,7 +44,7 @@ export function addNodeCommands(program: Command, actions: Actions): void {
     .argument("<node>")
     .addArgument(new Argument("<on|off>").choices(["on", "off"]))
     .action(async (node: string, wish: string) => {
-      printItem(await ask("POST /nodes/maintenance", { body: { node, on: wish === "on" } }));
+      printItem(await ask("setMaintenance", { body: { node, on: wish === "on" } }));
     });
   program
     .command("prewarm")
@@ -52,13 +52,13 @@ export function addNodeCommands(program: Command, actions: Actions): void {
     .argument("<model>")
     .option("--node <node>")
     .action(async (model: string, { node }: { node?: string }) => {
-      printItem(await ask("POST /prewarm", { body: { model, node } }));
+      printItem(await ask("prewarm", { body: { model, node } }));
     });
   program
     .command("models")
     .description("the catalogue, and who serves what")
     .action(async () => {
-      const models = await ask("GET /catalogue");
+      const models = await ask("listCatalogue");
       print(models, (width) => modelsText(models, width));
     });
   program
@@ -66,12 +66,12 @@ export function addNodeCommands(program: Command, actions: Actions): void {
     .description("the model catalogue")
     .command("reload")
     .description("take over the changed file; a wrong one is refused and the old catalogue stays")
-    .action(async () => printItem(await ask("POST /catalogue/reload")));
+    .action(async () => printItem(await ask("reloadCatalogue")));
   program
     .command("console")
     .description("a link that opens the console in a browser, once, within a minute")
     .action(async () => {
-      const link = await ask("POST /console/links");
+      const link = await ask("makeConsoleLink");
       const { hostname, port } = new URL(link.url);
       const tunnel = hostname === "127.0.0.1" ? ` On another host: ssh -L ${port}:127.0.0.1:${port} <this host>` : "";
       print(link, () => `${link.url}\n\nIt works once, within a minute.${tunnel}`);

@@ -10,9 +10,9 @@ import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Answer } from "./client.ts";
 import type { Scene } from "./watch.ts";
 
-type Nodes = Answer<"GET /nodes">;
-type Node = Answer<"GET /nodes/:id">;
-type Models = Answer<"GET /catalogue">;
+type Nodes = Answer<"listNodes">;
+type Node = Answer<"showNode">;
+type Models = Answer<"listCatalogue">;
 
 /** A line for each slot. */
 export function nodesText(nodes: Nodes, width?: number): string {

@@ -14,14 +14,14 @@ export function addRouterCommands(program: Command, { ask, print }: Actions): vo
       "the router: version, listeners, database, limit store, other routers, nodes, certificates, level of the log",
     )
     .action(async () => {
-      const router = await ask("GET /router");
+      const router = await ask("showRouter");
       print(router, (width) => routerText(router, width));
     });
   program
     .command("routers")
     .description("the routers that share the database: state, version, running requests, clock, store of limits")
     .action(async () => {
-      const routers = await ask("GET /routers");
+      const routers = await ask("listRouters");
       print(routers, (width) => listText(routers.map(routerRow), routerColumns, width));
     });
   program
@@ -31,12 +31,13 @@ export function addRouterCommands(program: Command, { ask, print }: Actions): vo
     .option("--for <duration>", "such as 5m, at most 24h", duration, duration("10m"))
     .action(async (level: string | undefined, { for: ms }: { for: number }) => {
       const seconds = Math.max(1, Math.round(ms / 1_000));
-      const state = level === undefined ? await ask("GET /log") : await ask("POST /log", { body: { level, seconds } });
+      const state =
+        level === undefined ? await ask("showLogLevel") : await ask("setLogLevel", { body: { level, seconds } });
       print(state, () => logLevelText(state));
     });
 }
 
-function routerText(router: Answer<"GET /router">, width?: number): string {
+function routerText(router: Answer<"showRouter">, width?: number): string {
   const { version, since, listeners, database, limitStore, otherRouters, nodes, certificates, log } = router;
   const answers = database.answerMs === undefined ? "DOES NOT ANSWER" : `answers in ${Math.ceil(database.answerMs)} ms`;
   const facts = itemText({
@@ -54,7 +55,7 @@ function routerText(router: Answer<"GET /router">, width?: number): string {
   return `${facts}\n\n${listText(shown, ["use", "path", "expiresAt", "daysLeft", "is"], width)}`;
 }
 
-function limitStoreText(store: Answer<"GET /router">["limitStore"]): string {
+function limitStoreText(store: Answer<"showRouter">["limitStore"]): string {
   if (!store) return "none: this router counts the limits of accounts by itself";
   if (!store.down) return `${store.address}, answers`;
   const { since, reason } = store.down;
@@ -63,7 +64,7 @@ function limitStoreText(store: Answer<"GET /router">["limitStore"]): string {
 
 const routerColumns = ["router", "state", "version", "running", "clock", "limits", "since", "lastSeen"];
 
-function routerRow(router: Answer<"GET /routers">[number]) {
+function routerRow(router: Answer<"listRouters">[number]) {
   const { isThis, linkAddress, state, limitStore, startedAt, seenAt } = router;
   const aheadMs = router.clockAheadMs ?? 0;
   const seconds = Math.abs(aheadMs) / 1_000;

@@ -34,7 +34,7 @@ export function addSubscriptionCommands(subscription: Command, actions: Actions)
         const wish = { action, package: name };
         const quoteId = quote ?? (await agreedQuote({ account, wish, yes }, actions));
         const body = { ...wish, quoteId };
-        const { accountId: _account, ...changed } = await ask("POST /package/changes", { query: { account }, body });
+        const { accountId: _account, ...changed } = await ask("changePackage", { query: { account }, body });
         printItem(changed);
       });
   }
@@ -45,20 +45,20 @@ export function addSubscriptionCommands(subscription: Command, actions: Actions)
     .addOption(new Option("--action <action>").choices(subscriptionActions).makeOptionMandatory())
     .option("--package <package>")
     .action(async ({ account, ...body }: Wish & { action: string }) => {
-      const { accountId: _account, ...quote } = await ask("POST /package/quotes", { query: { account }, body });
+      const { accountId: _account, ...quote } = await ask("quotePackage", { query: { account }, body });
       printItem(quote);
     });
   subscription
     .command("show")
     .description("package, billing period and what is pending")
     .requiredOption("--account <account>")
-    .action(async ({ account }: Wish) => printItem((await ask("GET /package", { query: { account } })).subscription));
+    .action(async ({ account }: Wish) => printItem((await ask("showPackage", { query: { account } })).subscription));
   subscription
     .command("invoice")
     .description("what was charged, net, in cents")
     .requiredOption("--account <account>")
     .action(async ({ account }: Wish) => {
-      printList((await ask("GET /package/invoice-lines", { query: { account } })).items, lineColumns);
+      printList((await ask("listInvoiceLines", { query: { account } })).items, lineColumns);
     });
 }
 
@@ -67,7 +67,7 @@ async function agreedQuote(
   { account, wish, yes }: { readonly account: string; readonly wish: object; readonly yes?: boolean },
   { ask, terminal }: Actions,
 ): Promise<string> {
-  const quote = await ask("POST /package/quotes", { query: { account }, body: wish });
+  const quote = await ask("quotePackage", { query: { account }, body: wish });
   if (quote.dueCents > 0 && !yes) {
     const months = quote.thenCents === null ? "" : `, then ${euros(quote.thenCents)} a month`;
     await agree(`${euros(quote.dueCents)} net are charged to ${account} now${months}`, terminal);

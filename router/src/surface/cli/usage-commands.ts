@@ -16,7 +16,7 @@ export function addUsageCommands(usage: Command, { ask, print }: Actions): void 
     .option("--csv", "the rows, for a spreadsheet")
     .action(async ({ account, csv, ...wish }: UsageOptions) => {
       if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
-      const report = viewReport(await ask("GET /usage", { query: { account, ...wish } }));
+      const report = viewReport(await ask("showUsage", { query: { account, ...wish } }));
       if (csv) process.stdout.write(usageCsv(report));
       else print(report, (width) => usageText(report, width));
     });
@@ -26,7 +26,7 @@ export function addUsageCommands(usage: Command, { ask, print }: Actions): void 
     .option("--node <node>", "of this node alone")
     .option("--limit <records>", "", "100")
     .action(async (query: { readonly node?: string; readonly limit: string }) => {
-      const refused = await ask("GET /usage/refused", { query });
+      const refused = await ask("listRefusedUsage", { query });
       print(refused, (width) => listText(refused.map(shown), refusedColumns, width));
     });
 }
@@ -39,7 +39,7 @@ interface UsageOptions extends Readonly<Partial<Record<"from" | "to" | "by", str
 type Report = ReturnType<typeof viewReport>;
 
 /** Each row has the id of its part in one field; keys and users also have their name. */
-function viewReport({ by: [by = "day"], items, ...usage }: Answer<"GET /usage">) {
+function viewReport({ by: [by = "day"], items, ...usage }: Answer<"showUsage">) {
   const { accountId, from, to, periodStart, periodEnd, asOf, totals } = usage;
   return {
     accountId,
@@ -76,7 +76,7 @@ function usageText({ by, from, to, asOf, totals, rows }: Report, width?: number)
 
 const refusedColumns = ["at", "node", "request", "reason", "account", "model", "input", "output", "factor"];
 
-function shown(refused: Answer<"GET /usage/refused">[number]) {
+function shown(refused: Answer<"listRefusedUsage">[number]) {
   const { requestId, attempt, reason, detail, promptTokens, completionTokens, ...one } = refused;
   return {
     ...one,

@@ -16,7 +16,7 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
     .action(
       async ({ account, email, role, ...wish }: RestrictionOptions & Record<"account" | "email" | "role", string>) => {
         const body = { email, role, ...restrictions(wish) };
-        const { user: created, accountId, ...link } = await ask("POST /users", { query: { account }, body });
+        const { user: created, accountId, ...link } = await ask("createUser", { query: { account }, body });
         printItem({ ...viewPerson(created, accountId), ...link });
       },
     );
@@ -25,7 +25,7 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
     .description("the people of an account: how they stand and what they used in this billing period")
     .requiredOption("--account <account>")
     .action(async (query: { account: string }) => {
-      const { items, accountId } = await ask("GET /users", { query: { ...query, sort: "created" } });
+      const { items, accountId } = await ask("listUsers", { query: { ...query, sort: "created" } });
       printList(
         items.map((item) => ({ ...item, accountId })),
         columns,
@@ -34,29 +34,29 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
   user
     .command("show <user>")
     .description("all of that of one user")
-    .action(async (id: string) => printItem(await ask("GET /users/:id", { id })));
+    .action(async (id: string) => printItem(await ask("showUser", { id })));
   restrictable(user.command("update <user>"))
     .description("role, models and credits of a user and all their keys; a new role ends their sessions")
     .addOption(new Option("--role <role>").choices(roles))
     .action(async (id: string, { role, ...wish }: RestrictionOptions & { role?: string }) => {
       const body = changes({ ...(role && { role }), ...restrictions(wish) });
-      printItem(viewPerson(await ask("PATCH /users/:id", { id, body })));
+      printItem(viewPerson(await ask("updateUser", { id, body })));
     });
   user
     .command("block <user>")
     .description("stop all keys of a user at once")
-    .action(async (id: string) => printItem(viewPerson(await ask("POST /users/:id/block", { id }))));
+    .action(async (id: string) => printItem(viewPerson(await ask("blockUser", { id }))));
   user
     .command("unblock <user>")
     .description("let them work again")
-    .action(async (id: string) => printItem(viewPerson(await ask("POST /users/:id/unblock", { id }))));
+    .action(async (id: string) => printItem(viewPerson(await ask("unblockUser", { id }))));
   user
     .command("delete <user>")
     .description("for good: their keys are revoked, their address is free again")
     .action(async (named: string) => {
-      const user = await ask("GET /users/:id", { id: named });
+      const user = await ask("showUser", { id: named });
       const { id, accountId, email, role, allowedModels, creditLimit, createdAt } = user;
-      await ask("DELETE /users/:id", { id });
+      await ask("deleteUser", { id });
       printItem({ id, accountId, email, role, blocked: true, allowedModels, creditLimit, createdAt });
     });
   addSignInCommands(user, { ask, printItem, printList });
@@ -67,50 +67,44 @@ function addSignInCommands(
   user: Command,
   { ask, printItem, printList }: Pick<Actions, "ask" | "printItem" | "printList">,
 ): void {
-  for (const [name, address, effect] of [
+  for (const [command, route, effect] of [
     [
       "invite",
-      "POST /users/:id/invitation",
+      "renewInvitation",
       "a new link for who has not joined yet; the one before is over. Mailed too, if `smtp` is set up",
     ],
-    ["withdraw", "DELETE /users/:id/invitation", "the invitation of who has not joined leads nowhere any more"],
+    ["withdraw", "withdrawInvitation", "the invitation of who has not joined leads nowhere any more"],
     [
       "reset-password",
-      "POST /users/:id/password-reset",
+      "makeResetLink",
       "a link for a new password, once, for an hour; mailed, or printed where no mail goes out",
     ],
-    ["logout", "DELETE /users/:id/sessions", "end all sessions of a user at once"],
-    [
-      "totp-off",
-      "DELETE /users/:id/totp",
-      "take the second factor of a user off, who has lost it and all recovery codes",
-    ],
+    ["logout", "signOutUser", "end all sessions of a user at once"],
+    ["totp-off", "turnUserTotpOff", "take the second factor of a user off, who has lost it and all recovery codes"],
   ] as const)
     user
-      .command(`${name} <user>`)
+      .command(`${command} <user>`)
       .description(effect)
       .action(async (named: string) => {
         const id = await idOf(ask, named);
-        printItem({ id, ...((await ask(address, { id })) as object | undefined) });
+        printItem({ id, ...((await ask(route, { id })) as object | undefined) });
       });
   user
     .command("invitations")
     .description("who was invited to an account, and what came of it")
     .requiredOption("--account <account>")
     .action(async (query: { account: string }) => {
-      printList((await ask("GET /invitations", { query })).items, ["userId", "email", "role", "state", "expiresAt"]);
+      printList((await ask("invitations", { query })).items, ["userId", "email", "role", "state", "expiresAt"]);
     });
 }
 
 /** The id of the user that is named by it, its beginning, or their e-mail address. */
 async function idOf(ask: Actions["ask"], named: string): Promise<string> {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(named)
-    ? named
-    : (await ask("GET /users/:id", { id: named })).id;
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(named) ? named : (await ask("showUser", { id: named })).id;
 }
 
 /** `blocked` beside the state, as scripts know it. */
-export function viewPerson<User extends { readonly state: Answer<"GET /users/:id">["state"] }>(
+export function viewPerson<User extends { readonly state: Answer<"showUser">["state"] }>(
   user: User,
   accountId?: string,
 ) {

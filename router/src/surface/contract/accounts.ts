@@ -12,7 +12,7 @@ import {
   object,
   orNull,
   packageName,
-  type Routes,
+  type RouteTable,
 } from "./route.ts";
 
 const byName = object({ id: accountName });
@@ -40,8 +40,6 @@ const deletion = {
 
 export const accountsContract = {
   createAccount: {
-    method: "POST",
-    path: "/accounts",
     summary: "A new account with its Owner, who is invited, and a package if one is named",
     may: ["operator"],
     body: object({
@@ -64,32 +62,24 @@ export const accountsContract = {
     status: 201,
   },
   quoteAccount: {
-    method: "POST",
-    path: "/accounts/quotes",
     summary: "What a package costs a new account: now, and each month from then on. Changes nothing",
     may: ["operator"],
     body: object({ package: Type.String({ description: "In any case." }) }),
     reply: object({ package: packageName, dueCents: cents, thenCents: orNull(cents) }),
   },
   listAccounts: {
-    method: "GET",
-    path: "/accounts",
     summary: "All accounts, the oldest first",
     may: ["operator"],
     query: object({ deleted: Type.Optional(Type.Boolean({ description: "true: the deleted ones instead." })) }),
     reply: Type.Array(object(fields)),
   },
   showAccount: {
-    method: "GET",
-    path: "/accounts/:id",
     summary: "One account",
     may: ["operator"],
     params: byName,
     reply: object(fields),
   },
   renameAccount: {
-    method: "PATCH",
-    path: "/accounts/:id",
     summary: "Renames an account",
     may: ["operator"],
     params: byName,
@@ -97,35 +87,27 @@ export const accountsContract = {
     reply: object(fields),
   },
   blockAccount: {
-    method: "POST",
-    path: "/accounts/:id/block",
     summary: "Stops all keys of the account at once, and ends the sessions of its people",
     may: ["operator"],
     params: byName,
     reply: object(fields),
   },
   unblockAccount: {
-    method: "POST",
-    path: "/accounts/:id/unblock",
     summary: "Lets keys and people of the account work again",
     may: ["operator"],
     params: byName,
     reply: object(fields),
   },
   previewAccountDeletion: {
-    method: "GET",
-    path: "/accounts/:id/deletion",
     summary: "What deleting the account removes, and what it keeps",
     may: ["operator"],
     params: byName,
     reply: object({ ...fields, ...deletion }),
   },
   deleteAccount: {
-    method: "DELETE",
-    path: "/accounts/:id",
     summary: "Deletes the account for good, and says what went and what stays",
     may: ["operator"],
     params: object({ id }),
     reply: object({ ...fields, ...deletion }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

@@ -11,7 +11,7 @@ import {
   orNull,
   pageOf,
   pageQuery,
-  type Routes,
+  type RouteTable,
 } from "./route.ts";
 
 const filter = {
@@ -38,8 +38,6 @@ const entry = object({
 
 export const auditContract = {
   listAudit: {
-    method: "GET",
-    path: "/audit",
     summary: "The audit log, the youngest entry first. `to` keeps its pages still while entries are added",
     ...ofAccountForAdministrators,
     query: pageQuery(sort, filter),
@@ -53,16 +51,12 @@ export const auditContract = {
     reply: pageOf(entry),
   },
   exportAudit: {
-    method: "GET",
-    path: "/audit.csv",
     summary: "The same, all of it, as CSV, the youngest entry first",
     may: administrators,
     query: object({ search: Type.Optional(Type.String({ maxLength: 200 })), ...filter }),
     stream: "text/csv",
   },
   verifyAudit: {
-    method: "POST",
-    path: "/audit/verify",
     summary: "Whether an entry was changed, taken out or cut off, in one account's chain or in all",
     may: ["operator"],
     body: object({ account: Type.Optional(accountName) }),
@@ -72,4 +66,4 @@ export const auditContract = {
       broken: Type.Array(object({ accountId: id, number: count, why: Type.Enum(["changed", "missing", "cut off"]) })),
     }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

@@ -1,11 +1,9 @@
 /** The test chat. It is billed to the account; nothing of it is kept. */
 import { Type } from "typebox";
-import { everybody, object, type Routes } from "./route.ts";
+import { everybody, object, type RouteTable } from "./route.ts";
 
 export const chatContract = {
   chat: {
-    method: "POST",
-    path: "/chat",
     summary:
       "Streams an answer by the same way as the API. Besides its chunks: `event: state` with {state: active} or {state: activating, usualMs: how long others waited lately, if any}, " +
       "at the end `event: done` with {promptTokens, completionTokens, reasoningTokens, credits, firstTokenMs, " +
@@ -25,4 +23,4 @@ export const chatContract = {
     bodyBytesMax: 1 << 20,
     stream: "text/event-stream",
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

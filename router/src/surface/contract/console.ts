@@ -2,7 +2,7 @@
 import { Type, type Static } from "typebox";
 import { subscriptionFields } from "./package.ts";
 import { nodeFields } from "./nodes.ts";
-import { count, credits, id, instant, object, orNull, type Routes } from "./route.ts";
+import { count, credits, id, instant, object, orNull, type RouteTable } from "./route.ts";
 
 const session = object({
   endsAt: instant,
@@ -94,8 +94,6 @@ export type ConsolePipeline = Static<typeof pipeline>;
 
 export const consoleContract = {
   makeConsoleLink: {
-    method: "POST",
-    path: "/console/links",
     summary: "A link that opens the console once, within a minute",
     may: ["operator"],
     only: "admin-socket",
@@ -103,8 +101,6 @@ export const consoleContract = {
     status: 201,
   },
   openConsole: {
-    method: "POST",
-    path: "/console/session",
     summary: "Exchanges the code of a link, which stands in its fragment, for a session",
     may: ["nobody"],
     only: "console",
@@ -113,23 +109,17 @@ export const consoleContract = {
     status: 201,
   },
   showConsole: {
-    method: "GET",
-    path: "/console/session",
     summary: "Until when the session goes",
     may: ["operator"],
     only: "console",
     reply: session,
   },
   closeConsole: {
-    method: "DELETE",
-    path: "/console/session",
     summary: "Ends the session",
     may: ["operator"],
     only: "console",
   },
   watchConsole: {
-    method: "GET",
-    path: "/console/events",
     summary:
       "What one page shows, as it changes. `all`: everything, `some`: what has changed, `beat`: nothing has. Data: {asOf, items}",
     may: ["operator"],
@@ -142,4 +132,4 @@ export const consoleContract = {
     }),
     stream: "text/event-stream",
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

@@ -4,6 +4,7 @@
  * Fastify routes, checks, the OpenAPI document, the types of the `weiche` command and the matrix of the tests are
  * derived from it. Nothing here has effects or needs Node.js.
  */
+import { addresses, splitAddress, type portalAddresses, type RouteName } from "./addresses.ts";
 import { accountsContract } from "./accounts.ts";
 import { auditContract } from "./audit.ts";
 import { chatContract } from "./chat.ts";
@@ -15,13 +16,14 @@ import { modelsContract } from "./models.ts";
 import { nodesContract } from "./nodes.ts";
 import { noticesContract } from "./notices.ts";
 import { requestsContract } from "./requests.ts";
+import type { Route, RouteTerms } from "./route.ts";
 import { routerContract } from "./router.ts";
 import { serviceContract } from "./service.ts";
 import { sessionContract } from "./session.ts";
 import { usageContract } from "./usage.ts";
 import { usersContract } from "./users.ts";
 
-export const contract = {
+const terms = {
   ...sessionContract,
   ...signInContract,
   ...profileContract,
@@ -40,20 +42,21 @@ export const contract = {
   ...requestsContract,
   ...consoleContract,
   ...routerContract,
-} as const;
+} as const satisfies Readonly<Record<RouteName, RouteTerms>>;
 
-export type Contract = typeof contract;
+export type Contract = {
+  readonly [Name in RouteName]: (typeof terms)[Name] & Pick<Route, "method" | "path">;
+};
+
+export const contract = Object.fromEntries(
+  Object.entries(terms).map(([name, route]) => {
+    const [method, path] = splitAddress(addresses[name as RouteName]);
+    return [name, { ...route, method, path }];
+  }),
+) as Contract;
 
 /** The routes that the portal's listener serves. */
-export type PortalContract = {
-  readonly [
-    Name in keyof Contract as Contract[Name]["may"][number] extends "operator"
-      ? never
-      : Contract[Name] extends { readonly only: string }
-        ? never
-        : Name
-  ]: Contract[Name];
-};
+export type PortalContract = Pick<Contract, keyof typeof portalAddresses>;
 
 /** The only routes that the console's listener serves: a stolen cookie of the console cannot make keys. */
 export const consoleRoutes = [

@@ -15,7 +15,7 @@ import {
   pageOf,
   pageQuery,
   role,
-  type Routes,
+  type RouteTable,
 } from "./route.ts";
 
 /** A password to be compared. Its minimum length is not checked: users of earlier versions may have a shorter one. */
@@ -48,63 +48,45 @@ const profile = object({
 
 export const signInContract = {
   signInOffers: {
-    method: "GET",
-    path: "/sign-in-offers",
     summary: "What the page to sign in may offer",
     may: ["nobody"],
     reply: object({ registration: Type.Boolean(), resetByMail: Type.Boolean() }),
   },
   signIn: {
-    method: "POST",
-    path: "/sign-in",
     summary: "Sign in. Where the second factor is on: 401 totp_required first, then again with a code",
     may: ["nobody"],
     body: object({ email, ...proof }),
   },
   signOut: {
-    method: "POST",
-    path: "/sign-out",
     summary: "End this session",
     may: everybody,
   },
   signOutEverywhere: {
-    method: "POST",
-    path: "/sign-out-everywhere",
     summary: "End all sessions of this user, this one too",
     may: everybody,
   },
   register: {
-    method: "POST",
-    path: "/registration",
     summary: "Open an account, if registration is open: its Owner is signed in",
     may: ["nobody"],
     body: object({ accountName: name, email, password: newPassword, language: Type.Optional(language) }),
   },
   requestPasswordReset: {
-    method: "POST",
-    path: "/password-reset/request",
     summary: "Mail a link for a new password, if there is such a user; the answer does not say",
     may: ["nobody"],
     body: object({ email }),
   },
   resetPassword: {
-    method: "POST",
-    path: "/password-reset",
     summary: "Set a new password with a link's token, which is used up; all sessions end",
     may: ["nobody"],
     body: object({ token: linkToken, password: newPassword }),
   },
   previewInvitation: {
-    method: "POST",
-    path: "/invitation/preview",
     summary: "What a link invites to; uses nothing up",
     may: ["nobody"],
     body: object({ token: linkToken }),
     reply: object({ ...invitation, accountName: Type.String() }),
   },
   acceptInvitation: {
-    method: "POST",
-    path: "/invitation",
     summary: "Join with a password; the link is used up, its user signed in",
     may: ["nobody"],
     body: object({
@@ -114,28 +96,22 @@ export const signInContract = {
       theme: Type.Optional(theme),
     }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;
 
 export const profileContract = {
-  profile: { method: "GET", path: "/profile", summary: "The signed-in user", may: everybody, reply: profile },
+  profile: { summary: "The signed-in user", may: everybody, reply: profile },
   updateProfile: {
-    method: "PATCH",
-    path: "/profile",
     summary: "Language and theme; null: as browser and system say",
     may: everybody,
     body: object({ language: Type.Optional(orNull(language)), theme: Type.Optional(orNull(theme)) }),
     reply: profile,
   },
   changePassword: {
-    method: "POST",
-    path: "/password",
     summary: "Change the own password; all other sessions end, this one stays",
     may: everybody,
     body: object({ ...proof, newPassword }),
   },
   devices: {
-    method: "GET",
-    path: "/devices",
     summary: "Where this user is signed in",
     may: everybody,
     reply: object({
@@ -153,41 +129,31 @@ export const profileContract = {
     }),
   },
   endDevice: {
-    method: "DELETE",
-    path: "/devices/:id",
     summary: "End one of the own sessions; this one goes, too, if it is the one named",
     may: everybody,
     params: byId,
   },
   setUpTotp: {
-    method: "POST",
-    path: "/totp/set-up",
     summary: "A secret for an authenticator, shown once; it counts from its confirmation",
     may: everybody,
     body: object(proof),
     reply: object({ secret: Type.String(), uri: Type.String() }),
   },
   confirmTotp: {
-    method: "POST",
-    path: "/totp/confirm",
     summary: "Turn the second factor on with a first code; the recovery codes are shown once",
     may: everybody,
     body: object({ code }),
     reply: object({ recoveryCodes: Type.Array(Type.String()) }),
   },
   turnTotpOff: {
-    method: "POST",
-    path: "/totp/off",
     summary: "Turn the second factor off",
     may: everybody,
     body: object(proof),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;
 
 export const invitationsContract = {
   invitations: {
-    method: "GET",
-    path: "/invitations",
     summary: "Who was invited to this account, the last one first",
     ...ofAccountForAdministrators,
     query: pageQuery(Type.Enum(["email", "role", "state", "created", "expires"]), {
@@ -197,8 +163,6 @@ export const invitationsContract = {
     reply: pageOf(object({ userId: id, ...invitation })),
   },
   renewInvitation: {
-    method: "POST",
-    path: "/users/:id/invitation",
     summary: "A new link for who has not joined; the one before is over",
     ...ofUser,
     reply: object({
@@ -207,32 +171,24 @@ export const invitationsContract = {
     }),
   },
   withdrawInvitation: {
-    method: "DELETE",
-    path: "/users/:id/invitation",
     summary: "The link leads nowhere any more",
     ...ofUser,
   },
   makeResetLink: {
-    method: "POST",
-    path: "/users/:id/password-reset",
     summary: "Mail a user a link for a new password; where no mail is sent, or it failed, the link is in the answer",
     ...ofUser,
     reply: object({ resetUrl: orNull(Type.String()), mailed: Type.Boolean() }),
   },
   signOutUser: {
-    method: "DELETE",
-    path: "/users/:id/sessions",
     summary: "End all sessions of a user at once",
     may: ["operator"],
     of: "user",
     params: byId,
   },
   turnUserTotpOff: {
-    method: "DELETE",
-    path: "/users/:id/totp",
     summary: "Turn off the second factor of a user who has lost it and all recovery codes",
     may: ["operator"],
     of: "user",
     params: byId,
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

@@ -13,7 +13,7 @@ import {
   orNull,
   pageOf,
   pageQuery,
-  type Routes,
+  type RouteTable,
 } from "./route.ts";
 
 const state = Type.Enum(["active", "blocked-by-limit", "user-blocked", "expired", "revoked"]);
@@ -83,8 +83,6 @@ const newKey = object({
 
 export const keysContract = {
   listKeys: {
-    method: "GET",
-    path: "/keys",
     summary: "Keys with their state, its reason, what they used in this billing period and the limit that binds",
     ...ofAccount,
     query: pageQuery(Type.Enum(["name", "user", "state", "used", "lastUsed", "created", "expires"]), {
@@ -94,15 +92,11 @@ export const keysContract = {
     reply: pageOf(key),
   },
   showKey: {
-    method: "GET",
-    path: "/keys/:id",
     summary: "One key",
     ...ofKey,
     reply: key,
   },
   createKey: {
-    method: "POST",
-    path: "/keys",
     summary: "A new key, at most 25 active ones per user. An Owner may make one for another user",
     ...ofAccount,
     body: object({ name, userId: Type.Optional(id), ...settings }),
@@ -110,26 +104,20 @@ export const keysContract = {
     status: 201,
   },
   updateKey: {
-    method: "PATCH",
-    path: "/keys/:id",
     summary: "Name, models, credit limit, expiry",
     ...ofKey,
     body: object({ name: Type.Optional(name), ...settings }, { minProperties: 1 }),
     reply: key,
   },
   regenerateKey: {
-    method: "POST",
-    path: "/keys/:id/regenerate",
     summary: "A new key with the same settings; the old one stops at once",
     ...ofKey,
     reply: newKey,
     status: 201,
   },
   revokeKey: {
-    method: "POST",
-    path: "/keys/:id/revoke",
     summary: "Stops it at once and for good",
     ...ofKey,
     reply: key,
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

@@ -1,11 +1,9 @@
 /** The models as an account sees them. */
 import { Type } from "typebox";
-import { count, credits, everybody, instant, modelStatus, object, orNull, type Routes } from "./route.ts";
+import { count, credits, everybody, instant, modelStatus, object, orNull, type RouteTable } from "./route.ts";
 
 export const modelsContract = {
   listModels: {
-    method: "GET",
-    path: "/models",
     summary: "Every model with what it can do, what it costs, whether it is awake and why this user cannot use it",
     may: everybody,
     reply: object({
@@ -45,8 +43,6 @@ export const modelsContract = {
     }),
   },
   listChanges: {
-    method: "GET",
-    path: "/changes",
     summary: "The changelog of models and factors, the youngest change first; a change may lie ahead",
     may: everybody,
     reply: object({
@@ -59,4 +55,4 @@ export const modelsContract = {
       ),
     }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

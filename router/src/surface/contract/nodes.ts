@@ -1,6 +1,6 @@
 /** Nodes, their slots and the catalogue, which the operator watches and steers. A missing measurement is absent, never 0. */
 import { Type } from "typebox";
-import { count, credits, modelStatus, object, type Routes } from "./route.ts";
+import { count, credits, modelStatus, object, type RouteTable } from "./route.ts";
 
 const seconds = Type.Optional(Type.Number());
 const bytes = Type.Optional(Type.Number());
@@ -129,31 +129,23 @@ export const nodeFields = {
 
 export const nodesContract = {
   listNodes: {
-    method: "GET",
-    path: "/nodes",
     summary: "Nodes, their slots and what is active",
     may: ["operator"],
     reply: Type.Array(object(nodeFields)),
   },
   showNode: {
-    method: "GET",
-    path: "/nodes/:id",
     summary: "One node, with the machine that it runs on and how that does",
     may: ["operator"],
     params: object({ id: Type.String({ minLength: 1, maxLength: 200 }) }),
     reply: object({ ...nodeFields, machine: Type.Optional(machine), reading: Type.Optional(reading) }),
   },
   setMaintenance: {
-    method: "POST",
-    path: "/nodes/maintenance",
     summary: "on: nothing new, what runs finishes. The answer has the state that the node is in then",
     may: ["operator"],
     body: object({ node: Type.String(), on: Type.Boolean() }),
     reply: object({ node: Type.String(), maintenance: Type.Boolean(), state: nodeState }),
   },
   prewarm: {
-    method: "POST",
-    path: "/prewarm",
     summary: "Activates a model where nobody is in its way, on the node named or where a request for it would go",
     may: ["operator"],
     body: object({ model: Type.String(), node: Type.Optional(Type.String()) }),
@@ -165,8 +157,6 @@ export const nodesContract = {
     }),
   },
   listCatalogue: {
-    method: "GET",
-    path: "/catalogue",
     summary: "The catalogue, and which nodes serve what",
     may: ["operator"],
     reply: Type.Array(
@@ -181,10 +171,8 @@ export const nodesContract = {
     ),
   },
   reloadCatalogue: {
-    method: "POST",
-    path: "/catalogue/reload",
     summary: "Takes the changed file over; a wrong one is refused and the old catalogue stays",
     may: ["operator"],
     reply: object({ models: count }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

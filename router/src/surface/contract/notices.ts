@@ -11,7 +11,7 @@ import {
   object,
   ofAccount,
   orNull,
-  type Routes,
+  type RouteTable,
 } from "./route.ts";
 
 const packageTerms = object(termsFields);
@@ -67,8 +67,6 @@ const anyNotice = Type.Union([
 
 export const noticesContract = {
   listNotices: {
-    method: "GET",
-    path: "/notices",
     summary: "Notices, the youngest first, and how many are unread",
     ...ofAccount,
     query: object({
@@ -85,11 +83,9 @@ export const noticesContract = {
     }),
   },
   readNotices: {
-    method: "POST",
-    path: "/notices/read",
     summary: "Marks notices as read by this user: those named, or all",
     may: everybody,
     body: object({ ids: Type.Optional(Type.Array(id, { maxItems: 200 })) }),
     reply: object({ unread: count }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

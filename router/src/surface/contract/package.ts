@@ -1,6 +1,6 @@
 /** The package of the account: what is booked, what a change would cost, and the change itself. Amounts are net, in cents. */
 import { Type } from "typebox";
-import { cents, count, credits, instant, object, ofAccount, orNull, packageName, type Routes } from "./route.ts";
+import { cents, count, credits, instant, object, ofAccount, orNull, packageName, type RouteTable } from "./route.ts";
 
 const action = Type.Enum(["trial", "order", "upgrade", "downgrade", "cancel", "withdraw"]);
 
@@ -47,8 +47,6 @@ const operatorWish = { action, package: Type.Optional(Type.String({ description:
 
 export const packageContract = {
   showPackage: {
-    method: "GET",
-    path: "/package",
     summary:
       "The current package, what is pending, what is used of the quota, and all packages that the account may order",
     ...ofAccount,
@@ -70,8 +68,6 @@ export const packageContract = {
     }),
   },
   quotePackage: {
-    method: "POST",
-    path: "/package/quotes",
     summary: "What a change costs now and when it happens. Changes nothing",
     may: ["owner", "operator"],
     of: "account",
@@ -89,8 +85,6 @@ export const packageContract = {
     status: 201,
   },
   changePackage: {
-    method: "POST",
-    path: "/package/changes",
     summary:
       "Charges exactly what the quote says, once however often it is sent; 409 price_changed if that has changed",
     may: ["owner", "operator"],
@@ -101,10 +95,8 @@ export const packageContract = {
     reply: subscription,
   },
   listInvoiceLines: {
-    method: "GET",
-    path: "/package/invoice-lines",
     summary: "Everything that was charged, oldest first",
     ...ofAccount,
     reply: object({ items: Type.Array(invoiceLine), total: count, totalCents: cents }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

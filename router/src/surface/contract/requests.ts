@@ -1,6 +1,6 @@
 /** Requests of the API as operators see them: ids, times and words of closed sets, never content. */
 import { Type } from "typebox";
-import { accountName, count, credits, id, instant, object, orNull, type Routes } from "./route.ts";
+import { accountName, count, credits, id, instant, object, orNull, type RouteTable } from "./route.ts";
 
 const seconds = Type.Number();
 const optionalSeconds = Type.Optional(Type.Number());
@@ -97,8 +97,6 @@ const filter = {
 
 export const requestsContract = {
   listRunning: {
-    method: "GET",
-    path: "/requests/running",
     summary: "The requests of this router that run now, the oldest first",
     may: ["operator"],
     query: object(filter),
@@ -109,16 +107,12 @@ export const requestsContract = {
     }),
   },
   listEnded: {
-    method: "GET",
-    path: "/requests/ended",
     summary: "The requests of this router that ended last, the youngest first",
     may: ["operator"],
     query: object({ ...filter, outcome: Type.Optional(endedRequest.properties.outcome) }),
     reply: object({ items: Type.Array(endedRequest), memory }),
   },
   countRunning: {
-    method: "GET",
-    path: "/requests/load",
     summary: "How many requests of this router run now, by model and account, most first",
     may: ["operator"],
     reply: object({
@@ -128,8 +122,6 @@ export const requestsContract = {
     }),
   },
   explainRequest: {
-    method: "GET",
-    path: "/requests/:id",
     summary: "What this router and the database know of one request",
     may: ["operator"],
     params: object({ id: Type.String({ pattern: "^[0-9a-f-]{8,36}$" }) }),
@@ -143,4 +135,4 @@ export const requestsContract = {
       memory,
     }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

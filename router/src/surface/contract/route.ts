@@ -7,10 +7,8 @@ import { Type, type Static, type TObject, type TSchema } from "typebox";
  */
 export type Principal = "owner" | "admin" | "member" | "operator" | "nobody";
 
-export interface Route {
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
-  /** Below `/api` on the portal's listener, with its parameters as `:name`. */
-  readonly path: string;
+/** A route without its address, as the files of this folder declare it. */
+export interface RouteTerms {
   readonly summary: string;
   /** The callers that are allowed. */
   readonly may: readonly Principal[];
@@ -36,19 +34,27 @@ export interface Route {
   readonly stream?: "text/csv" | "text/event-stream";
 }
 
+export type RouteTable = Readonly<Record<string, RouteTerms>>;
+
+export interface Route extends RouteTerms {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** Below `/api` on listeners for browsers, with its parameters as `:name`. */
+  readonly path: string;
+}
+
 export type Routes = Readonly<Record<string, Route>>;
 
 /** A reply may contain readonly values. */
 type Frozen<T> = T extends object ? { readonly [Name in keyof T]: Frozen<T[Name]> } : T;
 
 /** The reply as a client gets it. */
-export type Reply<R extends Route> = R["reply"] extends TSchema ? Frozen<Static<R["reply"]>> : void;
+export type Reply<R extends RouteTerms> = R["reply"] extends TSchema ? Frozen<Static<R["reply"]>> : void;
 /** A part of the request as a browser sends it; `undefined` if the route takes none. */
-export type Part<R extends Route, Name extends "params" | "query" | "body"> = R[Name] extends TSchema
+export type Part<R extends RouteTerms, Name extends "params" | "query" | "body"> = R[Name] extends TSchema
   ? Static<R[Name]>
   : undefined;
 /** The part as the operator sends it, where that differs. */
-export type OperatorPart<R extends Route, Name extends "query" | "body"> = R["operator"] extends {
+export type OperatorPart<R extends RouteTerms, Name extends "query" | "body"> = R["operator"] extends {
   readonly [N in Name]: infer S extends TSchema;
 }
   ? Static<S>

@@ -1,6 +1,6 @@
 /** The router itself: how it is, and the level of its log. */
 import { Type } from "typebox";
-import { count, instant, object, orNull, type Routes } from "./route.ts";
+import { count, instant, object, orNull, type RouteTable } from "./route.ts";
 
 const level = Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"]);
 const state = object({
@@ -12,8 +12,6 @@ const state = object({
 
 export const routerContract = {
   showRouter: {
-    method: "GET",
-    path: "/router",
     summary:
       "The router: version, listeners, database, limit store, other routers, nodes, certificates, level of the log",
     may: ["operator"],
@@ -51,8 +49,6 @@ export const routerContract = {
     }),
   },
   listRouters: {
-    method: "GET",
-    path: "/routers",
     summary: "All routers that share the database, as of the last heartbeat",
     may: ["operator"],
     reply: Type.Array(
@@ -77,18 +73,14 @@ export const routerContract = {
     ),
   },
   showLogLevel: {
-    method: "GET",
-    path: "/log",
     summary: "The level of the router's log",
     may: ["operator"],
     reply: state,
   },
   setLogLevel: {
-    method: "POST",
-    path: "/log",
     summary: "Another level for a while; it falls back by itself",
     may: ["operator"],
     body: object({ level, seconds: Type.Integer({ minimum: 1, maximum: 86_400 }) }),
     reply: state,
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

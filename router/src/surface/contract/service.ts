@@ -1,6 +1,6 @@
 /** The refusals and limits of the API, for customers. */
 import { Type } from "typebox";
-import { count, everybody, object, orNull, type Routes } from "./route.ts";
+import { count, everybody, object, orNull, type RouteTable } from "./route.ts";
 
 /** All refusals. The type checker compares them with the tables of refusals. */
 const kinds = Type.Enum([
@@ -27,8 +27,6 @@ const kinds = Type.Enum([
 
 export const serviceContract = {
   showService: {
-    method: "GET",
-    path: "/service",
     summary: "Every refusal of the API with whether it is worth another try, and the limits that hold for all accounts",
     may: everybody,
     reply: object({
@@ -50,4 +48,4 @@ export const serviceContract = {
       }),
     }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

@@ -1,11 +1,9 @@
 /** The signed-in person, and the actions that this person may take. */
 import { Type } from "typebox";
-import { everybody, id, object, orNull, role, type Routes } from "./route.ts";
+import { everybody, id, object, orNull, role, type RouteTable } from "./route.ts";
 
 export const sessionContract = {
   session: {
-    method: "GET",
-    path: "/session",
     summary: "Who is signed in, what they may do, and where the API is",
     may: everybody,
     reply: object({
@@ -17,4 +15,4 @@ export const sessionContract = {
       apiUrl: Type.String({ description: "Where the API is reached, without /v1." }),
     }),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

@@ -12,7 +12,7 @@ import {
   orNull,
   packageName,
   pageQuery,
-  type Routes,
+  type RouteTable,
 } from "./route.ts";
 
 const sums = { requests: count, promptTokens: count, completionTokens: count, totalTokens: count, credits };
@@ -61,8 +61,6 @@ const row = object({
 
 export const usageContract = {
   showCredits: {
-    method: "GET",
-    path: "/credits",
     summary:
       "Quota, what is left of it and for how long, requests of the last minute and at the moment, one's own limit",
     ...ofAccount,
@@ -97,8 +95,6 @@ export const usageContract = {
     }),
   },
   showUsage: {
-    method: "GET",
-    path: "/usage",
     summary: "Requests, tokens and credits of German days or of the billing period, by any of day, model, key and user",
     ...ofAccount,
     query: pageQuery(sort, filters),
@@ -121,8 +117,6 @@ export const usageContract = {
     }),
   },
   exportUsage: {
-    method: "GET",
-    path: "/usage.csv",
     summary: "The same rows, all of them, as CSV",
     may: everybody,
     query: object({
@@ -134,8 +128,6 @@ export const usageContract = {
     stream: "text/csv",
   },
   showRefusals: {
-    method: "GET",
-    path: "/refusals",
     summary: "Refused requests of the last 24 hours, or of German days, by code, with what helps",
     ...ofAccount,
     query: object({ from: Type.Optional(day), to: Type.Optional(day) }),
@@ -155,15 +147,11 @@ export const usageContract = {
     }),
   },
   evaluateCredits: {
-    method: "POST",
-    path: "/credits/evaluate",
     summary: "Compares usage with quotas and limits now, and writes the invoice lines of periods that have begun",
     may: ["operator"],
     reply: object({ charged: count, accounts: count, changed: count, notices: count }),
   },
   listRefusedUsage: {
-    method: "GET",
-    path: "/usage/refused",
     summary: "Usage records that were set aside and billed to nobody, the youngest first",
     may: ["operator"],
     query: object({
@@ -193,4 +181,4 @@ export const usageContract = {
       ),
     ),
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

@@ -15,7 +15,7 @@ import {
   pageOf,
   pageQuery,
   role,
-  type Routes,
+  type RouteTable,
 } from "./route.ts";
 
 const state = Type.Enum(["active", "invited", "uninvited", "blocked"], {
@@ -49,8 +49,6 @@ const restrictions = {
 
 export const usersContract = {
   listUsers: {
-    method: "GET",
-    path: "/users",
     summary:
       "Users of the account: role, state and its reason, limits, what they used in this billing period, number of usable keys",
     ...ofAccountForAdministrators,
@@ -61,15 +59,11 @@ export const usersContract = {
     reply: pageOf(user),
   },
   showUser: {
-    method: "GET",
-    path: "/users/:id",
     summary: "One user",
     ...ofUser,
     reply: user,
   },
   createUser: {
-    method: "POST",
-    path: "/users",
     summary: "Invites somebody. The link is shown to whoever asks, once, and mailed where mail is sent",
     ...ofAccountForAdministrators,
     body: object({ email, role, ...restrictions }),
@@ -81,8 +75,6 @@ export const usersContract = {
     status: 201,
   },
   updateUser: {
-    method: "PATCH",
-    path: "/users/:id",
     summary:
       "Role, allowed models, credit limit. Only Owners change Owners or make them; the last Owner stays. Who becomes Owner needs a new link, if any",
     ...ofUser,
@@ -90,23 +82,17 @@ export const usersContract = {
     reply: user,
   },
   blockUser: {
-    method: "POST",
-    path: "/users/:id/block",
     summary: "All keys and sessions of the user stop at once, and links that they made for others",
     ...ofUser,
     reply: user,
   },
   unblockUser: {
-    method: "POST",
-    path: "/users/:id/unblock",
     summary: "The user's keys work again",
     ...ofUser,
     reply: user,
   },
   deleteUser: {
-    method: "DELETE",
-    path: "/users/:id",
     summary: "For good: keys are revoked, the address is free again; what was used and done stays on record",
     ...ofUser,
   },
-} as const satisfies Routes;
+} as const satisfies RouteTable;

@@ -9,12 +9,12 @@ import { lightValuesMax, readJson, scanJson } from "@weiche/shared/http/json-gua
 import type { Session } from "../../sign-in/sessions.ts";
 import type { Origin } from "../../rights/accounts-context.ts";
 import { Refused } from "../../rights/refused.ts";
-import type { OperatorPart, Part, Reply, Route, Routes } from "../contract/route.ts";
+import type { OperatorPart, Part, Reply, Route, Routes, RouteTable, RouteTerms } from "../contract/route.ts";
 import { readQuery } from "./query.ts";
 import type { WriteCookie } from "./session-cookie.ts";
 
 /** The argument of a handler. */
-export interface Call<R extends Route> {
+export interface Call<R extends RouteTerms> {
   /** Undefined for the operator, and on routes that `nobody` may call for a client without a session. */
   readonly session: [Extract<R["may"][number], "nobody" | "operator">] extends [never] ? Session : Session | undefined;
   /** The account whose data the route is about: see `Route.of`. */
@@ -39,7 +39,7 @@ export interface Call<R extends Route> {
   takeOver(): { readonly request: IncomingMessage; readonly response: ServerResponse };
 }
 
-export type Handlers<C extends Routes> = {
+export type Handlers<C extends RouteTable> = {
   readonly [Name in keyof C]: (call: Call<C[Name]>) => Reply<C[Name]> | Promise<Reply<C[Name]>>;
 };
 

@@ -5,7 +5,7 @@ import { wrapped } from "../cli-text.ts";
 import type { Answer } from "../client.ts";
 import { inWords } from "@weiche/shared/program/duration.ts";
 
-type Explained = Answer<"GET /requests/:id">;
+type Explained = Answer<"explainRequest">;
 type Running = NonNullable<Explained["running"]>;
 type Ended = NonNullable<Explained["ended"]>;
 

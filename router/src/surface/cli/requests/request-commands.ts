@@ -19,8 +19,8 @@ interface RequestsOptions {
   readonly limit: string;
 }
 
-type Running = Answer<"GET /requests/running">;
-type Ended = Answer<"GET /requests/ended">;
+type Running = Answer<"listRunning">;
+type Ended = Answer<"listEnded">;
 
 const outcomes = ["answered", "refused", "client-gone", "broken", "timeout", "stalled"];
 
@@ -39,13 +39,13 @@ export function addRequestCommands(program: Command, actions: Actions): void {
     .addOption(new Option("--outcome <outcome>", "how they ended").choices(outcomes).conflicts("live"))
     .option("--limit <requests>", "at most 1000", "50")
     .action(async ({ live, watch: wish, outcome, ...query }: RequestsOptions) => {
-      const running = async () => ask("GET /requests/running", { query } satisfies Sent);
+      const running = async () => ask("listRunning", { query } satisfies Sent);
       if (live && wish) return void (await watch(actions, async () => runningScene(await running())));
       if (live) {
         const seen = await running();
         return print(seen, (width) => runningText(seen, width));
       }
-      const ended = await ask("GET /requests/ended", { query: { ...query, outcome } });
+      const ended = await ask("listEnded", { query: { ...query, outcome } });
       print(ended, (width) => endedText(ended, width));
     });
   program
@@ -53,7 +53,7 @@ export function addRequestCommands(program: Command, actions: Actions): void {
     .description("what happened to one request: refused why, waited for what, which nodes it was sent to, what it cost")
     .argument("<request-id>", "the answer's `x-request-id`, or the beginning of it")
     .action(async (id: string) => {
-      const seen = await ask("GET /requests/:id", { id: id.toLowerCase() });
+      const seen = await ask("explainRequest", { id: id.toLowerCase() });
       print(seen, () => explainText(seen));
     });
   addTopCommand(program, actions);

@@ -7,8 +7,8 @@ import { inWords } from "@weiche/shared/program/duration.ts";
 import { watch, type Scene } from "../watch.ts";
 
 interface Load {
-  readonly nodes: Answer<"GET /nodes">;
-  readonly load: Answer<"GET /requests/load">;
+  readonly nodes: Answer<"listNodes">;
+  readonly load: Answer<"countRunning">;
   /** Empty while the database is away. */
   readonly names: ReadonlyMap<string, string>;
 }
@@ -23,10 +23,10 @@ export function addTopCommand(program: Command, actions: Actions): void {
     .description("slots, models and accounts by requests now; on a terminal again every second, until Ctrl-C")
     .option("--once", "one look, also on a terminal")
     .action(async ({ once }: { once?: boolean }) => {
-      const accounts = await ask("GET /accounts").catch(() => []);
+      const accounts = await ask("listAccounts").catch(() => []);
       const names = new Map(accounts.map(({ id, name }) => [id, name]));
       const look = async () => {
-        const [nodes, load] = await Promise.all([ask("GET /nodes"), ask("GET /requests/load")]);
+        const [nodes, load] = await Promise.all([ask("listNodes"), ask("countRunning")]);
         return topScene({ nodes, load, names });
       };
       if (!once && terminal.output.isTTY && !wantsJson()) return void (await watch(actions, look));

@@ -1,0 +1,105 @@
+/**
+ * Method and path of each route of the contract: the only place where they stand. The portal's and the console's pages,
+ * the command and the tests name a route. Plain strings, so that none of them loads the contract's schemas.
+ */
+
+/** Routes that signed-in people may call, some of them also the operator. The only ones in the portal's pages. */
+export const portalAddresses = {
+  session: "GET /session",
+  signInOffers: "GET /sign-in-offers",
+  signIn: "POST /sign-in",
+  signOut: "POST /sign-out",
+  signOutEverywhere: "POST /sign-out-everywhere",
+  register: "POST /registration",
+  requestPasswordReset: "POST /password-reset/request",
+  resetPassword: "POST /password-reset",
+  previewInvitation: "POST /invitation/preview",
+  acceptInvitation: "POST /invitation",
+  profile: "GET /profile",
+  updateProfile: "PATCH /profile",
+  changePassword: "POST /password",
+  devices: "GET /devices",
+  endDevice: "DELETE /devices/:id",
+  setUpTotp: "POST /totp/set-up",
+  confirmTotp: "POST /totp/confirm",
+  turnTotpOff: "POST /totp/off",
+  invitations: "GET /invitations",
+  renewInvitation: "POST /users/:id/invitation",
+  withdrawInvitation: "DELETE /users/:id/invitation",
+  makeResetLink: "POST /users/:id/password-reset",
+  listUsers: "GET /users",
+  showUser: "GET /users/:id",
+  createUser: "POST /users",
+  updateUser: "PATCH /users/:id",
+  blockUser: "POST /users/:id/block",
+  unblockUser: "POST /users/:id/unblock",
+  deleteUser: "DELETE /users/:id",
+  listKeys: "GET /keys",
+  showKey: "GET /keys/:id",
+  createKey: "POST /keys",
+  updateKey: "PATCH /keys/:id",
+  regenerateKey: "POST /keys/:id/regenerate",
+  revokeKey: "POST /keys/:id/revoke",
+  showCredits: "GET /credits",
+  showUsage: "GET /usage",
+  exportUsage: "GET /usage.csv",
+  showRefusals: "GET /refusals",
+  listNotices: "GET /notices",
+  readNotices: "POST /notices/read",
+  listModels: "GET /models",
+  listChanges: "GET /changes",
+  showService: "GET /service",
+  chat: "POST /chat",
+  showPackage: "GET /package",
+  quotePackage: "POST /package/quotes",
+  changePackage: "POST /package/changes",
+  listInvoiceLines: "GET /package/invoice-lines",
+  listAudit: "GET /audit",
+  exportAudit: "GET /audit.csv",
+} as const;
+
+/** Routes for the operator alone, on the admin socket or in the console. */
+export const operatorAddresses = {
+  signOutUser: "DELETE /users/:id/sessions",
+  turnUserTotpOff: "DELETE /users/:id/totp",
+  evaluateCredits: "POST /credits/evaluate",
+  listRefusedUsage: "GET /usage/refused",
+  verifyAudit: "POST /audit/verify",
+  createAccount: "POST /accounts",
+  quoteAccount: "POST /accounts/quotes",
+  listAccounts: "GET /accounts",
+  showAccount: "GET /accounts/:id",
+  renameAccount: "PATCH /accounts/:id",
+  blockAccount: "POST /accounts/:id/block",
+  unblockAccount: "POST /accounts/:id/unblock",
+  previewAccountDeletion: "GET /accounts/:id/deletion",
+  deleteAccount: "DELETE /accounts/:id",
+  listNodes: "GET /nodes",
+  showNode: "GET /nodes/:id",
+  setMaintenance: "POST /nodes/maintenance",
+  prewarm: "POST /prewarm",
+  listCatalogue: "GET /catalogue",
+  reloadCatalogue: "POST /catalogue/reload",
+  listRunning: "GET /requests/running",
+  listEnded: "GET /requests/ended",
+  countRunning: "GET /requests/load",
+  explainRequest: "GET /requests/:id",
+  makeConsoleLink: "POST /console/links",
+  openConsole: "POST /console/session",
+  showConsole: "GET /console/session",
+  closeConsole: "DELETE /console/session",
+  watchConsole: "GET /console/events",
+  showRouter: "GET /router",
+  listRouters: "GET /routers",
+  showLogLevel: "GET /log",
+  setLogLevel: "POST /log",
+} as const;
+
+export const addresses = { ...portalAddresses, ...operatorAddresses };
+export type Addresses = typeof addresses;
+export type RouteName = keyof Addresses;
+
+/** Splits an address into method and path, such as `/users/:id`. */
+export function splitAddress(address: string): readonly [method: "GET" | "POST" | "PATCH" | "DELETE", path: string] {
+  return address.split(" ") as [method: "GET", path: string];
+}
