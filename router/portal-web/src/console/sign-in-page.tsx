@@ -1,14 +1,12 @@
 /** The sign-in by a link: its code, in the fragment of the address, is exchanged for a session at once. */
 import { useMutation } from "@tanstack/react-query";
-import { useEffect, useState, type ReactNode } from "react";
+import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { queryClient } from "../api/hooks.ts";
 import type { Problem } from "../api/problem.ts";
 import { Skeleton } from "../elements/loaded.tsx";
-import { Mark } from "../elements/icons.tsx";
-import { Page } from "../elements/page.tsx";
 import { ProblemBox } from "../elements/problem-box.tsx";
-import { PreferenceSwitches } from "../shell/preference-switches.tsx";
+import { Entrance } from "../shell/entrance.tsx";
 import { calls, type ConsoleSession } from "./api.ts";
 import { session } from "./session.ts";
 import { useConsoleTexts } from "./texts.ts";
@@ -31,13 +29,13 @@ export function SignInPage({ hasEnded = false }: { readonly hasEnded?: boolean }
   }, [code, mutate]);
   if (code !== undefined && !open.error)
     return (
-      <Entrance lead={signIn.exchanging}>
+      <Entrance title={signIn.title} lead={signIn.exchanging}>
         <Skeleton />
       </Entrance>
     );
   const isOver = open.error?.code === "login_failed";
   return (
-    <Entrance lead={isOver ? signIn.over : hasEnded ? signIn.ended : undefined}>
+    <Entrance title={signIn.title} lead={isOver ? signIn.over : hasEnded ? signIn.ended : undefined}>
       {open.error && !isOver && <ProblemBox problem={open.error} onRetry={() => mutate(code!)} />}
       <p>{signIn.lead}</p>
       <pre className="card code-text">weiche console</pre>
@@ -65,23 +63,4 @@ function useCode(): string | undefined {
 
 function readCode(): string | undefined {
   return /^#([\w-]{1,200})$/.exec(location.hash)?.[1];
-}
-
-function Entrance({ lead, children }: { readonly lead: string | undefined; readonly children: ReactNode }) {
-  const { signIn } = useConsoleTexts().c;
-  return (
-    <div className="entrance">
-      <main className="card">
-        <p className="brand">
-          <Mark /> Weiche
-        </p>
-        <Page title={signIn.title} lead={lead}>
-          {children}
-        </Page>
-      </main>
-      <footer>
-        <PreferenceSwitches />
-      </footer>
-    </div>
-  );
 }

@@ -1,11 +1,7 @@
 /** Asks for the name of what is to be destroyed before it is. */
 import { useState } from "react";
-import type { Problem } from "../api/problem.ts";
-import { useTexts } from "../messages/messages.ts";
-import { Button } from "./button.tsx";
-import { Dialog } from "./dialog.tsx";
 import { TextField } from "./field.tsx";
-import { Form } from "./form.tsx";
+import { FormDialog, type Change } from "./form.tsx";
 
 interface ConfirmByNameProps {
   /** The text that must be typed. */
@@ -16,35 +12,31 @@ interface ConfirmByNameProps {
     readonly confirm: (name: string) => string;
     readonly submit: string;
   };
-  readonly busy: boolean;
-  readonly problem: Problem | null;
+  readonly change: Change;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
 }
 
-export function ConfirmByName({ name, texts, busy, problem, onConfirm, onClose }: ConfirmByNameProps) {
-  const { t } = useTexts();
+export function ConfirmByName({ name, texts, change, onConfirm, onClose }: ConfirmByNameProps) {
   const [typed, setTyped] = useState("");
   return (
-    <Dialog title={texts.title(name)} onClose={onClose}>
+    <FormDialog
+      title={texts.title(name)}
+      submit={texts.submit}
+      kind="danger"
+      change={change}
+      disabled={typed.trim() !== name}
+      onSubmit={onConfirm}
+      onClose={onClose}
+    >
       <p>{texts.lead}</p>
-      <Form
-        submit={texts.submit}
-        kind="danger"
-        busy={busy}
-        disabled={typed.trim() !== name}
-        problem={problem}
-        actions={<Button onClick={onClose}>{t.shell.cancel}</Button>}
-        onSubmit={onConfirm}
-      >
-        <TextField
-          label={texts.confirm(name)}
-          value={typed}
-          onChange={({ target }) => setTyped(target.value)}
-          autoComplete="off"
-          autoFocus
-        />
-      </Form>
-    </Dialog>
+      <TextField
+        label={texts.confirm(name)}
+        value={typed}
+        onChange={({ target }) => setTyped(target.value)}
+        autoComplete="off"
+        autoFocus
+      />
+    </FormDialog>
   );
 }

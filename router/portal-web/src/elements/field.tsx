@@ -7,7 +7,7 @@ interface FieldTexts {
   readonly error?: string | undefined;
 }
 
-interface TextFieldProps extends FieldTexts, ComponentProps<"input"> {}
+export interface TextFieldProps extends FieldTexts, ComponentProps<"input"> {}
 interface SelectFieldProps extends FieldTexts, ComponentProps<"select"> {}
 
 export function TextField({ label, hint, error, ...input }: TextFieldProps) {

@@ -1,41 +1,76 @@
 /** A form whose fields the browser checks first and the server after it. */
 import type { ReactNode } from "react";
 import type { Problem } from "../api/problem.ts";
+import { useTexts } from "../messages/messages.ts";
 import { Button } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
 import { ProblemBox } from "./problem-box.tsx";
+import { useToast } from "./toast.tsx";
+
+/** The request that a form sends, as `useChange` returns it. */
+export interface Change {
+  readonly isPending: boolean;
+  readonly error: Problem | null;
+}
 
 interface FormProps {
   /** Is given the values by the names of the fields; none of our forms has files. */
   readonly onSubmit: (values: Readonly<Record<string, string>>) => void;
   readonly submit: string;
   readonly kind?: "primary" | "danger";
-  readonly busy: boolean;
+  readonly change: Change;
   /** Whether something is still missing. */
   readonly disabled?: boolean;
-  readonly problem: Problem | null;
-  readonly children: ReactNode;
+  readonly children?: ReactNode;
   /** Beside the button. */
   readonly actions?: ReactNode;
 }
 
-export function Form({ onSubmit, submit, kind = "primary", busy, disabled, problem, children, actions }: FormProps) {
+export function Form({ onSubmit, submit, kind = "primary", change, disabled, children, actions }: FormProps) {
+  const { isPending, error } = change;
   return (
     <form
       className="form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (busy || disabled) return;
+        if (isPending || disabled) return;
         onSubmit(Object.fromEntries(new FormData(event.currentTarget)) as Record<string, string>);
       }}
     >
       {children}
-      {problem && <ProblemBox problem={problem} />}
+      {error && <ProblemBox problem={error} />}
       <div className="actions">
         {actions}
-        <Button type="submit" kind={kind} busy={busy} disabled={disabled}>
+        <Button type="submit" kind={kind} busy={isPending} disabled={disabled}>
           {submit}
         </Button>
       </div>
     </form>
   );
+}
+
+export interface FormDialogProps extends Omit<FormProps, "actions"> {
+  readonly title: string;
+  readonly onClose: () => void;
+}
+
+/** A form in a dialog, with a button that closes it. Without fields it asks before something is done. */
+export function FormDialog({ title, onClose, ...form }: FormDialogProps) {
+  const { t } = useTexts();
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form {...form} actions={<Button onClick={onClose}>{t.shell.cancel}</Button>} />
+    </Dialog>
+  );
+}
+
+/** Returns a function that makes the options of a change: once it succeeds, says a sentence and closes the dialog. */
+export function useDone(onClose: () => void): (text: string) => { readonly onSuccess: () => void } {
+  const say = useToast();
+  return (text) => ({
+    onSuccess() {
+      say(text);
+      onClose();
+    },
+  });
 }

@@ -1,8 +1,6 @@
 /** Asks before a node is drained, and names the requests that this touches. */
 import type { ConsoleNode } from "../../../../src/surface/contract/console.ts";
-import { Button } from "../../elements/button.tsx";
-import { Dialog } from "../../elements/dialog.tsx";
-import { Form } from "../../elements/form.tsx";
+import { FormDialog } from "../../elements/form.tsx";
 import { useChange } from "../api.ts";
 import { useConsoleTexts } from "../texts.ts";
 import { TouchedRequests } from "../touched-requests.tsx";
@@ -23,7 +21,14 @@ export function DrainDialog({ node, nodes, onClose }: DrainDialogProps) {
     ...Object.entries(waitingByModel).map(([model, waiting]) => texts.waits(format.number(waiting), model, slot)),
   ]);
   return (
-    <Dialog title={texts.title(node.name)} onClose={onClose}>
+    <FormDialog
+      title={texts.title(node.name)}
+      submit={texts.confirm}
+      kind="danger"
+      change={change}
+      onSubmit={() => change.mutate({ body: { node: node.name, on: true } }, { onSuccess: onClose })}
+      onClose={onClose}
+    >
       <p>{texts.lead}</p>
       {touched.length === 0 ? (
         <p>{texts.nothing}</p>
@@ -36,17 +41,7 @@ export function DrainDialog({ node, nodes, onClose }: DrainDialogProps) {
       )}
       <TouchedRequests node={node.name} />
       {lost.length > 0 && <p className="problem">{texts.onlyHere(format.list(lost))}</p>}
-      <Form
-        submit={texts.confirm}
-        kind="danger"
-        busy={change.isPending}
-        problem={change.error}
-        actions={<Button onClick={onClose}>{t.shell.cancel}</Button>}
-        onSubmit={() => change.mutate({ body: { node: node.name, on: true } }, { onSuccess: onClose })}
-      >
-        {null}
-      </Form>
-    </Dialog>
+    </FormDialog>
   );
 }
 

@@ -1,9 +1,7 @@
 /** Asks for the model to prewarm, and lists the requests that this would touch. */
 import { useState } from "react";
-import { Button } from "../../elements/button.tsx";
-import { Dialog } from "../../elements/dialog.tsx";
 import { SelectField } from "../../elements/field.tsx";
-import { Form } from "../../elements/form.tsx";
+import { FormDialog } from "../../elements/form.tsx";
 import { useToast } from "../../elements/toast.tsx";
 import { useChange } from "../api.ts";
 import { useConsoleTexts } from "../texts.ts";
@@ -34,33 +32,31 @@ export function PrewarmDialog({
       },
     );
   return (
-    <Dialog title={texts.title(c.slots.name(node.name, slot.name))} onClose={onClose}>
-      <Form
-        submit={texts.confirm}
-        busy={change.isPending}
-        problem={change.error}
-        actions={<Button onClick={onClose}>{t.shell.cancel}</Button>}
-        onSubmit={ask}
-      >
-        <SelectField label={texts.model} value={model} onChange={({ target }) => setModel(target.value)} autoFocus>
-          {others.map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </SelectField>
-        <ul className="touched">
-          <li>
-            {slot.running === 0 && slot.waiting === 0
-              ? texts.idle
-              : texts.busy(format.number(slot.running), slot.active ?? t.shell.unknown)}
-          </li>
-          {slot.waiting > 0 && <li>{texts.waits(format.number(slot.waiting))}</li>}
-          {slot.active !== undefined && <li>{texts.after(slot.active)}</li>}
-          <li>{texts.elsewhere}</li>
-        </ul>
-        <TouchedRequests node={node.name} slot={slot.name} />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={texts.title(c.slots.name(node.name, slot.name))}
+      submit={texts.confirm}
+      change={change}
+      onSubmit={ask}
+      onClose={onClose}
+    >
+      <SelectField label={texts.model} value={model} onChange={({ target }) => setModel(target.value)} autoFocus>
+        {others.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </SelectField>
+      <ul className="touched">
+        <li>
+          {slot.running === 0 && slot.waiting === 0
+            ? texts.idle
+            : texts.busy(format.number(slot.running), slot.active ?? t.shell.unknown)}
+        </li>
+        {slot.waiting > 0 && <li>{texts.waits(format.number(slot.waiting))}</li>}
+        {slot.active !== undefined && <li>{texts.after(slot.active)}</li>}
+        <li>{texts.elsewhere}</li>
+      </ul>
+      <TouchedRequests node={node.name} slot={slot.name} />
+    </FormDialog>
   );
 }

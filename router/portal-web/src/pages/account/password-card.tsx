@@ -2,7 +2,7 @@
 import { useState } from "react";
 import type { Answer } from "../../api/client.ts";
 import { useChange } from "../../api/queries.ts";
-import { TextField } from "../../elements/field.tsx";
+import { CodeField, NewPasswordField, PasswordField } from "../../elements/credential-fields.tsx";
 import { Form } from "../../elements/form.tsx";
 import { useToast } from "../../elements/toast.tsx";
 import { fieldText } from "../../messages/problem-text.ts";
@@ -27,8 +27,7 @@ export function PasswordCard({ profile }: { readonly profile: Profile }) {
       <Form
         key={round}
         submit={password.submit}
-        busy={change.isPending}
-        problem={change.error}
+        change={change}
         onSubmit={({ current, wanted, code }) =>
           change.mutate(
             { body: { password: current!, newPassword: wanted!, code: code || undefined } },
@@ -43,37 +42,10 @@ export function PasswordCard({ profile }: { readonly profile: Profile }) {
       >
         <input type="hidden" name="username" autoComplete="username" value={profile.email} readOnly />
         <div className="columns">
-          <TextField
-            name="current"
-            type="password"
-            label={password.current}
-            error={fieldText(change.error, "password", texts)}
-            autoComplete="current-password"
-            maxLength={1024}
-            required
-          />
-          <TextField
-            name="wanted"
-            type="password"
-            label={password.new}
-            hint={t.signIn.passwordHint}
-            error={fieldText(change.error, "newPassword", texts)}
-            autoComplete="new-password"
-            minLength={12}
-            maxLength={1024}
-            required
-          />
+          <PasswordField name="current" label={password.current} error={fieldText(change.error, "password", texts)} />
+          <NewPasswordField name="wanted" label={password.new} change={change} param="newPassword" />
         </div>
-        {profile.totp && (
-          <TextField
-            name="code"
-            label={password.code}
-            autoComplete="one-time-code"
-            minLength={6}
-            maxLength={40}
-            required
-          />
-        )}
+        {profile.totp && <CodeField />}
       </Form>
     </section>
   );

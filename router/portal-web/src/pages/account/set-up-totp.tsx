@@ -3,8 +3,8 @@ import { useChange } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
 import { CopyButton } from "../../elements/copy-button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";
-import { TextField } from "../../elements/field.tsx";
-import { Form } from "../../elements/form.tsx";
+import { CodeField, PasswordField } from "../../elements/credential-fields.tsx";
+import { FormDialog } from "../../elements/form.tsx";
 import { useToast } from "../../elements/toast.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { QrCode } from "./qr-code.tsx";
@@ -14,11 +14,17 @@ export function SetUpTotp({ onClose }: { readonly onClose: () => void }) {
   const { totp } = t.account;
   const setUp = useChange("setUpTotp");
   const confirm = useChange("confirmTotp", "profile");
-  const cancel = <Button onClick={onClose}>{t.shell.cancel}</Button>;
   if (confirm.data) return <RecoveryCodes codes={confirm.data.recoveryCodes} onClose={onClose} />;
   if (setUp.data)
     return (
-      <Dialog key="secret" title={totp.setUpTitle} onClose={onClose}>
+      <FormDialog
+        key="secret"
+        title={totp.setUpTitle}
+        submit={totp.confirm}
+        change={confirm}
+        onSubmit={({ code }) => confirm.mutate({ body: { code: code!.replaceAll(" ", "") } })}
+        onClose={onClose}
+      >
         <p>{totp.scanLead}</p>
         <QrCode text={setUp.data.uri} label={totp.qrCode} />
         <div className="secret">
@@ -30,39 +36,21 @@ export function SetUpTotp({ onClose }: { readonly onClose: () => void }) {
         <p>
           <a href={setUp.data.uri}>{totp.open}</a>
         </p>
-        <Form
-          submit={totp.confirm}
-          busy={confirm.isPending}
-          problem={confirm.error}
-          actions={cancel}
-          onSubmit={({ code }) => confirm.mutate({ body: { code: code!.replaceAll(" ", "") } })}
-        >
-          <TextField
-            name="code"
-            label={totp.code}
-            autoComplete="one-time-code"
-            className="code"
-            minLength={6}
-            maxLength={40}
-            required
-            autoFocus
-          />
-        </Form>
-      </Dialog>
+        <CodeField label={totp.code} className="code" autoFocus />
+      </FormDialog>
     );
   return (
-    <Dialog key="password" title={totp.setUpTitle} onClose={onClose}>
+    <FormDialog
+      key="password"
+      title={totp.setUpTitle}
+      submit={totp.next}
+      change={setUp}
+      onSubmit={({ password }) => setUp.mutate({ body: { password: password! } })}
+      onClose={onClose}
+    >
       <p>{totp.proveLead}</p>
-      <Form
-        submit={totp.next}
-        busy={setUp.isPending}
-        problem={setUp.error}
-        actions={cancel}
-        onSubmit={({ password }) => setUp.mutate({ body: { password: password! } })}
-      >
-        <PasswordField />
-      </Form>
-    </Dialog>
+      <PasswordField label={t.account.password.current} autoFocus />
+    </FormDialog>
   );
 }
 
@@ -93,20 +81,5 @@ function RecoveryCodes({ codes, onClose }: { readonly codes: readonly string[]; 
         </Button>
       </div>
     </Dialog>
-  );
-}
-
-export function PasswordField() {
-  const { t } = useTexts();
-  return (
-    <TextField
-      name="password"
-      type="password"
-      label={t.account.password.current}
-      autoComplete="current-password"
-      maxLength={1024}
-      required
-      autoFocus
-    />
   );
 }

@@ -2,13 +2,11 @@
 import { useState } from "react";
 import { useChange } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
-import { Dialog } from "../../elements/dialog.tsx";
-import { TextField } from "../../elements/field.tsx";
-import { Form } from "../../elements/form.tsx";
-import { useToast } from "../../elements/toast.tsx";
+import { CodeField, PasswordField } from "../../elements/credential-fields.tsx";
+import { FormDialog, useDone } from "../../elements/form.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import type { Profile } from "./password-card.tsx";
-import { PasswordField, SetUpTotp } from "./set-up-totp.tsx";
+import { SetUpTotp } from "./set-up-totp.tsx";
 
 export function TotpCard({ profile }: { readonly profile: Profile }) {
   const { t, format } = useTexts();
@@ -35,39 +33,22 @@ export function TotpCard({ profile }: { readonly profile: Profile }) {
 function TurnOff({ onClose }: { readonly onClose: () => void }) {
   const { t } = useTexts();
   const { totp, password } = t.account;
-  const say = useToast();
+  const done = useDone(onClose);
   const off = useChange("turnTotpOff", "profile");
   return (
-    <Dialog title={totp.offTitle} onClose={onClose}>
+    <FormDialog
+      title={totp.offTitle}
+      submit={totp.turnOff}
+      kind="danger"
+      change={off}
+      onSubmit={({ password: typed, code }) =>
+        off.mutate({ body: { password: typed!, code: code! } }, done(totp.offDone))
+      }
+      onClose={onClose}
+    >
       <p>{totp.offLead}</p>
-      <Form
-        submit={totp.turnOff}
-        kind="danger"
-        busy={off.isPending}
-        problem={off.error}
-        actions={<Button onClick={onClose}>{t.shell.cancel}</Button>}
-        onSubmit={({ password: typed, code }) =>
-          off.mutate(
-            { body: { password: typed!, code: code! } },
-            {
-              onSuccess: () => {
-                say(totp.offDone);
-                onClose();
-              },
-            },
-          )
-        }
-      >
-        <PasswordField />
-        <TextField
-          name="code"
-          label={password.code}
-          autoComplete="one-time-code"
-          minLength={6}
-          maxLength={40}
-          required
-        />
-      </Form>
-    </Dialog>
+      <PasswordField label={password.current} autoFocus />
+      <CodeField />
+    </FormDialog>
   );
 }

@@ -2,11 +2,8 @@
 import { useState } from "react";
 import type { Answer } from "../../api/client.ts";
 import { useChange } from "../../api/queries.ts";
-import { Button } from "../../elements/button.tsx";
 import { ConfirmByName } from "../../elements/confirm-by-name.tsx";
-import { Dialog } from "../../elements/dialog.tsx";
-import { ProblemBox } from "../../elements/problem-box.tsx";
-import { useToast } from "../../elements/toast.tsx";
+import { FormDialog, useDone } from "../../elements/form.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";
 import { HolderField } from "./holder-field.tsx";
@@ -44,45 +41,31 @@ export function CreateKey({ onClose }: DialogProps) {
   const made = create.data;
   if (made) return <SecretDialog value={made.value} allowedModels={made.key.allowedModels} onStored={onClose} />;
   return (
-    <Dialog title={t.keys.form.createTitle} onClose={onClose}>
-      <KeyForm
-        submit={t.keys.form.submit}
-        busy={create.isPending}
-        problem={create.error}
-        onSubmit={(body) => create.mutate({ body: { ...body, userId } })}
-        onCancel={onClose}
-      >
-        {user.role === "owner" && <HolderField onChange={setUserId} />}
-      </KeyForm>
-    </Dialog>
+    <KeyForm
+      title={t.keys.form.createTitle}
+      submit={t.keys.form.submit}
+      change={create}
+      onSubmit={(body) => create.mutate({ body: { ...body, userId } })}
+      onClose={onClose}
+    >
+      {user.role === "owner" && <HolderField onChange={setUserId} />}
+    </KeyForm>
   );
 }
 
 function EditKey({ listed, onClose }: DialogProps & { readonly listed: ListedKey }) {
   const { t } = useTexts();
-  const say = useToast();
+  const done = useDone(onClose);
   const update = useChange("updateKey", "listKeys");
   return (
-    <Dialog title={t.keys.form.editTitle(listed.name)} onClose={onClose}>
-      <KeyForm
-        before={listed}
-        submit={t.shell.save}
-        busy={update.isPending}
-        problem={update.error}
-        onCancel={onClose}
-        onSubmit={(body) =>
-          update.mutate(
-            { params: { id: listed.id }, body },
-            {
-              onSuccess: () => {
-                say(t.keys.changed(body.name));
-                onClose();
-              },
-            },
-          )
-        }
-      />
-    </Dialog>
+    <KeyForm
+      before={listed}
+      title={t.keys.form.editTitle(listed.name)}
+      submit={t.shell.save}
+      change={update}
+      onSubmit={(body) => update.mutate({ params: { id: listed.id }, body }, done(t.keys.changed(body.name)))}
+      onClose={onClose}
+    />
   );
 }
 
@@ -93,38 +76,28 @@ function RegenerateKey({ listed, onClose }: DialogProps & { readonly listed: Lis
   const made = regenerate.data;
   if (made) return <SecretDialog value={made.value} allowedModels={made.key.allowedModels} onStored={onClose} />;
   return (
-    <Dialog title={texts.title(listed.name)} onClose={onClose}>
+    <FormDialog
+      title={texts.title(listed.name)}
+      submit={texts.submit}
+      change={regenerate}
+      onSubmit={() => regenerate.mutate({ params: { id: listed.id } })}
+      onClose={onClose}
+    >
       <p>{texts.lead}</p>
-      {regenerate.error && <ProblemBox problem={regenerate.error} />}
-      <div className="actions end">
-        <Button onClick={onClose}>{t.shell.cancel}</Button>
-        <Button
-          kind="primary"
-          busy={regenerate.isPending}
-          onClick={() => regenerate.mutate({ params: { id: listed.id } })}
-        >
-          {texts.submit}
-        </Button>
-      </div>
-    </Dialog>
+    </FormDialog>
   );
 }
 
 function RevokeKey({ listed, onClose }: DialogProps & { readonly listed: ListedKey }) {
   const { t } = useTexts();
-  const say = useToast();
+  const done = useDone(onClose);
   const revoke = useChange("revokeKey", "listKeys");
-  const onSuccess = () => {
-    say(t.keys.revoked(listed.name));
-    onClose();
-  };
   return (
     <ConfirmByName
       name={listed.name}
       texts={t.keys.revokeDialog}
-      busy={revoke.isPending}
-      problem={revoke.error}
-      onConfirm={() => revoke.mutate({ params: { id: listed.id } }, { onSuccess })}
+      change={revoke}
+      onConfirm={() => revoke.mutate({ params: { id: listed.id } }, done(t.keys.revoked(listed.name)))}
       onClose={onClose}
     />
   );

@@ -1,15 +1,13 @@
 /** Settings of a key: for a new one, and to change one. */
-import { useState, type ReactNode } from "react";
+import { useState } from "react";
 import type { Ask } from "../../api/client.ts";
-import type { Problem } from "../../api/problem.ts";
 import { useRead } from "../../api/queries.ts";
 import { TextField } from "../../elements/field.tsx";
-import { Form } from "../../elements/form.tsx";
+import { FormDialog, type FormDialogProps } from "../../elements/form.tsx";
 import { addDays, endOfGermanDay, germanDay, lastGermanDay } from "../../time/german-day.ts";
 import { useNow } from "../../time/now.ts";
 import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
-import { Button } from "../../elements/button.tsx";
 import { ModelChoice } from "../../elements/model-choice.tsx";
 
 export interface KeySettings {
@@ -20,31 +18,23 @@ export interface KeySettings {
 }
 type Wish = Pick<Ask<"createKey">["body"], "name" | "allowedModels" | "creditLimit" | "expiresAt">;
 
-interface KeyFormProps {
+/** `children`: more fields, after the name. */
+interface KeyFormProps extends Omit<FormDialogProps, "onSubmit"> {
   /** Absent: of a new key. */
   readonly before?: KeySettings;
-  readonly submit: string;
-  readonly busy: boolean;
-  readonly problem: Problem | null;
   readonly onSubmit: (wish: Wish & { readonly name: string }) => void;
-  readonly onCancel: () => void;
-  /** More fields, after the name. */
-  readonly children?: ReactNode;
 }
 
-export function KeyForm({ before, submit, busy, problem, onSubmit, onCancel, children }: KeyFormProps) {
+export function KeyForm({ before, onSubmit, children, ...dialog }: KeyFormProps) {
   const texts = useTexts();
   const { t } = texts;
   const models = useRead("listModels", {});
   const [chosen, setChosen] = useState(before?.allowedModels ?? null);
   const today = germanDay(useNow());
-  const error = (param: string) => fieldText(problem, param, texts);
+  const error = (param: string) => fieldText(dialog.change.error, param, texts);
   return (
-    <Form
-      submit={submit}
-      busy={busy}
-      problem={problem}
-      actions={<Button onClick={onCancel}>{t.shell.cancel}</Button>}
+    <FormDialog
+      {...dialog}
       onSubmit={({ name, limit, expiry }) =>
         onSubmit({
           name: name!.trim(),
@@ -97,7 +87,7 @@ export function KeyForm({ before, submit, busy, problem, onSubmit, onCancel, chi
           max={addDays(today, 3_650)}
         />
       </div>
-    </Form>
+    </FormDialog>
   );
 }
 

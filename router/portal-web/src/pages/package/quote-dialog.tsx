@@ -6,9 +6,9 @@ import type { Problem } from "../../api/problem.ts";
 import { useChange } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";
+import { useDone } from "../../elements/form.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
 import { ProblemBox } from "../../elements/problem-box.tsx";
-import { useToast } from "../../elements/toast.tsx";
 import { useTexts } from "../../messages/messages.ts";
 
 export type PackageWish = Ask<"quotePackage">["body"];
@@ -24,7 +24,7 @@ interface QuoteDialogProps {
 export function QuoteDialog({ wish, now, onClose }: QuoteDialogProps) {
   const { t } = useTexts();
   const texts = t.packages.quote;
-  const say = useToast();
+  const done = useDone(onClose);
   const [round, setRound] = useState(0);
   // Asked once for each time that it is shown: a quote that changed under the reader's eyes would be none.
   const quote = useQuery<Quote, Problem>({
@@ -57,10 +57,7 @@ export function QuoteDialog({ wish, now, onClose }: QuoteDialogProps) {
               order.mutate(
                 { body: { ...wish, quoteId: quote.data.quoteId } },
                 {
-                  onSuccess: () => {
-                    say(t.packages.done[wish.action]);
-                    onClose();
-                  },
+                  ...done(t.packages.done[wish.action]),
                   onError: ({ code }) => code === "price_changed" && setRound(round + 1),
                 },
               )

@@ -1,26 +1,21 @@
 /** Asks for a link by mail, where mail is sent; else says who can make one. */
-import { Link } from "wouter";
-import { TextField } from "../../elements/field.tsx";
+import { EmailField } from "../../elements/credential-fields.tsx";
 import { Form } from "../../elements/form.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useChange, useRead } from "../../api/queries.ts";
-import { Entrance } from "./entrance.tsx";
+import { Entrance } from "../../shell/entrance.tsx";
+import { BackToSignIn } from "./link-over.tsx";
 
 export default function ForgottenPage() {
   const { signIn } = useTexts().t;
   const texts = signIn.forgottenPage;
   const offers = useRead("signInOffers", {});
   const change = useChange("requestPasswordReset");
-  const back = (
-    <p className="links">
-      <Link to="/">{texts.backToSignIn}</Link>
-    </p>
-  );
   if (change.isSuccess)
     return (
       <Entrance key="sent" title={texts.sentTitle} lead={texts.sentLead(change.variables.body.email)}>
-        {back}
+        <BackToSignIn />
       </Entrance>
     );
   const hasMail = offers.data?.resetByMail;
@@ -31,24 +26,15 @@ export default function ForgottenPage() {
           resetByMail && (
             <Form
               submit={texts.submit}
-              busy={change.isPending}
-              problem={change.error}
+              change={change}
               onSubmit={({ email }) => change.mutate({ body: { email: email!.trim() } })}
             >
-              <TextField
-                name="email"
-                type="email"
-                label={signIn.email}
-                autoComplete="username"
-                maxLength={254}
-                required
-                autoFocus
-              />
+              <EmailField autoFocus />
             </Form>
           )
         }
       </Loaded>
-      {back}
+      <BackToSignIn />
     </Entrance>
   );
 }

@@ -1,20 +1,15 @@
 /** Where the link of an invitation leads: it is used up by the button, not by opening it. */
-import { useMutation } from "@tanstack/react-query";
-import { Link, useLocation } from "wouter";
-import { call } from "../../api/client.ts";
-import type { Problem } from "../../api/problem.ts";
-import { TextField } from "../../elements/field.tsx";
+import { NewPasswordField } from "../../elements/credential-fields.tsx";
 import { Form } from "../../elements/form.tsx";
 import { Skeleton } from "../../elements/loaded.tsx";
 import { ProblemBox } from "../../elements/problem-box.tsx";
-import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { usePreferences } from "../../session/preferences.tsx";
 import { useRead } from "../../api/queries.ts";
-import { queryClient } from "../../api/hooks.ts";
-import { Entrance } from "./entrance.tsx";
-import { IncompleteLink } from "./incomplete-link.tsx";
+import { Entrance } from "../../shell/entrance.tsx";
+import { IncompleteLink, InvitationOver } from "./link-over.tsx";
 import { useLinkToken } from "./link-token.ts";
+import { useEntry } from "./use-entry.ts";
 
 export default function InvitationPage() {
   const token = useLinkToken();
@@ -23,31 +18,17 @@ export default function InvitationPage() {
 }
 
 function Invitation({ token }: { readonly token: string }) {
-  const texts = useTexts();
-  const { t, format } = texts;
+  const { t, format } = useTexts();
   const { invitation } = t.signIn;
   const { language } = usePreferences();
-  const [, navigate] = useLocation();
   const preview = useRead("previewInvitation", { body: { token } });
-  const join = useMutation<void, Problem, string>({
-    mutationFn: (password) => call("acceptInvitation", { body: { token, password, language } }),
-    onSuccess: async () => {
-      await queryClient.resetQueries({ queryKey: ["session"] });
-      navigate("/", { replace: true });
-    },
-  });
+  const join = useEntry("acceptInvitation");
   const isOver = preview.error?.status === 404 || (preview.data && preview.data.state !== "open");
-  if (isOver) return <Over />;
-  if (preview.error)
+  if (isOver) return <InvitationOver />;
+  if (preview.error || !preview.data)
     return (
       <Entrance title={invitation.loadingTitle}>
-        <ProblemBox problem={preview.error} onRetry={() => preview.refetch()} />
-      </Entrance>
-    );
-  if (!preview.data)
-    return (
-      <Entrance title={invitation.loadingTitle}>
-        <Skeleton />
+        {preview.error ? <ProblemBox problem={preview.error} onRetry={() => preview.refetch()} /> : <Skeleton />}
       </Entrance>
     );
   const { accountName, email, role, expiresAt } = preview.data;
@@ -59,36 +40,13 @@ function Invitation({ token }: { readonly token: string }) {
     >
       <Form
         submit={invitation.submit}
-        busy={join.isPending}
-        problem={join.error}
-        onSubmit={({ password }) => join.mutate(password!)}
+        change={join}
+        onSubmit={({ password }) => join.mutate({ body: { token, password: password!, language } })}
       >
         <input type="hidden" name="username" autoComplete="username" value={email} readOnly />
-        <TextField
-          name="password"
-          type="password"
-          label={t.signIn.password}
-          hint={t.signIn.passwordHint}
-          error={fieldText(join.error, "password", texts)}
-          autoComplete="new-password"
-          minLength={12}
-          maxLength={1024}
-          required
-          autoFocus
-        />
+        <NewPasswordField change={join} autoFocus />
       </Form>
       <p className="hint">{invitation.until(format.dateTime(expiresAt))}</p>
-    </Entrance>
-  );
-}
-
-function Over() {
-  const { t } = useTexts();
-  return (
-    <Entrance title={t.signIn.invitation.overTitle} lead={t.signIn.invitation.overLead}>
-      <p className="links">
-        <Link to="/">{t.signIn.forgottenPage.backToSignIn}</Link>
-      </p>
     </Entrance>
   );
 }

@@ -1,8 +1,5 @@
 /** Opens an account, where the operator lets everybody do that. */
-import { useMutation } from "@tanstack/react-query";
-import { Link, useLocation } from "wouter";
-import { call, type Ask } from "../../api/client.ts";
-import type { Problem } from "../../api/problem.ts";
+import { EmailField, NewPasswordField } from "../../elements/credential-fields.tsx";
 import { TextField } from "../../elements/field.tsx";
 import { Form } from "../../elements/form.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
@@ -10,8 +7,9 @@ import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { usePreferences } from "../../session/preferences.tsx";
 import { useRead } from "../../api/queries.ts";
-import { queryClient } from "../../api/hooks.ts";
-import { Entrance } from "./entrance.tsx";
+import { Entrance } from "../../shell/entrance.tsx";
+import { BackToSignIn } from "./link-over.tsx";
+import { useEntry } from "./use-entry.ts";
 
 export default function RegistrationPage() {
   const { signIn } = useTexts().t;
@@ -24,9 +22,7 @@ export default function RegistrationPage() {
       lead={isOpen === false ? registration.closedLead : isOpen && registration.lead}
     >
       <Loaded read={offers}>{(data) => data.registration && <Registration />}</Loaded>
-      <p className="links">
-        <Link to="/">{signIn.forgottenPage.backToSignIn}</Link>
-      </p>
+      <BackToSignIn />
     </Entrance>
   );
 }
@@ -35,20 +31,12 @@ function Registration() {
   const texts = useTexts();
   const { signIn } = texts.t;
   const { language } = usePreferences();
-  const [, navigate] = useLocation();
-  const change = useMutation<void, Problem, Ask<"register">>({
-    mutationFn: (ask) => call("register", ask),
-    onSuccess: async () => {
-      await queryClient.resetQueries({ queryKey: ["session"] });
-      navigate("/", { replace: true });
-    },
-  });
+  const change = useEntry("register");
   const error = (param: string) => fieldText(change.error, param, texts);
   return (
     <Form
       submit={signIn.registration.submit}
-      busy={change.isPending}
-      problem={change.error}
+      change={change}
       onSubmit={(values) =>
         change.mutate({
           body: {
@@ -69,26 +57,8 @@ function Registration() {
         required
         autoFocus
       />
-      <TextField
-        name="email"
-        type="email"
-        label={signIn.email}
-        error={error("email")}
-        autoComplete="username"
-        maxLength={254}
-        required
-      />
-      <TextField
-        name="password"
-        type="password"
-        label={signIn.password}
-        hint={signIn.passwordHint}
-        error={error("password")}
-        autoComplete="new-password"
-        minLength={12}
-        maxLength={1024}
-        required
-      />
+      <EmailField error={error("email")} />
+      <NewPasswordField change={change} />
     </Form>
   );
 }

@@ -1,17 +1,15 @@
 /** Where the link for a new password leads. */
 import { Link } from "wouter";
-import { TextField } from "../../elements/field.tsx";
+import { NewPasswordField } from "../../elements/credential-fields.tsx";
 import { Form } from "../../elements/form.tsx";
-import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { useChange } from "../../api/queries.ts";
-import { Entrance } from "./entrance.tsx";
-import { IncompleteLink } from "./incomplete-link.tsx";
+import { Entrance } from "../../shell/entrance.tsx";
+import { IncompleteLink } from "./link-over.tsx";
 import { useLinkToken } from "./link-token.ts";
 
 export default function ResetPage() {
-  const texts = useTexts();
-  const { signIn } = texts.t;
+  const { signIn } = useTexts().t;
   const token = useLinkToken();
   const change = useChange("resetPassword");
   if (!token) return <IncompleteLink />;
@@ -35,22 +33,10 @@ export default function ResetPage() {
     <Entrance title={signIn.reset.title} lead={signIn.reset.lead}>
       <Form
         submit={signIn.reset.submit}
-        busy={change.isPending}
-        problem={change.error}
+        change={change}
         onSubmit={({ password }) => change.mutate({ body: { token, password: password! } })}
       >
-        <TextField
-          name="password"
-          type="password"
-          label={signIn.newPassword}
-          hint={signIn.passwordHint}
-          error={fieldText(change.error, "password", texts)}
-          autoComplete="new-password"
-          minLength={12}
-          maxLength={1024}
-          required
-          autoFocus
-        />
+        <NewPasswordField label={signIn.newPassword} change={change} autoFocus />
       </Form>
     </Entrance>
   );

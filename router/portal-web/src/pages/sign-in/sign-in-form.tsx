@@ -4,7 +4,7 @@ import { useState } from "react";
 import { call, type Ask } from "../../api/client.ts";
 import type { Problem } from "../../api/problem.ts";
 import { Button } from "../../elements/button.tsx";
-import { TextField } from "../../elements/field.tsx";
+import { CodeField, EmailField, PasswordField } from "../../elements/credential-fields.tsx";
 import { Form } from "../../elements/form.tsx";
 import { useTexts } from "../../messages/messages.ts";
 
@@ -25,8 +25,8 @@ export function SignInForm({ email, onSignedIn }: SignInFormProps) {
       if (problem.code === "totp_required") setProven({ email: body.email, password: body.password });
     },
   });
-  const problem = change.error?.code === "totp_required" ? null : change.error;
-  const common = { submit: signIn.submit, busy: change.isPending, problem };
+  const error = change.error?.code === "totp_required" ? null : change.error;
+  const common = { submit: signIn.submit, change: { isPending: change.isPending, error } };
 
   if (proven)
     return (
@@ -37,17 +37,7 @@ export function SignInForm({ email, onSignedIn }: SignInFormProps) {
         actions={<Button onClick={() => (change.reset(), setProven(undefined))}>{signIn.back}</Button>}
       >
         <p>{signIn.codeLead}</p>
-        <TextField
-          name="code"
-          label={signIn.code}
-          hint={signIn.codeHint}
-          autoComplete="one-time-code"
-          minLength={6}
-          maxLength={40}
-          required
-          autoFocus
-          className="code"
-        />
+        <CodeField label={signIn.code} hint={signIn.codeHint} className="code" autoFocus />
       </Form>
     );
   return (
@@ -56,24 +46,8 @@ export function SignInForm({ email, onSignedIn }: SignInFormProps) {
       key="password"
       onSubmit={(values) => change.mutate({ body: { email: values["email"]!.trim(), password: values["password"]! } })}
     >
-      <TextField
-        name="email"
-        type="email"
-        label={signIn.email}
-        autoComplete="username"
-        maxLength={254}
-        required
-        {...(email === undefined ? { autoFocus: true } : { defaultValue: email, readOnly: true })}
-      />
-      <TextField
-        name="password"
-        type="password"
-        label={signIn.password}
-        autoComplete="current-password"
-        maxLength={1024}
-        required
-        autoFocus={email !== undefined}
-      />
+      <EmailField {...(email === undefined ? { autoFocus: true } : { defaultValue: email, readOnly: true })} />
+      <PasswordField autoFocus={email !== undefined} />
     </Form>
   );
 }

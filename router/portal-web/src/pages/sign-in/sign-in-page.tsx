@@ -2,7 +2,7 @@
 import { Link } from "wouter";
 import { useTexts } from "../../messages/messages.ts";
 import { useRead } from "../../api/queries.ts";
-import { Entrance } from "./entrance.tsx";
+import { Entrance } from "../../shell/entrance.tsx";
 import { SignInForm } from "./sign-in-form.tsx";
 
 export function SignInPage({ onSignedIn }: { readonly onSignedIn: () => void }) {

@@ -4,8 +4,7 @@ import { Button } from "../../elements/button.tsx";
 import { ConfirmByName } from "../../elements/confirm-by-name.tsx";
 import { CopyButton } from "../../elements/copy-button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";
-import { ProblemBox } from "../../elements/problem-box.tsx";
-import { useToast } from "../../elements/toast.tsx";
+import { FormDialog, useDone } from "../../elements/form.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { UserForm, type ListedUser } from "./user-form.tsx";
 
@@ -52,44 +51,35 @@ function InviteUser({ onClose }: DialogProps) {
       />
     );
   return (
-    <Dialog title={t.users.form.inviteTitle} onClose={onClose}>
-      <UserForm
-        submit={t.users.form.submit}
-        busy={create.isPending}
-        problem={create.error}
-        onCancel={onClose}
-        onSubmit={(email, wish) => create.mutate({ body: { email, ...wish } })}
-      />
-    </Dialog>
+    <UserForm
+      title={t.users.form.inviteTitle}
+      submit={t.users.form.submit}
+      change={create}
+      onSubmit={(email, wish) => create.mutate({ body: { email, ...wish } })}
+      onClose={onClose}
+    />
   );
 }
 
 function EditUser({ user, onClose }: OneUserProps) {
   const { t } = useTexts();
-  const say = useToast();
+  const done = useDone(onClose);
   const update = useChange("updateUser", "listUsers");
   return (
-    <Dialog title={t.users.form.editTitle(user.email)} onClose={onClose}>
-      <UserForm
-        before={user}
-        submit={t.shell.save}
-        busy={update.isPending}
-        problem={update.error}
-        onCancel={onClose}
-        onSubmit={(_email, { role, ...limits }) =>
-          update.mutate(
-            // A role that is sent ends sessions, so only a new one is.
-            { params: { id: user.id }, body: { ...limits, role: role === user.role ? undefined : role } },
-            {
-              onSuccess: () => {
-                say(t.users.changed(user.email));
-                onClose();
-              },
-            },
-          )
-        }
-      />
-    </Dialog>
+    <UserForm
+      before={user}
+      title={t.users.form.editTitle(user.email)}
+      submit={t.shell.save}
+      change={update}
+      onSubmit={(_email, { role, ...limits }) =>
+        update.mutate(
+          // A role that is sent ends sessions, so only a new one is.
+          { params: { id: user.id }, body: { ...limits, role: role === user.role ? undefined : role } },
+          done(t.users.changed(user.email)),
+        )
+      }
+      onClose={onClose}
+    />
   );
 }
 
@@ -108,9 +98,15 @@ function RenewInvitation({ user, onClose }: OneUserProps) {
       />
     );
   return (
-    <Confirm title={t.users.newLink} submit={t.users.newLink} change={renew} user={user} onClose={onClose}>
-      {user.email}
-    </Confirm>
+    <FormDialog
+      title={t.users.newLink}
+      submit={t.users.newLink}
+      change={renew}
+      onSubmit={() => renew.mutate({ params: { id: user.id } })}
+      onClose={onClose}
+    >
+      <p>{user.email}</p>
+    </FormDialog>
   );
 }
 
@@ -129,81 +125,47 @@ function ResetLink({ user, onClose }: OneUserProps) {
       />
     );
   return (
-    <Confirm title={link.resetTitle} submit={t.users.resetLink} change={make} user={user} onClose={onClose}>
-      {user.email}
-    </Confirm>
+    <FormDialog
+      title={link.resetTitle}
+      submit={t.users.resetLink}
+      change={make}
+      onSubmit={() => make.mutate({ params: { id: user.id } })}
+      onClose={onClose}
+    >
+      <p>{user.email}</p>
+    </FormDialog>
   );
 }
 
 function BlockUser({ user, onClose }: OneUserProps) {
   const { t, format } = useTexts();
-  const say = useToast();
+  const done = useDone(onClose);
   const block = useChange("blockUser", "listUsers");
   const { blockDialog } = t.users;
   return (
-    <Confirm
+    <FormDialog
       title={blockDialog.title(user.email)}
       submit={blockDialog.submit}
-      isBad
+      kind="danger"
       change={block}
-      user={user}
+      onSubmit={() => block.mutate({ params: { id: user.id } }, done(t.users.blocked(user.email)))}
       onClose={onClose}
-      onDone={() => {
-        say(t.users.blocked(user.email));
-        onClose();
-      }}
     >
-      {blockDialog.lead(format.number(user.keys))}
-    </Confirm>
-  );
-}
-
-interface ConfirmProps extends OneUserProps {
-  readonly title: string;
-  readonly submit: string;
-  readonly isBad?: boolean;
-  readonly change: Pick<ReturnType<typeof useChange<"blockUser">>, "isPending" | "error"> & {
-    readonly mutate: (ask: { params: { id: string } }, options?: { onSuccess?: () => void }) => void;
-  };
-  readonly onDone?: () => void;
-  readonly children: React.ReactNode;
-}
-
-function Confirm({ title, submit, isBad, change, user, onClose, onDone, children }: ConfirmProps) {
-  const { t } = useTexts();
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <p>{children}</p>
-      {change.error && <ProblemBox problem={change.error} />}
-      <div className="actions end">
-        <Button onClick={onClose}>{t.shell.cancel}</Button>
-        <Button
-          kind={isBad ? "danger" : "primary"}
-          busy={change.isPending}
-          onClick={() => change.mutate({ params: { id: user.id } }, { onSuccess: onDone })}
-        >
-          {submit}
-        </Button>
-      </div>
-    </Dialog>
+      <p>{blockDialog.lead(format.number(user.keys))}</p>
+    </FormDialog>
   );
 }
 
 function DeleteUser({ user, onClose }: OneUserProps) {
   const { t } = useTexts();
-  const say = useToast();
+  const done = useDone(onClose);
   const remove = useChange("deleteUser", "listUsers");
-  const onSuccess = () => {
-    say(t.users.deleted(user.email));
-    onClose();
-  };
   return (
     <ConfirmByName
       name={user.email}
       texts={t.users.deleteDialog}
-      busy={remove.isPending}
-      problem={remove.error}
-      onConfirm={() => remove.mutate({ params: { id: user.id } }, { onSuccess })}
+      change={remove}
+      onConfirm={() => remove.mutate({ params: { id: user.id } }, done(t.users.deleted(user.email)))}
       onClose={onClose}
     />
   );

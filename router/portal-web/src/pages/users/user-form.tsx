@@ -1,11 +1,10 @@
 /** Role and limits of a user: for somebody who is invited, and to change them. */
 import { useState } from "react";
 import type { Answer, Ask } from "../../api/client.ts";
-import type { Problem } from "../../api/problem.ts";
 import { useRead } from "../../api/queries.ts";
-import { Button } from "../../elements/button.tsx";
+import { EmailField } from "../../elements/credential-fields.tsx";
 import { SelectField, TextField } from "../../elements/field.tsx";
-import { Form } from "../../elements/form.tsx";
+import { FormDialog, type FormDialogProps } from "../../elements/form.tsx";
 import { ModelChoice } from "../../elements/model-choice.tsx";
 import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
@@ -15,21 +14,18 @@ export type ListedUser = Answer<"listUsers">["items"][number];
 type Wish = Omit<Ask<"createUser">["body"], "email">;
 type Role = ListedUser["role"];
 
-interface UserFormProps {
+interface UserFormProps extends Omit<FormDialogProps, "onSubmit"> {
   /** Absent: somebody new. */
   readonly before?: ListedUser;
-  readonly submit: string;
-  readonly busy: boolean;
-  readonly problem: Problem | null;
   readonly onSubmit: (email: string, wish: Wish) => void;
-  readonly onCancel: () => void;
 }
 
-export function UserForm({ before, submit, busy, problem, onSubmit, onCancel }: UserFormProps) {
+export function UserForm({ before, onSubmit, ...dialog }: UserFormProps) {
   const texts = useTexts();
   const { t } = texts;
   const { form } = t.users;
   const session = useSession();
+  const error = (param: string) => fieldText(dialog.change.error, param, texts);
   const models = useRead("listModels", {});
   const [chosen, setChosen] = useState(before?.allowedModels ?? null);
   const [role, setRole] = useState<Role>(before?.role ?? "member");
@@ -37,11 +33,8 @@ export function UserForm({ before, submit, busy, problem, onSubmit, onCancel }: 
   const roles =
     session.user.role === "owner" ? (["member", "admin", "owner"] as const) : (["member", "admin"] as const);
   return (
-    <Form
-      submit={submit}
-      busy={busy}
-      problem={problem}
-      actions={<Button onClick={onCancel}>{t.shell.cancel}</Button>}
+    <FormDialog
+      {...dialog}
       onSubmit={({ email, limit }) =>
         onSubmit(before?.email ?? email!.trim(), {
           role,
@@ -50,22 +43,11 @@ export function UserForm({ before, submit, busy, problem, onSubmit, onCancel }: 
         })
       }
     >
-      {!before && (
-        <TextField
-          name="email"
-          type="email"
-          label={form.email}
-          error={fieldText(problem, "email", texts)}
-          maxLength={254}
-          autoComplete="off"
-          required
-          autoFocus
-        />
-      )}
+      {!before && <EmailField label={form.email} error={error("email")} autoComplete="off" autoFocus />}
       <SelectField
         label={form.role}
         hint={form.roleHints[role]}
-        error={fieldText(problem, "role", texts)}
+        error={error("role")}
         value={role}
         disabled={before?.id === session.user.id}
         onChange={({ target }) => setRole(target.value as Role)}
@@ -88,12 +70,12 @@ export function UserForm({ before, submit, busy, problem, onSubmit, onCancel }: 
         name="limit"
         label={form.limit}
         hint={form.limitHint}
-        error={fieldText(problem, "creditLimit", texts)}
+        error={error("creditLimit")}
         defaultValue={before?.creditLimit ? String(Number(before.creditLimit)) : ""}
         inputMode="decimal"
         pattern="\d{1,9}(\.\d{1,3})?"
         autoComplete="off"
       />
-    </Form>
+    </FormDialog>
   );
 }

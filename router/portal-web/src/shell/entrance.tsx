@@ -1,8 +1,8 @@
 /** The frame of the pages that are shown before somebody is signed in. */
 import type { ReactNode } from "react";
-import { Mark } from "../../elements/icons.tsx";
-import { Page } from "../../elements/page.tsx";
-import { PreferenceSwitches } from "../../shell/preference-switches.tsx";
+import { Mark } from "../elements/icons.tsx";
+import { Page } from "../elements/page.tsx";
+import { PreferenceSwitches } from "./preference-switches.tsx";
 
 export function Entrance({ title, lead, children }: { title: string; lead?: ReactNode; children?: ReactNode }) {
   return (

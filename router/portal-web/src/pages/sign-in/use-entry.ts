@@ -1,0 +1,17 @@
+/** A change after which somebody is signed in: their start page takes the place of this one. */
+import { useMutation } from "@tanstack/react-query";
+import { useLocation } from "wouter";
+import { call, type Ask } from "../../api/client.ts";
+import { queryClient } from "../../api/hooks.ts";
+import type { Problem } from "../../api/problem.ts";
+
+export function useEntry<Name extends "acceptInvitation" | "register">(name: Name) {
+  const [, navigate] = useLocation();
+  return useMutation<void, Problem, Ask<Name>>({
+    mutationFn: (ask) => call(name, ask),
+    onSuccess: async () => {
+      await queryClient.resetQueries({ queryKey: ["session"] });
+      navigate("/", { replace: true });
+    },
+  });
+}
