@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { hashApiKey, makeApiKey } from "@weiche/router/src/keys/api-key.ts";
+import { hashApiKey, makeApiKey } from "@weiche/router/src/callers/api-key.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import type { Cluster } from "../cluster/cluster.ts";

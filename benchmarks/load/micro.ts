@@ -2,8 +2,8 @@
  * Costs of single steps of the hot path, in one process: `node benchmarks/load/micro.ts` prints one line of JSON with
  * microseconds of processor time per step. The best of several runs: what disturbs only ever adds.
  */
-import { judge, type CachedKey } from "@weiche/router/src/keys/cached-key.ts";
-import { hashApiKey, makeApiKey } from "@weiche/router/src/keys/api-key.ts";
+import { judge, type CachedKey } from "@weiche/router/src/callers/cached-key.ts";
+import { hashApiKey, makeApiKey } from "@weiche/router/src/callers/api-key.ts";
 import { UnfinishedEvent } from "@weiche/router/src/api/withheld.ts";
 import { MemoryLimiter } from "@weiche/router/src/limits/memory-limiter.ts";
 import { place } from "@weiche/router/src/nodes/placement.ts";

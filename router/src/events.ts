@@ -6,7 +6,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { JobEvents } from "@weiche/shared/time/job.ts";
 import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
 import type { IdentityEvents } from "./sign-in/identity-context.ts";
-import type { KeyCacheEvents } from "./keys/key-cache.ts";
+import type { KeyCacheEvents } from "./callers/key-cache.ts";
 import type { AdminEvents } from "./surface/admin/admin-socket.ts";
 import type { ConsoleSessionEvents } from "./surface/console/console-sessions.ts";
 import type { ApiEvents } from "./api/exchange.ts";

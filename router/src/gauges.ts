@@ -2,7 +2,7 @@
 import { publishCertificates, type CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
 import type { LiveCatalogue } from "./config/live-catalogue.ts";
 import type { Database } from "./db/database.ts";
-import type { OpenKeyCache } from "./keys/key-cache.ts";
+import type { OpenKeyCache } from "./callers/key-cache.ts";
 import { routerStates, type KnownRouter } from "./db/live-routers.ts";
 import type { LimitStoreView } from "./limits/limit-store.ts";
 import type { Mail } from "./mail/mail.ts";

@@ -3,7 +3,7 @@ import type { Core } from "./core.ts";
 import { requireClock } from "./db/clock-difference.ts";
 import { openDatabase } from "./db/database.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { createKeyCache } from "./keys/key-cache.ts";
+import { createKeyCache } from "./callers/key-cache.ts";
 import { readGrants } from "./usage/grants.ts";
 import { createRefusals } from "./usage/refusal-counts.ts";
 import { createUsageLedger } from "./usage/usage-ledger.ts";

@@ -8,7 +8,7 @@ import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
 import { audited, type Deed } from "../rights/audit-log.ts";
-import { found } from "../rights/refused.ts";
+import { found } from "../rights/request-error.ts";
 import { requireRight } from "../rights/rights.ts";
 import { attemptsAbout } from "../sign-in/attempt-rules.ts";
 import { endPackage } from "../subscriptions/subscription-change.ts";

@@ -8,7 +8,7 @@ import { audited } from "../rights/audit-log.ts";
 import { createAccountLife } from "./account-life.ts";
 import { createKeys } from "./keys.ts";
 import { plainRow } from "../rights/plain-row.ts";
-import { found, Refused } from "../rights/refused.ts";
+import { found, RequestError } from "../rights/request-error.ts";
 import { readPackages } from "../subscriptions/packages.ts";
 import { packageNamed, toTerm, viewSubscription, type SubscriptionView } from "../subscriptions/subscription.ts";
 import { changePackage, createSubscriptions, euros } from "../subscriptions/subscriptions.ts";
@@ -73,7 +73,7 @@ function partsOf(context: AccountsContext) {
   async function requirePrice(packageName: string, agreedCents: number): Promise<void> {
     const { dueCents } = await subscriptions.previewFirst(packageName);
     if (dueCents !== agreedCents)
-      throw new Refused("price_changed", `the price has changed: now ${euros(dueCents)} net are due`);
+      throw new RequestError("price_changed", `the price has changed: now ${euros(dueCents)} net are due`);
   }
 
   return {

@@ -19,7 +19,7 @@ import { audited } from "../rights/audit-log.ts";
 import { invitationMsMax, issueInvitation } from "./invitation-link.ts";
 import type { InvitationState } from "./invitation-list.ts";
 import { plainRow } from "../rights/plain-row.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 
 interface Acceptance {
   readonly token: string;
@@ -107,8 +107,8 @@ export function createInvitations(context: IdentityContext) {
       const deed = { action: "user.invite", on: { kind: "user", id: userId } } as const;
       const invitationUrl = await audited(context, deed, async (transaction) => {
         const { hasJoined, blocked } = await lockManagedUser(context, transaction, userId);
-        if (hasJoined) throw new Refused("conflict", "the user has joined: they need a new password, if anything");
-        if (blocked) throw new Refused("conflict", "the user is blocked");
+        if (hasJoined) throw new RequestError("conflict", "the user has joined: they need a new password, if anything");
+        if (blocked) throw new RequestError("conflict", "the user is blocked");
         return issueInvitation(context, transaction, userId);
       });
       return { invitationUrl, mailed: await send(userId, invitationUrl) };
@@ -123,7 +123,8 @@ export function createInvitations(context: IdentityContext) {
           .where("userId", "=", userId)
           .where("usedAt", "is", null)
           .executeTakeFirst();
-        if (row.numUpdatedRows !== 1n) throw new Refused("conflict", "there is no invitation that could be withdrawn");
+        if (row.numUpdatedRows !== 1n)
+          throw new RequestError("conflict", "there is no invitation that could be withdrawn");
       }),
   };
 }
@@ -136,10 +137,10 @@ function stateOf({ usedAt, withdrawnAt, expiresAt }: Times, nowMs: number): Invi
   return expiresAt.epochMilliseconds > nowMs ? "open" : "expired";
 }
 
-function unknownLink(): Refused {
-  return new Refused("not_found", "this link leads nowhere: ask whoever invited you for a new one");
+function unknownLink(): RequestError {
+  return new RequestError("not_found", "this link leads nowhere: ask whoever invited you for a new one");
 }
 
-function linkIsOver(state: InvitationState): Refused {
-  return new Refused("conflict", `this invitation is ${state}: ask whoever invited you for a new one`);
+function linkIsOver(state: InvitationState): RequestError {
+  return new RequestError("conflict", `this invitation is ${state}: ask whoever invited you for a new one`);
 }

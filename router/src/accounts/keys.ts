@@ -7,13 +7,13 @@
  */
 import type { Selectable, Transaction } from "kysely";
 import { asId, uuidv7, type KeyId, type UserId } from "@weiche/shared/ids.ts";
-import { hashApiKey, makeApiKey } from "../keys/api-key.ts";
+import { hashApiKey, makeApiKey } from "../callers/api-key.ts";
 import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
 import { audited, type Deed } from "../rights/audit-log.ts";
 import { plainRow } from "../rights/plain-row.ts";
-import { found, Refused } from "../rights/refused.ts";
+import { found, RequestError } from "../rights/request-error.ts";
 import { lockUser, mayChangeKey, mayRevokeKey, requireRight } from "../rights/rights.ts";
 import { restrictionColumns, type Restrictions } from "./users.ts";
 
@@ -66,7 +66,7 @@ export function createKeys(context: AccountsContext) {
           const keys = await transaction.selectFrom("apiKeys").selectAll().where("userId", "=", userId).execute();
           const active = keys.filter((key) => !isOver(keyState(key, user, nowMs))).length;
           if (active >= activeKeysMax)
-            throw new Refused("conflict", `the user has ${activeKeysMax} active keys already`);
+            throw new RequestError("conflict", `the user has ${activeKeysMax} active keys already`);
           return insertKey(transaction, user, {
             name: wish.name.trim(),
             allowedModels: wish.allowedModels ? [...wish.allowedModels] : null,
@@ -185,11 +185,12 @@ function isOver(state: KeyState): boolean {
 
 function requireLiving(key: KeyRow, user: UserRow, nowMs: number): void {
   const state = keyState(key, user, nowMs);
-  if (isOver(state)) throw new Refused("conflict", `the key is ${state}`);
+  if (isOver(state)) throw new RequestError("conflict", `the key is ${state}`);
 }
 
 function requireAhead(expiresMs: number | null | undefined, nowMs: number): void {
-  if (typeof expiresMs === "number" && expiresMs <= nowMs) throw new Refused("invalid", "the expiry lies in the past");
+  if (typeof expiresMs === "number" && expiresMs <= nowMs)
+    throw new RequestError("invalid", "the expiry lies in the past");
 }
 
 function viewKey(key: KeyRow, user: UserRow, nowMs: number) {

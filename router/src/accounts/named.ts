@@ -2,7 +2,7 @@
 import { sql, type RawBuilder } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 
 type Rows = Pick<Database, "kysely">;
 
@@ -10,7 +10,7 @@ const prefixLengthMin = 4;
 const shownMax = 5;
 
 /**
- * The whole id comes first, then a name in any case, then the beginning of an id. Throws `Refused`: there is none, or it
+ * The whole id comes first, then a name in any case, then the beginning of an id. Throws `RequestError`: there is none, or it
  * may be one of several.
  */
 export async function accountNamed({ kysely }: Rows, named: string): Promise<AccountId> {
@@ -79,8 +79,8 @@ function prefixOf(named: string): string | null {
 function onlyOne<Row extends Candidate<string>>(what: string, named: string, rows: readonly Row[]): Row {
   const meant = rows.filter(({ rank }) => rank === rows[0]!.rank);
   if (meant.length === 1) return meant[0]!;
-  if (meant.length === 0) throw new Refused("not_found", `there is no ${what} ${named}`);
+  if (meant.length === 0) throw new RequestError("not_found", `there is no ${what} ${named}`);
   const shown = meant.slice(0, shownMax).map(({ id, label }) => `${id}${label}`);
   const ids = `${shown.join(", ")}${meant.length > shownMax ? ", …" : ""}`;
-  throw new Refused("conflict", `several ${what}s are meant by ${named}: give the id of one of ${ids}`);
+  throw new RequestError("conflict", `several ${what}s are meant by ${named}: give the id of one of ${ids}`);
 }

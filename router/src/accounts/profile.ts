@@ -1,7 +1,7 @@
 /** A user's own profile and settings. */
 import type { UserId } from "@weiche/shared/ids.ts";
 import { plainRow } from "../rights/plain-row.ts";
-import { found } from "../rights/refused.ts";
+import { found } from "../rights/request-error.ts";
 import type { Database } from "../db/database.ts";
 import type { Language, Theme } from "../db/schema.ts";
 

@@ -3,7 +3,7 @@ import type { Language } from "../db/schema.ts";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { insertAccount } from "./accounts.ts";
 import { audited } from "../rights/audit-log.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 import { insertUser } from "./users.ts";
 import { asThemselves, type IdentityContext } from "../sign-in/identity-context.ts";
 import { goodPassword } from "../sign-in/password-rules.ts";
@@ -28,7 +28,7 @@ export async function register(
   from: SignedInFrom,
 ): Promise<Registered> {
   const { clock, hashing, throttle } = context;
-  if (context.registration !== "open") throw new Refused("conflict", "accounts are opened by the operator here");
+  if (context.registration !== "open") throw new RequestError("conflict", "accounts are opened by the operator here");
   const normal = goodPassword(password);
   const { waitMs } = await throttle.take("register", { source: from.source });
   if (waitMs > 0) return { kind: "throttled", waitMs };

@@ -13,7 +13,7 @@ import { readCredentials } from "../sign-in/second-factor.ts";
 import { endSessions } from "../sign-in/sessions.ts";
 import { issueInvitation } from "./invitation-link.ts";
 import { endLinks } from "../mail/link-makers.ts";
-import { found, Refused } from "../rights/refused.ts";
+import { found, RequestError } from "../rights/request-error.ts";
 import { lockUser, mayChangeUser, mayGrant, requireRight, type Actor } from "../rights/rights.ts";
 
 /** An absent field stays as it is; null removes a restriction. */
@@ -131,7 +131,7 @@ type UserRow = Selectable<Schema["users"]>;
 
 /** Nobody can remove themselves, and an account without an Owner could never get one again. */
 async function requireDispensable(transaction: Transaction<Schema>, user: UserRow, actor: Actor | undefined) {
-  if (actor?.id === user.id) throw new Refused("conflict", "you cannot do this to yourself");
+  if (actor?.id === user.id) throw new RequestError("conflict", "you cannot do this to yourself");
   if (user.role === "owner") await requireOtherOwner(transaction, user);
 }
 
@@ -147,7 +147,8 @@ async function requireOtherOwner(transaction: Transaction<Schema>, user: UserRow
     .orderBy("id")
     .forUpdate()
     .execute();
-  if (!owners.some(({ id }) => id !== user.id)) throw new Refused("conflict", "the last Owner of the account stays");
+  if (!owners.some(({ id }) => id !== user.id))
+    throw new RequestError("conflict", "the last Owner of the account stays");
 }
 
 /** Adds a user and the invitation that lets them set a password. */
@@ -182,7 +183,7 @@ export async function insertUser(
     .onConflict((conflict) => conflict.column("email").doNothing())
     .returningAll()
     .executeTakeFirst();
-  if (!user) throw new Refused("conflict", "there is a user with this e-mail address already");
+  if (!user) throw new RequestError("conflict", "there is a user with this e-mail address already");
   return user;
 }
 

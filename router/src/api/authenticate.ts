@@ -1,7 +1,7 @@
 /** Authenticates a request by its headers alone: no body is read for a client that may not ask. */
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { Caller, KeyCache, KeyRefusal } from "../keys/caller.ts";
+import type { Caller, KeyCache, KeyRefusal } from "../callers/caller.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Exchange } from "./exchange.ts";
 

@@ -16,7 +16,7 @@ import {
   type RequestId,
   type SlotName,
 } from "@weiche/shared/ids.ts";
-import type { Identity } from "../keys/caller.ts";
+import type { Identity } from "../callers/caller.ts";
 import type { AnswerSink } from "../edge/answer-sink.ts";
 import type { RefusalCode, RefusalWord } from "../usage/refusal-codes.ts";
 

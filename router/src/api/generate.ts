@@ -7,7 +7,7 @@ import type { Millicredits } from "@weiche/shared/credits.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
-import type { Caller, KeyCache } from "../keys/caller.ts";
+import type { Caller, KeyCache } from "../callers/caller.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Placed, Placement, PlacementRequest } from "../nodes/placement.ts";

@@ -2,7 +2,7 @@
 import { isCallable, type Catalogue, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
-import type { Caller } from "../keys/caller.ts";
+import type { Caller } from "../callers/caller.ts";
 
 /** The models that a key may use, in the order of the catalogue. */
 export function modelsOf(caller: Caller, catalogue: Catalogue): CatalogueEntry[] {

@@ -1,6 +1,6 @@
 /** `GET /v1/models`: the models that the calling key may use. Counts for no limit and no quota. */
 import type { Catalogue } from "@weiche/shared/catalogue.ts";
-import type { KeyCache } from "../keys/caller.ts";
+import type { KeyCache } from "../callers/caller.ts";
 import { authenticate } from "./authenticate.ts";
 import type { Exchange } from "./exchange.ts";
 import { modelsOf } from "./model-access.ts";

@@ -8,7 +8,7 @@ import { createAccounts } from "../accounts/accounts.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
 import { auditMessage, type loggedDeed } from "../rights/audit-entry.ts";
 import { audited } from "../rights/audit-log.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 import { lockUser } from "../rights/rights.ts";
 import { hashOfNoPassword } from "../sign-in/password-hashing.ts";
 import { setPassword } from "../sign-in/passwords.ts";
@@ -70,7 +70,7 @@ async function repeat(how: Repeat | undefined, deed: LoggedDeed): Promise<keyof 
     const done = await how(deed.object.split(" ")[1] ?? "", deed);
     return done === undefined ? "lost" : "repeated";
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     // Not in the backup: there is nothing to take away.
     return error.kind === "not_found" ? "needless" : "lost";
   }
@@ -100,7 +100,7 @@ function giveNoPassword(context: AccountsContext, id: UserId): Promise<UserId> {
   return audited(context, { action: "user.reset-password", on: { kind: "user", id } }, async (transaction) => {
     await lockUser(transaction, id);
     const credentials = transaction.selectFrom("credentials").select("userId").where("userId", "=", id);
-    if (!(await credentials.executeTakeFirst())) throw new Refused("not_found", "the user never joined");
+    if (!(await credentials.executeTakeFirst())) throw new RequestError("not_found", "the user never joined");
     await setPassword(transaction, id, hashOfNoPassword(), context.clock.now());
     return id;
   });

@@ -1,6 +1,6 @@
 /** Normal form and validation of e-mail addresses. Case and surrounding spaces do not matter. */
 import type { UserId } from "@weiche/shared/ids.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 
 const lengthMax = 254;
 const localLengthMax = 64;
@@ -13,7 +13,8 @@ const domainLengthMax = 253;
 export function normalEmail(text: string): string {
   const email = text.trim().toLowerCase();
   // Checked after lower-casing, which can turn one letter into two.
-  if (email.length > lengthMax) throw new Refused("invalid", `an e-mail address has at most ${lengthMax} characters`);
+  if (email.length > lengthMax)
+    throw new RequestError("invalid", `an e-mail address has at most ${lengthMax} characters`);
   return email;
 }
 
@@ -37,15 +38,18 @@ const atom = "[a-z0-9!#$%&'*+/=?^_`{|}~-]+";
 const label = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
 const strict = new RegExp(`^(${atom}(?:\\.${atom})*)@((?:${label}\\.)*(?=[a-z])${label})$`);
 
-/** Normal form of a new user's address, the only one that reaches this mailbox. Throws `Refused` if it is invalid. */
+/** Normal form of a new user's address, the only one that reaches this mailbox. Throws `RequestError` if it is invalid. */
 export function newAddress(text: string): string {
   const email = normalEmail(text);
   const [, local = "", domain = ""] = strict.exec(email) ?? [];
   // Some non-ASCII letters become ASCII when lower-cased.
   const isPlain = /^[\x20-\x7e]*$/.test(text);
   if (!isPlain || !local || local.length > localLengthMax || domain.length > domainLengthMax)
-    throw new Refused("invalid", "this is no e-mail address that mail could be sent to: name@domain in ASCII letters");
+    throw new RequestError(
+      "invalid",
+      "this is no e-mail address that mail could be sent to: name@domain in ASCII letters",
+    );
   // Reserved for `deletedAddress`.
-  if (email.endsWith(deletedDomain)) throw new Refused("invalid", "this e-mail address is reserved");
+  if (email.endsWith(deletedDomain)) throw new RequestError("invalid", "this e-mail address is reserved");
   return email;
 }

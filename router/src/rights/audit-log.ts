@@ -11,7 +11,7 @@ import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { AuditEntry } from "./audit-entry.ts";
 import { operator, type ActingContext } from "./accounts-context.ts";
-import { Refused } from "./refused.ts";
+import { RequestError } from "./request-error.ts";
 
 type AuditAction =
   | `account.${"create" | "rename" | "block" | "unblock" | "delete"}`
@@ -54,7 +54,7 @@ export async function audited<T>(
     return result;
   } catch (error) {
     // `not_found`: the object does not exist, or is another account's, whose log the actor must not write to.
-    if (error instanceof Refused && error.kind !== "not_found") {
+    if (error instanceof RequestError && error.kind !== "not_found") {
       const refused = `refused: ${error.kind}`;
       const entry = await inTransaction(database, (transaction) =>
         append(context, transaction, deed, deed.on, refused),

@@ -7,7 +7,7 @@ import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import type { Role, Schema } from "../db/schema.ts";
 import { operator, type ActingContext } from "./accounts-context.ts";
 import type { Subject } from "./audit-log.ts";
-import { found, Refused } from "./refused.ts";
+import { found, RequestError } from "./request-error.ts";
 
 export interface Actor {
   readonly id: UserId;
@@ -34,7 +34,7 @@ export function mayRevokeKey(actor: Actor, key: { readonly userId: UserId }): bo
   return actor.role !== "member" || actor.id === key.userId;
 }
 
-/** Reads a user with the row locked; throws `Refused` if there is none. */
+/** Reads a user with the row locked; throws `RequestError` if there is none. */
 export async function lockUser(transaction: Transaction<Schema>, id: UserId): Promise<Selectable<Schema["users"]>> {
   const user = transaction.selectFrom("users").selectAll().where("id", "=", id).where("deletedAt", "is", null);
   return found(await user.forUpdate().executeTakeFirst(), "user", id);
@@ -55,7 +55,8 @@ export async function requireRight(
     .where("blocked", "=", false)
     .forShare()
     .executeTakeFirst();
-  if (actor?.accountId !== object.accountId) throw new Refused("not_found", `there is no ${object.kind} ${object.id}`);
-  if (!may(actor)) throw new Refused("forbidden", "your role does not allow this");
+  if (actor?.accountId !== object.accountId)
+    throw new RequestError("not_found", `there is no ${object.kind} ${object.id}`);
+  if (!may(actor)) throw new RequestError("forbidden", "your role does not allow this");
   return actor;
 }

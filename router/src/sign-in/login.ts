@@ -1,7 +1,7 @@
 /** Signing in and out. */
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 import { instantText } from "../db/database.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
 import { normalPassword } from "./password-rules.ts";
@@ -43,7 +43,7 @@ export function createLogin(context: IdentityContext) {
         events.loginFinished("signed-in");
         return { kind: "signed-in", ...started };
       } catch (error) {
-        const isOfAccount = error instanceof Refused && error.kind === "account_blocked";
+        const isOfAccount = error instanceof RequestError && error.kind === "account_blocked";
         if (!(error instanceof PasswordChanged || error instanceof UserIsBlocked || isOfAccount)) throw error;
         const kind = isOfAccount ? "account-blocked" : error instanceof UserIsBlocked ? "blocked" : "wrong";
         events.loginFinished(kind);
@@ -57,12 +57,12 @@ export function createLogin(context: IdentityContext) {
         await transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", sessionId).execute();
       }),
 
-    /** Ends one session of the user; throws `Refused` if there is none. */
+    /** Ends one session of the user; throws `RequestError` if there is none. */
     endDevice: (userId: UserId, id: string) =>
       audited(context, { action: "session.end", on: { kind: "user", id: userId } }, async (transaction) => {
         const own = transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", id);
         if ((await own.executeTakeFirst()).numDeletedRows !== 1n)
-          throw new Refused("not_found", `there is no session ${id}`);
+          throw new RequestError("not_found", `there is no session ${id}`);
       }),
 
     signOutEverywhere: (userId: UserId) =>

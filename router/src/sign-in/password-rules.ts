@@ -1,5 +1,5 @@
 /** Rules for passwords: their length alone, no classes of characters. */
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 
 export const passwordLengthMin = 12;
 export const passwordBytesMax = 1024;
@@ -9,12 +9,12 @@ export function normalPassword(password: string): string {
   return password.normalize("NFC");
 }
 
-/** Returns the normal form; throws `Refused` if it is too short or too long. */
+/** Returns the normal form; throws `RequestError` if it is too short or too long. */
 export function goodPassword(password: string): string {
   const normal = normalPassword(password);
   if (Array.from(normal).length < passwordLengthMin)
-    throw new Refused("invalid", `a password has at least ${passwordLengthMin} characters`);
+    throw new RequestError("invalid", `a password has at least ${passwordLengthMin} characters`);
   if (Buffer.byteLength(normal) > passwordBytesMax)
-    throw new Refused("invalid", `a password has at most ${passwordBytesMax} bytes`);
+    throw new RequestError("invalid", `a password has at most ${passwordBytesMax} bytes`);
   return normal;
 }

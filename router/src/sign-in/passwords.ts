@@ -4,7 +4,7 @@ import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
 import { normalEmail } from "../mail/email-address.ts";
 import { linkMaker } from "../mail/link-makers.ts";
-import { Refused, tooManyAttempts } from "../rights/refused.ts";
+import { RequestError, tooManyAttempts } from "../rights/request-error.ts";
 import { instantText, instantValue } from "../db/database.ts";
 import type { Schema, Language } from "../db/schema.ts";
 import { resetLetter } from "../mail/letters.ts";
@@ -58,7 +58,8 @@ export function createPasswords(context: IdentityContext) {
 
     /** Mails a link if the user exists, without revealing whether. Returns how long to wait in ms; 0: done. */
     async requestReset(email: string, source: string): Promise<number> {
-      if (!mail) throw new Refused("conflict", "no mail is sent here: an Admin or Owner of your account makes a link");
+      if (!mail)
+        throw new RequestError("conflict", "no mail is sent here: an Admin or Owner of your account makes a link");
       const { waitMs } = await throttle.take("reset", { source, whom: email });
       if (waitMs > 0) return waitMs;
       const { row, url, expiresAtMs } = makeReset();
@@ -75,8 +76,8 @@ export function createPasswords(context: IdentityContext) {
       const deed = { action: "user.reset-link", on: { kind: "user", id: userId } } as const;
       const user = await audited(context, deed, async (transaction) => {
         const managed = await lockManagedUser(context, transaction, userId);
-        if (!managed.hasJoined) throw new Refused("conflict", "the user has no password yet: invite them");
-        if (managed.blocked) throw new Refused("conflict", "the user is blocked");
+        if (!managed.hasJoined) throw new RequestError("conflict", "the user has no password yet: invite them");
+        if (managed.blocked) throw new RequestError("conflict", "the user is blocked");
         await transaction
           .insertInto("passwordResets")
           .values({ userId, ...row, createdBy: linkMaker(context) })
@@ -115,7 +116,7 @@ export function createPasswords(context: IdentityContext) {
   };
 }
 
-/** Call before the token of a one-time link is looked up, and give back if it exists. Throws `Refused`. */
+/** Call before the token of a one-time link is looked up, and give back if it exists. Throws `RequestError`. */
 export async function takeLink(throttle: LoginThrottle, source: string): Promise<Taken> {
   const taken = await throttle.take("link", { source });
   if (taken.waitMs > 0) throw tooManyAttempts(taken.waitMs);
@@ -151,6 +152,6 @@ export async function setPassword(
   await endSessions(transaction, userId, keptSession);
 }
 
-function linkIsOver(): Refused {
-  return new Refused("not_found", "this link has expired or was used already: ask for a new one");
+function linkIsOver(): RequestError {
+  return new RequestError("not_found", "this link has expired or was used already: ask for a new one");
 }

@@ -8,7 +8,7 @@
 import type { Kysely, Selectable } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
-import { found, Refused } from "../rights/refused.ts";
+import { found, RequestError } from "../rights/request-error.ts";
 import { inTransaction, instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import type { IdentityContext } from "./identity-context.ts";
@@ -46,7 +46,7 @@ export function createSecondFactor(context: IdentityContext) {
   }
 
   return {
-    /** Returns a secret without effect until `confirm`. Throws `Refused` if the factor is on, or `ProofIsOver`. */
+    /** Returns a secret without effect until `confirm`. Throws `RequestError` if the factor is on, or `ProofIsOver`. */
     async setUp(evidence: Evidence) {
       const { userId } = evidence.proof;
       const user = kysely.selectFrom("users").select("email").where("id", "=", userId);
@@ -60,7 +60,7 @@ export function createSecondFactor(context: IdentityContext) {
           .where("userId", "=", userId)
           .where("totpSince", "is", null)
           .executeTakeFirst();
-        if (set.numUpdatedRows !== 1n) throw new Refused("conflict", "the second factor is on already");
+        if (set.numUpdatedRows !== 1n) throw new RequestError("conflict", "the second factor is on already");
       });
       return { secret, uri };
     },
@@ -70,7 +70,7 @@ export function createSecondFactor(context: IdentityContext) {
       const { id: sessionId, user } = session;
       const { id: userId, email } = user;
       const before = await readCredentials(kysely, userId);
-      if (before?.totpSince) throw new Refused("conflict", "the second factor is on already");
+      if (before?.totpSince) throw new RequestError("conflict", "the second factor is on already");
       const taken = await throttle.take("code", { source, whom: email, sessionId });
       if (taken.waitMs > 0) return { kind: "throttled", waitMs: taken.waitMs } as const;
       if (!(await useTotp(kysely, before, code))) return { kind: "code-wrong" } as const;
@@ -85,7 +85,7 @@ export function createSecondFactor(context: IdentityContext) {
           .where("totpSince", "is", null)
           .executeTakeFirst();
         if (turnedOn.numUpdatedRows !== 1n)
-          throw new Refused("conflict", "the second factor was set up anew meanwhile");
+          throw new RequestError("conflict", "the second factor was set up anew meanwhile");
         await transaction
           .insertInto("recoveryCodes")
           .values(codes.map((each) => ({ userId, codeHash: hashRecoveryCode(each) })))

@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
-import { accountBlocked, Refused } from "../rights/refused.ts";
+import { accountBlocked, RequestError } from "../rights/request-error.ts";
 import { instantText, instantValue, type Database } from "../db/database.ts";
 import type { Role, Schema, Language, Theme } from "../db/schema.ts";
 import { hashToken, makeToken } from "./secret-token.ts";
@@ -101,13 +101,13 @@ export function createSessions({ kysely, prompt }: Database, clock: Clock) {
 }
 
 /** The user was blocked while they authenticated. */
-export class UserIsBlocked extends Refused {
+export class UserIsBlocked extends RequestError {
   constructor() {
     super("conflict", "the user is blocked");
   }
 }
 
-/** Call in the transaction of the change that signs the user in. Throws `UserIsBlocked`, or `Refused` if the account is blocked. */
+/** Call in the transaction of the change that signs the user in. Throws `UserIsBlocked`, or `RequestError` if the account is blocked. */
 export async function startSession(
   transaction: Transaction<Schema>,
   clock: Clock,

@@ -12,7 +12,7 @@ import {
   stepsMax,
 } from "../../test/accounts/subscription-model.ts";
 import { timeZone } from "./billing-period.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 import { serviceBook, type EffectiveTerms, type PackageBook } from "./packages.ts";
 import {
   bookedSpans,
@@ -38,7 +38,7 @@ function changeOrNone(
   try {
     return changeTerms(terms, action, nowMs, book);
   } catch (error) {
-    if (error instanceof Refused) return undefined;
+    if (error instanceof RequestError) return undefined;
     throw error;
   }
 }

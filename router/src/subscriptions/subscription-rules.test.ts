@@ -2,7 +2,7 @@ import type { PackageName } from "../db/schema.ts";
 import { describe, expect, test } from "vitest";
 import { timeZone } from "./billing-period.ts";
 import { serviceBook } from "./packages.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 import {
   changeTerms,
   chargesOf,
@@ -49,7 +49,7 @@ function isRefused(terms: readonly Term[], [at, kind, name]: Step): boolean {
     changeTerms(terms, { kind, package: name } as SubscriptionAction, berlin(at), serviceBook);
     return false;
   } catch (error) {
-    if (error instanceof Refused) return true;
+    if (error instanceof RequestError) return true;
     throw error;
   }
 }

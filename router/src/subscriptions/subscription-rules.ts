@@ -10,7 +10,7 @@
 import type { PackageName } from "../db/schema.ts";
 import { billingPeriodAt, germanDaysBetween, trialEndMs, type BillingPeriod } from "./billing-period.ts";
 import { termsAt, versionAt, type EffectiveTerms, type PackageBook } from "./packages.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 
 /** A package over a span of time. */
 export interface Term {
@@ -49,7 +49,7 @@ export interface Charge {
   readonly cents: number;
 }
 
-/** Returns the terms after the action; the book names its package. `nowMs` must not go back for an account. Throws `Refused` with the reason. */
+/** Returns the terms after the action; the book names its package. `nowMs` must not go back for an account. Throws `RequestError` with the reason. */
 export function changeTerms(
   terms: readonly Term[],
   action: SubscriptionAction,
@@ -65,17 +65,18 @@ export function changeTerms(
   const changeMs = Math.max(nowMs, startMs + 1);
   switch (action.kind) {
     case "trial":
-      throw new Refused("conflict", "the account has a package already");
+      throw new RequestError("conflict", "the account has a package already");
     case "order":
       if (current.state === "active")
-        throw new Refused("conflict", `the account has ${current.package} already: upgrade or downgrade it`);
+        throw new RequestError("conflict", `the account has ${current.package} already: upgrade or downgrade it`);
       return [...before, ...upgraded(current, action.package, changeMs, book)];
     case "upgrade":
       return [...before, ...upgraded(current, action.package, changeMs, book)];
     case "downgrade":
-      if (current.state === "trial") throw new Refused("conflict", "a trial cannot be downgraded; it can be cancelled");
+      if (current.state === "trial")
+        throw new RequestError("conflict", "a trial cannot be downgraded; it can be cancelled");
       if (pending?.change === "cancellation")
-        throw new Refused("conflict", "the package is cancelled: withdraw the cancellation first");
+        throw new RequestError("conflict", "the package is cancelled: withdraw the cancellation first");
       // Compares the prices of the next period, in which the smaller package would begin.
       requireStepUp(priceOf(action.package, endMs, book), priceOf(current.package, endMs, book), "downgrade");
       return [
@@ -84,10 +85,10 @@ export function changeTerms(
         { ...current, package: action.package, startMs: endMs, endMs: Infinity },
       ];
     case "cancel":
-      if (pending?.change === "cancellation") throw new Refused("conflict", "the package is cancelled already");
+      if (pending?.change === "cancellation") throw new RequestError("conflict", "the package is cancelled already");
       return [...before, { ...current, endMs }];
     case "withdraw":
-      if (!pending) throw new Refused("conflict", "there is nothing to withdraw");
+      if (!pending) throw new RequestError("conflict", "there is nothing to withdraw");
       return [
         ...before,
         ...(current.state === "trial" ? [current, active(current.package, endMs)] : [{ ...current, endMs: Infinity }]),
@@ -180,10 +181,11 @@ function firstTerms(
   book: PackageBook,
 ): readonly Term[] {
   if (action.kind === "order") return [active(action.package, nowMs)];
-  if (action.kind !== "trial") throw new Refused("conflict", "the account has no package");
-  if (terms.some(({ state }) => state === "trial")) throw new Refused("conflict", "the account had its trial already");
+  if (action.kind !== "trial") throw new RequestError("conflict", "the account has no package");
+  if (terms.some(({ state }) => state === "trial"))
+    throw new RequestError("conflict", "the account had its trial already");
   const ofTrial = [...book.values()].find(({ isListed, hasTrial }) => isListed && hasTrial);
-  if (!ofTrial) throw new Refused("conflict", "there is no trial");
+  if (!ofTrial) throw new RequestError("conflict", "there is no trial");
   const endMs = trialEndMs(nowMs, termsAt(book, ofTrial.name, nowMs).trialDays);
   const trial: Term = { package: ofTrial.name, state: "trial", startMs: nowMs, endMs, rhythmMs: nowMs };
   return [trial, active(ofTrial.name, endMs)];
@@ -217,7 +219,7 @@ function priceOf(name: PackageName, atMs: number, book: PackageBook): Priced {
 function requireStepUp(smaller: Priced, larger: Priced, change: "upgrade" | "downgrade"): void {
   if (smaller.cents < larger.cents) return;
   const [from, to] = change === "upgrade" ? [smaller, larger] : [larger, smaller];
-  throw new Refused(
+  throw new RequestError(
     "conflict",
     `from ${from.name} to ${to.name} is not ${change === "upgrade" ? "an" : "a"} ${change}`,
   );
@@ -257,7 +259,7 @@ export function packageChoices(
       changeTerms(terms, action, nowMs, book);
       return true;
     } catch (error) {
-      if (error instanceof Refused) return false;
+      if (error instanceof RequestError) return false;
       throw error;
     }
   };

@@ -5,7 +5,7 @@ import { instantText } from "../db/database.ts";
 import type { Schema, PackageName } from "../db/schema.ts";
 import type { BillingPeriod } from "./billing-period.ts";
 import { offeredTo, readPackages, type PackageBook } from "./packages.ts";
-import { found, Refused } from "../rights/refused.ts";
+import { found, RequestError } from "../rights/request-error.ts";
 import { pendingOf, periodIn, termAt, type Pending, type Term } from "./subscription-rules.ts";
 
 export interface SubscriptionView {
@@ -60,13 +60,13 @@ export function toTerm(row: Selectable<Schema["subscriptions"]>): Term {
   };
 }
 
-/** The package that the account may order by this name, in any case. Throws `Refused`. */
+/** The package that the account may order by this name, in any case. Throws `RequestError`. */
 export function packageNamed(book: PackageBook, accountId: AccountId, name: string): PackageName {
   const offered = offeredTo(book, accountId).map((one) => one.name);
   const known = offered.find((one) => one.toLowerCase() === name.trim().toLowerCase());
   if (known !== undefined) return known;
   const details = [{ param: "package", code: "not_allowed" }];
-  throw new Refused("invalid", `there is no package "${name}"; there are ${offered.join(", ")}`, { details });
+  throw new RequestError("invalid", `there is no package "${name}"; there are ${offered.join(", ")}`, { details });
 }
 
 /** The billing period that contains `atMs`; undefined without a package. */

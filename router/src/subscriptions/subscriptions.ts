@@ -10,7 +10,7 @@ import type { Schema } from "../db/schema.ts";
 import type { ActingContext } from "../rights/accounts-context.ts";
 import { audited } from "../rights/audit-log.ts";
 import { offeredTo, readPackages, termsAt, type PackageBook } from "./packages.ts";
-import { Refused } from "../rights/refused.ts";
+import { RequestError } from "../rights/request-error.ts";
 import { plainRow } from "../rights/plain-row.ts";
 import { requireRight } from "../rights/rights.ts";
 import { writeChange, writeCharges } from "./subscription-change.ts";
@@ -114,14 +114,14 @@ export async function changePackage(
   quoteId?: string,
 ): Promise<SubscriptionView> {
   const locked = await readSubscription(transaction, accountId, clockMs, "locked");
-  if (locked.isDeleted) throw new Refused("not_found", `there is no account ${accountId}`);
+  if (locked.isDeleted) throw new RequestError("not_found", `there is no account ${accountId}`);
   const action = actionOf(accountId, locked, wish);
   if (quoteId !== undefined && (await wasOrdered(transaction, accountId, quoteId, action, locked.nowMs)))
     return viewSubscription(locked.terms, locked.nowMs);
   if (quoteId !== undefined) {
     const now = quote(accountId, locked, wish, quoteId.slice(0, nonceLength));
     if (now.quoteId !== quoteId)
-      throw new Refused("price_changed", `the price has changed: now ${euros(now.dueCents)} net are due`);
+      throw new RequestError("price_changed", `the price has changed: now ${euros(now.dueCents)} net are due`);
   }
   const after = changeTerms(locked.terms, action, locked.nowMs, locked.book);
   const changedMs = await writeChange(transaction, accountId, locked, after);
@@ -145,7 +145,7 @@ async function wasOrdered(
   if (numInsertedOrUpdatedRows === 1n) return false;
   const before = transaction.selectFrom("orderedQuotes").select("wish").where("accountId", "=", accountId);
   const { wish: wished } = await before.where("quoteId", "=", quoteId).executeTakeFirstOrThrow();
-  if (wished !== ordered.wish) throw new Refused("price_changed", "the quote was for something else");
+  if (wished !== ordered.wish) throw new RequestError("price_changed", "the quote was for something else");
   return true;
 }
 
@@ -198,12 +198,12 @@ function actionOf(
   { action, package: name }: SubscriptionWish,
 ): SubscriptionAction {
   if (action === "trial" || action === "cancel" || action === "withdraw") {
-    if (name !== undefined) throw new Refused("invalid", `${action} takes no package`);
+    if (name !== undefined) throw new RequestError("invalid", `${action} takes no package`);
     return { kind: action };
   }
   if (name === undefined) {
     const names = offeredTo(book, accountId).map((one) => one.name);
-    throw new Refused("invalid", `${action} which package? there are ${names.join(", ")}`);
+    throw new RequestError("invalid", `${action} which package? there are ${names.join(", ")}`);
   }
   return { kind: action, package: packageNamed(book, accountId, name) };
 }

@@ -11,7 +11,7 @@ import type { RefusalCode } from "./refusal-codes.ts";
 export type Refusals = ReturnType<typeof createRefusals>;
 
 /** The key of a refused request, its user and account. */
-export interface Refused {
+export interface RefusedKey {
   readonly accountId: AccountId;
   readonly userId: UserId;
   readonly keyId: KeyId;
@@ -24,7 +24,7 @@ export function createRefusals(pool: Pool, clock: Clock, keysMax = 20_000) {
   let counted: Counted = new Map();
   let flushing: Promise<void> = Promise.resolve();
 
-  function count(of: Refused, code: RefusalCode, times = 1): void {
+  function count(of: RefusedKey, code: RefusalCode, times = 1): void {
     let entry = counted.get(of.keyId);
     if (!entry) {
       if (counted.size >= keysMax) return;
@@ -60,7 +60,7 @@ export async function forgetRefusals(pool: Pool, oldestMs: number): Promise<void
   await pool.query("delete from refusals where hour < $1", [instantText(oldestMs)]);
 }
 
-type Counted = Map<KeyId, { readonly of: Refused; readonly codes: Map<RefusalCode, number> }>;
+type Counted = Map<KeyId, { readonly of: RefusedKey; readonly codes: Map<RefusalCode, number> }>;
 
 /** Adds to the current hour, also what was counted some seconds before it. Ordered by primary key against deadlocks. */
 async function add(pool: Pool, counted: Counted, nowMs: number): Promise<void> {

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { accountNamed } from "../../src/accounts/named.ts";
 import { verifyAudit } from "../../src/rights/audit.ts";
-import { Refused } from "../../src/rights/refused.ts";
+import { RequestError } from "../../src/rights/request-error.ts";
 import { here, identityRigOfFile, password, elsewhere, tokenOf } from "./identity-rig.ts";
 import { auditOf, keysOf } from "./whole-lists.ts";
 
@@ -26,7 +26,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
     () => new Error("it was not refused"),
     (reason: unknown) => reason,
   );
-  if (!(error instanceof Refused)) throw error;
+  if (!(error instanceof RequestError)) throw error;
   return `${error.kind}: ${error.message}`;
 }
 

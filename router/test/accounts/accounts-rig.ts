@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach } from "vitest";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
-import { Refused } from "../../src/rights/refused.ts";
+import { RequestError } from "../../src/rights/request-error.ts";
 import type { Database } from "../../src/db/database.ts";
 import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
 
@@ -35,7 +35,7 @@ export async function refusal(work: Promise<unknown>): Promise<string> {
     () => new Error("it was not refused"),
     (reason: unknown) => reason,
   );
-  if (!(error instanceof Refused)) throw error;
+  if (!(error instanceof RequestError)) throw error;
   return `${error.kind}: ${error.message}`;
 }
 

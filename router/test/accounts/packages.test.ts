@@ -6,8 +6,8 @@ import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import { listNotices } from "../../src/accounts/notices.ts";
 import type { Database } from "../../src/db/database.ts";
-import { createKeyCache, type OpenKeyCache } from "../../src/keys/key-cache.ts";
-import { Refused } from "../../src/rights/refused.ts";
+import { createKeyCache, type OpenKeyCache } from "../../src/callers/key-cache.ts";
+import { RequestError } from "../../src/rights/request-error.ts";
 import { packageUse } from "../../src/subscriptions/package-use.ts";
 import { publishPackages } from "../../src/subscriptions/publish-packages.ts";
 import { readPackages } from "../../src/subscriptions/packages.ts";
@@ -63,7 +63,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
     () => new Error("it was not refused"),
     (reason: unknown) => reason,
   );
-  return error instanceof Refused ? `${error.kind}: ${error.message}` : (error as Error).message;
+  return error instanceof RequestError ? `${error.kind}: ${error.message}` : (error as Error).message;
 }
 
 async function charged() {

@@ -9,7 +9,7 @@ import { createAccounts } from "../../src/accounts/accounts.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import { packageUse } from "../../src/subscriptions/package-use.ts";
 import { publishPackages } from "../../src/subscriptions/publish-packages.ts";
-import { Refused } from "../../src/rights/refused.ts";
+import { RequestError } from "../../src/rights/request-error.ts";
 import { createEvaluator } from "../../src/usage/evaluator.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
@@ -116,7 +116,7 @@ test(
           const named = ["order", "upgrade", "downgrade"].includes(kind) ? { package: name } : {};
           const done = await accounts.subscriptions.change(accountId, { action: kind, ...named }).then(
             () => true,
-            (error: unknown) => !(error instanceof Refused),
+            (error: unknown) => !(error instanceof RequestError),
           );
           expect(done).toBe(accepted);
           clock.advance(1);

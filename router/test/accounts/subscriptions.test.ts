@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { asId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { createKeyCache } from "../../src/keys/key-cache.ts";
+import { createKeyCache } from "../../src/callers/key-cache.ts";
 import { createAccounts } from "../../src/accounts/accounts.ts";
-import { Refused } from "../../src/rights/refused.ts";
+import { RequestError } from "../../src/rights/request-error.ts";
 import { until as eventually } from "../db/database-fixture.ts";
 import {
   accountId,
@@ -24,7 +24,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
     () => new Error("it was not refused"),
     (reason: unknown) => reason,
   );
-  if (!(error instanceof Refused)) throw error;
+  if (!(error instanceof RequestError)) throw error;
   return error.kind;
 }
 
@@ -243,7 +243,7 @@ test("changes at once happen one after the other: of twenty orders one is taken"
     accounts.subscriptions.change(accountId, { action: "order", package: "Pro" }),
   );
   const results = await Promise.allSettled(orders);
-  const refusals = results.filter((result) => result.status === "rejected" && result.reason instanceof Refused);
+  const refusals = results.filter((result) => result.status === "rejected" && result.reason instanceof RequestError);
   expect(refusals.length).toBe(19);
   expect(await charged()).toEqual(["package Pro 30/30 3500"]);
 });

@@ -15,7 +15,7 @@ import {
   type UserId,
 } from "@weiche/shared/ids.ts";
 import type { AnswerKind, EngineDeath } from "@weiche/shared/node-protocol.ts";
-import type { Caller, KeyCache, KeyRefusal } from "../../src/keys/caller.ts";
+import type { Caller, KeyCache, KeyRefusal } from "../../src/callers/caller.ts";
 import type { FinishedRequest } from "../../src/api/exchange.ts";
 import type { SentAttempt } from "../../src/api/sent-attempts.ts";
 import type { RefusalCode } from "../../src/usage/refusal-codes.ts";

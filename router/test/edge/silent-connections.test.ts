@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from "vitest
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
-import { createKeyCache, type OpenKeyCache } from "../../src/keys/key-cache.ts";
+import { createKeyCache, type OpenKeyCache } from "../../src/callers/key-cache.ts";
 import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";
 import { createSessions, startSession } from "../../src/sign-in/sessions.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";

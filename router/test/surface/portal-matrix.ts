@@ -53,7 +53,7 @@ export const operatorsOwn = [
   "turnUserTotpOff",
   "verifyAudit",
   "evaluateCredits",
-  "listRefusedUsage",
+  "listSetAside",
   "listNodes",
   "showNode",
   "setMaintenance",

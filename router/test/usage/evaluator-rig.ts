@@ -5,8 +5,8 @@ import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/s
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { judge, lookUpKey } from "../../src/keys/cached-key.ts";
-import { hashApiKey } from "../../src/keys/api-key.ts";
+import { judge, lookUpKey } from "../../src/callers/cached-key.ts";
+import { hashApiKey } from "../../src/callers/api-key.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import { createEvaluator, type Evaluation, type Evaluator } from "../../src/usage/evaluator.ts";

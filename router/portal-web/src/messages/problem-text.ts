@@ -1,7 +1,7 @@
 /** Texts for people about refusals. */
 import type { Problem } from "../api/problem.ts";
 import type { Texts } from "./messages.ts";
-import { germanRefusals } from "./refusals.ts";
+import { germanRefusals } from "./german-refusals.ts";
 
 export function problemText(problem: Problem, { t, format }: Texts): string {
   const { problems } = t;

@@ -7,7 +7,7 @@ import { operator } from "../../rights/accounts-context.ts";
 import { contract, type Contract } from "../contract/contract.ts";
 import { addRoutes, type ErrorAnswer, type Handlers } from "../server/add-routes.ts";
 import { asOperated, operated } from "../server/operated.ts";
-import { asRefused, refusals } from "../server/refusal.ts";
+import { asRequestError, errorAnswers } from "../server/error-answers.ts";
 
 export interface AdminSocketDeps {
   readonly database: Pick<Database, "kysely">;
@@ -43,10 +43,10 @@ export async function openAdminSocket(socketPath: string, deps: AdminSocketDeps)
 }
 
 function answerTo(error: unknown, events: AdminEvents): ErrorAnswer {
-  const refused = asRefused(error);
+  const refused = asRequestError(error);
   if (refused) {
     const { kind: code, message: error, details } = refused;
-    return { status: refusals[code].status, headers: {}, body: { error, code, details } };
+    return { status: errorAnswers[code].status, headers: {}, body: { error, code, details } };
   }
   events.adminFailed(error);
   return { status: 500, headers: {}, body: { error: "the router failed; its log says why" } };

@@ -26,8 +26,8 @@ export function addUsageCommands(usage: Command, { ask, print }: Actions): void 
     .option("--node <node>", "of this node alone")
     .option("--limit <records>", "", "100")
     .action(async (query: { readonly node?: string; readonly limit: string }) => {
-      const refused = await ask("listRefusedUsage", { query });
-      print(refused, (width) => listText(refused.map(shown), refusedColumns, width));
+      const refused = await ask("listSetAside", { query });
+      print(refused, (width) => listText(refused.map(shown), setAsideColumns, width));
     });
 }
 
@@ -74,9 +74,9 @@ function usageText({ by, from, to, asOf, totals, rows }: Report, width?: number)
   return `${from} to ${to}, as of ${asOf}\n\n${listText([...rows, { [by]: "total", ...totals }], columnsOf(by), width)}`;
 }
 
-const refusedColumns = ["at", "node", "request", "reason", "account", "model", "input", "output", "factor"];
+const setAsideColumns = ["at", "node", "request", "reason", "account", "model", "input", "output", "factor"];
 
-function shown(refused: Answer<"listRefusedUsage">[number]) {
+function shown(refused: Answer<"listSetAside">[number]) {
   const { requestId, attempt, reason, detail, promptTokens, completionTokens, ...one } = refused;
   return {
     ...one,

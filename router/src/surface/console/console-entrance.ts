@@ -1,7 +1,7 @@
 /** Admits operators to the console by the cookie of their session. */
 import type { IncomingMessage } from "node:http";
 import { operator } from "../../rights/accounts-context.ts";
-import { Refused } from "../../rights/refused.ts";
+import { RequestError } from "../../rights/request-error.ts";
 import { consoleRoutes, contract } from "../contract/contract.ts";
 import type { Principal, Route } from "../contract/route.ts";
 import type { Entrance } from "../server/add-routes.ts";
@@ -20,7 +20,8 @@ export function consoleEntrance(listener: BrowserListener, sessions: Pick<Consol
     admit(route, { credential, address, request }) {
       const session = credential === undefined ? undefined : sessions.find(credential);
       const may: readonly Principal[] = route.may;
-      if (!may.includes("nobody") && !session) throw new Refused("login_required", "open the console by a new link");
+      if (!may.includes("nobody") && !session)
+        throw new RequestError("login_required", "open the console by a new link");
       if (session && route.stream) cutWith(session, request);
       return { session: undefined, origin: { ...operator, source: `console ${address}` }, address, credential };
     },

@@ -63,7 +63,7 @@ export const operatorAddresses = {
   signOutUser: "DELETE /users/:id/sessions",
   turnUserTotpOff: "DELETE /users/:id/totp",
   evaluateCredits: "POST /credits/evaluate",
-  listRefusedUsage: "GET /usage/refused",
+  listSetAside: "GET /usage/refused",
   verifyAudit: "POST /audit/verify",
   createAccount: "POST /accounts",
   quoteAccount: "POST /accounts/quotes",

@@ -151,7 +151,7 @@ export const usageContract = {
     may: ["operator"],
     reply: object({ charged: count, accounts: count, changed: count, notices: count }),
   },
-  listRefusedUsage: {
+  listSetAside: {
     summary: "Usage records that were set aside and billed to nobody, the youngest first",
     may: ["operator"],
     query: object({

@@ -1,5 +1,5 @@
 /** Admits requests to the portal's API by credential, origin and role. */
-import { accountBlocked, Refused } from "../../rights/refused.ts";
+import { accountBlocked, RequestError } from "../../rights/request-error.ts";
 import type { Sessions } from "../../sign-in/sessions.ts";
 import type { Principal, Route } from "../contract/route.ts";
 import type { Entrance } from "../server/add-routes.ts";
@@ -15,9 +15,9 @@ export function portalEntrance(listener: BrowserListener, sessions: Pick<Session
       const session = credential === undefined ? undefined : await sessions.find(credential);
       const may: readonly Principal[] = route.may;
       if (!may.includes("nobody")) {
-        if (!session) throw new Refused("login_required", "sign in first");
+        if (!session) throw new RequestError("login_required", "sign in first");
         if (session.accountBlocked) throw accountBlocked();
-        if (!may.includes(session.user.role)) throw new Refused("forbidden", "your role does not allow this");
+        if (!may.includes(session.user.role)) throw new RequestError("forbidden", "your role does not allow this");
       }
       return { session, origin: { actor: session?.user.id ?? "nobody", source: address }, address };
     },

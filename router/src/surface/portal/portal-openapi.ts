@@ -1,7 +1,7 @@
 /** The portal's JSON API as an OpenAPI 3.1 document, made of its contract. */
 import { Type, type TObject } from "typebox";
 import type { Route, Routes } from "../contract/route.ts";
-import { refusals } from "../server/refusal.ts";
+import { errorAnswers } from "../server/error-answers.ts";
 import { cookieName } from "../server/session-cookie.ts";
 import { isForPeople } from "./portal-entrance.ts";
 
@@ -61,7 +61,7 @@ function operation(operationId: string, route: Route): object {
 }
 
 const errorRef = "#/components/schemas/Error";
-const refusalText = `A refusal: ${[...new Set(Object.values(refusals).map(({ code }) => code))].toSorted().join(", ")}`;
+const refusalText = `A refusal: ${[...new Set(Object.values(errorAnswers).map(({ code }) => code))].toSorted().join(", ")}`;
 
 function parameters(place: "path" | "query", schema: TObject | undefined): object[] {
   const required = new Set(schema?.required ?? []);

@@ -1,7 +1,7 @@
 /** The test chat: a request of the session's user, by the same way as one with a key. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
-import { judge, lookUpTestChat } from "../../keys/cached-key.ts";
+import { judge, lookUpTestChat } from "../../callers/cached-key.ts";
 import { accept, type Authenticated } from "../../api/authenticate.ts";
 import type { Exchange } from "../../api/exchange.ts";
 import { serves } from "../../nodes/model-state.ts";

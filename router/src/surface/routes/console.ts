@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { version } from "@weiche/shared/program/version.ts";
 import { instantText } from "../../db/database.ts";
-import { Refused } from "../../rights/refused.ts";
+import { RequestError } from "../../rights/request-error.ts";
 import type { consoleContract } from "../contract/console.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import { accountItems, type AccountsWish } from "./console/accounts.ts";
@@ -20,7 +20,8 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
   const { clock } = deps;
   let streams = 0;
   const parts = (): ConsoleParts => {
-    if (!deps.console) throw new Refused("conflict", "the console is off: set listen.console (deploy/CONFIGURE.md)");
+    if (!deps.console)
+      throw new RequestError("conflict", "the console is off: set listen.console (deploy/CONFIGURE.md)");
     return deps.console;
   };
   const viewSession = (endsAtMs: number) => ({ endsAt: instantText(endsAtMs), router: hostname(), version });
@@ -33,7 +34,8 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
 
     openConsole(call) {
       const opened = parts().sessions.exchange(call.body.code);
-      if (!opened) throw new Refused("login_failed", "this link is wrong, was used already, or is over a minute old");
+      if (!opened)
+        throw new RequestError("login_failed", "this link is wrong, was used already, or is over a minute old");
       call.setSession(opened.token, (opened.endsAtMs - clock.now()) / 1000);
       return viewSession(opened.endsAtMs);
     },
@@ -46,7 +48,7 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
     },
 
     async watchConsole(call) {
-      if (streams >= streamsMax) throw new Refused("too_many_requests", "too many pages of the console are open");
+      if (streams >= streamsMax) throw new RequestError("too_many_requests", "too many pages of the console are open");
       streams++;
       try {
         await sendLive(call, clock, lookOf(call.query));

@@ -5,7 +5,7 @@ import type { Unproven } from "../../sign-in/proof.ts";
 import { ProofIsOver, type Evidence } from "../../sign-in/proven.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { listInvitations } from "../../accounts/invitation-list.ts";
-import { accountBlocked, Refused, tooManyAttempts } from "../../rights/refused.ts";
+import { accountBlocked, RequestError, tooManyAttempts } from "../../rights/request-error.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
 import type { invitationsContract, profileContract, signInContract } from "../contract/identity.ts";
 import { pageWindow, type Route } from "../contract/route.ts";
@@ -47,7 +47,8 @@ function signingIn({ identity, clock }: HandlerDeps): SignIn {
     },
 
     async register(call) {
-      if (!identity.offers.registration) throw new Refused("forbidden", "accounts are opened by the operator here");
+      if (!identity.offers.registration)
+        throw new RequestError("forbidden", "accounts are opened by the operator here");
       const outcome = await identity.register(call.body, signedInFrom(call));
       if (outcome.kind === "throttled") throw tooManyAttempts(outcome.waitMs);
       await setSession(call, outcome);
@@ -121,7 +122,7 @@ function secondFactor({ identity }: HandlerDeps): Pick<Profile, TotpRoutes> {
 }
 
 /**
- * Counts users and one-time links that an Admin or Owner makes, each of which may send a mail. Throws `Refused` if there
+ * Counts users and one-time links that an Admin or Owner makes, each of which may send a mail. Throws `RequestError` if there
  * were too many.
  */
 export async function countLink(
@@ -161,28 +162,28 @@ function signedInFrom({ address, userAgent }: Pick<Call<Route>, "address" | "use
 }
 
 /** The refusal for somebody who is signed in: the e-mail address is known, so that only the password can be wrong. */
-function unprovenAgain(outcome: Unproven): Refused {
+function unprovenAgain(outcome: Unproven): RequestError {
   if (outcome.kind !== "wrong") return unproven(outcome);
-  return new Refused("login_failed", "the current password is wrong", {
+  return new RequestError("login_failed", "the current password is wrong", {
     details: [{ param: "password", code: "wrong" }],
   });
 }
 
-function unproven(outcome: Unproven): Refused {
+function unproven(outcome: Unproven): RequestError {
   switch (outcome.kind) {
     case "throttled":
       return tooManyAttempts(outcome.waitMs);
     case "wrong":
-      return new Refused("login_failed", "e-mail address or password is wrong");
+      return new RequestError("login_failed", "e-mail address or password is wrong");
     case "code-required":
-      return new Refused("totp_required", "a code of your authenticator is needed");
+      return new RequestError("totp_required", "a code of your authenticator is needed");
     case "code-wrong":
-      return new Refused("login_failed", "the code is wrong, or it was used already", {
+      return new RequestError("login_failed", "the code is wrong, or it was used already", {
         details: [{ param: "code", code: "wrong" }],
       });
     case "account-blocked":
       return accountBlocked();
     case "blocked":
-      return new Refused("forbidden", "this user is blocked. An Admin or Owner of the account can change that");
+      return new RequestError("forbidden", "this user is blocked. An Admin or Owner of the account can change that");
   }
 }

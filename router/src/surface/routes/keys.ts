@@ -3,7 +3,7 @@ import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { listKeys } from "../../accounts/key-list.ts";
 import type { KeyView, KeyWish } from "../../accounts/keys.ts";
-import { found, Refused } from "../../rights/refused.ts";
+import { found, RequestError } from "../../rights/request-error.ts";
 import { readInstant } from "../server/query.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
 import type { keysContract } from "../contract/keys.ts";
@@ -38,7 +38,7 @@ export function keysHandlers({ accounts, database, clock, models }: HandlerDeps)
     showKey: (call) => one(call, call.params.id),
     async createKey({ session, body, origin }) {
       const userId = body.userId ?? session?.user.id;
-      if (userId === undefined) throw new Refused("invalid", "userId is missing");
+      if (userId === undefined) throw new RequestError("invalid", "userId is missing");
       const wish = { name: body.name, ...wishOf(body) };
       return shownOnce(await accounts.as(origin).keys.create(asId<UserId>(userId), wish));
     },

@@ -4,7 +4,7 @@ import { formatCredits } from "@weiche/shared/credits.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { sleep } from "@weiche/shared/time/clock.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
-import { Refused } from "../../rights/refused.ts";
+import { RequestError } from "../../rights/request-error.ts";
 import { serves } from "../../nodes/model-state.ts";
 import { nodeState } from "../../nodes/node-state.ts";
 import { SlotState, stateWords, type SlotView } from "../../nodes/node-view.ts";
@@ -12,7 +12,7 @@ import type { NodeDetail } from "../../nodes/registry.ts";
 import type { nodesContract } from "../contract/nodes.ts";
 import type { Reply } from "../contract/route.ts";
 import type { Handlers } from "../server/add-routes.ts";
-import { noSuch } from "../server/refusal.ts";
+import { noSuch } from "../server/error-answers.ts";
 import type { Fleet, HandlerDeps } from "./handler-deps.ts";
 import { numbers, viewMachine } from "./node-machine.ts";
 
@@ -61,7 +61,7 @@ export function nodesHandlers(deps: HandlerDeps): Handlers<typeof nodesContract>
       try {
         await reloadCatalogue();
       } catch (error) {
-        throw error instanceof StartError ? new Refused("conflict", error.message) : error;
+        throw error instanceof StartError ? new RequestError("conflict", error.message) : error;
       }
       return { models: catalogue().size };
     },
@@ -171,27 +171,27 @@ async function prewarmOn({ view: { node, slots } }: NodeDetail, model: ModelId, 
 function chooseNode(model: ModelId, { details, place }: Fleet): NodeDetail {
   const placed = place({ model });
   if ("node" in placed) return details().find(({ view }) => view.node === placed.node)!;
-  if (placed.refused === "maintenance") throw new Refused("conflict", `every node of ${model} is in maintenance`);
-  throw new Refused("conflict", `no node that has ${model} can be reached`);
+  if (placed.refused === "maintenance") throw new RequestError("conflict", `every node of ${model} is in maintenance`);
+  throw new RequestError("conflict", `no node that has ${model} can be reached`);
 }
 
 function findNode(node: NodeId, model: ModelId, { details }: Fleet): NodeDetail {
   const detail = requireNode(node, details());
-  if (!hasModel(detail, model)) throw new Refused("invalid", `${node} does not have ${model}`);
-  if (!detail.view.reachable) throw new Refused("conflict", `${node} cannot be reached`);
+  if (!hasModel(detail, model)) throw new RequestError("invalid", `${node} does not have ${model}`);
+  if (!detail.view.reachable) throw new RequestError("conflict", `${node} cannot be reached`);
   return detail;
 }
 
 /**
  * The node whose name this is, or the only one whose name begins so. One that is not known may be gone: it is returned as
- * it is. Throws `Refused` if several are meant.
+ * it is. Throws `RequestError` if several are meant.
  */
 export function nodeMeant(named: string, { details, wishes }: Pick<Fleet, "details" | "wishes">): NodeId {
   const whole = asId<NodeId>(named);
   const names = details().map(({ view }) => view.node);
   if (names.includes(whole) || wishes.of(whole)) return whole;
   const meant = names.filter((name) => name.startsWith(named));
-  if (meant.length > 1) throw new Refused("conflict", `several nodes are meant by ${named}: ${meant.join(", ")}`);
+  if (meant.length > 1) throw new RequestError("conflict", `several nodes are meant by ${named}: ${meant.join(", ")}`);
   return meant[0] ?? whole;
 }
 
@@ -202,5 +202,5 @@ function requireNode(node: NodeId, nodes: readonly NodeDetail[]): NodeDetail {
 }
 
 function requireKnown(what: string, name: string, known: readonly string[]): void {
-  if (!known.includes(name)) throw new Refused("not_found", noSuch(what, name, known));
+  if (!known.includes(name)) throw new RequestError("not_found", noSuch(what, name, known));
 }

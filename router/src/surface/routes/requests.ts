@@ -10,7 +10,7 @@ import type { Exchange, FinishedRequest, TriedNode } from "../../api/exchange.ts
 import { requestsMax, type RecentRequests } from "../../api/recent-requests.ts";
 import { instantText } from "../../db/database.ts";
 import { stateWords } from "../../nodes/node-view.ts";
-import { Refused } from "../../rights/refused.ts";
+import { RequestError } from "../../rights/request-error.ts";
 import { refusalCodes } from "../../usage/refusal-codes.ts";
 import { readRequestUsage, type RequestUsage } from "../../usage/request-usage.ts";
 import type { requestsContract } from "../contract/requests.ts";
@@ -88,20 +88,20 @@ export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsCon
 }
 
 /**
- * Returns the only id among the candidates, or `prefix` itself if it is a whole id. Throws `Refused` for several ids
+ * Returns the only id among the candidates, or `prefix` itself if it is a whole id. Throws `RequestError` for several ids
  * and for none.
  */
 function onlyOne(prefix: string, candidates: readonly string[]): string {
   const ids = [...new Set(candidates)];
   if (ids.length > 1) {
     const shown = ids.slice(0, candidatesMax).join(", ");
-    throw new Refused(
+    throw new RequestError(
       "conflict",
       `${prefix} is the beginning of several ids: ${shown}${ids.length > candidatesMax ? ", …" : ""}`,
     );
   }
   const id = ids[0] ?? (prefix.length === 36 ? prefix : undefined);
-  if (id === undefined) throw new Refused("not_found", `no request is known whose id begins with ${prefix}`);
+  if (id === undefined) throw new RequestError("not_found", `no request is known whose id begins with ${prefix}`);
   return id;
 }
 

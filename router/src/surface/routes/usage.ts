@@ -9,8 +9,8 @@ import { nameUsageFilter } from "../../usage/usage-filter.ts";
 import { readUsageTable, type UsagePart, type UsageTableWish } from "../../usage/usage-table.ts";
 import { isDay } from "../../db/calendar-text.ts";
 import { exportCsv } from "./csv-answer.ts";
-import { Refused } from "../../rights/refused.ts";
-import { malformed } from "../server/refusal.ts";
+import { RequestError } from "../../rights/request-error.ts";
+import { malformed } from "../server/error-answers.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import { pageWindow, type Part } from "../contract/route.ts";
 import type { usageContract } from "../contract/usage.ts";
@@ -46,7 +46,7 @@ export function usageHandlers(deps: HandlerDeps): Handlers<typeof usageContract>
     },
 
     evaluateCredits: () => evaluator.evaluate(),
-    listRefusedUsage: ({ query: { node, limit = 100 } }) =>
+    listSetAside: ({ query: { node, limit = 100 } }) =>
       listSetAside(database.pool, { node: node === undefined ? undefined : nodeMeant(node, fleet), limit }),
   };
 }
@@ -69,5 +69,5 @@ function checkDays({ from, to }: { readonly from?: string; readonly to?: string 
   for (const [param, text] of Object.entries({ from, to }))
     if (text !== undefined && !isDay(text)) throw malformed(param, `there is no day ${text}`);
   if (from !== undefined && to !== undefined && from > to)
-    throw new Refused("invalid", `${from} is after ${to}`, { details: [{ param: "to", code: "too_small" }] });
+    throw new RequestError("invalid", `${from} is after ${to}`, { details: [{ param: "to", code: "too_small" }] });
 }

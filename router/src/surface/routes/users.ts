@@ -1,13 +1,13 @@
 /** The people of an account. */
 import { parseFactor } from "@weiche/shared/credits.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
-import { found, Refused } from "../../rights/refused.ts";
+import { found, RequestError } from "../../rights/request-error.ts";
 import { listUsers } from "../../accounts/user-list.ts";
 import type { Restrictions } from "../../accounts/users.ts";
 import type { Call, Handlers } from "../server/add-routes.ts";
 import { pageWindow } from "../contract/route.ts";
 import type { usersContract } from "../contract/users.ts";
-import { noSuch } from "../server/refusal.ts";
+import { noSuch } from "../server/error-answers.ts";
 import { countLink } from "./identity.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 
@@ -69,6 +69,6 @@ export function readRestrictions(
     known.includes(model) ? [] : [{ param: `allowedModels.${index}`, code: "not_allowed" }],
   );
   const unknown = allowedModels?.find((model) => !known.includes(model));
-  if (unknown !== undefined) throw new Refused("invalid", noSuch("model", unknown, known), { details });
+  if (unknown !== undefined) throw new RequestError("invalid", noSuch("model", unknown, known), { details });
   return { allowedModels, creditLimit: typeof creditLimit === "string" ? parseFactor(creditLimit) : creditLimit };
 }

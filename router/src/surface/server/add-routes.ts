@@ -8,7 +8,7 @@ import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
 import { lightValuesMax, readJson, scanJson } from "@weiche/shared/http/json-guard.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import type { Origin } from "../../rights/accounts-context.ts";
-import { Refused } from "../../rights/refused.ts";
+import { RequestError } from "../../rights/request-error.ts";
 import type { OperatorPart, Part, Reply, Route, Routes, RouteTable, RouteTerms } from "../contract/route.ts";
 import { readQuery } from "./query.ts";
 import type { WriteCookie } from "./session-cookie.ts";
@@ -82,7 +82,7 @@ export function addRoutes<C extends Routes>(
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
     if (bytes.length === 0) return done(null, undefined);
     const json = readJson(bytes as Buffer, scanJson(bytes as Buffer, lightValuesMax));
-    if ("problem" in json) done(new Refused("invalid", json.problem));
+    if ("problem" in json) done(new RequestError("invalid", json.problem));
     else done(null, json.value);
   });
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -91,7 +91,7 @@ export function addRoutes<C extends Routes>(
   };
   app.setErrorHandler(answer);
   app.setNotFoundHandler((request, reply) =>
-    answer(new Refused("not_found", "there is no such route"), request, reply),
+    answer(new RequestError("not_found", "there is no such route"), request, reply),
   );
   for (const [name, route] of Object.entries(contract)) {
     const served = entrance.serve(route);
@@ -120,7 +120,7 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance
     preValidation: async (request) => {
       request.query = readQuery(route.query, request.query as Record<string, unknown>);
       if (!route.body && request.body !== undefined && !isEmpty(request.body))
-        throw new Refused("invalid", "this request takes no body");
+        throw new RequestError("invalid", "this request takes no body");
     },
     handler: async (request: Known, reply) => {
       const call = callOf(route, request, reply, entrance);

@@ -20,7 +20,7 @@ interface BrowserEntrance {
   readonly serve: Entrance["serve"];
   readonly cookieName: string;
   readonly cookie: WriteCookie;
-  /** Finds the session of the credential. Throws `Refused` if its holder may not call the route. */
+  /** Finds the session of the credential. Throws `RequestError` if its holder may not call the route. */
   readonly admit: (
     route: Route,
     caller: { readonly credential: string | undefined; readonly address: string; readonly request: IncomingMessage },

@@ -7,7 +7,7 @@ import type { AccountId } from "@weiche/shared/ids.ts";
 import { accountNamed, keyNamed, userNamed } from "../../accounts/named.ts";
 import type { Database } from "../../db/database.ts";
 import { rowsMax } from "../../rights/list-page.ts";
-import { Refused } from "../../rights/refused.ts";
+import { RequestError } from "../../rights/request-error.ts";
 import { accountName, keyName, object, userName, type Route, type Routes } from "../contract/route.ts";
 import type { Call, Handlers } from "./add-routes.ts";
 
@@ -90,7 +90,7 @@ async function meantBy(of: NonNullable<Route["of"]>, call: Call<Route>, rows: Ro
     return { accountId: found.accountId, params: { ...params, id: found.id }, query, body };
   }
   const whose = userId === undefined ? undefined : await userNamed(rows, userId);
-  if (!accountId && !whose) throw new Refused("invalid", "account is missing");
+  if (!accountId && !whose) throw new RequestError("invalid", "account is missing");
   const withId = (part: Named | undefined) => (part?.userId === undefined ? part : { ...part, userId: whose!.id });
   return { accountId: accountId ?? whose!.accountId, params, query: withId(query), body: withId(body) };
 }

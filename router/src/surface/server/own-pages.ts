@@ -1,9 +1,9 @@
 /** Checks that a change comes from the own pages of a listener, and not from a page of another site. */
 import type { IncomingHttpHeaders } from "node:http";
-import { Refused } from "../../rights/refused.ts";
+import { RequestError } from "../../rights/request-error.ts";
 
 /**
- * Throws `Refused` unless the change was asked for by a page of this origin, as JSON. Browsers name the page's origin in
+ * Throws `RequestError` unless the change was asked for by a page of this origin, as JSON. Browsers name the page's origin in
  * one of two headers. A request without both is refused, and both must agree. `ownOrigin` undefined: the request's host.
  */
 export function requireOwnChange(headers: IncomingHttpHeaders, ownOrigin: string | undefined, isTls: boolean): void {
@@ -12,14 +12,14 @@ export function requireOwnChange(headers: IncomingHttpHeaders, ownOrigin: string
   const own = ownOrigin ?? `http${isTls ? "s" : ""}://${host}`;
   const isOwn = origin === undefined ? site === "same-origin" : origin.toLowerCase() === own.toLowerCase();
   if (!isOwn || (site !== undefined && site !== "same-origin"))
-    throw new Refused("wrong_origin", "changes are made from its own pages only");
+    throw new RequestError("wrong_origin", "changes are made from its own pages only");
   requireJson(headers);
 }
 
-/** Throws `Refused` unless the media type is JSON. */
+/** Throws `RequestError` unless the media type is JSON. */
 function requireJson(headers: IncomingHttpHeaders): void {
   const type = headers["content-type"]?.split(";", 1)[0]!.trim().toLowerCase();
   const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (type !== "application/json" || encoding !== "identity")
-    throw new Refused("unsupported_media_type", "changes are sent with Content-Type: application/json");
+    throw new RequestError("unsupported_media_type", "changes are sent with Content-Type: application/json");
 }

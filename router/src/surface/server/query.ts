@@ -1,7 +1,7 @@
 /** Reads query parameters, which arrive as text, by the types of their schema. */
 import type { TObject } from "typebox";
 import { readInstantText } from "../../db/calendar-text.ts";
-import { malformed } from "./refusal.ts";
+import { malformed } from "./error-answers.ts";
 
 /**
  * Converts values that the schema calls integer or boolean, if they are written like one. Throws for a NUL, which the

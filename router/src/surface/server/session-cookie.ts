@@ -1,6 +1,6 @@
 /** The cookies that carry the token of a session. No script and no other site gets them. */
 import type { IncomingHttpHeaders } from "node:http";
-import { Refused } from "../../rights/refused.ts";
+import { RequestError } from "../../rights/request-error.ts";
 
 /** Writes the cookie of one listener, with a token and for how long the browser keeps it. */
 export type WriteCookie = (token: string, maxAgeSeconds: number) => string;
@@ -23,7 +23,7 @@ export function consoleCookie(isTls: boolean): WriteCookie {
     `${isTls ? "Secure; " : ""}SameSite=Strict`;
 }
 
-/** The session's token, undefined without one. Throws `Refused` for two different credentials. */
+/** The session's token, undefined without one. Throws `RequestError` for two different credentials. */
 export function credentialOf(headers: IncomingHttpHeaders, ofCookie: string): string | undefined {
   const tokens = (headers.cookie ?? "").split(";").flatMap((pair) => {
     const [name, ...value] = pair.split("=");
@@ -31,6 +31,6 @@ export function credentialOf(headers: IncomingHttpHeaders, ofCookie: string): st
   });
   const credentials = new Set(tokens);
   if (headers.authorization !== undefined) credentials.add(`authorization ${headers.authorization}`);
-  if (credentials.size > 1) throw new Refused("invalid", "the request carries two different credentials");
+  if (credentials.size > 1) throw new RequestError("invalid", "the request carries two different credentials");
   return tokens[0];
 }

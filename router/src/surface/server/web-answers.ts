@@ -2,9 +2,9 @@
 import { ApiError, errorBody, errorHeaders } from "@weiche/shared/errors.ts";
 import type { RequestId } from "@weiche/shared/ids.ts";
 import { isUnavailable } from "../../db/failures.ts";
-import type { Refused } from "../../rights/refused.ts";
+import type { RequestError } from "../../rights/request-error.ts";
 import type { ErrorAnswer } from "./add-routes.ts";
-import { asRefused, refusals } from "./refusal.ts";
+import { asRequestError, errorAnswers } from "./error-answers.ts";
 
 export interface WebEvents {
   /** A bug of ours, answered with 500 or a cut connection. */
@@ -16,8 +16,8 @@ export interface WebEvents {
 }
 
 export function answerToBrowser(error: unknown, requestId: RequestId, events: WebEvents): ErrorAnswer {
-  const refused = asRefused(error);
-  if (refused) return answerToRefused(refused);
+  const refused = asRequestError(error);
+  if (refused) return answerToRequestError(refused);
   if (error instanceof ApiError) return answerToApiError(error);
   if (isUnavailable(error)) {
     events.databaseUnavailable(error);
@@ -32,8 +32,8 @@ function answerToApiError(error: ApiError): ErrorAnswer {
   return { status: error.status, headers: errorHeaders(error), body: errorBody(error) };
 }
 
-function answerToRefused({ kind, message: phrase, details, retryAfterSeconds }: Refused): ErrorAnswer {
-  const { status, type, code } = refusals[kind];
+function answerToRequestError({ kind, message: phrase, details, retryAfterSeconds }: RequestError): ErrorAnswer {
+  const { status, type, code } = errorAnswers[kind];
   const message = `${phrase.charAt(0).toUpperCase()}${phrase.slice(1)}.`;
   const param = details[0]?.param ?? null;
   return {

@@ -19,7 +19,7 @@ import {
   type ServerCertificate,
 } from "../../edge/listener.ts";
 import { answerRaw } from "../../edge/raw-answer.ts";
-import { Refused } from "../../rights/refused.ts";
+import { RequestError } from "../../rights/request-error.ts";
 import type { BrowserListener } from "./browser-entrance.ts";
 import { addPages } from "./built-pages.ts";
 import type { WebEvents } from "./web-answers.ts";
@@ -113,7 +113,7 @@ export async function openWebServer(
           void reply.header("cache-control", "no-store");
           if (ipLimit.admit(addressOf(request.raw))) return;
           reply.raw.shouldKeepAlive = false;
-          throw new Refused("too_many_requests", "too many requests from this address", { retryAfterSeconds: 1 });
+          throw new RequestError("too_many_requests", "too many requests from this address", { retryAfterSeconds: 1 });
         });
         addApi(api);
       };

@@ -1,8 +1,8 @@
-/** Every refusal of the contract's routes, with its HTTP status and the words of its error body. */
+/** How each kind of `RequestError` is answered: HTTP status and the words of the error body. */
 import { nearest } from "@weiche/shared/files/config-file.ts";
-import { Refused, type RefusalDetail, type RefusalKind } from "../../rights/refused.ts";
+import { RequestError, type FieldError, type RequestErrorKind } from "../../rights/request-error.ts";
 
-export const refusals = {
+export const errorAnswers = {
   invalid: { status: 400, type: "invalid_request_error", code: "400" },
   login_required: { status: 401, type: "authentication_error", code: "login_required" },
   login_failed: { status: 401, type: "authentication_error", code: "login_failed" },
@@ -17,11 +17,11 @@ export const refusals = {
   unsupported_media_type: { status: 415, type: "invalid_request_error", code: "415" },
   too_many_attempts: { status: 429, type: "rate_limit_error", code: "too_many_attempts" },
   too_many_requests: { status: 503, type: "service_unavailable", code: "too_many_requests" },
-} as const satisfies Record<RefusalKind, { status: number; type: string; code: string }>;
+} as const satisfies Record<RequestErrorKind, { status: number; type: string; code: string }>;
 
 /** The refusal of a parameter that matches its schema but is invalid, such as 30 February. */
-export function malformed(param: string, message = `${param} is not well-formed`): Refused {
-  return new Refused("invalid", message, { details: [{ param, code: "malformed" }] });
+export function malformed(param: string, message = `${param} is not well-formed`): RequestError {
+  return new RequestError("invalid", message, { details: [{ param, code: "malformed" }] });
 }
 
 /** Names the nearest known name. A long name that the client sent is cut. */
@@ -30,18 +30,18 @@ export function noSuch(what: string, name: string, known: readonly string[]): st
   return `there is no ${what} "${name.slice(0, 64)}"${near === undefined ? "" : `; did you mean "${near}"?`}`;
 }
 
-/** Also turns errors of Fastify (schema, body) into refusals. undefined: a bug, or an `ApiError`. */
-export function asRefused(error: unknown): Refused | undefined {
-  if (error instanceof Refused) return error;
+/** Also turns errors of Fastify (schema, body) into a `RequestError`. undefined: a bug, or an `ApiError`. */
+export function asRequestError(error: unknown): RequestError | undefined {
+  if (error instanceof RequestError) return error;
   const { validation, code, statusCode } = error as {
     readonly validation?: readonly ValidationError[];
     readonly code?: string;
     readonly statusCode?: number;
   };
   if (validation) return invalid(validation.slice(0, detailsMax).map(toDetail));
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return new Refused("too_large", "the body is too large");
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return new RequestError("too_large", "the body is too large");
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
-    return new Refused("invalid", "the request is not well-formed");
+    return new RequestError("invalid", "the request is not well-formed");
   return undefined;
 }
 
@@ -54,15 +54,15 @@ interface ValidationError {
 }
 
 /** A union reports errors for each of its members: keeps one error per parameter, the most precise one. */
-function invalid(all: readonly RefusalDetail[]): Refused {
+function invalid(all: readonly FieldError[]): RequestError {
   const details = all.filter(
     ({ param }, index) =>
       !all.some((other) => other.param.startsWith(`${param}.`)) &&
       all.findIndex((other) => other.param === param) === index,
   );
-  const phrase = ({ param, code }: RefusalDetail) =>
+  const phrase = ({ param, code }: FieldError) =>
     `${param || "the body"} is ${code === "missing" || code === "unknown" ? code : "not well-formed"}`;
-  return new Refused("invalid", details.map(phrase).join(", "), { details });
+  return new RequestError("invalid", details.map(phrase).join(", "), { details });
 }
 
 const words: Readonly<Record<string, string>> = {
@@ -82,7 +82,7 @@ const words: Readonly<Record<string, string>> = {
   minProperties: "missing",
 };
 
-function toDetail({ keyword, instancePath, params }: ValidationError): RefusalDetail {
+function toDetail({ keyword, instancePath, params }: ValidationError): FieldError {
   const member = params["missingProperty"] ?? params["additionalProperty"];
   const path = instancePath.split("/").slice(1);
   // A name that the client made up is cut: an answer repeats no long text of a request.

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { QueryConfig, QueryResultRow } from "pg";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { hashApiKey, makeApiKey } from "../../src/keys/api-key.ts";
+import { hashApiKey, makeApiKey } from "../../src/callers/api-key.ts";
 import type { Database } from "../../src/db/database.ts";
 import type { PromptQueries } from "../../src/db/prompt-queries.ts";
 import { until } from "../db/database-fixture.ts";

@@ -7,7 +7,7 @@ import {
   type KeyCacheEvents,
   type KeyCacheOptions,
   type OpenKeyCache,
-} from "../../src/keys/key-cache.ts";
+} from "../../src/callers/key-cache.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import type { Database } from "../../src/db/database.ts";
 import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
