@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -6,19 +7,15 @@ import { verifyAudit } from "../../src/rights/audit.ts";
 import { removeOldAudit } from "../../src/rights/audit-retention.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { startDatabaseServer } from "../db/database-fixture.ts";
 import { auditOf, keysOf } from "./whole-lists.ts";
 
 const nowMs = Date.parse("2026-11-14T10:30:00.120Z");
-let server: DatabaseServer;
 let database: Database;
 let accounts: Accounts;
 let accountId: AccountId;
 let userId: UserId;
-beforeAll(async () => {
-  server = await startDatabaseServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
 beforeEach(async () => {
   database = await server.newDatabase();
   accounts = createAccounts({ database, clock: new VirtualClock(nowMs), portalUrl: "https://portal.example" });

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { servicePackages, type PackageEntry, type PackageVersion } from "@weiche/shared/packages.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -11,10 +12,9 @@ import { RequestError } from "../../src/rights/request-error.ts";
 import { packageUse } from "../../src/subscriptions/package-use.ts";
 import { publishPackages } from "../../src/subscriptions/publish-packages.ts";
 import { readPackages } from "../../src/subscriptions/packages.ts";
-import { startDatabaseServer, until, type DatabaseServer } from "../db/database-fixture.ts";
+import { startDatabaseServer, until } from "../db/database-fixture.ts";
 
 const berlin = (day: string) => Date.parse(`${day}T00:00:00+02:00`);
-let server: DatabaseServer;
 let database: Database;
 let clock: VirtualClock;
 let accounts: Accounts;
@@ -22,10 +22,7 @@ let accountId: AccountId;
 let userId: UserId;
 let count = 0;
 
-beforeAll(async () => {
-  server = await startDatabaseServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
 beforeEach(async () => {
   database = await server.newDatabase();
   clock = new VirtualClock(Date.parse("2026-06-10T12:00:00+02:00"));

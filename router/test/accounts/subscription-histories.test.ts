@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { servicePackages, type PackageEntry } from "@weiche/shared/packages.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
@@ -14,8 +15,7 @@ import { createEvaluator } from "../../src/usage/evaluator.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { readUsageTable } from "../../src/usage/usage-table.ts";
-import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { startDatabaseServer } from "../db/database-fixture.ts";
 import {
   histories,
   historiesMsMax,
@@ -29,14 +29,9 @@ import {
 } from "./subscription-model.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 
-let server: DatabaseServer;
-let database: Database;
 let count = 0;
-beforeAll(async () => {
-  server = await startDatabaseServer();
-  database = await server.newDatabase();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
+const database = await server.newDatabase();
 
 interface Holder {
   readonly accountId: AccountId;

@@ -1,15 +1,12 @@
 /** Tests which parts of a node's answer reach a client, and that no page and no error repeats anything of a request. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, isUuidv7, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
-import { caller, catalogue, chat, RawClient, rawPost, startApi, until, type Harness } from "./api-harness.ts";
+import { caller, catalogue, chat, RawClient, rawPost, startApi, until } from "./api-harness.ts";
 
-let api: Harness;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forThisFile(startApi());
 beforeEach(() => {
   api.nodes.script = () => ({ chunks: ['{"ok":true}'] });
   api.nodes.sent.length = 0;

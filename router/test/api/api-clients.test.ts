@@ -7,20 +7,19 @@ import OpenAI, {
   PermissionDeniedError,
   RateLimitError,
 } from "openai";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
-import { allow, caller, startApi, type Harness, type SimAnswer } from "./api-harness.ts";
+import { allow, caller, startApi, type SimAnswer } from "./api-harness.ts";
 
-let api: Harness;
+const api = await forThisFile(startApi());
 beforeAll(async () => {
-  api = await startApi();
   api.keys
     .set("sk-no-quota", { refused: "insufficient_quota", caller: caller() })
     .set("sk-no-package", { refused: "no_package" })
     .set("sk-small-only", allow("small-24b"))
     .set("sk-full", caller({ accountId: asId<AccountId>("full"), parallelRequests: 0 }));
 });
-afterAll(() => api[Symbol.asyncDispose]());
 beforeEach(() => {
   api.nodes.sent.length = 0;
   api.finished.length = 0;

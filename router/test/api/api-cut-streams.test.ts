@@ -1,14 +1,13 @@
 /** Recorded answers that are cut at any byte never look whole. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { chat, rawPost, RawClient, startApi, until, type Harness, type SimAnswer } from "./api-harness.ts";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { chat, rawPost, RawClient, startApi, until, type SimAnswer } from "./api-harness.ts";
 
-let api: Harness;
+const api = await forThisFile(startApi());
 beforeAll(async () => {
-  api = await startApi();
   api.placement.names = ["n1"];
   api.nodes.script = (request) => answers[(JSON.parse(request.body.toString()) as { seed: number }).seed]!;
 });
-afterAll(() => api[Symbol.asyncDispose]());
 
 const events = [
   'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Grüße"}}]}\n\n',

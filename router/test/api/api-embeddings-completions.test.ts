@@ -1,12 +1,9 @@
 /** Every parameter of embeddings and legacy completions with its range, its refusal and the name that the refusal gives it. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startApi, type Harness } from "./api-harness.ts";
+import { describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { startApi } from "./api-harness.ts";
 
-let api: Harness;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forThisFile(startApi());
 
 describe("embeddings", () => {
   const embed = (more: object) => ({ model: "vl-embedding-2b", input: "text", ...more });

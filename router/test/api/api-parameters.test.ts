@@ -1,12 +1,9 @@
 /** Every parameter of chat completions with its range, its refusal and the name that the refusal gives it. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { chat, startApi, type Harness } from "./api-harness.ts";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { chat, startApi } from "./api-harness.ts";
 
-let api: Harness;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forThisFile(startApi());
 
 const png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 const jpeg = "data:image/jpeg;base64,/9j/4AAQSkZJRgABAQAAAQABAAD/2wBD";

@@ -3,18 +3,15 @@
  * many bodies are tried.
  */
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { chatSchema } from "@weiche/shared/convention/chat.ts";
 import { completionSchema } from "@weiche/shared/convention/completions.ts";
 import { embeddingSchema } from "@weiche/shared/convention/embeddings.ts";
-import { startApi, type Answer, type Harness } from "./api-harness.ts";
+import { startApi, type Answer } from "./api-harness.ts";
 
 const cases = Number(process.env["WEICHE_CASES"] ?? 2_000);
-let api: Harness;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forThisFile(startApi());
 
 const models = fc.constantFrom(...Array<string>(8).fill("general-4-31b"), "general-3.8-27b", "coder-next", "small-24b");
 const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });

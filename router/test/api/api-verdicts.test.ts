@@ -1,24 +1,12 @@
 /** Which attempts of a request cost something: the one whose answer the client got or ended, and no other. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { UpstreamRequest } from "../../src/nodes/upstream.ts";
-import {
-  chat,
-  rawPost,
-  RawClient,
-  settledCount,
-  startApi,
-  until,
-  type Harness,
-  type SimAnswer,
-} from "./api-harness.ts";
+import { chat, rawPost, RawClient, settledCount, startApi, until, type SimAnswer } from "./api-harness.ts";
 
 const path = "/v1/chat/completions";
-let api: Harness;
-beforeAll(async () => {
-  api = await startApi({ requestMsMax: 300, times: { stallMsMax: 200, graceMs: 100 } });
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forThisFile(startApi({ requestMsMax: 300, times: { stallMsMax: 200, graceMs: 100 } }));
 beforeEach(() => void (api.verdicts.length = 0));
 
 const event = `data: ${"x".repeat(100)}\n\n`;

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId } from "@weiche/shared/ids.ts";
-import { startAdmin, type AdminRig } from "./admin-rig.ts";
+import { startAdmin } from "./admin-rig.ts";
 
-let admin: AdminRig;
-beforeAll(async () => {
-  admin = await startAdmin();
-});
-afterAll(() => admin[Symbol.asyncDispose]());
+const admin = await forThisFile(startAdmin());
 
 test("from an account to its usage", async () => {
   const account = await admin.json<Record<string, string>>(

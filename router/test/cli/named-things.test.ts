@@ -1,13 +1,13 @@
 /** Users, keys and accounts named by something else than their ids, as an operator types it. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startWholeRouter, type WholeRouter } from "./whole-router.ts";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { startWholeRouter } from "./whole-router.ts";
 
-let whole: WholeRouter;
 const people: Record<string, string> = {};
 const keys: Record<string, string> = {};
 
+const whole = await forThisFile(startWholeRouter("", { level: "trace" }));
 beforeAll(async () => {
-  whole = await startWholeRouter("", { level: "trace" });
   for (const [account, email] of [
     ["Acme", "ada@acme.example"],
     ["Globex", "bob@globex.example"],
@@ -18,7 +18,6 @@ beforeAll(async () => {
       keys[`${account} ${name}`] = String((await json("key", "create", "--user", email, "--name", name))["id"]);
   }
 });
-afterAll(() => whole[Symbol.asyncDispose]());
 
 async function json(...args: string[]): Promise<Record<string, unknown>> {
   const { code, out, errors } = await whole.weiche("--json", ...args);

@@ -1,17 +1,14 @@
 /** The command itself: its exit codes, its output, and the socket that it speaks to. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { openAdminSocket } from "../../src/surface/admin/admin-socket.ts";
 import { temporaryFolder } from "../db/database-fixture.ts";
-import { startAdmin, type AdminRig } from "./admin-rig.ts";
+import { startAdmin } from "./admin-rig.ts";
 
-let admin: AdminRig;
-beforeAll(async () => {
-  admin = await startAdmin();
-});
-afterAll(() => admin[Symbol.asyncDispose]());
+const admin = await forThisFile(startAdmin());
 
 test("nodes, models and the catalogue come from those who know them", async () => {
   expect(await admin.json("nodes")).toMatchObject([{ name: "gpu-1", state: "live" }]);

@@ -2,7 +2,8 @@
 import { PassThrough, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientConfig } from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
 import { notRun } from "@weiche/shared/testing/needs.ts";
 import { randomUUID } from "node:crypto";
@@ -17,14 +18,9 @@ import { openClient } from "../../src/db/client.ts";
 import { migrateAlone } from "../../src/db/database.ts";
 import { runningServer } from "../../src/db/embedded-server.ts";
 import { rollUsageDays } from "../../src/usage/usage-days.ts";
-import { startDatabaseServer, temporaryFolder, urlOf, type DatabaseServer } from "./database-fixture.ts";
+import { startDatabaseServer, temporaryFolder, urlOf } from "./database-fixture.ts";
 
-let server: DatabaseServer;
-
-beforeAll(async () => {
-  server = await startDatabaseServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
 
 async function emptyDatabase(name: string): Promise<ClientConfig> {
   await using client = await openClient(server.embedded.connection);

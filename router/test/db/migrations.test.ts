@@ -2,19 +2,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { openClient } from "../../src/db/client.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { migrationNames } from "../../src/db/migrate.ts";
-import { silent, startDatabaseServer, urlOf, type DatabaseServer } from "./database-fixture.ts";
+import { silent, startDatabaseServer, urlOf } from "./database-fixture.ts";
 
-let server: DatabaseServer;
-
-beforeAll(async () => {
-  server = await startDatabaseServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
 
 /** A database with today's schema on which these statements were run. Returns its address. */
 async function migratedDatabase(name: string, ...statements: readonly string[]): Promise<string> {

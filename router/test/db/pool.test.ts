@@ -1,13 +1,10 @@
 /** A pool reports the loss of an idle connection, but not of one that it is closing itself. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { openPool } from "../../src/db/pool.ts";
-import { startDatabaseServer, until, type DatabaseServer } from "./database-fixture.ts";
+import { startDatabaseServer, until } from "./database-fixture.ts";
 
-let server: DatabaseServer;
-beforeAll(async () => {
-  server = await startDatabaseServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
 
 /** A pool with one idle connection, and the process that serves it. */
 async function idlePool() {

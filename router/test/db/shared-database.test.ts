@@ -1,5 +1,6 @@
 /** Several routers learn through their database of each other, and of the operators' wishes for the nodes. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
@@ -14,19 +15,14 @@ import {
   type RouterIdentity,
 } from "../../src/db/live-routers.ts";
 import { openNodeWishes } from "../../src/nodes/node-wishes.ts";
-import { startDatabaseServer, type DatabaseServer } from "./database-fixture.ts";
+import { startDatabaseServer } from "./database-fixture.ts";
 
 const node = asId<NodeId>("gpu-1");
 const model = asId<ModelId>("small");
 const ids = ["1", "2", "3", "4"].map((digit) => `0000000${digit}-0000-7000-8000-000000000000`);
-let server: DatabaseServer;
-let database: Database;
 
-beforeAll(async () => {
-  server = await startDatabaseServer();
-  database = await server.newDatabase();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
+const database = await server.newDatabase();
 
 test("a router hears when it reads what another one was told, and a higher generation each time", async () => {
   const told = await openNodeWishes(database);

@@ -1,5 +1,6 @@
 /** Connections to the database that are lost without a word: what a client waits for is answered, or refused soon. */
-import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, afterEach, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
@@ -9,13 +10,12 @@ import { createSessions, startSession } from "../../src/sign-in/sessions.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import { inTransaction, openDatabase, type Database } from "../../src/db/database.ts";
 import { isUnavailable } from "../../src/db/failures.ts";
-import { silent, startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { silent, startDatabaseServer } from "../db/database-fixture.ts";
 import { openSilentProxy, type SilentProxy } from "./silent-proxy.ts";
 
 /** Far less than the 35 s of a statement that nobody waits for, and enough for a busy machine. */
 const soonMs = 12_000;
 const hourMs = 3_600_000;
-let server: DatabaseServer;
 let database: Database;
 let accounts: Accounts;
 let userId: UserId;
@@ -24,14 +24,13 @@ let far: Database;
 let cache: OpenKeyCache;
 let failures = 0;
 
+const server = await forThisFile(startDatabaseServer());
 beforeAll(async () => {
-  server = await startDatabaseServer();
   database = await server.newDatabase();
   accounts = createAccounts({ database, clock: systemClock, portalUrl: "https://portal.example" });
   const account = await accounts.create({ name: "ACME", ownerEmail: "ada@example.com", package: "Pro" });
   userId = asId<UserId>(account.ownerUserId);
 });
-afterAll(() => server[Symbol.asyncDispose]());
 
 beforeEach(async () => {
   failures = 0;

@@ -1,12 +1,9 @@
 /** The looks of the console's pages that are not looked at by day. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { faultyConsolePages, startVisitedConsole, type ConsoleVisited } from "./console-visits.ts";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { faultyConsolePages, startVisitedConsole } from "./console-visits.ts";
 
-let visited: ConsoleVisited;
-beforeAll(async () => {
-  visited = await startVisitedConsole();
-}, 60_000);
-afterAll(() => visited[Symbol.asyncDispose]());
+const visited = await forThisFile(startVisitedConsole());
 
 test.each([
   ["light", "de", 1280],

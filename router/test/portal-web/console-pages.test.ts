@@ -3,27 +3,17 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { codeMsMax, sessionMsMax } from "../../src/surface/console/console-sessions.ts";
 import { builtConsole } from "../../src/surface/server/built-pages.ts";
 import { certificate } from "../nodes/certificate.ts";
 import { openTab } from "./browser.ts";
 import { freePort, startConsoleRouter } from "./console-router.ts";
-import {
-  consolePages,
-  faultsOf,
-  faultyConsolePages,
-  openSignedIn,
-  startVisitedConsole,
-  type ConsoleVisited,
-} from "./console-visits.ts";
+import { consolePages, faultsOf, faultyConsolePages, openSignedIn, startVisitedConsole } from "./console-visits.ts";
 import { press, tabTo } from "./keyboard.ts";
 
-let visited: ConsoleVisited;
-beforeAll(async () => {
-  visited = await startVisitedConsole();
-}, 60_000);
-afterAll(() => visited[Symbol.asyncDispose]());
+const visited = await forThisFile(startVisitedConsole());
 
 test("in dark, de, 320 pixels wide every page is clean", async () => {
   expect(await faultyConsolePages(visited, "dark", "de", 320)).toEqual([]);

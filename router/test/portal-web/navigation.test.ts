@@ -1,5 +1,6 @@
 /** From page to page, as each role: what the navigation has, and where the focus goes. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { Person } from "../surface/portal-rig.ts";
 import { axeFindings, openTab } from "./browser.ts";
 import { hands } from "./hands.ts";
@@ -8,13 +9,11 @@ import { pagesOf, startVisited, type Visited } from "./page-visits.ts";
 let browser: Visited["browser"];
 let portal: Visited["portal"];
 let people: Visited["people"];
-let visited: Visited | undefined;
 
+const visited = await forThisFile(startVisited());
 beforeAll(async () => {
-  visited = await startVisited();
   ({ browser, portal, people } = visited);
 });
-afterAll(() => visited?.[Symbol.asyncDispose]());
 
 test("a role's navigation has the pages that it may use, and their addresses show no others", async () => {
   const names = async (who: Person) => {

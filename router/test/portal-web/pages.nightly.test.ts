@@ -1,12 +1,9 @@
 /** Every role × page × state × theme × language × width. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { entrances, faultyPages, pagesOf, startVisited, type Visited } from "./page-visits.ts";
+import { describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { entrances, faultyPages, pagesOf, startVisited } from "./page-visits.ts";
 
-let visited: Visited;
-beforeAll(async () => {
-  visited = await startVisited();
-});
-afterAll(() => visited?.[Symbol.asyncDispose]());
+const visited = await forThisFile(startVisited());
 
 const looks = [1280, 768, 390, 320].flatMap((width) =>
   (["light", "dark"] as const).flatMap((theme) =>

@@ -1,18 +1,17 @@
 /** Every page for every role; by night also in every theme, language and width. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { axeFindings, openTab } from "./browser.ts";
 import { entrances, faultyPages, fetchedByPages, pagesOf, startVisited, type Visited } from "./page-visits.ts";
 
 let browser: Visited["browser"];
 let portal: Visited["portal"];
 let people: Visited["people"];
-let visited: Visited | undefined;
 
+const visited = await forThisFile(startVisited());
 beforeAll(async () => {
-  visited = await startVisited();
   ({ browser, portal, people } = visited);
 });
-afterAll(() => visited?.[Symbol.asyncDispose]());
 
 test.each([
   ["owner", "light", "en", 1280],

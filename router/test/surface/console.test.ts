@@ -2,7 +2,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { SlotState } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
@@ -11,16 +12,12 @@ import { codeMsMax, ConsoleSessions, sessionMsMax } from "../../src/surface/cons
 import { consoleRoutes, contract } from "../../src/surface/contract/contract.ts";
 import type { Route } from "../../src/surface/contract/route.ts";
 import { builtConsole, builtPortal } from "../../src/surface/server/built-pages.ts";
-import { consoleEvents, cookieOf, quietNode, startConsole, type ConsoleEvent, type ConsoleRig } from "./console-rig.ts";
+import { consoleEvents, cookieOf, quietNode, startConsole, type ConsoleEvent } from "./console-rig.ts";
 import { PutForwardClock } from "./put-forward-clock.ts";
 
 const clock = new PutForwardClock();
 let nodes: readonly NodeDetail[] = [];
-let rig: ConsoleRig;
-beforeAll(async () => {
-  rig = await startConsole({ clock, details: () => nodes });
-});
-afterAll(() => rig[Symbol.asyncDispose]());
+const rig = await forThisFile(startConsole({ clock, details: () => nodes }));
 
 const codeOf = (link: string) => link.split("#")[1]!;
 const exchange = (code: string) => rig.send("POST", "/console/session", { code });

@@ -1,5 +1,6 @@
 /** How an account stands, and what of it was refused, as the portal shows it. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type KeyId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -11,24 +12,18 @@ import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { SlotState, type NodeView } from "../../src/nodes/node-view.ts";
-import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Person } from "./portal-rig.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 
 const dayMs = 86_400_000;
-let clock: VirtualClock;
-let limiter: MemoryLimiter;
 let nodes: readonly NodeView[] = [];
-let portal: PortalRig;
 let ada: Person;
 let ben: Person;
 let adasKey: KeyId;
 let bensKey: KeyId;
-beforeAll(async () => {
-  clock = new VirtualClock(Date.parse("2026-11-14T09:00:00+01:00"));
-  limiter = new MemoryLimiter(clock);
-  portal = await startPortal({ clock, parts: () => ({ limiter, nodes: () => nodes }) });
-});
-afterAll(() => portal[Symbol.asyncDispose]());
+const clock = new VirtualClock(Date.parse("2026-11-14T09:00:00+01:00"));
+const limiter = new MemoryLimiter(clock);
+const portal = await forThisFile(startPortal({ clock, parts: () => ({ limiter, nodes: () => nodes }) }));
 beforeEach(async () => {
   ada = await portal.newAccount("ACME", { package: "Starter" });
   ben = await portal.newUser(ada, "member");

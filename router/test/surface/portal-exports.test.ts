@@ -1,19 +1,18 @@
 /** Exports hold connections to the database: few at once, one per account, and none for whoever has left. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { exportMsMax, unreadMsMax } from "../../src/surface/routes/csv-answer.ts";
 import { waitMsMax } from "../../src/surface/routes/export-places.ts";
 import { until } from "../db/database-fixture.ts";
-import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Answer, type Person } from "./portal-rig.ts";
 
 const rows = 20_000;
 const soonMs = 20_000;
-let clock: VirtualClock;
-let portal: PortalRig;
 let [ada, eve, cy] = [] as unknown as Person[];
+const clock = new VirtualClock(Date.parse("2026-11-14T08:00:00Z"));
+const portal = await forThisFile(startPortal({ clock }));
 beforeAll(async () => {
-  clock = new VirtualClock(Date.parse("2026-11-14T08:00:00Z"));
-  portal = await startPortal({ clock });
   [ada, eve, cy] = await Promise.all(
     ["ACME", "Other", "Third"].map((name) => portal.newAccount(name, { package: "Starter" })),
   );
@@ -26,7 +25,6 @@ beforeAll(async () => {
     );
   }
 });
-afterAll(() => portal[Symbol.asyncDispose]());
 
 const path = "/usage.csv?by=model,key";
 const open = (who: Person, init: RequestInit = {}) =>

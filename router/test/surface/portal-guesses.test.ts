@@ -1,6 +1,7 @@
 /** Guessing at the portal: every route that takes a secret is throttled, and guesses of strangers hold nobody out. */
 import { generateSync } from "otplib";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createIdentity, type Identity } from "../../src/accounts/identity.ts";
@@ -11,21 +12,19 @@ import { contract } from "../../src/surface/contract/contract.ts";
 import type { Route } from "../../src/surface/contract/route.ts";
 import { cheapHashing } from "../accounts/cheap-hashing.ts";
 import { password } from "../accounts/identity-rig.ts";
-import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Answer, type Person } from "./portal-rig.ts";
 
 const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
 const newPassword = "another good password";
 const wrongPassword = "wrong wrong wrong";
-let portal: PortalRig;
 let identity: Identity;
 let ada: Person;
 let count = 0;
 const letters: Letter[] = [];
 
-beforeAll(async () => {
-  portal = await startPortal({ clock, parts: (database) => ({ identity: (identity = openIdentity(database)) }) });
-});
-afterAll(() => portal[Symbol.asyncDispose]());
+const portal = await forThisFile(
+  startPortal({ clock, parts: (database) => ({ identity: (identity = openIdentity(database)) }) }),
+);
 beforeEach(async () => {
   await portal.database.pool.query("delete from attempts");
   ada = await register();

@@ -1,6 +1,7 @@
 /** People with passwords at the portal: what they prove holds until it is written, and what they ask for is counted. */
 import { generateSync } from "otplib";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createIdentity, type Identity } from "../../src/accounts/identity.ts";
@@ -9,20 +10,16 @@ import type { Database } from "../../src/db/database.ts";
 import { cheapHashing } from "../accounts/cheap-hashing.ts";
 import { until } from "../db/database-fixture.ts";
 import { password, tokenOf } from "../accounts/identity-rig.ts";
-import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Answer, type Person } from "./portal-rig.ts";
 
 const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
 const newPassword = "another good password";
-let portal: PortalRig;
 let ada: Person;
 let count = 0;
 /** Happens once, when a password was compared and nothing is written yet. */
 let meanwhile: (() => Promise<unknown>) | undefined;
 
-beforeAll(async () => {
-  portal = await startPortal({ clock, parts: (database) => ({ identity: openIdentity(database) }) });
-});
-afterAll(() => portal[Symbol.asyncDispose]());
+const portal = await forThisFile(startPortal({ clock, parts: (database) => ({ identity: openIdentity(database) }) }));
 beforeEach(async () => {
   meanwhile = undefined;
   await portal.database.pool.query("delete from attempts");

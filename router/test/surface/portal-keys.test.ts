@@ -1,17 +1,14 @@
 /** Keys through the portal's API: what the lists tell, and what each change does. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { KeyId } from "@weiche/shared/ids.ts";
 import { keyState } from "../../src/accounts/keys.ts";
-import { newKey, startPortal, useCredits, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
+import { newKey, startPortal, useCredits, type Answer, type Person } from "./portal-rig.ts";
 
-let portal: PortalRig;
 let ada: Person;
 let cleo: Person;
 let ben: Person;
-beforeAll(async () => {
-  portal = await startPortal();
-});
-afterAll(() => portal[Symbol.asyncDispose]());
+const portal = await forThisFile(startPortal());
 beforeEach(async () => {
   ada = await portal.newAccount("ACME", { package: "Starter" });
   [cleo, ben] = [await portal.newUser(ada, "admin"), await portal.newUser(ada, "member")];

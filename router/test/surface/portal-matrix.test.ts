@@ -1,29 +1,30 @@
 /** Every route × every principal × ids of the own and of the other account, made from the contract. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { contract } from "../../src/surface/contract/contract.ts";
 import type { Route } from "../../src/surface/contract/route.ts";
 import { expectations, operatorsOwn, operatorsToo, usedDay, type Expected, type Ids } from "./portal-matrix.ts";
-import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Person } from "./portal-rig.ts";
 
 const routes: Readonly<Record<string, Route>> = contract;
 const names = Object.keys(expectations) as (keyof typeof expectations)[];
 
-let portal: PortalRig;
 let acme: Readonly<Record<"owner" | "admin" | "member", Person>>;
 let globex: Readonly<Record<"owner" | "admin" | "member", Person>>;
-beforeAll(async () => {
-  portal = await startPortal({
+const portal = await forThisFile(
+  startPortal({
     parts: () => ({
       async chat({ sink }) {
         sink.head(200, {});
         sink.end();
       },
     }),
-  });
+  }),
+);
+beforeAll(async () => {
   acme = await people("ACME");
   globex = await people("Globex");
 });
-afterAll(() => portal[Symbol.asyncDispose]());
 
 async function people(name: string) {
   const owner = await portal.newAccount(name, { package: "Pro" });

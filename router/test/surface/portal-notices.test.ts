@@ -1,5 +1,6 @@
 /** Notices from their events to the people who see them. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
@@ -11,13 +12,11 @@ import { createEvaluator, type Evaluator } from "../../src/usage/evaluator.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { catalogue as fiveModels } from "../api/api-harness.ts";
-import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Person } from "./portal-rig.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 
 const dayMs = 86_400_000;
 const startMs = Date.parse("2026-11-14T09:00:00+01:00");
-let clock: VirtualClock;
-let portal: PortalRig;
 let evaluator: Evaluator;
 let catalogue: Catalogue;
 let changes: readonly ServiceChange[];
@@ -25,11 +24,8 @@ let ada: Person;
 let anna: Person;
 let ben: Person;
 let bensKey: KeyId;
-beforeAll(async () => {
-  clock = new VirtualClock(startMs);
-  portal = await startPortal({ clock });
-});
-afterAll(() => portal[Symbol.asyncDispose]());
+const clock = new VirtualClock(startMs);
+const portal = await forThisFile(startPortal({ clock }));
 beforeEach(async () => {
   clock.advance(startMs - clock.now());
   catalogue = fiveModels;

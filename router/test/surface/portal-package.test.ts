@@ -1,16 +1,12 @@
 /** The package and the audit log through the portal's API. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Person } from "./portal-rig.ts";
 
-let clock: VirtualClock;
-let portal: PortalRig;
 let ada: Person;
-beforeAll(async () => {
-  clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
-  portal = await startPortal({ clock });
-});
-afterAll(() => portal[Symbol.asyncDispose]());
+const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
+const portal = await forThisFile(startPortal({ clock }));
 
 function until(german: string): void {
   clock.advance(Temporal.PlainDateTime.from(german).toZonedDateTime("Europe/Berlin").epochMilliseconds - clock.now());

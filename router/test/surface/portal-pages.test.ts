@@ -4,16 +4,13 @@ import { get, type IncomingMessage } from "node:http";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { pagePaths } from "../../src/surface/portal/page-paths.ts";
 import { builtPortal } from "../../src/surface/server/built-pages.ts";
-import { startPortal, type PortalRig } from "./portal-rig.ts";
+import { startPortal } from "./portal-rig.ts";
 
-let portal: PortalRig;
-beforeAll(async () => {
-  portal = await startPortal();
-});
-afterAll(() => portal[Symbol.asyncDispose]());
+const portal = await forThisFile(startPortal());
 
 /** Without the decoding and the headers that `fetch` adds. */
 async function ask(path: string, headers: Record<string, string> = {}) {

@@ -1,17 +1,14 @@
 /** Users and invitations through the portal's API: what the lists tell, and what each change does. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { invitationMsMax } from "../../src/accounts/invitation-link.ts";
-import { newKey, startPortal, useCredits, type Person, type PortalRig } from "./portal-rig.ts";
+import { newKey, startPortal, useCredits, type Person } from "./portal-rig.ts";
 import { peopleOf } from "../accounts/whole-lists.ts";
 
 const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
-let portal: PortalRig;
 let ada: Person;
-beforeAll(async () => {
-  portal = await startPortal({ clock });
-});
-afterAll(() => portal[Symbol.asyncDispose]());
+const portal = await forThisFile(startPortal({ clock }));
 beforeEach(async () => {
   ada = await portal.newAccount("ACME", { package: "Starter" });
 });

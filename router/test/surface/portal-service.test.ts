@@ -1,18 +1,17 @@
 /** The routes about the API itself: its refusals and limits, and the changelog. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { apiErrors } from "@weiche/shared/errors.ts";
 import { htmlPage, pageRefusals } from "../../src/edge/html-pages.ts";
-import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Person } from "./portal-rig.ts";
 
-let portal: PortalRig;
 let cleo: Person;
 let changes: ReturnType<typeof changesOf> = [];
+const portal = await forThisFile(startPortal({ parts: () => ({ changes: () => changes }) }));
 beforeAll(async () => {
-  portal = await startPortal({ parts: () => ({ changes: () => changes }) });
   cleo = await portal.newUser(await portal.newAccount("ACME"), "member");
 });
-afterAll(() => portal[Symbol.asyncDispose]());
 
 function changesOf(text: string) {
   const model =

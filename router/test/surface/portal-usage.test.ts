@@ -1,5 +1,6 @@
 /** Usage as the portal shows it: rows, totals and CSV. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type KeyId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -7,22 +8,17 @@ import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
-import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Person } from "./portal-rig.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 
 const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
 const dayMs = 86_400_000;
-let clock: VirtualClock;
-let portal: PortalRig;
 let ada: Person;
 let ben: Person;
 let adasKey: KeyId;
 let bensKey: KeyId;
-beforeAll(async () => {
-  clock = new VirtualClock(berlin("2026-11-14T09:00"));
-  portal = await startPortal({ clock });
-});
-afterAll(() => portal[Symbol.asyncDispose]());
+const clock = new VirtualClock(berlin("2026-11-14T09:00"));
+const portal = await forThisFile(startPortal({ clock }));
 beforeEach(async () => {
   ada = await portal.newAccount("ACME", { package: "Starter" });
   ben = await portal.newUser(ada, "member");

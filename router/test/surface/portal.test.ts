@@ -4,22 +4,21 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { stringify } from "yaml";
 import type { TlsMaterial } from "@weiche/shared/http/tls-files.ts";
 import { portalOpenApi } from "../../src/surface/portal/portal-openapi.ts";
 import { sessionCookie } from "../../src/surface/server/session-cookie.ts";
 import { contract } from "../../src/surface/contract/contract.ts";
 import { askTls, certificate } from "../nodes/certificate.ts";
-import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { startPortal, type Person } from "./portal-rig.ts";
 
-let portal: PortalRig;
 let ada: Person;
+const portal = await forThisFile(startPortal());
 beforeAll(async () => {
-  portal = await startPortal();
   ada = await portal.newAccount("ACME", { package: "Pro" });
 });
-afterAll(() => portal[Symbol.asyncDispose]());
 
 test("the front page is the portal's application, both APIs are described for tools, and nothing else is shown", async () => {
   const front = await portal.fetch("/");

@@ -1,6 +1,7 @@
 /** A node that lies about usage on its own link: what it may bill is what a router has signed, and nothing else. */
 import { pino } from "pino";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
@@ -11,26 +12,21 @@ import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { Database } from "../../src/db/database.ts";
 import { createEvents } from "../../src/events.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { startDatabaseServer } from "../db/database-fixture.ts";
 import type { LinkClient } from "../nodes/link-client.ts";
 import { node, NodeLinkRig } from "../nodes/node-link-rig.ts";
 import { granted, idOf, makeRecord } from "./usage-records.ts";
 
 const other = asId<NodeId>("gpu-2");
 const tokensMax = 32_768;
-let server: DatabaseServer;
-let database: Database;
 let grants: Grants;
 let open: AsyncDisposableStack;
 let rig: NodeLinkRig;
 let metrics: Metrics;
 let logged: Record<string, unknown>[];
 
-beforeAll(async () => {
-  server = await startDatabaseServer();
-  database = await server.newDatabase();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
+const database = await server.newDatabase();
 beforeEach(async () => {
   open = new AsyncDisposableStack();
   await database.pool.query("truncate usage_records, usage_totals, usage_days, key_uses");

@@ -1,5 +1,6 @@
 /** Usage that is billed to nobody: set aside with its reason, seen by operators, and in nobody else's way. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
@@ -8,17 +9,13 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import { forgetSetAside, listSetAside, storeSetAside } from "../../src/usage/records-set-aside.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { startDatabaseServer } from "../db/database-fixture.ts";
 import { granted, grantedNode as node, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
 const nowMs = Date.parse("2026-11-21T12:00:00Z");
 const clock = { ...systemClock, now: () => nowMs };
-let server: DatabaseServer;
 let database: Database;
-beforeAll(async () => {
-  server = await startDatabaseServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
 beforeEach(async () => {
   database = await server.newDatabase();
 });

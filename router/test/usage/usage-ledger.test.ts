@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7 } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -10,19 +11,15 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, until, type DatabaseServer } from "../db/database-fixture.ts";
+import { startDatabaseServer, until } from "../db/database-fixture.ts";
 import { everySum, nowMs, openLedgerOn, recorder, records, subscribe } from "./ledger-steps.ts";
 import { granted, grantedNode, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
 const node = grantedNode;
 const dayMs = 86_400_000;
 const at = (text: string) => Date.parse(text);
-let server: DatabaseServer;
 let database: Database;
-beforeAll(async () => {
-  server = await startDatabaseServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
 beforeEach(async () => {
   database = await server.newDatabase();
 });

@@ -1,5 +1,6 @@
 /** The tables of usage: their days, their sums, and what the database itself refuses. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
@@ -8,18 +9,14 @@ import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import { rollUsageDays } from "../../src/usage/usage-days.ts";
 import { readUsageTable } from "../../src/usage/usage-table.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { startDatabaseServer } from "../db/database-fixture.ts";
 import { clock, everySum, nowMs, openLedgerOn, recorder, records, subscribe } from "./ledger-steps.ts";
 import { grantedNode, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
 const node = grantedNode;
 const dayMs = 86_400_000;
-let server: DatabaseServer;
 let database: Database;
-beforeAll(async () => {
-  server = await startDatabaseServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
 beforeEach(async () => {
   database = await server.newDatabase();
 });

@@ -1,6 +1,7 @@
 /** An answer that its client did not get costs nothing: its attempt is declared void before or after its record, and every sum follows. */
 import type { Pool } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
@@ -11,18 +12,14 @@ import type { CommittedBatch } from "../../src/usage/usage-queue.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { readUsageTable } from "../../src/usage/usage-table.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, until, type DatabaseServer } from "../db/database-fixture.ts";
+import { startDatabaseServer, until } from "../db/database-fixture.ts";
 import { granted, grantedNode, grants, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
 const node = grantedNode;
 const nowMs = Date.parse("2026-11-21T12:00:00Z");
 const clock = { ...systemClock, now: () => nowMs };
-let server: DatabaseServer;
 let database: Database;
-beforeAll(async () => {
-  server = await startDatabaseServer();
-});
-afterAll(() => server[Symbol.asyncDispose]());
+const server = await forThisFile(startDatabaseServer());
 beforeEach(async () => {
   database = await server.newDatabase();
 });
