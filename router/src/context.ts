@@ -125,7 +125,7 @@ function isSharedByAll({ routers }: LiveRouter, limitStore: string): boolean {
   return routers().every((router) => router.state === "gone" || router.limitStore === limitStore);
 }
 
-/** What this router says of itself with each heartbeat. */
+/** The facts about this router that each heartbeat writes to the database. */
 function factsOf(state: RouterFacts["state"], nodes: Nodes, { server }: PublicApi): RouterFacts {
   return {
     state,

@@ -1,5 +1,5 @@
 /**
- * What router and agent say to each other on data connections. How it travels: frames/README.md, which also explains
+ * Requests and answers on data connections between router and agent. How they travel: frames/README.md, which also explains
  * each field of the records here.
  */
 import { parseJson } from "./json.ts";

@@ -5,9 +5,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { model, Rig } from "@weiche/node-agent/test/exchange/ingress-rig.ts";
 import { respondEvents, type EngineSaw } from "@weiche/node-agent/test/exchange/scripted-engine.ts";
 import { readRecording } from "@weiche/node-agent/test/exchange/recordings.ts";
-import { rawPost, RawClient, startApi, type Harness } from "@weiche/router/test/api/api-harness.ts";
+import { startApi, type Harness } from "@weiche/router/test/api/api-harness.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { linked, node, openAgentEnd, openRouterEnd, sessionsOf, slot, type RouterEnd } from "../links/link-ends.ts";
+import { RawClient, rawPost } from "@weiche/router/test/edge/raw-client.ts";
 
 const nightly = process.env["WEICHE_NIGHTLY"] !== undefined;
 const factors = `[{ validFrom: "2026-01-01T00:00:00Z", factor: 1 }]`;

@@ -1,8 +1,8 @@
 /** Ways in which a request can end, each by a client with a socket of its own, and many of them at once. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { RawClient, rawPost, until } from "@weiche/router/test/api/api-harness.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { chatModel, embeddingModel, type KillCluster } from "./kill-cluster.ts";
+import { RawClient, rawPost, until } from "@weiche/router/test/edge/raw-client.ts";
 
 export const turningModels = ["turn-a", "turn-b"] as const;
 const answerMsMax = 30_000;

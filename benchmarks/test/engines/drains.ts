@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { RawClient } from "@weiche/router/test/api/api-harness.ts";
 import { until, type RunningProgram } from "../../cluster/cluster.ts";
 import type { Ending } from "../../cluster/api-client.ts";
 import { postmasterOf } from "../../cluster/usage-dump.ts";
 import { post, stream } from "../billing/endings.ts";
 import { KillCluster } from "../billing/kill-cluster.ts";
+import { RawClient } from "@weiche/router/test/edge/raw-client.ts";
 
 export const programs = ["router", "agent"] as const;
 export type Program = (typeof programs)[number];

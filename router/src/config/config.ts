@@ -20,7 +20,7 @@ export type RouterConfig = ReturnType<typeof toConfig>;
 export interface LimitStoreConfig extends StoreAddress {
   /** Paths of files. */
   readonly tlsFiles: { readonly ca?: string; readonly cert?: string; readonly key?: string };
-  /** What each router allows while the store does not answer: the limits, or its share of them. */
+  /** The limits that hold in each router while the store does not answer: the accounts', or its share of them. */
   readonly whenDown: "full" | "share";
 }
 

@@ -26,10 +26,10 @@ const lookMs = 250;
 export const routerStates = ["starting", "ready", "leaving", "gone"] as const;
 export type RouterState = (typeof routerStates)[number];
 
-/** What stays as long as a router runs. */
+/** Facts about a router that stay the same while it runs. */
 export interface RouterIdentity {
   readonly id: string;
-  /** Of its machine. */
+  /** Host name of its machine. */
   readonly host: string;
   /** Its state directory, which one process at a time uses. */
   readonly directory: string;
@@ -38,7 +38,7 @@ export interface RouterIdentity {
   readonly limitStore: string;
 }
 
-/** What a router says of itself each time. */
+/** Facts about a router that each heartbeat writes anew. */
 export interface RouterFacts {
   readonly state: Exclude<RouterState, "gone">;
   /** host:port that nodes dial for links. Absent: it does not know, so that only those find it that have it configured. */
@@ -60,7 +60,7 @@ export interface KnownRouter {
   readonly linkAddress: string | null;
   readonly dataAddress: string | null;
   readonly runningRequests: number | null;
-  /** Of the database's clock; see `clockAhead`. */
+  /** How far its clock is ahead of the database's; see `clockAhead`. */
   readonly clockAheadMs: number | null;
   readonly limitStore: string | null;
 }

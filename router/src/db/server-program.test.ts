@@ -8,7 +8,7 @@ const directory = mkdtempSync(join(tmpdir(), "weiche-words-"));
 const file = join(directory, "postgres.log");
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** What PostgreSQL 18 says where a disk is full, while it is made and while it starts. */
+/** Messages of PostgreSQL 18 on a full disk, while the cluster is made and while the server starts. */
 const full = [
   '2026-11-24 00:18:29.667 UTC [4] FATAL:  could not extend file "base/1/2691": wrote only 4096 of 8192 bytes at block 9',
   "2026-11-24 00:18:29.667 UTC [4] HINT:  Check free disk space.",

@@ -1,5 +1,5 @@
 /**
- * What the limit store does for an account, as scripts that it runs as a whole. Two keys of the account: a list of the
+ * Scripts for the limit store, which runs each as a whole. An account has two keys there: a list of the
  * times of its last admissions, newest first, and a sorted set of its live requests by the end of their leases. Both in
  * microseconds of the store's clock, which never runs backwards here: after a failover to a server whose clock is
  * behind, the time of the newest admission is taken until that clock has caught up.
@@ -64,7 +64,7 @@ return {recent, redis.call('ZCOUNT', live, string.format('(%.0f', now), '+inf')}
   " flags=no-writes",
 );
 
-/** What the scripts return for a refusal by the parallel limit. */
+/** The decision of the scripts where the parallel limit is reached. */
 export const parallelRefused = { admitted: false, limit: "parallel", retryAfterMs: parallelRetryMs } as const;
 
 /** The first line has the store refuse a script as a whole, where it may not write or has no memory left. */

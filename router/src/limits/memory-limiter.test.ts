@@ -1,4 +1,4 @@
-/** What is the memory limiter's own; the rest of what it promises: test/limits/limiter-contract.test.ts. */
+/** The rules of the memory limiter alone; those of every limiter: test/limits/limiter-contract.test.ts. */
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";

@@ -45,7 +45,7 @@ export interface SharedLimiterParts {
   readonly own: MemoryLimiter;
   readonly clock: Clock;
   readonly events: SharedLimiterEvents;
-  /** What is allowed while the store does not answer: the limits, or this router's share of them. */
+  /** The limits that hold while the store does not answer: those of the account, or this router's share of them. */
   readonly whenDown: "full" | "share";
   /** How many routers share the limits, this one included. */
   readonly routers: () => number;
@@ -162,7 +162,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     await this.#parts.store[Symbol.asyncDispose]();
   }
 
-  /** What the own count and earlier answers of the store say. Absent: they do not refuse it. */
+  /** Refuses by this router's own count or by an earlier answer of the store. undefined: the store must be asked. */
   #knownRefusal(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision | undefined {
     const { own, clock } = this.#parts;
     const decision = own.judge(account, request, limits);

@@ -77,7 +77,7 @@ export class ValkeyStore implements LimitStore {
     this.#client.on(this.#client instanceof Cluster ? "-node" : "close", lost);
   }
 
-  /** What has been said on the connection is sent first. */
+  /** Sends the commands that wait on the connection first. */
   async [Symbol.asyncDispose](): Promise<void> {
     const said = this.#client.quit().catch(() => {});
     await within(this.#clock, closeMsMax, said);
@@ -130,7 +130,7 @@ function connect(config: LimitStoreConfig, retryMs: () => number): Redis | Clust
     connectTimeout: connectMsMax,
     socketTimeout: silenceMsMax,
     disconnectTimeout: 100,
-    // What cannot be said now is decided without the store: nothing is kept for later, and nothing is said twice.
+    // A command that cannot be sent now fails, and its decision is made without the store: none is queued or repeated.
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
   };

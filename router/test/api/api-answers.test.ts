@@ -4,7 +4,8 @@ import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, isUuidv7, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
-import { caller, catalogue, chat, RawClient, rawPost, startApi, until } from "./api-harness.ts";
+import { caller, catalogue, chat, startApi } from "./api-harness.ts";
+import { RawClient, rawPost, until } from "../edge/raw-client.ts";
 
 const api = await forThisFile(startApi());
 beforeEach(() => {

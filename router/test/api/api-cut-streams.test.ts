@@ -1,7 +1,8 @@
 /** Recorded answers that are cut at any byte never look whole. */
 import { beforeAll, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
-import { chat, rawPost, RawClient, startApi, until, type SimAnswer } from "./api-harness.ts";
+import { chat, startApi, type SimAnswer } from "./api-harness.ts";
+import { RawClient, rawPost, until } from "../edge/raw-client.ts";
 
 const api = await forThisFile(startApi());
 beforeAll(async () => {

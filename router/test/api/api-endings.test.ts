@@ -3,7 +3,8 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
-import { caller, chat, rawPost, RawClient, startApi, until, type Harness, type SimAnswer } from "./api-harness.ts";
+import { caller, chat, startApi, type Harness, type SimAnswer } from "./api-harness.ts";
+import { RawClient, rawPost, until } from "../edge/raw-client.ts";
 
 const path = "/v1/chat/completions";
 const key = "authorization: Bearer sk-one";

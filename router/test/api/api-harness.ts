@@ -1,6 +1,5 @@
 /** The real API server with simulated keys and nodes behind it, and clients that speak to it over real sockets. */
 import { readFileSync } from "node:fs";
-import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { parseCatalogue, type Catalogue } from "@weiche/shared/catalogue.ts";
@@ -276,63 +275,8 @@ function tryParse(text: string): unknown {
   }
 }
 
-/** A client that writes bytes as they are and keeps what comes back. */
-export class RawClient {
-  readonly socket: Socket;
-  received = "";
-  ended = false;
-  readonly closed: Promise<void>;
-
-  constructor(port: number) {
-    this.socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-    this.socket.on("data", (chunk: Buffer) => (this.received += chunk.toString("latin1")));
-    this.socket.on("end", () => (this.ended = true));
-    this.socket.on("error", () => {});
-    this.closed = new Promise((resolve) => this.socket.once("close", () => resolve()));
-  }
-
-  send(...parts: (string | Buffer)[]): this {
-    for (const part of parts) this.socket.write(part);
-    return this;
-  }
-
-  /** Everything until the server ends the connection. */
-  async all(boundMs = 10_000): Promise<string> {
-    await until(() => this.ended || this.socket.destroyed, boundMs);
-    this.socket.destroy();
-    return this.received;
-  }
-}
-
-export function rawPost(path: string, body: string, headers: readonly string[] = []): string {
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    "host: x",
-    "authorization: Bearer sk-good",
-    "content-type: application/json",
-    `content-length: ${Buffer.byteLength(body)}`,
-    ...headers,
-  ];
-  return `${head.join("\r\n")}\r\n\r\n${body}`;
-}
-
 export const chat = (more: Record<string, unknown> = {}) => ({
   model: "general-4-31b",
   messages: [{ role: "user", content: "Hello" }],
   ...more,
 });
-
-/** Waits for a condition, with a bound. */
-export async function until(condition: () => boolean, boundMs = 5_000): Promise<void> {
-  const endsAt = performance.now() + boundMs;
-  while (!condition()) {
-    if (performance.now() > endsAt) throw new Error(`not within ${boundMs} ms: ${condition.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
-
-/** Waits until a count has not grown for a while, and returns it. */
-export async function settledCount(count: () => number): Promise<number> {
-  for (let before = -1; before !== count(); await new Promise((resolve) => setTimeout(resolve, 100))) before = count();
-  return count();
-}

@@ -1,7 +1,8 @@
 /** Clients that break the rules of HTTP, are slow, or do not read. */
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { chat, rawPost, RawClient, settledCount, startApi, until, type Harness } from "./api-harness.ts";
+import { chat, startApi, type Harness } from "./api-harness.ts";
+import { RawClient, rawPost, settledCount, until } from "../edge/raw-client.ts";
 
 const path = "/v1/chat/completions";
 const body = JSON.stringify(chat());
@@ -115,9 +116,9 @@ test("a body that stops has 60 s", async () => {
   expect(api.finished).toEqual([]);
   clock.advance(2);
   await until(() => client.received.startsWith("HTTP/1.1 400 "));
-  expect(client.ended).toBe(false);
+  expect(client.isEnded).toBe(false);
   clock.advance(5_000);
-  await until(() => client.ended);
+  await until(() => client.isEnded);
   client.socket.destroy();
 });
 
@@ -144,7 +145,7 @@ test("a refused client that goes on sending is cut after the time for discarding
     head("authorization: Bearer sk-wrong", type, "transfer-encoding: chunked"),
   );
   const sending = setInterval(() => client.send("5\r\nhello\r\n"), 10);
-  await until(() => client.ended || client.socket.destroyed);
+  await until(() => client.isEnded || client.socket.destroyed);
   clearInterval(sending);
   expect(answersIn(client.received)).toEqual(["HTTP/1.1 401"]);
 });

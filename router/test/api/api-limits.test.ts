@@ -1,26 +1,23 @@
 /** The limits as a client meets them, in virtual time: what it is told to wait, what holds unless an operator says otherwise. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { loadRouterConfig } from "../../src/config/config.ts";
 import type { LimitDecision, Limiter } from "../../src/limits/limiter.ts";
-import { caller, chat, rawPost, RawClient, startApi, until } from "./api-harness.ts";
+import { caller, chat, startApi } from "./api-harness.ts";
+import { RawClient, rawPost, until } from "../edge/raw-client.ts";
 
 const path = "/v1/chat/completions";
 
 /** Loads a configuration file that names nothing but the catalogue. */
 function defaults() {
-  const folder = mkdtempSync(join(tmpdir(), "weiche-config-"));
-  try {
-    const file = join(folder, "router.yaml");
-    writeFileSync(file, "catalogue: catalogue.yaml\n");
-    return loadRouterConfig(file, {});
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryDirectory();
+  const file = join(folder, "router.yaml");
+  writeFileSync(file, "catalogue: catalogue.yaml\n");
+  return loadRouterConfig(file, {});
 }
 
 test.each([

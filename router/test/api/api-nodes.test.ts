@@ -14,7 +14,8 @@ import { place } from "../../src/nodes/placement.ts";
 import { NodeRegistry } from "../../src/nodes/registry.ts";
 import { SlotState } from "../../src/nodes/node-view.ts";
 import { grants } from "../usage/usage-records.ts";
-import { catalogue, chat, rawPost, RawClient, settledCount, startApi, until, type Harness } from "./api-harness.ts";
+import { catalogue, chat, startApi, type Harness } from "./api-harness.ts";
+import { RawClient, rawPost, settledCount, until } from "../edge/raw-client.ts";
 
 const path = "/v1/chat/completions";
 type Script = (stream: SimStream, node: string, socket: Socket) => void;

@@ -3,7 +3,8 @@ import { beforeEach, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { UpstreamRequest } from "../../src/nodes/upstream.ts";
-import { chat, rawPost, RawClient, settledCount, startApi, until, type SimAnswer } from "./api-harness.ts";
+import { chat, startApi, type SimAnswer } from "./api-harness.ts";
+import { RawClient, rawPost, settledCount, until } from "../edge/raw-client.ts";
 
 const path = "/v1/chat/completions";
 const api = await forThisFile(startApi({ requestMsMax: 300, times: { stallMsMax: 200, graceMs: 100 } }));

@@ -197,7 +197,7 @@ test(
   },
 );
 
-/** What the command says that fails, as this user. */
+/** Runs `weiche restore` as this user, which must end with 1, and returns its message. */
 function restoreAs(uid: number, dataDir: string): string {
   const weiche = join(import.meta.dirname, "../../bin/weiche.js");
   const { status, stderr } = spawnSync(process.execPath, [weiche, "--data-dir", dataDir, "restore", "-"], {

@@ -1,13 +1,12 @@
 /** The listener itself: how it stops, how many requests an address may send, and TLS. */
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import type { TlsMaterial } from "@weiche/shared/http/tls-files.ts";
-import { chat, rawPost, RawClient, startApi, until } from "../api/api-harness.ts";
+import { chat, startApi } from "../api/api-harness.ts";
 import { askTls, certificate } from "../nodes/certificate.ts";
+import { RawClient, rawPost, until } from "./raw-client.ts";
 
 const path = "/v1/chat/completions";
 const request = rawPost(path, JSON.stringify(chat({ stream: true })));
@@ -169,16 +168,12 @@ test("behind a trusted proxy each client is counted alone, and nobody else choos
 });
 
 test("a new certificate is used from the next connection on", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "weiche-tls-"));
-  try {
-    const [first, second] = [certificate(folder, "first"), certificate(folder, "second")];
-    let change: (material: TlsMaterial) => void = () => {};
-    const tls = { current: first, onChange: (callback: typeof change) => ((change = callback), () => {}) };
-    await using api = await startApi({ tls });
-    expect(await askTls(api.port, "/v1/models", { authorization: "Bearer sk-good" })).toEqual(["first", 200]);
-    change((tls.current = second));
-    expect(await askTls(api.port, "/v1/models", { authorization: "Bearer sk-good" })).toEqual(["second", 200]);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryDirectory();
+  const [first, second] = [certificate(folder, "first"), certificate(folder, "second")];
+  let change: (material: TlsMaterial) => void = () => {};
+  const tls = { current: first, onChange: (callback: typeof change) => ((change = callback), () => {}) };
+  await using api = await startApi({ tls });
+  expect(await askTls(api.port, "/v1/models", { authorization: "Bearer sk-good" })).toEqual(["first", 200]);
+  change((tls.current = second));
+  expect(await askTls(api.port, "/v1/models", { authorization: "Bearer sk-good" })).toEqual(["second", 200]);
 });

@@ -1,19 +1,18 @@
 /** Every way that we know to hold a connection without a key, on both listeners: each has an end, however bytes drip. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
-import { until } from "../api/api-harness.ts";
+import { expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { certificate } from "../nodes/certificate.ts";
-import { BytesClient, startListener, type ListenerKind } from "./listener-rig.ts";
+import { startListener, type ListenerKind } from "./listener-rig.ts";
+import { RawClient, until } from "./raw-client.ts";
+import { temporaryFolder } from "../db/database-fixture.ts";
 
 const ms = 300;
 const times = { headersMsMax: ms, keepAliveMs: ms, discardMs: ms, stallMsMax: ms, handshakeMsMax: ms };
 const boundMs = 20_000;
 const dripMs = 40;
 
-const folder = mkdtempSync(join(tmpdir(), "weiche-held-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = await forThisFile(temporaryFolder());
 
 interface Way {
   readonly name: string;
@@ -67,7 +66,7 @@ const handshakes: readonly Way[] = [
 
 /** Whether the server closes the connection in time on both sides, so that what is still sent is reset. */
 async function closes(port: number, isTls: boolean, { start, drip, afterAnswer }: Way): Promise<boolean> {
-  const client = new BytesClient(port, isTls);
+  const client = new RawClient(port, isTls);
   client.socket.write(start, "latin1");
   if (afterAnswer) await until(() => client.received !== "", boundMs);
   const timer = setInterval(() => client.socket.write(client.isEnded ? "x" : (drip ?? ""), "latin1"), dripMs);

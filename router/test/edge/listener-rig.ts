@@ -1,6 +1,4 @@
-/** Either public listener of a router, without anything behind it, and clients that write bytes to it as they are. */
-import { connect as connectTcp, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+/** Either public listener of a router, without anything behind it. */
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { ListenerTimes, ServerCertificate } from "../../src/edge/listener.ts";
 import type { Handlers } from "../../src/surface/server/add-routes.ts";
@@ -37,25 +35,4 @@ export async function startListener(kind: ListenerKind, { limits, ...wish }: Lis
   });
   await portal.serve(handlers as unknown as Handlers<Contract>);
   return { port: portal.address.port, [Symbol.asyncDispose]: () => portal[Symbol.asyncDispose]() };
-}
-
-export class BytesClient {
-  readonly socket: Socket;
-  received = "";
-  /** The server sends nothing any more. */
-  isEnded = false;
-  isClosed = false;
-
-  constructor(port: number, isTls = false) {
-    const to = { port, host: "127.0.0.1", allowHalfOpen: true };
-    this.socket = isTls ? connectTls({ ...to, rejectUnauthorized: false }) : connectTcp(to);
-    this.socket.setNoDelay();
-    this.socket.on("data", (bytes: Buffer) => (this.received += bytes.toString("latin1")));
-    this.socket.on("end", () => (this.isEnded = true)).on("close", () => (this.isClosed = true));
-    this.socket.on("error", () => {});
-  }
-
-  get statuses(): string[] {
-    return this.received.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
-  }
 }

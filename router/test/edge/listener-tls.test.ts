@@ -1,16 +1,14 @@
 /** Which TLS the public listeners speak: keys of each connection's own and authenticated ciphers, and nothing older. */
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { connect, createSecureContext, type ConnectionOptions } from "node:tls";
-import { afterAll, describe, expect, test } from "vitest";
-import { until } from "../api/api-harness.ts";
+import { describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { certificate, rsaCertificate } from "../nodes/certificate.ts";
 import { startListener, type ListenerKind } from "./listener-rig.ts";
+import { until } from "./raw-client.ts";
+import { temporaryFolder } from "../db/database-fixture.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "weiche-listener-tls-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = await forThisFile(temporaryFolder());
 const certificates = { ecdsa: certificate(folder, "ecdsa"), rsa: rsaCertificate() };
 
 /** Name of the suite that was agreed on, or the word of the refusal. */

@@ -1,18 +1,18 @@
 /** Several requests in a row on one connection: HTTP/1.1 allows it, and nobody may make work of it that others wait for. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { openOpsServer } from "@weiche/shared/program/ops-server.ts";
-import { startApi, until } from "../api/api-harness.ts";
+import { startApi } from "../api/api-harness.ts";
 import { certificate } from "../nodes/certificate.ts";
-import { BytesClient, startListener } from "./listener-rig.ts";
+import { startListener } from "./listener-rig.ts";
 import { pagesPerRequest } from "../../src/surface/server/web-server.ts";
+import { RawClient, until } from "./raw-client.ts";
+import { temporaryFolder } from "../db/database-fixture.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "weiche-pipelining-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = await forThisFile(temporaryFolder());
 const tls = { current: certificate(folder, "listener"), onChange: () => () => {} };
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-good\r\n\r\n`;
@@ -46,7 +46,7 @@ describe.each([
 
   test("a client that pipelines gets its answers in their order", async () => {
     await using listener = await startListener(kind, isTls ? { tls } : {});
-    const client = new BytesClient(listener.port, isTls);
+    const client = new RawClient(listener.port, isTls);
     const count = 200;
     client.socket.write(paths.map(get).join("").repeat(count));
     await until(() => client.statuses.length === 2 * count, 20_000);
@@ -63,7 +63,7 @@ describe.each([
     ["chunks in HTTP/1.0", "HTTP/1.0\r\nhost: x\r\nconnection: keep-alive\r\ntransfer-encoding: chunked"],
   ])("a head with %s is refused, and nothing after it is read", async (_name, rest) => {
     await using listener = await startListener(kind, isTls ? { tls } : {});
-    const client = new BytesClient(listener.port, isTls);
+    const client = new RawClient(listener.port, isTls);
     const chunks = rest.includes("chunked") ? "0\r\n\r\n" : "";
     client.socket.write(`GET ${paths[0]} ${rest}\r\n\r\n${chunks}${get(paths[0]!)}`);
     await until(() => client.isEnded || client.isClosed);
@@ -75,7 +75,7 @@ describe.each([
     await using listener = await startListener(kind, { limits, ...(isTls ? { tls } : {}) });
     for (const [path, first] of limited[kind])
       for (const admitted of [first, 0, 0]) {
-        const client = new BytesClient(listener.port, isTls);
+        const client = new RawClient(listener.port, isTls);
         client.socket.write(get(path).repeat(first + 3));
         await until(() => client.isEnded || client.isClosed);
         expect(client.statuses.length).toBe(admitted + 1);
@@ -96,7 +96,7 @@ test.each([
   async (kind, isTls) => {
     const few = { perIpPerSecond: 0.001, perIpBurst: 2 };
     await using listener = await startListener(kind, { limits: few, ...(isTls ? { tls } : {}) });
-    const clients = Array.from({ length: 30 }, () => new BytesClient(listener.port, isTls));
+    const clients = Array.from({ length: 30 }, () => new RawClient(listener.port, isTls));
     for (const client of clients) client.socket.write(get("/nowhere"));
     await until(() => clients.every(({ isEnded, isClosed, received }) => isEnded || isClosed || received !== ""));
     expect(clients.filter(({ received }) => received !== "").length).toBe(10);
@@ -106,7 +106,7 @@ test.each([
 
 test("a path that cannot be decoded costs its connection at the portal, since nothing has counted it", async () => {
   await using listener = await startListener("portal");
-  const client = new BytesClient(listener.port);
+  const client = new RawClient(listener.port);
   client.socket.write(get("/%zz").repeat(10));
   await until(() => client.isEnded || client.isClosed);
   expect(client.statuses).toEqual(["404"]);
@@ -116,7 +116,7 @@ test("a path that cannot be decoded costs its connection at the portal, since no
 test("connections of a trusted proxy are not counted", async () => {
   const limits = { perIpPerSecond: 0.001, perIpBurst: 2, trustedProxies: ["127.0.0.0/8"] };
   await using api = await startApi({ limits });
-  const clients = Array.from({ length: 30 }, () => new BytesClient(api.port));
+  const clients = Array.from({ length: 30 }, () => new RawClient(api.port));
   for (const [n, client] of clients.entries())
     client.socket.write(get("/nowhere").replace("host", `x-forwarded-for: 192.0.2.${n}\r\nhost`));
   await until(() => clients.every(({ received }) => received !== ""));
@@ -128,7 +128,7 @@ test("of a megabyte of requests from one address no more are handled than its li
   await using api = await startApi({ limits });
   for (const handled of [burst + 1, 1, 1]) {
     const before = api.finished.length;
-    const client = new BytesClient(api.port);
+    const client = new RawClient(api.port);
     client.socket.write(megabyte);
     await until(() => client.isClosed || client.isEnded);
     expect(api.finished.length - before).toBe(handled);
@@ -147,7 +147,7 @@ test("the operations listener, too, reads one request at a time", async () => {
     ...{ config: { listen: { host: "127.0.0.1", port: 0 } }, metrics: registry, ready: () => true, clock: systemClock },
     events: { tlsReloaded() {}, tlsReloadFailed() {} },
   });
-  const client = new BytesClient(ops.address.port);
+  const client = new RawClient(ops.address.port);
   client.socket.write(get("/metrics").repeat(500) + get("/healthz"));
   await until(() => scrapes > 0);
   await until(() => client.socket.writableLength === 0);

@@ -1,4 +1,4 @@
-/** What every limiter promises, of one router in memory and of three that share a server. */
+/** The rules that every limiter keeps: one router in memory, and three that share a server. */
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -13,7 +13,7 @@ const account = asId<AccountId>("a");
 const request = (n: number) => asId<RequestId>(`r${n}`);
 let rig: LimiterRig;
 
-/** Of the routers in turn. */
+/** Asks the limiters of the routers in turn. */
 async function enter(n: number, limits: AccountLimits, of = account): Promise<LimitDecision> {
   return await rig.limiters[n % rig.limiters.length]!.enter(of, request(n), limits);
 }

@@ -47,7 +47,7 @@ end`;
 
 export interface SharedRig extends LimiterRig {
   readonly limiters: readonly SharedLimiter[];
-  /** What the limiters have told, each with its own number. */
+  /** Events of the limiters, each with the number of its router. */
   readonly told: [router: number, what: keyof SharedLimiterEvents][];
 }
 

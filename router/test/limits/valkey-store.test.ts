@@ -26,7 +26,7 @@ afterAll(() => folder[Symbol.dispose]());
 
 interface Routers extends AsyncDisposable {
   readonly limiters: readonly [SharedLimiter, SharedLimiter];
-  /** What they said of the store, in the order in which they did. */
+  /** Their events about the store, in order. */
   readonly told: string[];
   /** Resolves once both say so many running requests. */
   shown(parallel: number, msMax: number): Promise<void>;

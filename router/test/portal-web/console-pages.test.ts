@@ -1,9 +1,9 @@
 /** The console's pages in a browser: who gets in, that each is clean in every look, and what each weighs. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { codeMsMax, sessionMsMax } from "../../src/surface/console/console-sessions.ts";
 import { builtConsole } from "../../src/surface/server/built-pages.ts";
@@ -129,7 +129,7 @@ test("a session that is over after its shift ends every page with a sentence tha
 });
 
 test("beyond loopback it speaks TLS, under the name that its links have", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "weiche-console-tls-"));
+  const folder = temporaryDirectory();
   certificate(folder, "console");
   const tls = { cert: join(folder, "console.pem"), key: join(folder, "console.key") };
   const port = await freePort();
@@ -151,7 +151,6 @@ test("beyond loopback it speaks TLS, under the name that its links have", async 
   expect(await page.context().cookies()).toEqual([]);
   await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow("fetch failed");
   tab.check();
-  rmSync(folder, { recursive: true });
 });
 
 test("where it is off nothing listens for it, and the command says how to turn it on", async () => {

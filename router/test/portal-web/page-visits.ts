@@ -66,7 +66,7 @@ export function pagesOf(role: keyof PersonOfEachRole): readonly string[] {
   return role === "member" ? openPages : [...openPages, ...managingPages];
 }
 
-/** What a page gets instead of its data: no answer, a failure, a refusal. */
+/** The answers that a page gets instead of its data: none, a failure, a refusal. */
 export type Trouble = "loading" | "failing" | "forbidden";
 
 const answers = {

@@ -3,8 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { asId } from "@weiche/shared/ids.ts";
 import { contract } from "../../src/surface/contract/contract.ts";
 import { SlotState, type NodeView, type SlotView } from "../../src/nodes/node-view.ts";
-import { startApi, until, type Harness, type SimAnswer } from "../api/api-harness.ts";
+import { startApi, type Harness, type SimAnswer } from "../api/api-harness.ts";
 import { startPortal, type Person, type PortalRig } from "./portal-rig.ts";
+import { until } from "../edge/raw-client.ts";
 
 let api: Harness;
 let portal: PortalRig;

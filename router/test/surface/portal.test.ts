@@ -1,10 +1,10 @@
 /** The portal's listener and the frame around every route of its API. */
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { stringify } from "yaml";
 import type { TlsMaterial } from "@weiche/shared/http/tls-files.ts";
@@ -243,18 +243,14 @@ test("a bug is answered with 500 that tells nothing, and is told to the operator
 });
 
 test("a new certificate is used from the next connection on, and browsers are told to stay with TLS", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "weiche-tls-"));
-  try {
-    const [first, second] = [certificate(folder, "first"), certificate(folder, "second")];
-    let change: (material: TlsMaterial) => void = () => {};
-    const tls = { current: first, onChange: (callback: typeof change) => ((change = callback), () => {}) };
-    await using secure = await startPortal({ database: portal.database, tls });
-    expect(await askTls(secure.port, "/api/session")).toEqual(["first", 401]);
-    change((tls.current = second));
-    expect(await askTls(secure.port, "/")).toEqual(["second", 200]);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryDirectory();
+  const [first, second] = [certificate(folder, "first"), certificate(folder, "second")];
+  let change: (material: TlsMaterial) => void = () => {};
+  const tls = { current: first, onChange: (callback: typeof change) => ((change = callback), () => {}) };
+  await using secure = await startPortal({ database: portal.database, tls });
+  expect(await askTls(secure.port, "/api/session")).toEqual(["first", 401]);
+  change((tls.current = second));
+  expect(await askTls(secure.port, "/")).toEqual(["second", 200]);
 });
 
 test("the document that is checked in is the one that the contract makes", async () => {

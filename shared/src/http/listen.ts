@@ -5,7 +5,7 @@ import { StartError } from "../files/start-error.ts";
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
-  /** What sets it, as an error names it. */
+  /** The setting or variable that it comes from, for error messages. */
   readonly setting?: string;
 }
 

@@ -1,8 +1,8 @@
 import { afterAll } from "vitest";
 
 /** Waits for what all tests of a file share, such as a server, and disposes of it after the last one. Call at the top. */
-export async function forThisFile<T extends AsyncDisposable>(opening: Promise<T>): Promise<T> {
+export async function forThisFile<T extends AsyncDisposable | Disposable>(opening: T | Promise<T>): Promise<T> {
   const opened = await opening;
-  afterAll(() => opened[Symbol.asyncDispose]());
+  afterAll(() => (Symbol.asyncDispose in opened ? opened[Symbol.asyncDispose]() : opened[Symbol.dispose]()));
   return opened;
 }

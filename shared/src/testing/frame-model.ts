@@ -9,7 +9,7 @@ export interface KnownStream {
   ended: boolean;
   over: boolean;
   paused: boolean;
-  /** What the peer may send. */
+  /** Bytes that the peer may still send. */
   peerCredit: number;
   /** Bytes that were taken and not given back. */
   taken: number;
@@ -20,7 +20,7 @@ export interface KnownStream {
   pending: number | undefined;
 }
 
-/** What the rules say of one end; `told` is what its application must hear. */
+/** A model of one end by the rules; `told`: the events that its application must hear. */
 export class FrameModel {
   readonly told: string[] = [];
   readonly known = new Map<number, KnownStream>();

@@ -6,7 +6,7 @@ type Step = readonly ["abort" | "add" | "remove", number];
 
 const steps = fc.array(fc.tuple(fc.constantFrom("abort", "add", "remove"), fc.nat(3)));
 
-/** Who was told, in which order, after each step; and what the signal says in the end. */
+/** The listeners that were called, in order, after each step, and the state of the signal at the end. */
 function told(controller: { readonly signal: EndSignal; abort(reason: Error): void }, history: readonly Step[]) {
   const { signal } = controller;
   const heard: number[] = [];

@@ -1,6 +1,6 @@
 /**
  * The sessions of the console, and the codes of links that are exchanged for them. A code works once, within a minute.
- * Of both only hashes are kept. Sessions are in a file of the router's own directory, so that they outlive its restart.
+ * Only hashes of both are kept. Sessions are in a file of the router's own directory, so that they outlive its restart.
  */
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";

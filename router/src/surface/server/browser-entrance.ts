@@ -1,4 +1,4 @@
-/** What the entrances for browsers have in common: the credential is in a cookie, and changes come from own pages only. */
+/** The common part of the entrances for browsers: the credential is in a cookie, and changes come from own pages only. */
 import type { IncomingMessage } from "node:http";
 import type { Route } from "../contract/route.ts";
 import type { Asker, Entrance } from "./add-routes.ts";
