@@ -47,11 +47,17 @@ test("imports run one way: proto and shared, then router, node-agent and embedde
   expect(against).toEqual([]);
 });
 
-test("the pages in the browser take nothing but types from the router", () => {
+test("the pages in the browser take nothing but types and the addresses of routes from the router", () => {
+  const addresses = "router/src/surface/contract/addresses.ts";
+  expect(importsOf(addresses)).toEqual([]);
   const statements = /^(?:import|export)\s(?!type\b)[^;]*?from\s*"([^"]*\/src\/surface\/[^"]*)"/gm;
   const pages = files.filter((file) => file.startsWith("router/portal-web/src/"));
   expect(pages.length).toBeGreaterThan(20);
-  expect(pages.filter((file) => [...source.get(file)!.matchAll(statements)].length > 0)).toEqual([]);
+  const taken = pages.flatMap((file) =>
+    [...source.get(file)!.matchAll(statements)].map(([, from]) => `${file} -> ${from}`),
+  );
+  expect(taken.filter((one) => !one.endsWith("/contract/addresses.ts"))).toEqual([]);
+  expect(taken.length).toBeGreaterThan(0);
 });
 
 describe("folders import what stands before them, and nothing that stands after", () => {

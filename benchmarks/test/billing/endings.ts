@@ -55,7 +55,7 @@ function leaveBefore(body: string, how: Leaving): End {
 function leaveWithin(how: Leaving): End {
   return async (asked) => {
     const client = send(asked, stream("itl=10,ttft=1"), "connection: close");
-    await until(() => /data: /.test(client.received) || client.ended || client.socket.destroyed, answerMsMax);
+    await until(() => /data: /.test(client.received) || client.isEnded || client.socket.destroyed, answerMsMax);
     await leave(client, how);
   };
 }

@@ -1,5 +1,4 @@
 /** Every way that we know to hold a connection without a key, on both listeners: each has an end, however bytes drip. */
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { certificate } from "../nodes/certificate.ts";

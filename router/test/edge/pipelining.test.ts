@@ -1,5 +1,4 @@
 /** Several requests in a row on one connection: HTTP/1.1 allows it, and nobody may make work of it that others wait for. */
-import { join } from "node:path";
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
