@@ -38,10 +38,10 @@ function read(body: string): End {
 
 type Leaving = "FIN" | "RST";
 
-async function leave({ socket, closed }: RawClient, how: Leaving): Promise<void> {
-  if (how === "FIN") socket.destroySoon();
-  else socket.resetAndDestroy();
-  await closed;
+async function leave(client: RawClient, how: Leaving): Promise<void> {
+  if (how === "FIN") client.socket.destroySoon();
+  else client.socket.resetAndDestroy();
+  await until(() => client.isClosed);
 }
 
 function leaveBefore(body: string, how: Leaving): End {

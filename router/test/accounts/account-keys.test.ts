@@ -9,7 +9,7 @@ import { accounts, clock, database, nowMs, refusal, set, userId, userPerTest } f
 
 const hourMs = 3_600_000;
 
-userPerTest();
+await userPerTest();
 
 async function stateOf(id: KeyId): Promise<string> {
   return (await keysOf(database, userId, clock.now())).find((key) => key.id === id)!.state;

@@ -1,5 +1,6 @@
 /** Accounts over a database, on virtual time. */
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { beforeEach } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
@@ -15,13 +16,10 @@ export let accounts: Accounts;
 export let userId: UserId;
 export let count = 0;
 
-/** To be called once in a file: each test has a user of an account without a package. */
-export function userPerTest(): void {
-  beforeAll(async () => {
-    server = await startDatabaseServer();
-    database = await server.newDatabase();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+/** To be awaited once in a file: each test has a user of an account without a package. */
+export async function userPerTest(): Promise<void> {
+  server = await forThisFile(startDatabaseServer());
+  database = await server.newDatabase();
   beforeEach(async () => {
     clock = new VirtualClock(nowMs);
     accounts = createAccounts({ database, clock, portalUrl: "https://portal.example/" });

@@ -9,7 +9,7 @@ import { accounts, clock, count, database, nowMs, refusal, server, set, userId, 
 
 const nobody = "00000000-0000-7000-8000-000000000000";
 
-userPerTest();
+await userPerTest();
 
 describe("an account", () => {
   test("is created with its Owner, an invitation and a package whose period begins now", async () => {

@@ -16,7 +16,7 @@ import {
   userId,
 } from "./subscriptions-rig.ts";
 
-accountPerTest();
+await accountPerTest();
 
 /** The key's user spends credits now. */
 async function spend(keyId: string, tokens: number): Promise<void> {

@@ -1,5 +1,6 @@
 /** Packages of accounts over a database, on virtual time. */
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { beforeEach } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
@@ -17,13 +18,10 @@ export let accountId: AccountId;
 export let userId: UserId;
 let count = 0;
 
-/** To be called once in a file: each test begins on 14 November 2026, with an account without a package. */
-export function accountPerTest(): void {
-  beforeAll(async () => {
-    server = await startDatabaseServer();
-    database = await server.newDatabase();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+/** To be awaited once in a file: each test begins on 14 November 2026, with an account without a package. */
+export async function accountPerTest(): Promise<void> {
+  server = await forThisFile(startDatabaseServer());
+  database = await server.newDatabase();
   beforeEach(() => begin(berlin("2026-11-14T10:30")));
 }
 

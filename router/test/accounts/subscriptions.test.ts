@@ -17,7 +17,7 @@ import {
   userId,
 } from "./subscriptions-rig.ts";
 
-accountPerTest();
+await accountPerTest();
 
 async function refusal(work: Promise<unknown>): Promise<string> {
   const error = await work.then(

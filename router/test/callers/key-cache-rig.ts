@@ -1,5 +1,6 @@
 /** Key caches over a database, with an account of its own for each test. */
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { beforeEach } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import {
@@ -29,14 +30,11 @@ export let accountId: AccountId;
 export let userId: UserId;
 let count = 0;
 
-/** To be called once in a file. */
-export function keyCachesOfFile(): void {
-  beforeAll(async () => {
-    server = await startDatabaseServer();
-    database = await server.newDatabase();
-    accounts = createAccounts({ database, clock: systemClock, portalUrl: "https://portal.example" });
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+/** To be awaited once in a file. */
+export async function keyCachesOfFile(): Promise<void> {
+  server = await forThisFile(startDatabaseServer());
+  database = await server.newDatabase();
+  accounts = createAccounts({ database, clock: systemClock, portalUrl: "https://portal.example" });
   beforeEach(async () => {
     const account = await accounts.create({ name: "ACME", ownerEmail: `owner${++count}@example.com`, package: "Pro" });
     accountId = account.id;

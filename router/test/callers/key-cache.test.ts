@@ -22,7 +22,7 @@ import {
   why,
 } from "./key-cache-rig.ts";
 
-keyCachesOfFile();
+await keyCachesOfFile();
 
 test("a key says who asks: package limits, and the models that user and key both may call", async () => {
   await using cache = await openCache();

@@ -18,7 +18,7 @@ import {
   why,
 } from "./key-cache-rig.ts";
 
-keyCachesOfFile();
+await keyCachesOfFile();
 
 /** How many statements of the request path ran meanwhile. */
 async function queriesDuring(work: () => Promise<unknown>): Promise<number> {

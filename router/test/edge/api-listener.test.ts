@@ -131,7 +131,7 @@ test("a tunnel whose client resets the connection is nothing but a closed connec
     client.send(tunnel);
     await setImmediate(); // the request is read, the answer is not away yet
     client.socket.resetAndDestroy();
-    await client.closed;
+    await until(() => client.isClosed);
   }
   expect((await api.get("/v1/models")).status).toBe(200);
   process.off("uncaughtException", onRaised);

@@ -9,7 +9,6 @@ export class RawClient {
   /** The server sends nothing any more. */
   isEnded = false;
   isClosed = false;
-  readonly closed: Promise<void>;
 
   constructor(port: number, isTls = false) {
     const to = { port, host: "127.0.0.1", allowHalfOpen: true };
@@ -18,7 +17,6 @@ export class RawClient {
     this.socket.on("data", (bytes: Buffer) => (this.received += bytes.toString("latin1")));
     this.socket.on("end", () => (this.isEnded = true)).on("close", () => (this.isClosed = true));
     this.socket.on("error", () => {});
-    this.closed = new Promise((resolve) => this.socket.once("close", () => resolve()));
   }
 
   get statuses(): string[] {

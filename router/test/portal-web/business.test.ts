@@ -1,28 +1,23 @@
 /** Usage, package and audit log in a real browser: sums are the server's, an order costs what was shown. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { servicePackages, type PackageTerms } from "@weiche/shared/packages.ts";
 import { createFormat } from "../../portal-web/src/messages/format.ts";
 import { endOfGermanDay, germanDay } from "../../portal-web/src/time/german-day.ts";
 import { trialEndMs } from "../../src/subscriptions/billing-period.ts";
 import { publishPackages } from "../../src/subscriptions/publish-packages.ts";
-import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
+import { startPortal, type Person } from "../surface/portal-rig.ts";
+import { axeFindings, openTab, startBrowser } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";
 import { hands } from "./hands.ts";
 
-let browser: Browser;
-let portal: PortalRig;
-let clock: ShiftedClock;
 let ada: Person;
 
+const clock = new ShiftedClock();
+const browser = await forThisFile(startBrowser());
+const portal = await forThisFile(startPortal({ clock }));
 beforeAll(async () => {
-  clock = new ShiftedClock();
-  [browser, portal] = await Promise.all([startBrowser(), startPortal({ clock })]);
   ada = await fillAccount(portal, clock);
-});
-afterAll(async () => {
-  await browser?.close();
-  await portal?.[Symbol.asyncDispose]();
 });
 
 test("rows, their sum, the chart and the CSV say the same", async () => {

@@ -1,25 +1,18 @@
 /** Help and changelog in a real browser: every refusal has its words, limits are the router's, changes are in the reader's language. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { apiErrors } from "@weiche/shared/errors.ts";
 import { pageRefusals } from "../../src/edge/html-pages.ts";
-import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { openTab, startBrowser, type Browser } from "./browser.ts";
+import { startPortal, type Person } from "../surface/portal-rig.ts";
+import { openTab, startBrowser } from "./browser.ts";
 import { someChanges } from "./some-changes.ts";
 
-let browser: Browser;
-let portal: PortalRig;
 let cleo: Person;
 
+const browser = await forThisFile(startBrowser());
+const portal = await forThisFile(startPortal({ parts: () => ({ changes: () => someChanges }) }));
 beforeAll(async () => {
-  [browser, portal] = await Promise.all([
-    startBrowser(),
-    startPortal({ parts: () => ({ changes: () => someChanges }) }),
-  ]);
   cleo = await portal.newUser(await portal.newAccount("ACME GmbH", { package: "Pro" }), "member");
-});
-afterAll(async () => {
-  await browser?.close();
-  await portal?.[Symbol.asyncDispose]();
 });
 
 test("help has words for every refusal, the address, the limits and what LangChain must be told", async () => {

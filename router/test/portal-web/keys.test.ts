@@ -1,22 +1,18 @@
 /** Keys in a real browser: from creating one to revoking it, with the keyboard alone, and what each role sees. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, startBrowser, type Browser, type Page } from "./browser.ts";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { startPortal, type Person } from "../surface/portal-rig.ts";
+import { axeFindings, openTab, startBrowser, type Page } from "./browser.ts";
 import { fillAccount, ShiftedClock } from "./busy-account.ts";
 import { chooseInMenu, tabTo } from "./keyboard.ts";
 
-let browser: Browser;
-let portal: PortalRig;
 let ada: Person;
 
+const clock = new ShiftedClock();
+const browser = await forThisFile(startBrowser());
+const portal = await forThisFile(startPortal({ clock }));
 beforeAll(async () => {
-  const clock = new ShiftedClock();
-  [browser, portal] = await Promise.all([startBrowser(), startPortal({ clock })]);
   ada = await fillAccount(portal, clock);
-});
-afterAll(async () => {
-  await browser?.close();
-  await portal?.[Symbol.asyncDispose]();
 });
 
 /** Where a text is once nothing shows it any more. */

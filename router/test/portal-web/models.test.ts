@@ -1,11 +1,12 @@
 /** The page Models in a real browser: each status, what a model costs now and later, and how it is now. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { stringify } from "yaml";
 import { SlotState } from "../../src/nodes/node-view.ts";
-import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
+import { startPortal, type Person } from "../surface/portal-rig.ts";
+import { axeFindings, openTab, startBrowser } from "./browser.ts";
 import { busyNodes } from "./busy-nodes.ts";
 
 const model = (id: string, status: string, ...factors: readonly object[]) => ({
@@ -31,20 +32,14 @@ const switching = {
 } as const;
 const nodes = [{ ...busy!, slots: [switching, { ...busy!.slots[1]!, activeModel: asId("vl-embedding-2b") }] }];
 
-let browser: Browser;
-let portal: PortalRig;
 let cleo: Person;
 
+const browser = await forThisFile(startBrowser());
+const portal = await forThisFile(
+  startPortal({ parts: () => ({ catalogue: () => catalogue!, nodes: () => nodes as never }) }),
+);
 beforeAll(async () => {
-  [browser, portal] = await Promise.all([
-    startBrowser(),
-    startPortal({ parts: () => ({ catalogue: () => catalogue!, nodes: () => nodes as never }) }),
-  ]);
   cleo = await portal.newUser(await portal.newAccount("ACME GmbH", { package: "Pro" }), "member");
-});
-afterAll(async () => {
-  await browser?.close();
-  await portal?.[Symbol.asyncDispose]();
 });
 
 test.each([

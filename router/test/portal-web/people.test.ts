@@ -1,9 +1,10 @@
 /** Users and the own profile in a real browser. */
 import { generateSync } from "otplib";
 import decodeQR from "qr/decode.js";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
-import { axeFindings, openTab, startBrowser, type Browser, type Page } from "./browser.ts";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { startPortal, type Person } from "../surface/portal-rig.ts";
+import { axeFindings, openTab, startBrowser, type Page } from "./browser.ts";
 import { hands, type Hand } from "./hands.ts";
 
 const password = "correct horse battery staple";
@@ -21,17 +22,12 @@ function readQrCode(svg: string): string | undefined {
   return decodeQR({ width: side, height: side, data });
 }
 
-let browser: Browser;
-let portal: PortalRig;
 let ada: Person;
 
+const browser = await forThisFile(startBrowser());
+const portal = await forThisFile(startPortal());
 beforeAll(async () => {
-  [browser, portal] = await Promise.all([startBrowser(), startPortal()]);
   ada = await portal.newAccount("ACME GmbH", { package: "Pro" });
-});
-afterAll(async () => {
-  await browser?.close();
-  await portal?.[Symbol.asyncDispose]();
 });
 
 /** The path of a link that names another host than this test's portal. */

@@ -1,24 +1,20 @@
 /** Signing in, in a real browser: invitation, second factor, an ended login in the middle of work, new passwords. */
 import { asId } from "@weiche/shared/ids.ts";
 import { generateSync } from "otplib";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
+import { startPortal, type Person } from "../surface/portal-rig.ts";
 import { hands } from "./hands.ts";
 import { tabTo } from "./keyboard.ts";
-import { axeFindings, openTab, startBrowser, type Browser } from "./browser.ts";
+import { axeFindings, openTab, startBrowser } from "./browser.ts";
 
 const password = "correct horse battery staple";
-let browser: Browser;
-let portal: PortalRig;
 let ada: Person;
 
+const browser = await forThisFile(startBrowser());
+const portal = await forThisFile(startPortal());
 beforeAll(async () => {
-  [browser, portal] = await Promise.all([startBrowser(), startPortal()]);
   ada = await portal.newAccount("ACME GmbH", { package: "Pro" });
-});
-afterAll(async () => {
-  await browser?.close();
-  await portal?.[Symbol.asyncDispose]();
 });
 
 function totpCode(secret: string, ms: number): string {

@@ -1,33 +1,29 @@
 /** Usage in a real browser: chart, table, total and the downloaded CSV say the same, whatever is filtered, also when clocks change. */
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type KeyId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
-import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { startPortal, type Person } from "../surface/portal-rig.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 import { press, tabTo } from "./keyboard.ts";
-import { axeFindings, openTab, startBrowser, type Browser, type Page } from "./browser.ts";
+import { axeFindings, openTab, startBrowser, type Page } from "./browser.ts";
 
-let browser: Browser;
-let portal: PortalRig;
 let ada: Person;
 let ben: Person;
 let keys: Readonly<Record<"ada" | "ben", KeyId>>;
 
+const browser = await forThisFile(startBrowser());
+const portal = await forThisFile(startPortal());
 beforeAll(async () => {
-  [browser, portal] = await Promise.all([startBrowser(), startPortal()]);
   ada = await portal.newAccount("ACME GmbH", { package: "Pro" });
   ben = await portal.newUser(ada, "member");
   const make = async ({ id }: Person, name: string) => (await portal.accounts.keys.create(id, { name })).id;
   keys = { ada: await make(ada, "ci"), ben: await make(ben, "batch") };
-});
-afterAll(async () => {
-  await browser?.close();
-  await portal?.[Symbol.asyncDispose]();
 });
 
 /** A request that costs as many credits as it has tokens, at a German time. */

@@ -22,7 +22,7 @@ import {
   spendAndEvaluate,
 } from "./evaluator-rig.ts";
 
-accountPerTest();
+await accountPerTest();
 
 describe("evaluations", () => {
   test("two at once find the same, and each notice once", async () => {

@@ -1,5 +1,6 @@
 /** The evaluation of usage over a database, on virtual time. */
-import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { afterEach, beforeEach } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -31,13 +32,10 @@ let count = 0;
 export let evaluations: Evaluation[];
 export let failures: unknown[];
 
-/** To be called once in a file: each test has an account with the package Starter, and one key. */
-export function accountPerTest(): void {
-  beforeAll(async () => {
-    server = await startDatabaseServer();
-    database = await server.newDatabase();
-  });
-  afterAll(() => server[Symbol.asyncDispose]());
+/** To be awaited once in a file: each test has an account with the package Starter, and one key. */
+export async function accountPerTest(): Promise<void> {
+  server = await forThisFile(startDatabaseServer());
+  database = await server.newDatabase();
   beforeEach(async () => {
     clock = new VirtualClock(berlin("2026-11-14T10:30"));
     accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });

@@ -21,7 +21,7 @@ import {
   userId,
 } from "./evaluator-rig.ts";
 
-accountPerTest();
+await accountPerTest();
 
 test("what turns out to be void counts for no quota and no limit: account and key are free again", async () => {
   await accounts.keys.update(keyId, { creditLimit: millicredits(1_000_000n) });
