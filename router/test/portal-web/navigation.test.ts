@@ -1,19 +1,12 @@
 /** From page to page, as each role: what the navigation has, and where the focus goes. */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { Person } from "../surface/portal-rig.ts";
 import { axeFindings, openTab } from "./browser.ts";
 import { hands } from "./hands.ts";
-import { pagesOf, startVisited, type Visited } from "./page-visits.ts";
+import { pagesOf, startVisited } from "./page-visits.ts";
 
-let browser: Visited["browser"];
-let portal: Visited["portal"];
-let people: Visited["people"];
-
-const visited = await forThisFile(startVisited());
-beforeAll(async () => {
-  ({ browser, portal, people } = visited);
-});
+const { browser, portal, people } = await forThisFile(startVisited());
 
 test("a role's navigation has the pages that it may use, and their addresses show no others", async () => {
   const names = async (who: Person) => {

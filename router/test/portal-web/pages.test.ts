@@ -1,17 +1,11 @@
 /** Every page for every role; by night also in every theme, language and width. */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { axeFindings, openTab } from "./browser.ts";
-import { entrances, faultyPages, fetchedByPages, pagesOf, startVisited, type Visited } from "./page-visits.ts";
-
-let browser: Visited["browser"];
-let portal: Visited["portal"];
-let people: Visited["people"];
+import { entrances, faultyPages, fetchedByPages, pagesOf, startVisited } from "./page-visits.ts";
 
 const visited = await forThisFile(startVisited());
-beforeAll(async () => {
-  ({ browser, portal, people } = visited);
-});
+const { browser, portal, people } = visited;
 
 test.each([
   ["owner", "light", "en", 1280],

@@ -1,6 +1,7 @@
 /** One person, two routers: whatever a request left at one of them holds at the other. */
 import { generateSync } from "otplib";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type KeyId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -16,19 +17,14 @@ import { makeRecord } from "../usage/usage-records.ts";
 import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
 
 const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
-const open = new AsyncDisposableStack();
-let [one, other] = [] as unknown as [PortalRig, PortalRig];
+const server = await forThisFile(startDatabaseServer());
+const database = await server.newDatabase();
+const given = { clock, registration: "open" } as const;
+const one = await forThisFile(startPortal({ ...given, database }));
+const other = await forThisFile(startPortal({ ...given, database: await server.openAgain(database) }));
 let ada: Person;
 let count = 0;
 
-beforeAll(async () => {
-  const server = open.use(await startDatabaseServer());
-  const database = await server.newDatabase();
-  const given = { clock, registration: "open" as const };
-  one = open.use(await startPortal({ ...given, database }));
-  other = open.use(await startPortal({ ...given, database: await server.openAgain(database) }));
-});
-afterAll(() => open.disposeAsync());
 beforeEach(async () => {
   await one.database.pool.query("delete from attempts");
   const email = `ada${++count}@example.com`;
