@@ -68,8 +68,9 @@ export class DataConnections implements Upstream {
   readonly #options: DataConnectionsOptions;
   #listener!: NodeListener;
   readonly #usable = new Map<NodeId, Set<DataSession>>();
-  /** All open connections, with the nodes that they were admitted for. */
-  readonly #open = new Map<FrameConnection, NodeId | undefined>();
+  readonly #open = new Set<FrameConnection>();
+  /** How many open connections were admitted for each node. Those that have said GOAWAY count, too. */
+  readonly #admitted = new Map<NodeId, number>();
 
   private constructor(options: DataConnectionsOptions) {
     this.#options = options;
@@ -100,11 +101,12 @@ export class DataConnections implements Upstream {
       draining: () => session && this.#unuse(session), // running requests end on it
       closed: (reason, broken) => {
         this.#open.delete(connection);
+        if (session) this.#countAdmitted(session.node, -1);
         if (session) this.#unuse(session);
         if (broken) refuse("protocol", reason);
       },
     });
-    this.#open.set(connection, undefined);
+    this.#open.add(connection);
     const refuse = (...why: Parameters<typeof events.dataSessionRefused>) => {
       if (!isRefused) events.dataSessionRefused(...why);
       isRefused = true;
@@ -119,17 +121,16 @@ export class DataConnections implements Upstream {
     if (!maySpeakFor(node, certificate, tls))
       return refuse("name", `${node} has the certificate of ${certificate?.subjectAltName}`);
     if (!connection.isOpen) return connection.destroy();
-    // Those that have said GOAWAY count, too.
-    if (
-      this.#open
-        .values()
-        .filter((other) => other === node)
-        .toArray().length >= sessionsPerNodeMax
-    )
-      return refuse("too-many", node);
-    this.#open.set(connection, node);
+    if ((this.#admitted.get(node) ?? 0) >= sessionsPerNodeMax) return refuse("too-many", node);
+    this.#countAdmitted(node, 1);
     session = { node, bootId: identity.bootId, connection };
     this.#use(session);
+  }
+
+  #countAdmitted(node: NodeId, by: 1 | -1): void {
+    const count = (this.#admitted.get(node) ?? 0) + by;
+    if (count === 0) this.#admitted.delete(node);
+    else this.#admitted.set(node, count);
   }
 
   async send(node: NodeId, request: UpstreamRequest, signal: EndSignal): Promise<UpstreamResponse> {
@@ -189,7 +190,7 @@ export class DataConnections implements Upstream {
   /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
   async close(deadlineMs: number): Promise<void> {
     const closed = this.#listener.close(deadlineMs);
-    for (const connection of this.#open.keys()) connection.goAway();
+    for (const connection of this.#open) connection.goAway();
     await closed;
   }
 
