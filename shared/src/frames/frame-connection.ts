@@ -24,6 +24,7 @@ export interface FrameConnectionOptions {
 const streamIdMax = 0xffff_ffff;
 /** Of a GOAWAY. */
 const textBytesMax = 1 << 10;
+const pingBytes = 8;
 
 export class FrameConnection implements FrameTarget {
   readonly #socket: Socket;
@@ -45,8 +46,9 @@ export class FrameConnection implements FrameTarget {
     this.#writer = new FrameWriter(socket);
     const reader = new FrameReader(this);
     const pulse = watchPulse(options.clock, {
-      hasHeard: () => this.#hasHeard,
-      beat: () => this.#beat(),
+      hasHeard: () => this.#takeHeard(),
+      isAsked: () => options.take === undefined && this.#streams.size === 0,
+      ask: () => this.#writer.bytes(frames.ping, 0, Buffer.alloc(pingBytes)),
       lost: () => this.#end("the peer has fallen silent"),
     });
     socket.on("data", (bytes: Buffer) => this.#read(reader, bytes));
@@ -165,9 +167,10 @@ export class FrameConnection implements FrameTarget {
     this.#socket.end();
   }
 
-  #beat(): void {
+  #takeHeard(): boolean {
+    const hasHeard = this.#hasHeard;
     this.#hasHeard = false;
-    this.#writer.bytes(frames.ping, 0, Buffer.alloc(8));
+    return hasHeard;
   }
 
   #read(reader: FrameReader, bytes: Buffer): void {

@@ -22,16 +22,36 @@ function holding() {
   return { taken, take };
 }
 
+const roles = ["router", "agent"] as const;
+
 /** An end whose peer is the test. */
-function openEnd(clock = new VirtualClock()) {
+function openEnd(role: (typeof roles)[number] = "agent") {
+  const clock = new VirtualClock();
   const socket = new SimSocket();
   const told: unknown[] = [];
   const connection = new FrameConnection(socket.asSocket, {
     clock,
-    take: (stream) => SimStream.taken(stream),
+    ...(role === "agent" ? { take: (stream) => SimStream.taken(stream) } : {}),
     closed: (reason, broken) => told.push(reason, broken),
   });
   return { socket, told, connection, clock };
+}
+
+const pingOf = (mark = 0) => rawFrame(frames.ping, 0, Buffer.alloc(8, mark));
+const pongs = rawFrame(frames.pong, 0, Buffer.alloc(8));
+
+/** Plays the peer for some seconds: `say` is called in the middle of each. Returns which PING and PONG came, by second. */
+async function seconds(end: ReturnType<typeof openEnd>, count: number, say: (second: number) => void) {
+  const came: string[] = [];
+  for (let second = 0; second < count; second++) {
+    await end.clock.advanceAsync(500);
+    say(second);
+    await end.clock.advanceAsync(500);
+    await turn();
+    const types = rawFrames(end.socket.written()).map(({ type }) => type);
+    came.push(types.map((type) => ({ [frames.ping]: "ping", [frames.pong]: "pong" })[type] ?? "other").join(" "));
+  }
+  return came;
 }
 
 test.each(["router", "agent"] as const)(
@@ -131,46 +151,87 @@ test("an answer that has come is handed over, although the connection is gone, a
   expect([String(await broken.read()), broken.ending, broken.lostBy]).toEqual(["", undefined, "lost"]);
 });
 
-test("each end says every second that it lives, and answers the other's word", async () => {
-  const { socket, clock } = openEnd();
+test.each(roles)("a %s's end asks at once, and answers the other's question", async (role) => {
+  const { socket } = openEnd(role);
   await turn();
-  const heard = rawFrames(socket.written()).map(({ type }) => type);
-  for (let n = 0; n < 10; n++) {
-    socket.say(rawFrame(frames.ping, 0, Buffer.alloc(8, n)));
-    await clock.advanceAsync(1_000);
+  expect(rawFrames(socket.written()).map(({ type }) => type)).toEqual([frames.ping]);
+  socket.say(pingOf(7));
+  await turn();
+  expect(rawFrames(socket.written()).map(({ type, payload }) => [type, payload[0]])).toEqual([[frames.pong, 7]]);
+});
+
+test("of an idle connection only the agent's end asks each second", async () => {
+  const [router, agent] = [openEnd("router"), openEnd("agent")];
+  await turn();
+  for (const { socket } of [router, agent]) socket.written();
+  expect(await seconds(router, 10, () => router.socket.say(pingOf()))).toEqual(Array(10).fill("pong"));
+  expect(await seconds(agent, 10, () => agent.socket.say(pongs))).toEqual(Array(10).fill("ping"));
+  expect([router.socket.destroyed, agent.socket.destroyed]).toEqual([false, false]);
+});
+
+test("an agent of the release before asks a router's end, and is asked by it, each second: it is answered", async () => {
+  const agent = openEnd("agent");
+  await turn();
+  agent.socket.written();
+  const both = Buffer.concat([pingOf(), pongs]);
+  expect(await seconds(agent, 3, () => agent.socket.say(both))).toEqual(Array(3).fill("pong ping"));
+});
+
+test("while a stream is open, the router's end asks each second, too", async () => {
+  const router = openEnd("router");
+  const asked = SimStream.open(router.connection, [1]);
+  await turn();
+  router.socket.written();
+  const sayBoth = () => router.socket.say(pingOf());
+  expect(await seconds(router, 3, sayBoth)).toEqual(Array(3).fill("pong ping"));
+  asked.frames.cancel("unwanted");
+  await turn();
+  router.socket.written();
+  expect(await seconds(router, 3, sayBoth)).toEqual(Array(3).fill("pong"));
+});
+
+test("an agent that answers and never asks is asked when it is silent, and not lost", async () => {
+  const router = openEnd("router");
+  let asked = 0;
+  for (let second = 0; second < 20; second++) {
     await turn();
+    const isAsked = rawFrames(router.socket.written()).some(({ type }) => type === frames.ping);
+    if (isAsked) router.socket.say(pongs);
+    asked += Number(isAsked);
+    await router.clock.advanceAsync(1_000);
   }
-  const said = rawFrames(socket.written());
-  expect([heard, said.filter(({ type }) => type === frames.ping).length]).toEqual([[frames.ping], 10]);
-  expect(said.filter(({ type }) => type === frames.pong).map(({ payload }) => payload[0])).toEqual([
-    ...Array(10).keys(),
-  ]);
-  expect(socket.destroyed).toBe(false);
+  expect([router.socket.destroyed, asked]).toEqual([false, 10]);
 });
 
-test.each([0, 500, 999])("a peer that falls silent %s ms after a beat is lost 3 to 4 s later, once", async (ms) => {
-  const { socket, told, clock } = openEnd();
-  await clock.advanceAsync(2_000 + ms);
-  socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
-  await clock.advanceAsync(3_000 - 1);
-  expect(socket.destroyed).toBe(false);
-  await clock.advanceAsync(1_001);
-  expect(told).toEqual(["the peer has fallen silent", undefined]);
-  await clock.advanceAsync(60_000);
-  expect([told.length, clock.pending]).toEqual([2, 0]);
-});
+test.each(roles.flatMap((role) => [0, 500, 999].map((ms) => [role, ms] as const)))(
+  "a %s's end loses a peer that falls silent %s ms after a look 3 to 4 s later, once",
+  async (role, ms) => {
+    const { socket, told, clock } = openEnd(role);
+    await clock.advanceAsync(2_000 + ms);
+    socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
+    await clock.advanceAsync(3_000 - 1);
+    expect(socket.destroyed).toBe(false);
+    await clock.advanceAsync(1_001);
+    expect(told).toEqual(["the peer has fallen silent", undefined]);
+    await clock.advanceAsync(60_000);
+    expect([told.length, clock.pending]).toEqual([2, 0]);
+  },
+);
 
-test.each([3_000, 5_000, 60_000])("our own loop stands still for %s ms: what waits to be read counts", async (ms) => {
-  const { socket, clock } = openEnd();
-  socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
-  await clock.advanceAsync(1_500);
-  clock.stall(ms);
-  clock.advance(0); // timers fire first, then waiting bytes are read
-  expect(socket.destroyed).toBe(false);
-  socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
-  await clock.advanceAsync(2_900);
-  expect(socket.destroyed).toBe(false);
-});
+test.each(roles.flatMap((role) => [3_000, 5_000, 60_000].map((ms) => [role, ms] as const)))(
+  "a %s's loop stands still for %s ms: what waits to be read counts",
+  async (role, ms) => {
+    const { socket, clock } = openEnd(role);
+    socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
+    await clock.advanceAsync(1_500);
+    clock.stall(ms);
+    clock.advance(0); // timers fire first, then waiting bytes are read
+    expect(socket.destroyed).toBe(false);
+    socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
+    await clock.advanceAsync(2_900);
+    expect(socket.destroyed).toBe(false);
+  },
+);
 
 test("a connection that is closing still finds out that its peer is gone", async () => {
   const { socket, told, connection, clock } = openEnd();

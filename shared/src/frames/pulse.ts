@@ -1,32 +1,38 @@
-/** Sends a sign of life each second, and detects that the peer has sent none. */
+/**
+ * Looks each second whether the peer lives. One end asks each time; the other one takes the question for a sign of life,
+ * and asks only when none came.
+ */
 import type { Clock, Timer } from "../time/clock.ts";
 
 export interface Pulse {
-  /** Whether anything came since the last beat. */
+  /** Whether anything came since this was called last. */
   hasHeard(): boolean;
-  beat(): void;
+  /** Whether the peer asks each second, as far as it follows the same rule. */
+  isAsked(): boolean;
+  /** Asks for a sign of life. */
+  ask(): void;
   /** Called once, at most. */
   lost(): void;
 }
 
-const beatEveryMs = 1_000;
+const lookEveryMs = 1_000;
 /**
- * Beats in a row before which nothing came: 3 to 4 s. A stall of our own counts as one of them, since the next beat is
+ * Looks in a row before which nothing came: 3 to 4 s. A stall of our own counts as one of them, since the next look is
  * counted from its end and what waits to be read is read in between.
  */
-const silentBeatsMax = 3;
+const silentLooksMax = 3;
 
-/** Beats at once, and until it is cancelled or the peer is lost. */
+/** Asks at once, and looks until it is cancelled or the peer is lost. */
 export function watchPulse(clock: Clock, pulse: Pulse): Timer {
-  let silentBeats = 0;
-  pulse.beat();
-  let timer = clock.after(beatEveryMs, beat);
+  let silentLooks = 0;
+  pulse.ask();
+  let timer = clock.after(lookEveryMs, look);
   return { cancel: () => timer.cancel() };
 
-  function beat(): void {
-    silentBeats = pulse.hasHeard() ? 0 : silentBeats + 1;
-    if (silentBeats === silentBeatsMax) return pulse.lost();
-    pulse.beat();
-    timer = clock.after(beatEveryMs, beat);
+  function look(): void {
+    silentLooks = pulse.hasHeard() ? 0 : silentLooks + 1;
+    if (silentLooks === silentLooksMax) return pulse.lost();
+    if (silentLooks > 0 || !pulse.isAsked()) pulse.ask();
+    timer = clock.after(lookEveryMs, look);
   }
 }
