@@ -243,22 +243,17 @@ test("a broken rule is logged and counted, and every other connection goes on", 
   expect(await peer.ending(ask("sim:tokens=1 hi"))).toBe("end 0");
 });
 
-test("a router that says nothing, or does not ask who the agent is, is left within 5 s, and another connection dialled", async () => {
+test("a router that says nothing is left within 5 s, and another connection dialled", async () => {
   const running = ask("sim:tokens=100000,itl=5 hi");
-  const unasked = new Promise<PlainPeer>((resolve) => (router.onPeer = resolve));
   peer.answers = false;
   await peer.closed();
   expect(peer.farewell).toBeUndefined();
   await expect.poll(async () => (await engine.requests()).at(-1)).toMatchObject({ aborted: true });
   expect(await peer.ending(running).catch(String)).toMatch(/closed/);
-  const next = await unasked;
-  await next.closed();
-  expect(next.frames.filter(({ type }) => type !== ping && type !== pong && type !== goaway)).toEqual([]);
+  peer = await router.next();
 });
 
 test("an answer whose engine dies before it has begun is an error that ends with 2", async () => {
-  await expect(router.next()).rejects.toThrow(/closed/); // the one that was not asked
-  peer = await router.next();
   const stream = ask("sim:tokens=50,fault=crash:0 hi");
   expect(await peer.ending(stream)).toBe("end 2");
   expect(peer.recordOf(stream)[0]).toBeGreaterThanOrEqual(500);

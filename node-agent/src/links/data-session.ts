@@ -31,8 +31,11 @@ export interface DialOptions {
   readonly onBroken: (rule: Rule, reason: string) => void;
 }
 
-/** Time limit from dialling to the router's first request. */
-const dialMsMax = 4_000;
+/**
+ * Time limit from dialling to the router's first request. A router that was restarted greets a thousand nodes at once:
+ * who gives up early gives it more to do.
+ */
+const dialMsMax = 10_000;
 
 /** Resolves once the router has asked who this is; rejects with the reason if it does not come to that. */
 export async function dialDataSession(address: ListenAddress, options: DialOptions): Promise<DialledSession> {

@@ -37,8 +37,8 @@ export interface RouterLinkParts {
 export const endedInOrder = "ended in order";
 
 const versionCharactersMax = 64;
-/** Time limit from dialling to the router's welcome. */
-const welcomeMsMax = 4_000;
+/** Time limit from dialling to the router's welcome, as for data connections. */
+const welcomeMsMax = 10_000;
 /** Most messages that wait to be sent: late reports are useless, and unacknowledged usage is sent again. */
 const unsentMax = 8;
 
