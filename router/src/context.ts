@@ -74,8 +74,9 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   catalogue.onReload(() => log.info({ models: catalogue.get().size }, "catalogue read again"));
   const gauged = { ...storage, nodes, catalogue, certificates, mail, routers, limitStore: limits.store };
   metrics.scrape.onScrape(() => publishGauges(metrics, gauged));
-  const readiness = new Readiness(self.seenNodes, clock);
-  isReady = () => !life.isLeaving && readiness.isReady(nodes.reached);
+  const { seenNodes: seen, othersHaveNodes } = self;
+  const readiness = new Readiness({ seen, reached: nodes.reached, othersHaveNodes, clock });
+  isReady = () => !life.isLeaving && readiness.isReady();
   await self.announce(() => factsOf(life.isLeaving ? "leaving" : isReady() ? "ready" : "starting", nodes, api));
 
   const closing = opened.move();

@@ -78,6 +78,8 @@ export interface LiveRouter extends AsyncDisposable {
   onLedgerChange(callback: () => void): void;
   /** How many other routers live, as of the last heartbeat. */
   readonly others: () => number;
+  /** Whether nodes are linked to another router that lives, as of the last heartbeat. */
+  readonly othersHaveNodes: () => boolean;
   /** Names the state of the database that usage is committed to, as of the last heartbeat. */
   readonly ledger: () => string;
   /** The nodes that were linked to any router in the minute before this one joined. */
@@ -102,6 +104,7 @@ export async function joinRouters(
   const joinedAt = await say();
   let routers: readonly KnownRouter[] = [];
   let others: ReadonlySet<string> = new Set();
+  let othersHaveNodes = false;
   let ledger = await readLedger();
   let told = "";
   const listeners: (() => void)[] = [];
@@ -114,6 +117,7 @@ export async function joinRouters(
     const came = live.difference(others);
     if (came.size > 0 || live.size < others.size) events.otherRouters(live.size, !came.isDisjointFrom(earlier));
     others = live;
+    othersHaveNodes = await readOthersHaveNodes(database, id);
     const ledgerBefore = ledger;
     ledger = await readLedger();
     if (ledger !== ledgerBefore) for (const listener of ledgerListeners) listener();
@@ -136,6 +140,7 @@ export async function joinRouters(
     onChange: (callback) => void listeners.push(callback),
     onLedgerChange: (callback) => void ledgerListeners.push(callback),
     others: () => others.size,
+    othersHaveNodes: () => othersHaveNodes,
     ledger: () => ledger,
     seenNodes,
     async [Symbol.asyncDispose](): Promise<void> {
@@ -177,6 +182,15 @@ async function readSeenNodes({ pool }: Pick<Database, "pool">): Promise<Readonly
     "select distinct unnest(nodes) as node from routers where seen_at > now() - interval '1 minute'",
   );
   return new Set(rows.map(({ node }) => node));
+}
+
+async function readOthersHaveNodes({ pool }: Pick<Database, "pool">, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from routers where id <> $1 and seen_at > now() - interval '15 seconds'
+       and state is distinct from 'stopped' and cardinality(nodes) > 0 limit 1`,
+    [id],
+  );
+  return rowCount === 1;
 }
 
 /** Removes this router's earlier lives, of which a killed one says no more that it is over. Returns the ids of the rest. */

@@ -169,6 +169,26 @@ describe("what routers say of themselves", () => {
     expect([...(await join(fresh, router(ids[3]!))).seenNodes].toSorted()).toEqual(["gpu-1", "gpu-2"]);
   });
 
+  test("a router knows whether nodes are linked to another one that lives", async () => {
+    const fresh = await server.newDatabase();
+    const [one, two] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
+    const twoHears = async () => {
+      await two.beat();
+      return two.othersHaveNodes();
+    };
+    await two.announce(() => facts({ linkAddress: "r2.example:7443" }));
+    await one.announce(() => facts({ nodes: [] }));
+    expect(await twoHears(), "only its own").toBe(false);
+    await one.announce(() => facts());
+    expect(await twoHears()).toBe(true);
+    await age(fresh, ids[0]!, "16 seconds");
+    expect(await twoHears(), "the other one is gone").toBe(false);
+    await one.beat();
+    expect(await twoHears()).toBe(true);
+    await one[Symbol.asyncDispose]();
+    expect(await twoHears(), "it has stopped").toBe(false);
+  });
+
   test("a clock that is wrong is told, a router whose clock is a minute off refuses to start", async () => {
     const fresh = await server.newDatabase();
     const shifted = (ms: number) => ({ now: () => Date.now() + ms });
