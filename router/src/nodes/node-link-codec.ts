@@ -28,13 +28,25 @@ import type { UnreadableRecord } from "../usage/records-set-aside.ts";
 import { readMachine } from "./machine-report.ts";
 import { stateWords, type NodeHello, type NodeReport, type SlotReport } from "./node-view.ts";
 
-export const linkService = NodeControlServiceService;
+const { link } = NodeControlServiceService;
+export const linkService = { link: { ...link, responseSerialize: encodingNewsOnce(link.responseSerialize) } };
 export const linkServiceName = "weiche.node.v1.NodeControlService";
 export type LinkCall = ServerDuplexStream<LinkRequest, LinkResponse>;
 
 /** A message of an agent; undefined: one that only a later version knows. */
 export type Uplink = LinkRequest["message"];
 export type Downlink = NonNullable<LinkResponse["message"]>;
+
+/** A message that goes to a thousand nodes, one after the other, is the same object each time: it is encoded once. */
+export function encodingNewsOnce(encode: (response: LinkResponse) => Buffer): (response: LinkResponse) => Buffer {
+  let last: { readonly message: Downlink; readonly bytes: Buffer } | undefined;
+  return (response) => {
+    const { message } = response;
+    if (!message) return encode(response);
+    if (last?.message !== message) last = { message, bytes: encode(response) };
+    return last.bytes;
+  };
+}
 
 /** Buf's own description of the service, for reflection: a `FileDescriptorSet`. */
 export function readLinkDescriptors(): Buffer {

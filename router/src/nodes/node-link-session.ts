@@ -81,8 +81,6 @@ export class NodeLinkSession {
   readonly #call: LinkCall;
   readonly #parts: NodeLinkParts;
   readonly #links: LinksByNode;
-  /** The client certificate; undefined without TLS, on loopback. */
-  readonly #certificate: X509Certificate | undefined;
   readonly #helloTimer: Timer;
   /** An agent reports each second. */
   readonly #silence: Silence;
@@ -100,8 +98,6 @@ export class NodeLinkSession {
     this.#call = call;
     this.#parts = parts;
     this.#links = links;
-    const raw = call.getAuthContext().sslPeerCertificate?.raw;
-    this.#certificate = raw && new X509Certificate(raw);
     this.#helloTimer = parts.clock.after(helloMsMax, () => this.refuse("late", "no hello in time"));
     this.#silence = new Silence(parts.clock, linkSilenceMsMax, () => this.end("silent"));
     call.on("data", ({ message }) => this.#take(message));
@@ -152,9 +148,9 @@ export class NodeLinkSession {
     if (attempts.length > 0) this.#send({ $case: "settled", value: { attempts } });
   }
 
-  /** `ledger`: names the state of the database that usage is committed to. */
-  heartbeat(ledger: string): void {
-    if (this.#hello) this.#send({ $case: "heartbeat", value: { ledger } });
+  /** Tells the agent what every node is told; nothing if it has not said which node it is. */
+  tell(news: Downlink): void {
+    if (this.#hello) this.#send(news);
   }
 
   goodbye(): void {
@@ -164,10 +160,6 @@ export class NodeLinkSession {
   desiredStateChanged(): void {
     const desired = this.#hello && this.#parts.desiredStateOf(this.#hello.node);
     if (desired) this.#send({ $case: "desiredState", value: desired });
-  }
-
-  routersChanged(): void {
-    if (this.#hello) this.#send({ $case: "routersChanged", value: { routers: this.#parts.routers() } });
   }
 
   /** Tells the node if the change concerns its models. */
@@ -205,7 +197,7 @@ export class NodeLinkSession {
   #welcome(hello: NodeHello): void {
     const { node, bootId } = hello;
     if (this.#hello) return this.refuse("invalid", "a second hello");
-    const certificate = this.#certificate;
+    const certificate = this.#certificate();
     if (!maySpeakFor(node, certificate, this.#parts.tls))
       return this.refuse("name", `${node} has the certificate of ${certificate?.subjectAltName ?? "nobody"}`);
     const other = this.#links.get(node);
@@ -226,6 +218,12 @@ export class NodeLinkSession {
     const routers = { routers: this.#parts.routers() };
     const welcome = { routerId, dataAddress, models: rules.map(encodeRules), desiredState, routers };
     this.#send({ $case: "welcome", value: { ...welcome, routerVersion: version } });
+  }
+
+  /** The client's; undefined without TLS, on loopback. It is read once, and not kept: that of a thousand links is much. */
+  #certificate(): X509Certificate | undefined {
+    const raw = this.#call.getAuthContext().sslPeerCertificate?.raw;
+    return raw && new X509Certificate(raw);
   }
 
   #record(node: NodeId, batch: UsageBatch): void {

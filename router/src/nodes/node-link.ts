@@ -11,7 +11,7 @@ import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { linkKeepAlive } from "@weiche/shared/time/silence.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
-import { linkService, linkServiceName, type LinkCall } from "./node-link-codec.ts";
+import { linkService, linkServiceName, type Downlink, type LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type LinksByNode, type NodeLinkParts } from "./node-link-session.ts";
 import { openNodeListener } from "./node-listener.ts";
 import { describeServices } from "./reflection.ts";
@@ -60,7 +60,8 @@ export async function openNodeLink(options: NodeLinkOptions) {
     onTlsRefused: (reason) => options.events.nodeRefused("tls", reason),
   });
 
-  const beat = () => sessions.forEach((each) => each.heartbeat(options.ledgerName()));
+  const tellAll = (news: Downlink) => sessions.forEach((session) => session.tell(news));
+  const beat = () => tellAll({ $case: "heartbeat", value: { ledger: options.ledgerName() } });
   const heartbeats = options.job("heartbeats", heartbeatEveryMs, beat);
 
   return {
@@ -68,7 +69,7 @@ export async function openNodeLink(options: NodeLinkOptions) {
     /** Tells the nodes whose models a new catalogue concerns. */
     rulesChanged: () => sessions.forEach((session) => session.rulesChanged()),
     /** Tells all nodes of the routers that there are now. */
-    routersChanged: () => sessions.forEach((session) => session.routersChanged()),
+    routersChanged: () => tellAll({ $case: "routersChanged", value: { routers: options.routers() } }),
     desiredStateChanged: (node: NodeId) => links.get(node)?.desiredStateChanged(),
     /** Tells the node that the record of this attempt counts, even if this router dies. */
     settled: (node: NodeId, attempt: Attempt) => links.get(node)?.settled(attempt),
