@@ -6,10 +6,10 @@ import { forgivenMsMax } from "./loop-clock.ts";
 export const linkSilenceMsMax = 3_800;
 /**
  * Options for gRPC, whose keep-alive mistakes a stall of our own event loop for a silent peer: it only closes
- * connections whose link has ended.
+ * connections whose link has ended, for which there is time. Each connection asks so often, also one with a link.
  */
 export const linkKeepAlive = {
-  "grpc.keepalive_time_ms": forgivenMsMax,
+  "grpc.keepalive_time_ms": 30_000,
   "grpc.keepalive_timeout_ms": 2 * forgivenMsMax,
 };
 /** Data of the peer may be waiting to be read: it gets a turn of the event loop. */
