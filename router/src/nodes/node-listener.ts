@@ -22,6 +22,11 @@ export interface NodeListenerOptions {
 export type NodeListener = Awaited<ReturnType<typeof openNodeListener>>;
 
 const handshakeMsMax = 10_000;
+/**
+ * Connections that the kernel holds until they are accepted; a thousand nodes dial at once. One beyond it dials again
+ * after a second or more. Linux allows 4,096 (net.core.somaxconn).
+ */
+const unacceptedMax = 4_096;
 /** After a second the kernel probes each second, and gives up after ten. */
 const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 1_000 };
 
@@ -37,7 +42,7 @@ export async function openNodeListener(options: NodeListenerOptions) {
   server.on("tlsClientError", (error: Error, { authorizationError }: TLSSocket) =>
     onTlsRefused(authorizationError ? String(authorizationError) : error.message),
   );
-  const port = await listenOn(server, listen);
+  const port = await listenOn(server, listen, unacceptedMax);
   return {
     address: { host: listen.host, port },
     /** Accepts nothing more; resolves when every connection has closed, and closes those left after `deadlineMs`. */

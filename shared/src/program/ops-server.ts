@@ -121,10 +121,14 @@ export function nodeTargets(nodes: readonly string[], address: string): readonly
 
 /** Listens; returns the actual port. Throws `StartError`, which names the setting. */
 export async function listenOn(
-  server: { listen(port: number, host: string): unknown; address(): unknown } & NodeJS.EventEmitter,
+  server: {
+    listen(port: number, host: string, waitingMax?: number): unknown;
+    address(): unknown;
+  } & NodeJS.EventEmitter,
   listen: ListenAddress,
+  waitingMax?: number,
 ): Promise<number> {
-  server.listen(listen.port, listen.host);
+  server.listen(listen.port, listen.host, waitingMax);
   try {
     await once(server, "listening");
   } catch (error) {
