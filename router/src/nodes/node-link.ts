@@ -21,6 +21,8 @@ interface NodeLinkOptions extends NodeLinkParts {
   readonly job: StartJob;
   /** Names the state of the database that usage is committed to. */
   readonly ledgerName: () => string;
+  /** How long a connection may stay on which there is no call. Absent: `unusedMsMax`. */
+  readonly connectionUnusedMsMax?: number;
 }
 
 export type NodeLink = Awaited<ReturnType<typeof openNodeLink>>;
@@ -34,12 +36,19 @@ const serverOptions: ServerOptions = {
 
 const heartbeatEveryMs = 1_000;
 
+/**
+ * An agent's gRPC dials once more after a call that failed, although the agent has given that connection up; where that
+ * succeeds, nobody else would close it.
+ */
+const unusedMsMax = 30_000;
+
 export async function openNodeLink(options: NodeLinkOptions) {
   const sessions = new Set<NodeLinkSession>();
   const links: LinksByNode = new Map();
   let isStopping = false;
 
-  const server = new Server(serverOptions);
+  const { connectionUnusedMsMax = unusedMsMax } = options;
+  const server = new Server({ ...serverOptions, "grpc.max_connection_idle_ms": connectionUnusedMsMax });
   server.addService(linkService, {
     link(call: LinkCall) {
       const session = new NodeLinkSession(call, options, links);

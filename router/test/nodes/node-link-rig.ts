@@ -43,7 +43,7 @@ export class NodeLinkRig implements AsyncDisposable {
   readonly #clients: LinkClient[] = [];
 
   /** `ledger`: a real one, instead of the simulated. */
-  static async open(ledger?: UsageLedger): Promise<NodeLinkRig> {
+  static async open(ledger?: UsageLedger, more: { connectionUnusedMsMax?: number } = {}): Promise<NodeLinkRig> {
     const rig = new NodeLinkRig();
     rig.link = await openNodeLink({
       ledgerName: () => "ledger",
@@ -65,6 +65,7 @@ export class NodeLinkRig implements AsyncDisposable {
       desiredStateOf: () => rig.desired,
       onBoot: (...args) => rig.boots.push(args),
       events: rig.#events(),
+      ...more,
     });
     return rig;
   }

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:http2";
 import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { version } from "@weiche/shared/program/version.ts";
@@ -55,6 +57,15 @@ test("an agent hears of all routers in its welcome, and again when there are oth
   await expect.poll(() => client.received.length).toBe(2);
   const more = [...known, { router_id: "router-2", address: "10.0.0.2:7443" }];
   expect(client.received[1]).toMatchObject({ routers_changed: { routers: more } });
+});
+
+test("a connection without a link is closed after a while, one with a link stays", async () => {
+  await using impatient = await NodeLinkRig.open(undefined, { connectionUnusedMsMax: 50 });
+  const client = await impatient.linked();
+  const unused = connect(`http://127.0.0.1:${impatient.link.address.port}`);
+  await once(unused, "close");
+  const before = client.heartbeats;
+  await expect.poll(() => client.heartbeats, { timeout: 5_000 }).toBeGreaterThan(before);
 });
 
 test("a linked agent hears a heartbeat each second", async () => {
