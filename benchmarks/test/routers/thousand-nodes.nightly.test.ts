@@ -16,10 +16,13 @@ import { Certificates } from "../links/link-ends.ts";
 import { model, openWholeAgent, type WholeAgent } from "../links/whole-links.ts";
 
 const nodes = 1_000;
-/** One process dials for all nodes, so that their first start takes long. */
+/** One process dials for all nodes, so many at a time at first: it could not greet the router for all of them at once. */
+const startedAtOnce = 100;
 const firstMsMax = 180_000;
-/** Four times the goal, which is for a machine that does nothing else. */
+/** Well above the goals of 15 s, 350 MB and 8 %, which are for a machine that does nothing else. */
 const againMsMax = 60_000;
+const megabytesMax = 500;
+const coreShareMax = 0.25;
 const idleSeconds = 20;
 
 /** The report of an idle host with eight GPUs, sent each second. */
@@ -41,14 +44,19 @@ test("1,000 nodes are linked again within a minute after their router was stoppe
   }));
 
   const seed = group.routers[0]!.listen["nodes"]!;
-  const agents = identities.map((identity) => openWholeAgent([seed], { ...identity, load }));
+  const agents: WholeAgent[] = [];
   opened.defer(async () => void (await Promise.all(agents.map((agent) => agent[Symbol.asyncDispose]()))));
+  for (let at = 0; at < nodes; at += startedAtOnce) {
+    const some = identities.slice(at, at + startedAtOnce);
+    agents.push(...some.map((identity) => openWholeAgent([seed], { ...identity, load })));
+    const all = () => agents.every((agent) => isLinked(agent, seed));
+    await until(`${agents.length} nodes to be linked`, all, firstMsMax);
+  }
   const [router] = group.routers;
   const measure = async (start: string, boundMs: number) => {
     const linking = await untilLinked(agents, group.routers[0]!, boundMs);
     console.log(JSON.stringify({ nodes, start, ...linking }));
   };
-  await measure("of the nodes", firstMsMax);
   expect(await router!.stop()).toBe(0);
   await group.startAt(0);
   await measure("of the router that was stopped", againMsMax);
@@ -63,8 +71,8 @@ test("1,000 nodes are linked again within a minute after their router was stoppe
   expect(lossesOf(agents)).toEqual(lost);
   expect(await Promise.all(group.routers.map(linked))).toEqual(group.routers.map(() => nodes));
   for (const { megabytes, coreShare } of idle) {
-    expect(megabytes).toBeLessThan(700);
-    expect(coreShare).toBeLessThan(0.3);
+    expect(megabytes).toBeLessThan(megabytesMax);
+    expect(coreShare).toBeLessThan(coreShareMax);
   }
 }, 600_000);
 
