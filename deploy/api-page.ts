@@ -1,6 +1,7 @@
 /**
  * Makes the parts of API.md that the portal's page Help says, too, from the same tables and texts: refusals, retries,
- * streaming, costs, limits and bounds on JSON Schemas. `node deploy/api-page.ts` writes them between their marks.
+ * streaming, costs, limits and bounds on JSON Schemas. `node deploy/api-page.ts` writes them between their marks. The portal
+ * shows the whole page, too: `npm run portal` builds it in.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -4,11 +4,17 @@
  */
 import { join } from "node:path";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
+
+/** deploy/API.md, the one source of the portal's page for API clients. */
+const apiPage: Plugin = {
+  name: "api-page",
+  resolveId: (id) => (id === "virtual:api-page" ? `${join(import.meta.dirname, "../../deploy/API.md")}?raw` : null),
+};
 
 export default defineConfig(({ mode }) => ({
   root: import.meta.dirname,
-  plugins: [react()],
+  plugins: [react(), apiPage],
   logLevel: "warn",
   build: {
     outDir: mode === "console" ? "built-console" : "built",

@@ -50,6 +50,10 @@ export const signedInRoutes: readonly SignedInRoute[] = [
     ...{ name: "help", icon: "help", needs: "showService" },
   },
   {
+    ...pageRoute("/help/api", () => import("./pages/help/clients-page.tsx")),
+    ...{ name: "clients", icon: "help", needs: "showService", hidden: true },
+  },
+  {
     ...pageRoute("/changes", () => import("./pages/changes/changes-page.tsx")),
     ...{ name: "changes", icon: "changes", needs: "listChanges", hidden: true },
   },

@@ -13,6 +13,7 @@ export const pagePaths = [
   "/account",
   "/notices",
   "/help",
+  "/help/api",
   "/invitation",
   "/reset",
   "/forgotten",

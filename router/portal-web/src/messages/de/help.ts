@@ -8,6 +8,10 @@ export const help: Shape<typeof english> = {
     lead: "Vorhandene Clients der Chat-Completions-Konvention funktionieren, sobald Basisadresse, API-Schlüssel und Modellname ausgetauscht sind. Jede Anfrage trägt den Schlüssel im Header Authorization: Bearer; ein Body ist JSON mit Content-Type: application/json.",
     description: "Die API als OpenAPI-Dokument",
   },
+  reference: {
+    link: "Für API-Clients: Fehler, Grenzen und die API des Portals im Einzelnen",
+    lead: "Was einem Programm begegnen kann, das die API aufruft, im Einzelnen. Diesen Text gibt es nur auf Englisch.",
+  },
   clients: {
     title: "Clients",
     lead: "Diese Programme laufen so, wie sie da stehen, mit dem Schlüssel in der Umgebung.",

@@ -47,5 +47,6 @@ export const shell: Shape<typeof english> = {
     audit: "Protokoll",
     changes: "Änderungen",
     help: "Hilfe",
+    clients: "Für API-Clients",
   },
 };

@@ -5,6 +5,10 @@ export const help = {
     lead: "Existing clients of the chat-completions convention work once base address, API key and model name are exchanged. Every request carries the key in the header Authorization: Bearer; a body is JSON with Content-Type: application/json.",
     description: "The API as an OpenAPI document",
   },
+  reference: {
+    link: "For API clients: errors, limits and the portal's API in detail",
+    lead: "What a program can meet when it calls the API, in detail.",
+  },
   clients: {
     title: "Clients",
     lead: "These programs run as they stand, with the key in the environment.",

@@ -44,5 +44,6 @@ export const shell = {
     audit: "Audit log",
     changes: "Changelog",
     help: "Help",
+    clients: "For API clients",
   },
 };

@@ -61,6 +61,9 @@ function AddressCard() {
       <p>
         <a href="/openapi.json">{help.address.description}</a>
       </p>
+      <p>
+        <Link to="/help/api">{help.reference.link}</Link>
+      </p>
     </section>
   );
 }

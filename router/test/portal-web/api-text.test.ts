@@ -1,0 +1,98 @@
+/** deploy/API.md in the portal: the whole text, with links that lead somewhere. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readPage } from "../../portal-web/src/pages/help/page-text.ts";
+import { startPortal, type Person, type PortalRig } from "../surface/portal-rig.ts";
+import { openTab, startBrowser, type Browser } from "./browser.ts";
+import { faultyPages } from "./page-visits.ts";
+
+const source = readFileSync(join(import.meta.dirname, "../../../deploy/API.md"), "utf8");
+let browser: Browser;
+let portal: PortalRig;
+let cleo: Person;
+
+beforeAll(async () => {
+  [browser, portal] = await Promise.all([startBrowser(), startPortal()]);
+  cleo = await portal.newUser(await portal.newAccount("ACME GmbH", { package: "Pro" }), "member");
+});
+afterAll(async () => {
+  await browser?.close();
+  await portal?.[Symbol.asyncDispose]();
+});
+
+/** The letters of the page without its markup: no white space, and neither pipes nor backslashes, which tables need. */
+function letters(text: string): string {
+  return text.replaceAll(/[\s|\\]/g, "");
+}
+
+test("help leads to the page, which has every word of API.md, and each link leads somewhere", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie });
+  const { page } = tab;
+  await page.goto("/help");
+  await page.getByRole("link", { name: "For API clients" }).click();
+  await page.getByRole("heading", { name: "For API clients", level: 1 }).waitFor();
+  const [, text] = /^# For API clients\n(.+)$/s.exec(source)!;
+  const words = text!
+    .replaceAll(/^<!-- .* -->$/gm, "")
+    .replaceAll(/^(#+ |- |\|[-|]+\|$)/gm, "")
+    .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, "$1")
+    .replaceAll("`", "");
+  const shown = await page.evaluate(`(() => {
+    const article = document.querySelector("article").cloneNode(true);
+    article.querySelectorAll("caption").forEach((caption) => caption.remove());
+    return article.textContent;
+  })()`);
+  const there = letters(String(shown));
+  expect(words.split("\n").filter((line) => !there.includes(letters(line)))).toEqual([]);
+  expect(there.length).toBe(letters(words).length);
+
+  const links = (await page.evaluate(
+    "[...document.querySelectorAll('article a')].map((link) => link.getAttribute('href'))",
+  )) as string[];
+  expect([...new Set(links)].toSorted()).toEqual([
+    "#what-a-json-schema-may-cost",
+    "/api/openapi.json",
+    "/openapi.json",
+  ]);
+  for (const link of links)
+    if (link.startsWith("#")) expect(await page.locator(link).count()).toBe(1);
+    else expect((await fetch(`${portal.origin}${link}`)).status).toBe(200);
+  tab.check();
+});
+
+test("an address with a heading's name shows that part first", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie });
+  await tab.page.goto("/help/api#what-a-json-schema-may-cost");
+  await tab.page.getByRole("heading", { name: "What a JSON Schema may cost" }).waitFor();
+  await tab.settled();
+  const top = Number(
+    await tab.page.evaluate("document.getElementById('what-a-json-schema-may-cost').getBoundingClientRect().top"),
+  );
+  expect(top).toBeGreaterThan(0);
+  expect(top).toBeLessThan(200);
+  tab.check();
+});
+
+test.each([
+  ["light", "en", 1280],
+  ["dark", "de", 1280],
+  ["dark", "en", 320],
+  ["light", "de", 320],
+] as const)("it is clean in %s, %s, %i pixels wide", async (theme, language, width) => {
+  const visit = { cookie: cleo.cookie, theme, language, width };
+  expect(await faultyPages(browser, portal, ["/help/api"], visit)).toEqual([]);
+});
+
+test("the German page says that the text is English, and tells screen readers so", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie, language: "de" });
+  await tab.page.goto("/help/api");
+  await tab.page.getByText("Diesen Text gibt es nur auf Englisch.").waitFor();
+  expect(await tab.page.locator("article[lang=en]").count()).toBe(1);
+  tab.check();
+});
+
+test.each(["> quoted", "1. first", "```\ncode\n```", "#### small", "some **bold** word", "| a |\n| b |\nrest"])(
+  "Markdown that the page cannot show is refused, not shown as it is: %j",
+  (markdown) => expect(() => readPage(markdown)).toThrow("cannot show this part of API.md"),
+);
