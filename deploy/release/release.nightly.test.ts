@@ -14,6 +14,7 @@ import { buildRelease, currentRelease } from "./release.ts";
 const minutes = 60_000;
 const folder = mkdtempSync(join(tmpdir(), "weiche-release-"));
 const release = currentRelease();
+const runbook = readFileSync(join(root, "deploy/RUNBOOK.md"), "utf8");
 let files: readonly string[];
 
 beforeAll(async () => {
@@ -83,22 +84,9 @@ test(
   },
 );
 
-/** Renews the certificates as RUNBOOK.md says: both programs read the new files and keep running. */
+/** Renews the certificates as RUNBOOK.md says, from the copies that either of the ways has made. */
 async function renewCertificates(host: DebianHost): Promise<void> {
-  const pids = () => host.run("systemctl show -P MainPID weiche-router weiche-node-agent");
-  const running = await pids();
-  const before = await shownCertificate(host);
-  await host.run("weiche certificates renew router-router1.example node-gpu-1 --dir /root/weiche-ca");
-  await installCertificates(host);
-  await host.run("systemctl reload weiche-router weiche-node-agent");
-  const wanted = fingerprintOf(host.read("etc/weiche/router-router1.example.pem"));
-  expect(wanted).not.toBe(before);
-  await expect.poll(() => shownCertificate(host), { timeout: minutes, interval: 500 }).toBe(wanted);
-  for (const unit of ["weiche-router", "weiche-node-agent"])
-    await expect
-      .poll(() => host.run(`journalctl -u ${unit} -o cat`), { timeout: minutes, interval: 500 })
-      .toContain("certificate read again");
-  expect(await pids()).toBe(running);
+  await renewOnce(host);
   // Nobody but the program reads its copy, and the program itself cannot put another file there.
   const modes = "stat -c '%U %a %n' /run/weiche/* /run/weiche/*/*";
   expect((await host.run(modes)).trimEnd().split("\n")).toEqual([
@@ -108,6 +96,51 @@ async function renewCertificates(host: DebianHost): Promise<void> {
     "weiche-agent 400 /run/weiche/agent/node.pem",
     "weiche-router 400 /run/weiche/router/router.key",
   ]);
+
+  await host.run("cp -p /etc/weiche/router.yaml /etc/weiche/agent.yaml /root");
+  const [, dropIn] = /^```ini\n(\[Service\]\nLoadCredential=api\.key.*?)^```$/ms.exec(runbook)!;
+  await host.run("mkdir -p /etc/systemd/system/weiche-router.service.d");
+  host.write("etc/systemd/system/weiche-router.service.d/override.conf", dropIn!);
+  await host.run("install -m 600 /root/weiche-ca/node-gpu-1.key /etc/weiche/api.key");
+  for (const [file, part, unit] of [
+    ["router", "router", "weiche-router"],
+    ["agent", "agent", "weiche-node-agent"],
+  ] as const)
+    await host.run(`sed -i s:/run/weiche/${part}/:/run/credentials/${unit}.service/: /etc/weiche/${file}.yaml`);
+  await host.run("systemctl daemon-reload && systemctl restart weiche-router weiche-node-agent");
+  expect(host.read("etc/weiche/router.yaml")).toMatch(
+    /^ *key: \/run\/credentials\/weiche-router\.service\/router\.key$/m,
+  );
+  await renewOnce(host);
+  const ownKey = "/run/credentials/weiche-router.service/api.key";
+  const nodeKey = "/root/weiche-ca/node-gpu-1.key"; // renewed since
+  await expect(host.run(`cmp ${ownKey} ${nodeKey}`)).rejects.toThrow("differ");
+  await host.run(`cp ${nodeKey} /etc/weiche/api.key && systemctl reload weiche-router && cmp ${ownKey} ${nodeKey}`);
+  await expect(host.run(`touch ${ownKey}`)).rejects.toThrow("Read-only");
+  await host.run("rm -r /etc/systemd/system/weiche-router.service.d /etc/weiche/api.key");
+  await host.run("cp -p /root/router.yaml /root/agent.yaml /etc/weiche");
+  await host.run("systemctl daemon-reload && systemctl restart weiche-router weiche-node-agent");
+}
+
+/** Both programs read the new files and keep running. */
+async function renewOnce(host: DebianHost): Promise<void> {
+  const pids = () => host.run("systemctl show -P MainPID weiche-router weiche-node-agent");
+  const timesRead = async (unit: string) =>
+    (await host.run(`journalctl -u ${unit} -o cat`)).split("certificate read again").length - 1;
+  const running = await pids();
+  const before = await shownCertificate(host);
+  const readBefore = await timesRead("weiche-node-agent");
+  await host.run("weiche certificates renew router-router1.example node-gpu-1 --dir /root/weiche-ca");
+  await installCertificates(host);
+  await host.run("systemctl reload weiche-router weiche-node-agent");
+  const wanted = fingerprintOf(host.read("etc/weiche/router-router1.example.pem"));
+  expect(wanted).not.toBe(before);
+  await expect.poll(() => shownCertificate(host), { timeout: minutes, interval: 500 }).toBe(wanted);
+  await expect
+    .poll(() => timesRead("weiche-node-agent"), { timeout: minutes, interval: 500 })
+    .toBeGreaterThan(readBefore);
+  expect(await timesRead("weiche-router")).toBeGreaterThan(0);
+  expect(await pids()).toBe(running);
 }
 
 /** The password of a database that root alone reads: a credential of both units, as INSTALL.md says. */
@@ -150,9 +183,7 @@ async function restoreBackup(host: DebianHost): Promise<void> {
   await host.run("systemctl start weiche-backup");
   const written = (await host.run("ls /var/lib/weiche-backups")).trim();
   expect(written).toMatch(/^weiche-\d{8}T\d{6}Z\.backup$/);
-  const [, restoring] = /^(systemctl stop weiche-router\nmv .*?^systemctl start weiche-router)$/ms.exec(
-    readFileSync(join(root, "deploy/RUNBOOK.md"), "utf8"),
-  )!;
+  const [, restoring] = /^(systemctl stop weiche-router\nmv .*?^systemctl start weiche-router)$/ms.exec(runbook)!;
   await host.run(`set -e\n${restoring!.replace("< FILE", `< /var/lib/weiche-backups/${written}`)}`);
 }
 

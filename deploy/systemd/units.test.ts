@@ -70,6 +70,13 @@ describe("a unit", () => {
       `+/usr/bin/install -D -m 0400 -o weiche-${part} -g weiche-${part} -t /run/weiche/${part}`,
       ...files.map((file) => `/etc/weiche/${file}`),
     ].join(" ");
+  const credentialsOf = (part: string, ...files: readonly string[]) =>
+    [
+      "-+/usr/bin/nsenter --target 1 --mount /usr/bin/unshare --mount /bin/sh -c",
+      "'mount -o remount,bind,rw /run/credentials/%n;",
+      `exec install -m 0400 -o weiche-${part} -g weiche-${part} -t /run/credentials/%n`,
+      ...files.map((file) => `/etc/weiche/${file}`),
+    ].join(" ") + "'";
   test.each<[what: string, unit: string, lines: readonly string[]]>([
     ["of the agent says when it is ready and that it lives", "weiche-node-agent", speaks],
     ["of the router says when it is ready and that it lives", "weiche-router", speaks],
@@ -82,6 +89,7 @@ describe("a unit", () => {
       [
         `ExecStartPre=${copyOf("agent", "node.pem", "node.key")}`,
         `ExecReload=${copyOf("agent", "node.pem", "node.key")}`,
+        `ExecReload=${credentialsOf("agent", "node.pem", "node.key")}`,
         "ExecStopPost=+/usr/bin/rm -rf /run/weiche/agent",
         "LoadCredential=node.pem:/etc/weiche/node.pem",
         "LoadCredential=node.key:/etc/weiche/node.key",
@@ -93,6 +101,7 @@ describe("a unit", () => {
       [
         `ExecStartPre=${copyOf("router", "router.key")}`,
         `ExecReload=${copyOf("router", "router.key")}`,
+        `ExecReload=${credentialsOf("router", "router.key")}`,
         "ExecReload=/opt/weiche/node_modules/node/bin/node router/bin/weiche.js catalogue reload",
         "ExecStopPost=+/usr/bin/rm -rf /run/weiche/router",
         "LoadCredential=router.key:/etc/weiche/router.key",

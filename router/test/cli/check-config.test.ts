@@ -158,7 +158,16 @@ const cases: [what: string, prepare: () => string[], line: string | RegExp, code
       tls({ key: "../../../run/credentials/weiche-router.service/router.key" }).map((line) =>
         line.replace(/ca\/\.\..*\/run/, "/run"),
       ),
-    "router.yaml:5: warning: /run/credentials/weiche-router.service/router.key is not there, as while the service does not run; it is renewed by a restart; the unit's copy below /run/weiche by a reload, too",
+    "router.yaml:5: warning: /run/credentials/weiche-router.service/router.key is not there, as while the service does not run",
+    0,
+  ],
+  [
+    "a key that a line of the operator's own hands over",
+    () =>
+      tls({ key: "../../../run/credentials/weiche-router.service/api.key" }).map((line) =>
+        line.replace(/ca\/\.\..*\/run/, "/run"),
+      ),
+    "router.yaml:5: warning: /run/credentials/weiche-router.service/api.key is not there, as while the service does not run; it is renewed by a reload if the unit has an ExecReload line for it, else by a restart (deploy/RUNBOOK.md)",
     0,
   ],
   [

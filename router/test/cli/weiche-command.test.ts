@@ -29,6 +29,19 @@ test("without --json there are tables and fields, and no text can steer the term
   expect(forged).toMatchObject({ code: 1, error: "weiche: --name is not well-formed\n" });
 });
 
+test("renewed certificates come with what is left to do on each host; scripts get the list alone", async () => {
+  using folder = temporaryFolder();
+  const dir = join(folder.path, "ca");
+  for (const what of [["ca"], ["router", "router1.example"], ["node", "gpu-1"]])
+    expect(await admin.weiche(["certificates", ...what, "--dir", dir])).toMatchObject({ code: 0 });
+  const { out } = await admin.weiche(["certificates", "renew", "--within", "400", "--dir", dir]);
+  expect(out.trimEnd().split("\n").slice(-2)).toEqual([
+    "put node-gpu-1.pem as node.pem and node-gpu-1.key as node.key into /etc/weiche of its host, and there: systemctl reload weiche-node-agent (it restarts nothing)",
+    "put router-router1.example.pem and, as router.key, router-router1.example.key into /etc/weiche of its host, and there: systemctl reload weiche-router (it restarts nothing)",
+  ]);
+  expect(await admin.json("certificates", "renew", "node-gpu-1", "--dir", dir)).toMatchObject([{ file: "node-gpu-1" }]);
+});
+
 describe("the exit code says how it went", () => {
   const someone = "00000000-0000-7000-8000-000000000000";
   test.each([

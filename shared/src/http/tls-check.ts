@@ -32,7 +32,7 @@ export function* judgeTls(paths: Partial<TlsPaths>, judging: TlsJudging): Iterab
     if (path === undefined) continue;
     try {
       kept[file] = readFileSync(path);
-      if (isSystemds(path)) yield { file, kind: "warning", message: `${path} ${renewed}` };
+      if (isOperators(path)) yield { file, kind: "warning", message: `${path} ${renewed}` };
     } catch (error) {
       yield unreadable(file, path, (error as NodeJS.ErrnoException).code ?? "unreadable");
     }
@@ -59,14 +59,16 @@ function unreadable(file: keyof TlsPaths, path: string, code: string): TlsFindin
   if (code !== "ENOENT") return { file, kind: "warning", message: `cannot read ${path}: ${code}` };
   if (!isCredential(path)) return { file, kind: "absent", message: `${path} is not there` };
   const message = `${path} is not there, as while the service does not run`;
-  return { file, kind: "warning", message: isSystemds(path) ? `${message}; it ${renewed}` : message };
+  return { file, kind: "warning", message: isOperators(path) ? `${message}; it ${renewed}` : message };
 }
 
-/** Whether systemd itself copies the file for the service: only when that starts, as far as most versions go. */
-function isSystemds(path: string): boolean {
-  return path.startsWith("/run/credentials/");
+/** Whether a `LoadCredential` line of the operator's own hands the file over. Our units renew theirs at a reload. */
+function isOperators(path: string): boolean {
+  const ours = /^\/run\/credentials\/weiche-(router\.service\/router\.key|node-agent\.service\/node\.(pem|key))$/;
+  return path.startsWith("/run/credentials/") && !ours.test(path);
 }
-const renewed = "is renewed by a restart; the unit's copy below /run/weiche by a reload, too";
+const renewed =
+  "is renewed by a reload if the unit has an ExecReload line for it, else by a restart (deploy/RUNBOOK.md)";
 
 function* judgePrivacy(paths: Partial<TlsPaths>, kept: Kept, uid: number | "other"): Iterable<TlsFinding> {
   const holdsKey = kept.cert?.includes("PRIVATE KEY-----");

@@ -37,7 +37,9 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
     .action(async (files: string[], options: Options) => {
       const renewed = (await load()).renewCertificates(makingOf(options), files, options.within);
       actions.print(renewed, (width) =>
-        renewed.length === 0 ? `nothing expires within ${options.within} days` : listText(renewed, columns, width),
+        renewed.length === 0
+          ? `nothing expires within ${options.within} days`
+          : [listText(renewed, columns, width), "", ...renewed.map(nextStep)].join("\n"),
       );
     });
   command("list", "what the authority has signed, and when it expires").action(async (options: Options) =>
@@ -52,6 +54,15 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
     if (name !== "list") made.addOption(new Option("--days <days>", "how long it is valid").argParser(readDays));
     return made;
   }
+}
+
+/** What is left to do with renewed files, by the names that the units expect. */
+function nextStep({ kind, file }: CertificateView): string {
+  const [copies, unit] =
+    kind === "router"
+      ? [`${file}.pem and, as router.key, ${file}.key`, "weiche-router"]
+      : [`${file}.pem as node.pem and ${file}.key as node.key`, "weiche-node-agent"];
+  return `put ${copies} into /etc/weiche of its host, and there: systemctl reload ${unit} (it restarts nothing)`;
 }
 
 function readDays(text: string): number {
