@@ -8,6 +8,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -57,19 +58,25 @@ test(
     writeConfig();
     const container = await buildah("from", "--pull-never", "weiche-router");
     const { OCIv1: image } = JSON.parse(await buildah("inspect", container)) as Inspected;
-    const { User: user, Entrypoint: entrypoint } = image.config;
+    const { User: user, Entrypoint: entrypoint, Volumes: volumesOfImage } = image.config;
     expect(user).toBe("weiche-router");
+    expect(volumesOfImage).toEqual({ "/var/lib/weiche": {} });
+    // buildah would mount a volume of its own there as well, and which of the two is seen changes from run to run.
+    await buildah("config", "--volume", "/var/lib/weiche-", container);
     const { ops } = await listening(container, entrypoint);
     const health = await fetch(`http://${ops}/healthz`);
     expect(await health.text()).toBe(`ok ${version}\n`);
     const weiche = ["run", "--isolation", "chroot", ...volumes, container, "--", "weiche"];
     expect(await buildah(...weiche, "--version")).toBe(version);
     expect(JSON.parse(await buildah(...weiche, "models", "--json"))).toHaveLength(3);
+    expect(readdirSync(join(data, "router"))).toContain("admin.sock");
   },
 );
 
 interface Inspected {
-  readonly OCIv1: { readonly config: { readonly User: string; readonly Entrypoint: readonly string[] } };
+  readonly OCIv1: {
+    readonly config: { readonly User: string; readonly Entrypoint: readonly string[]; readonly Volumes: object };
+  };
 }
 
 /** An image with the name that the Containerfile begins with. */

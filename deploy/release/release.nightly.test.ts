@@ -1,4 +1,4 @@
-/** The release itself: the same bytes twice; and its packages on a bare Debian 12, from the installation to the purge. */
+/** The release itself: the same bytes twice; and its packages on a bare Debian 12 and 13, from the installation to the purge. */
 import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,12 +33,12 @@ test(
   9 * minutes,
 );
 
-test(
-  "the packages on a bare Debian 12 serve an answer under systemd, take renewed certificates over, come back from a backup, and go without the data",
+test.each(["bookworm", "trixie"] as const)(
+  "the packages on a bare Debian, %s, serve an answer under systemd, take renewed certificates over, come back from a backup, and go without the data",
   { timeout: 9 * minutes, ...needsHost() },
-  async () => {
+  async (suite) => {
     const packages = files.filter((file) => file.endsWith(`_${architectures[archOf(process.arch)]}.deb`));
-    await using host = await DebianHost.make(join(folder, "debian"), "bookworm");
+    await using host = await DebianHost.make(join(folder, suite), suite);
     await host.install(host.bring("packages", packages));
     await host.boot();
     const { version } = release;
