@@ -55,9 +55,9 @@ test("help leads to the page, which has every word of API.md, and each link lead
     "/api/openapi.json",
     "/openapi.json",
   ]);
-  for (const link of links)
-    if (link.startsWith("#")) expect(await page.locator(link).count()).toBe(1);
-    else expect((await fetch(`${portal.origin}${link}`)).status).toBe(200);
+  expect(await page.locator("#what-a-json-schema-may-cost").count()).toBe(1);
+  for (const document of ["/openapi.json", "/api/openapi.json"])
+    expect((await fetch(`${portal.origin}${document}`)).status).toBe(200);
   tab.check();
 });
 

@@ -94,8 +94,8 @@ function OneBlock({ block, caption }: { readonly block: Block; readonly caption:
 
 function Words({ words }: { readonly words: readonly Inline[] }) {
   return words.map((word, index) => {
-    if (word.kind === "code") return <code key={index}>{word.text}</code>;
     if (word.kind === "text") return word.text;
+    if (word.kind === "code") return <code key={index}>{word.text}</code>;
     return (
       <a key={index} href={word.to}>
         <Words words={word.words} />

@@ -1,7 +1,8 @@
 /** Reads deploy/API.md into blocks that the portal shows: the part of Markdown that this page is written in. */
 
 export type Inline =
-  | { readonly kind: "text" | "code"; readonly text: string }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "code"; readonly text: string }
   | { readonly kind: "link"; readonly to: string; readonly words: readonly Inline[] };
 
 export type Block =
