@@ -158,7 +158,7 @@ const cases: [what: string, prepare: () => string[], line: string | RegExp, code
       tls({ key: "../../../run/credentials/weiche-router.service/router.key" }).map((line) =>
         line.replace(/ca\/\.\..*\/run/, "/run"),
       ),
-    "router.yaml:5: warning: /run/credentials/weiche-router.service/router.key is not there, as while the service does not run",
+    /^router\.yaml:5: warning: \/run\/credentials\/weiche-router\.service\/router\.key is not there, as while the service does not run$/,
     0,
   ],
   [
