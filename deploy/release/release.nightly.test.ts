@@ -1,6 +1,6 @@
 /** The release itself: the same bytes twice; and its packages on a bare Debian 12 and 13, from the installation to the purge. */
 import { X509Certificate } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -32,6 +32,13 @@ test(
   },
   9 * minutes,
 );
+
+test.each(Object.values(architectures))("a GPU host downloads at most 60 MB, %s", (architecture) => {
+  const sizes = ["runtime", "node-agent"].map(
+    (name) => statSync(join(folder, "one", `weiche-${name}_${release.version}_${architecture}.deb`)).size,
+  );
+  expect(sizes[0]! + sizes[1]!).toBeLessThan(60e6);
+});
 
 test.each(["bookworm", "trixie"] as const)(
   "the packages on a bare Debian, %s, serve an answer under systemd, take renewed certificates over, come back from a backup, and go without the data",
