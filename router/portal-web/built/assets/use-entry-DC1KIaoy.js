@@ -1,1 +1,0 @@
-import{c as e,l as t,m as n,y as r}from"./messages-BeqxRi_e.js";function i(i){let[,a]=r();return t({mutationFn:e=>n(i,e),onSuccess:async()=>{await e.resetQueries({queryKey:[`session`]}),a(`/`,{replace:!0})}})}export{i as t};
