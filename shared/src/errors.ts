@@ -1,6 +1,6 @@
 /**
  * All errors that a client of the API can get. Router and agent both raise them; anything else that is thrown is a bug
- * and becomes `internal`. `code` is the one that the service contract names, or else the status as a string.
+ * and becomes `internal`. `code` is the one that the API's conformance page names, or else the status as a string.
  */
 export const apiErrors = {
   invalid_request: { status: 400, type: "invalid_request_error", code: "400" },

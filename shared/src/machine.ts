@@ -106,6 +106,6 @@ export type Part = (typeof parts)[number];
 export interface Temperature {
   /** One of `parts`. */
   readonly part: string;
-  /** The value of its hottest sensor. */
+  /** The value of the part's hottest sensor. */
   readonly celsius: number;
 }

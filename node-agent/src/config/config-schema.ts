@@ -203,7 +203,7 @@ export const agentSchema = Type.Object(
         minimum: 1,
         default: 1,
         description:
-          "hours for which usage records stay on the node once a router has committed them. A database that was restored from a [backup](RUNBOOK.md#backup-and-restore) gets them again, so that no usage since the backup is lost if this is longer than the time between two backups. A record has about 200 bytes",
+          "least hours for which usage records stay on the node once a router has committed them; whole files of 4 MiB are removed. A database that was restored from a [backup](RUNBOOK.md#backup-and-restore) gets them again, so that no usage since the backup is lost if this is longer than the time between two backups. A record has about 200 bytes",
       }),
     ),
     logLevel: Type.Optional(

@@ -86,7 +86,7 @@ export class SlotMemory {
     await handles.writeUse(slot, model, commandHash(launcher), heldBytes).catch(() => {});
   }
 
-  /** Loads what is stored for these engines, running or not. */
+  /** Loads how much GPU memory each of these engines was seen to hold, running or not. */
   async recall(engines: readonly EngineSpec[]): Promise<void> {
     const { handles, slot } = this.#options;
     for (const { model, launcher } of engines) {

@@ -18,7 +18,7 @@ interface AskedThreadOptions {
   readonly program: URL;
   /** Given to the module as `workerData`. */
   readonly data?: unknown;
-  /** The one variable of the environment that the thread and its children have. */
+  /** `PATH` of the thread and its children, which get no other variable of the environment. */
   readonly path: string | undefined;
   readonly answerMsMax: number;
   /** It died, or was ended because it was silent. */

@@ -35,7 +35,7 @@ export interface NodeLoad {
   readonly machine?: Machine;
   readonly reading?: MachineReading;
   readonly maintenance: boolean;
-  /** False while the agent admits nothing: stopping, or the outbox is full. */
+  /** False while the agent admits nothing: it is starting or stopping, or the outbox is full. */
   readonly admitting: boolean;
 }
 

@@ -29,7 +29,7 @@ export interface RouterLinksOptions extends RouterLinkParts {
   readonly answers: RouterLives;
   /** Takes the requests that come on the data connections. */
   readonly handle: StreamHandler;
-  /** Gets the rules of all models of the node; the last router to send some counts. */
+  /** Gets the rules of all models of the node. Those that came last hold, from whichever router. */
   readonly onRules: (rules: readonly ModelRules[]) => void;
   /** Called only with a higher generation than before. */
   readonly onDesiredState: (state: DesiredState) => void;

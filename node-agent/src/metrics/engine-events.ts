@@ -13,7 +13,7 @@ import type { SlotEvents } from "../slots/slot-events.ts";
 import { stateWords } from "../slots/slot-view.ts";
 import type { SwitchHistory } from "../slots/switch-history.ts";
 
-/** Suspicions of requests that count as the loss of an engine. */
+/** Reasons of a suspicion that are counted as a restart of the engine. */
 const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused"]);
 
 export function createSlotEvents(

@@ -72,7 +72,7 @@ export class UsageDelivery implements Disposable {
     this.#soon(this.#outbox.depth >= batchRecordsMax ? 0 : gatherMs);
   }
 
-  /** Sends the batch that was not acknowledged on this link over another one. Call once per `linkUp`. */
+  /** Call once per `linkUp`, when the link is lost: the batch that was not acknowledged on it is sent over another one. */
   linkDown(routerId: string): void {
     this.#links = this.#links.filter((link) => link.routerId !== routerId);
     this.#checkFlushed();

@@ -31,7 +31,7 @@ export async function judgeAgentFile(file: string, text: string): Promise<Verdic
   };
 }
 
-/** Root checks for the agent, another user that may read by its group. */
+/** When root checks, files are judged for the agent, which is another user and may read them by its group. */
 const uid: number | "other" = process.geteuid?.() || "other";
 
 /** Judges certificates, keys and the token. A file that this host lacks is a warning. */

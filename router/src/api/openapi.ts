@@ -103,7 +103,7 @@ const chatLogprobs = Type.Object({
   content: Type.Array(Type.Object({ ...token, top_logprobs: Type.Array(Type.Object(token)) })),
 });
 
-/** The older shape. */
+/** The shape of `logprobs` of legacy completions. */
 const textLogprobs = Type.Object({
   tokens: Type.Array(Type.String()),
   token_logprobs: Type.Array(Type.Union([Type.Number(), Type.Null()])),

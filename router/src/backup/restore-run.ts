@@ -18,7 +18,7 @@ export function checkBackup(source: Readable): Promise<Restored> {
   return restoreBackup(decompressed(source), undefined, () => {});
 }
 
-/** `auditLogs`: files with the routers' logs. */
+/** `auditLogs`: files with logs of routers, from which revocations since the backup are repeated. */
 export async function restoreInto(
   source: Readable,
   config: DatabaseConfig,

@@ -16,7 +16,7 @@ export interface CachedKey extends Identity {
   readonly terms: readonly { readonly startMs: number; readonly endMs: number; readonly caller: Caller }[];
 }
 
-/** Checks in the order of the service contract: the key, the package, its quota. */
+/** Checks in the order of the API's conformance page: the key, the package, its quota. */
 export function judge(key: CachedKey, nowMs: number): Caller | KeyRefusal {
   if (key.revoked) return { refused: "invalid_api_key", why: "revoked", of: key };
   if (key.expiresMs <= nowMs) return { refused: "invalid_api_key", why: "expired", of: key };

@@ -14,7 +14,7 @@ export interface Caller extends Identity {
   readonly parallelRequests: number;
 }
 
-/** Why a key is refused, in the order of the service contract. The kinds of 401 differ in their message only. */
+/** Why a key is refused, in the order of the API's conformance page. The kinds of 401 differ in their message only. */
 export type KeyRefusal =
   | {
       readonly refused: "invalid_api_key";

@@ -81,7 +81,7 @@ const ranks = {
 
 type Rank = (typeof ranks)[keyof typeof ranks];
 
-/** Running or starting engines share requests by load; where one must start, all routers must choose the same slot. */
+/** Whether slots of this rank share requests by load. Of the others, where an engine must start, all routers choose the same slot. */
 function isShared(rank: number): boolean {
   return rank <= ranks.starting;
 }

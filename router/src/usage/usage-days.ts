@@ -8,7 +8,7 @@ const dayMs = 86_400_000;
 const daysAhead = 3;
 /** One router at a time changes partitions. */
 const lockId = 7_310_201_899;
-/** Advisory lock that backups share while they read: days are dropped later. */
+/** Advisory lock that backups hold in shared mode while they read, so that no day is dropped meanwhile. */
 export const backupLock = 7_310_201_900;
 
 export function startOfDay(ms: number): number {

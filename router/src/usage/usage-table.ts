@@ -74,7 +74,7 @@ export async function usageQuery(database: Database, clock: Clock, accountId: Ac
   };
 }
 
-/** The days of the table, and the billing period if no days were given. */
+/** The days of the table: those that were asked for, or else the billing period, which is then returned too. */
 async function spanOf(
   { kysely }: Pick<Database, "kysely">,
   accountId: AccountId,

@@ -1,4 +1,4 @@
-/** The rules of the API, a row per sentence of the service contract: who may ask, the order of refusals, and their form. */
+/** The rules of the API, a row per sentence of the API's conformance page: who may ask, the order of refusals, and their form. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { valuesMax } from "@weiche/shared/http/json-guard.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";

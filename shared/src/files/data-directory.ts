@@ -22,7 +22,7 @@ export function makeDirectory(directory: string): void {
   }
 }
 
-/** On a file system without writing Node.js says of several missing directories at once that they are missing. */
+/** On a read-only file system, Node.js reports ENOENT where several directories would have to be made. */
 function reasonOf(error: unknown, directory: string): string | undefined {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== "ENOENT") return code;

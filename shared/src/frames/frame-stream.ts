@@ -90,7 +90,7 @@ export class FrameStream {
     return false;
   }
 
-  /** Ends the body. Returns false if that waits for what was written before. An agent's end is that of the stream. */
+  /** Ends the body. Returns false if that waits for what was written before. When the agent ends its body, the stream is over. */
   end(code: number): boolean {
     if (this.#isOver) return true;
     this.#ending = code;

@@ -1,13 +1,13 @@
 /**
- * Looks each second whether the peer lives. One end asks each time; the other one takes the question for a sign of life,
- * and asks only when none came.
+ * Looks each second whether the peer lives. The agent's end asks each time, by a PING; the router's end takes the question
+ * for a sign of life, and asks only when a stream is open or nothing came.
  */
 import type { Clock, Timer } from "../time/clock.ts";
 
 export interface Pulse {
   /** Whether anything came since this was called last. */
   hasHeard(): boolean;
-  /** Whether the peer asks each second, as far as it follows the same rule. */
+  /** Whether the peer asks each second, so that this end need not. */
   isAsked(): boolean;
   /** Asks for a sign of life. */
   ask(): void;

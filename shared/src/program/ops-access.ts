@@ -45,7 +45,7 @@ export const opsSchema = Type.Object(
   closed,
 );
 
-/** Throws `StartError` if the token cannot be used, or if others than this host could read metrics without any of both. */
+/** Throws `StartError` if the token cannot be used, or if other hosts could read the metrics without a token and without TLS. */
 export function readOpsConfig(
   listen: ListenAddress,
   { tls, tokenFile }: Static<typeof opsSchema> = {},

@@ -18,7 +18,7 @@ interface Events {
 
 export class SimStream extends EventEmitter<Events> implements StreamSink {
   frames!: FrameStream;
-  /** Why it ended before its end. */
+  /** Why the stream ended without an END. */
   lostBy: Gone | undefined;
   /** Code of the peer's END. */
   ending: number | undefined;

@@ -13,7 +13,7 @@ import { sendLive, type Look } from "./console/live-stream.ts";
 
 /** Pages that are open at once, of all operators together. */
 const streamsMax = 64;
-/** How often it is looked what has changed: in memory, and in the database. */
+/** How often the console looks for changes in the router's memory, and in the database. */
 const [memoryEveryMs, databaseEveryMs] = [250, 2_000];
 
 export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContract> {

@@ -91,7 +91,7 @@ type Slot = Node["slots"][number];
 
 function viewSlot(slot: SlotView, reportAgeMs: number): Slot {
   const { name, activeModel, nextModel, running, waiting, inFlight, waiters, models } = slot;
-  // The active model of a failed slot is the one that failed.
+  // `activeModel` of a failed slot names the model that failed.
   const hasFailed = slot.state === SlotState.FAILED;
   return {
     name,
