@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { TSchema } from "typebox";
 import { agentSchema } from "../node-agent/src/config/config-schema.ts";
 import { routerSchema } from "../router/src/config/config-schema.ts";
-import { catalogueSchema } from "@weiche/shared/catalogue.ts";
+import { catalogueSchema } from "@weiche/shared/catalogue-schema.ts";
 import { table, withMade } from "./made-parts.ts";
 import { variables } from "./variables.ts";
 

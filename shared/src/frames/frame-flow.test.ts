@@ -3,13 +3,13 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { openFramePair } from "../testing/frame-pair.ts";
-import { rawFrame, rawFrames, u32 } from "../testing/raw-frames.ts";
+import { rawFrame, rawFrames } from "../testing/raw-frames.ts";
 import { SimSocket } from "../testing/sim-socket.ts";
 import { SimStream } from "../testing/sim-stream.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { FrameConnection } from "./frame-connection.ts";
 import { ends, streamsMax, windowBytes } from "./frame.ts";
-import { sliceBytesMax, unreadBytesMax, unsentBytesMax } from "./frame-writer.ts";
+import { sliceBytesMax, unsentBytesMax } from "./frame-writer.ts";
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const record = '["/"]';
@@ -210,101 +210,4 @@ test("10,000 streams are open on five connections, 2,000 on each and no more, an
   for (const stream of streams) stream.finish("done");
   expect(new Set((await Promise.all(asked)).map(String))).toEqual(new Set(["begun done"]));
   expect(pairs.map(({ router, agent }) => [router.streams, agent.streams])).toEqual(pairs.map(() => [0, 0]));
-});
-
-test("a router that opens more is refused, and closed if it reads no refusal", async () => {
-  const socket = new SimSocket();
-  let broken: unknown;
-  let taken = 0;
-  new FrameConnection(socket.asSocket, {
-    clock: new VirtualClock(),
-    take: (frames) => (taken++, SimStream.taken(frames)),
-    closed: (_reason, rule) => (broken = rule),
-  });
-  await turn();
-  socket.written();
-  const heads = (from: number, count: number) =>
-    Buffer.concat(Array.from({ length: count }, (_, n) => rawFrame(1, from + n, record)));
-  socket.say(heads(1, streamsMax + 3));
-  await turn();
-  expect(taken).toBe(streamsMax);
-  const refusals = [1, 2, 3].map((n) => ({ type: 4, stream: streamsMax + n, payload: Buffer.from([1]) }));
-  expect(rawFrames(socket.written())).toEqual(refusals);
-  socket.isStuck = true;
-  socket.say(heads(3_000, 20_000));
-  expect(broken).toBeUndefined();
-  socket.say(heads(23_000, 20_000));
-  expect([broken, taken]).toEqual(["stream", streamsMax]);
-});
-
-test("of PINGs that come while the socket is full, only the last is answered", async () => {
-  const socket = new SimSocket();
-  const take = (frames: SimStream["frames"]) => {
-    const stream = SimStream.taken(frames);
-    stream.answer(Buffer.alloc(windowBytes / 2)); // two of them fill it, and leave nothing that waits
-    return stream;
-  };
-  new FrameConnection(socket.asSocket, { clock: new VirtualClock(), take, closed() {} });
-  socket.isStuck = true;
-  for (let stream = 1; stream <= 2; stream++) socket.say(rawFrame(1, stream, record));
-  await turn();
-  socket.written();
-  for (let n = 0; n < 1_000; n++) {
-    socket.say(rawFrame(6, 0, Buffer.concat([u32(n), u32(0)])));
-    if (n % 100 === 0) await turn();
-  }
-  expect(socket.written().length).toBe(0);
-  socket.sendOne();
-  const answered = rawFrames(socket.written()).filter(({ type }) => type === 7);
-  expect(answered).toEqual([{ type: 7, stream: 0, payload: Buffer.concat([u32(999), u32(0)]) }]);
-});
-
-test("words that wait for a slow peer, each in a write of its own, hold little more memory than their bytes", async () => {
-  const socket = new SimSocket();
-  const router = new FrameConnection(socket.asSocket, { clock: new VirtualClock(), closed() {} });
-  socket.isStuck = true;
-  const stream = SimStream.open(router, [1]);
-  for (let n = 0; n < 500; n++) {
-    stream.frames.write("a word");
-    await turn();
-  }
-  expect(socket.heldBytes).toBeLessThan(1 << 20);
-  while (socket.sendOne());
-  const words = rawFrames(socket.written()).filter(({ type }) => type === 2);
-  expect(words.map(({ payload }) => String(payload))).toEqual(Array(500).fill("a word"));
-});
-
-test("a peer that opens and cancels streams, and never reads, is closed before it fills the memory", async () => {
-  const socket = new SimSocket();
-  const closed: unknown[] = [];
-  const take = (frames: SimStream["frames"]) => {
-    frames.head(`["${"x".repeat(1_000)}"]`);
-    return SimStream.taken(frames);
-  };
-  new FrameConnection(socket.asSocket, { clock: new VirtualClock(), take, closed: (...why) => closed.push(...why) });
-  socket.isStuck = true;
-  let bytes = 0;
-  for (let id = 1; !socket.destroyed && id < 20_000; id += 50) {
-    const streams = Array.from({ length: 50 }, (_, n) => [rawFrame(1, id + n, record), rawFrame(4, id + n, [0])]);
-    socket.say(Buffer.concat(streams.flat()));
-    await turn();
-    bytes = Math.max(bytes, socket.heldBytes);
-  }
-  expect(closed).toEqual(["the peer does not read", undefined]);
-  expect(bytes).toBeLessThan(2 * unreadBytesMax);
-});
-
-test("of a stream that is given up nothing more is sent, whatever waits", async () => {
-  const socket = new SimSocket();
-  const router = new FrameConnection(socket.asSocket, { clock: new VirtualClock(), closed() {} });
-  await turn();
-  socket.written();
-  const stream = SimStream.open(router, [1]);
-  stream.frames.write("sent ");
-  stream.frames.write(Buffer.alloc(1 << 20));
-  stream.frames.end(ends.complete);
-  stream.cancel();
-  await turn();
-  expect(rawFrames(socket.written()).map(({ type }) => type)).toEqual([1, 2, 4]);
-  expect(router.streams).toBe(0);
 });
