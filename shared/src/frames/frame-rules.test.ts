@@ -205,6 +205,8 @@ class Watcher {
       this.#lastHead = id;
     }
     const known = this.#model.known.get(id)!;
+    // An agent's END may wait for what was written before; the stream is over once it is sent.
+    if (type === 3 && !this.#isRouter) this.#model.gone(known);
     if (type === 2) this.#must((known.credit -= payload.length) >= 0, "DATA beyond the credit");
     if (type !== 5) return;
     const given = payload.readUInt32BE();
