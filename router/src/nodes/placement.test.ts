@@ -32,8 +32,8 @@ function nodeView(name: string, slots: readonly SlotView[], given: Partial<NodeV
 }
 
 const one = (name: string, given: SlotGiven, node: Partial<NodeView> = {}) => nodeView(name, [slotView(given)], node);
-const active = (name: string, given: SlotGiven = {}) =>
-  one(name, { state: SlotState.ACTIVE, activeModel: a, maxConcurrent: 8, ...given });
+const active = (name: string, given: SlotGiven = {}, node: Partial<NodeView> = {}) =>
+  one(name, { state: SlotState.ACTIVE, activeModel: a, maxConcurrent: 8, ...given }, node);
 
 function chosen(nodes: readonly NodeView[], request: Partial<PlacementRequest> = {}, exclude: readonly string[] = []) {
   const excluded = new Set(exclude.map((name) => asId<NodeId>(name)));
@@ -163,6 +163,43 @@ test("among equals the least loaded wins: own requests whole, those of others a 
   expect(chosen(nodes)).toBe("y");
 });
 
+describe("a report that is 0.5 s old and says that others fill a slot", () => {
+  const mine = active("mine", { running: 7, runningOfRouter: 7, inFlight: 7 });
+  const filled = (oldestRunningMs: number) =>
+    active("filled", { running: 8, oldestRunningMs }, { reportedAtMs: nowMs - 500 });
+
+  test("excludes it while their requests probably still run", () => {
+    expect(chosen([mine, filled(60_000)])).toBe("mine");
+  });
+
+  test("does not exclude it once they have probably ended, so that it shares with those that have room", () => {
+    expect(chosen([mine, filled(1_000)])).toBe("filled");
+  });
+
+  test("starts another engine if no running one has room, whatever became of them", () => {
+    expect(chosen([filled(1_000), one("empty", {})])).toBe("empty");
+  });
+});
+
+test("with one router its own requests in flight say whether a slot is full, not the report", () => {
+  const old = { reportedAtMs: nowMs - 900 };
+  const slot = (reported: number, inFlight: number) =>
+    active("x", { running: reported, runningOfRouter: reported, inFlight, oldestRunningMs: 60_000 }, old);
+  expect(chosen([slot(3, 8), one("empty", {})])).toBe("empty");
+  expect(chosen([slot(8, 7), one("empty", {})])).toBe("x");
+  expect(chosen([slot(3, 8), active("y", { inFlight: 7 })])).toBe("y");
+});
+
+test("slots of different sizes fill evenly: the one wins that would be the least full with the request", () => {
+  // 1 of 2; 6 of 16; 7 of 16
+  const nodes = [
+    active("x", { maxConcurrent: 2 }),
+    active("y", { inFlight: 5, maxConcurrent: 16 }),
+    active("z", { inFlight: 6, maxConcurrent: 16 }),
+  ];
+  expect(chosen(nodes)).toBe("y");
+});
+
 test("ties are broken by chance", () => {
   const nodes = ["x", "y", "z"].map((name) => active(name));
   const random = createRandom(7);
@@ -270,6 +307,40 @@ test("a prefix stays where it was while the nodes are evenly loaded, and prefixe
     homes.set(home, (homes.get(home) ?? 0) + 1);
   }
   for (const name of ["x", "y", "z"]) expect(homes.get(name)).toBeGreaterThan(60);
+});
+
+test("a slot is the home of as many prefixes as it has places for", () => {
+  const nodes = [active("x", { maxConcurrent: 8 }), active("y", { maxConcurrent: 24 })];
+  const homes = Array.from({ length: 1_000 }, (_, i) => chosen(nodes, { affinityKey: `conversation ${i}` }));
+  expect(homes.filter((home) => home === "y").length).toBeGreaterThan(700);
+  expect(homes.filter((home) => home === "y").length).toBeLessThan(800);
+});
+
+describe("a prefix whose home has 15 of 16 places taken, and another slot 13,", () => {
+  const affinityKey = Array.from({ length: 100 }, (_, i) => `conversation ${i}`).find(
+    (key) => chosen([active("x"), active("y")], { affinityKey: key }) === "x",
+  )!;
+  const placed = (slot: (taken: number) => SlotGiven, ageMs: number) =>
+    chosen(
+      [["x", 15] as const, ["y", 13] as const].map(([name, taken]) =>
+        active(name, { maxConcurrent: 16, oldestRunningMs: 2_000, ...slot(taken) }, { reportedAtMs: nowMs - ageMs }),
+      ),
+      { affinityKey },
+    );
+  const others = (running: number) => ({ running });
+  const own = (inFlight: number) => ({ running: inFlight, runningOfRouter: inFlight, inFlight });
+
+  test("stays while it is known what others hold there", () => {
+    expect(placed(others, 10)).toBe("x");
+  });
+
+  test("leaves when others may have sent more meanwhile", () => {
+    expect(placed(others, 900)).toBe("y");
+  });
+
+  test("stays if nobody else sends anything", () => {
+    expect(placed(own, 900)).toBe("x");
+  });
 });
 
 test.each<[string, SlotGiven]>([

@@ -31,7 +31,9 @@ export function place(
 ): Placement {
   const { model } = request;
   let best: Candidate[] = [];
-  let bestRank: number = Infinity;
+  let bestRank: Rank = ranks.backoff;
+  /** Full by their reports, but perhaps no longer. */
+  const reportedFull: Candidate[] = [];
   let maintained = false;
   for (const node of nodes) {
     if (!node.reachable || exclude?.has(node.node)) continue;
@@ -39,25 +41,26 @@ export function place(
       if (!slot.models.includes(model)) continue;
       maintained ||= node.maintenance;
       if (node.maintenance || !node.admitting) continue;
-      const rank = rankOf(slot, model, nowMs - node.reportedAtMs);
+      const candidate = { node: node.node, slot, ageMs: nowMs - node.reportedAtMs };
+      const rank = rankOf(candidate, model);
+      if (rank === ranks.full && !isStillFull(candidate, model)) reportedFull.push(candidate);
       if (rank > bestRank) continue;
       if (rank < bestRank) best = [];
       bestRank = rank;
-      best.push({ node: node.node, slot });
+      best.push(candidate);
     }
   }
   if (best.length === 0) return { refused: maintained ? "maintenance" : "no_node_available" };
-  const { node, slot } = isShared(bestRank)
-    ? share(best, request.affinityKey, model, random)
-    : bestRank === ranks.full
-      ? leastOf(best, (waiting) => loadOf(waiting, model) / (waiting.maxConcurrent ?? 1), random)
-      : agree(best, bestRank, model, nowMs);
+  if (bestRank === ranks.active) best.push(...reportedFull.filter(({ slot }) => slot.state === SlotState.ACTIVE));
+  const { node, slot } = choose(best, bestRank, request, nowMs, random);
   return { node, slot: slot.name };
 }
 
 interface Candidate {
   readonly node: NodeId;
   readonly slot: SlotView;
+  /** Of the report. */
+  readonly ageMs: number;
 }
 
 /** Best first. */
@@ -68,7 +71,7 @@ const ranks = {
   starting: 2,
   empty: 3,
   idle: 4,
-  /** Serves the model, but its engine is full: the request would wait for a place. */
+  /** Serves the model, but its engine is full, or was when it last reported: the request may wait for a place. */
   full: 5,
   /** Would have to drain another model first. */
   busy: 6,
@@ -81,12 +84,29 @@ const ranks = {
 
 type Rank = (typeof ranks)[keyof typeof ranks];
 
-/** Whether slots of this rank share requests by load. Of the others, where an engine must start, all routers choose the same slot. */
-function isShared(rank: number): boolean {
-  return rank <= ranks.starting;
+/** Slots that run or start the model share requests by load. Of the others, where an engine must start, all routers choose the same slot. */
+function choose(
+  candidates: readonly Candidate[],
+  rank: Rank,
+  { model, affinityKey }: PlacementRequest,
+  nowMs: number,
+  random: () => number,
+): Candidate {
+  switch (rank) {
+    case ranks.active:
+    case ranks.drainingOpen: {
+      const home = affinityKey === undefined ? undefined : homeOf(affinityKey, candidates, model);
+      return home && takesMore(home, candidates, model) ? home : leastFull(candidates, model, random);
+    }
+    case ranks.starting:
+    case ranks.full:
+      return leastFull(candidates, model, random);
+    default:
+      return agree(candidates, rank, model, nowMs);
+  }
 }
 
-function rankOf(slot: SlotView, model: ModelId, ageMs: number): Rank {
+function rankOf({ slot, ageMs }: Candidate, model: ModelId): Rank {
   const isOwn = slot.activeModel === model;
   switch (slot.state) {
     case SlotState.ACTIVE:
@@ -112,9 +132,26 @@ function rankOf(slot: SlotView, model: ModelId, ageMs: number): Rank {
   }
 }
 
+/** By what this router knows and the report says, whatever its age: reason enough to start another engine. */
 function isFull(slot: SlotView, model: ModelId): boolean {
-  const seen = slot.running + waitingFor(slot, model);
-  return Math.max(seen, slot.inFlight + othersAt(slot, model)) >= (slot.maxConcurrent ?? Infinity);
+  return slot.inFlight + othersAt(slot, model) >= (slot.maxConcurrent ?? Infinity);
+}
+
+/**
+ * Whether probably less than one place is free. If an old report could exclude a slot among running ones, all routers would
+ * keep away from it until its next report, and fill the other ones meanwhile.
+ */
+function isStillFull({ slot, ageMs }: Candidate, model: ModelId): boolean {
+  const others = othersAt(slot, model) * (1 - endedShare(slot, ageMs));
+  return slot.inFlight + others > (slot.maxConcurrent ?? Infinity) - 1;
+}
+
+/**
+ * The share of reported requests that have probably ended since the report, 0 to 1. Of a dozen requests with exponential
+ * durations, the oldest has run for about three times the mean.
+ */
+function endedShare({ oldestRunningMs = 0 }: SlotView, ageMs: number): number {
+  return Math.min(1, (3 * ageMs) / Math.max(1, oldestRunningMs));
 }
 
 /** The load of other routers: the report without this router's requests, which `inFlight` counts already. */
@@ -129,29 +166,48 @@ function loadOf(slot: SlotView, model: ModelId): number {
   return slot.inFlight + othersAt(slot, model) / 4;
 }
 
-/** Chooses by affinity unless that slot is overloaded, otherwise the least loaded slot, ties at random. */
-function share(
-  candidates: readonly Candidate[],
-  affinityKey: string | undefined,
-  model: ModelId,
-  random: () => number,
-): Candidate {
-  const load = (slot: SlotView) => loadOf(slot, model);
-  if (affinityKey === undefined) return leastOf(candidates, load, random);
-  const total = candidates.reduce((sum, { slot }) => sum + load(slot), 0);
-  const bound = (1.25 * (total + 1)) / candidates.length;
-  const cool = candidates.filter(({ slot }) => load(slot) < bound);
-  return maximum(cool, (candidate) => weightOf(affinityKey, candidate));
+/** Places for the model; 1 while its engine has not said how many it has. */
+function placesOf({ activeModel, maxConcurrent }: SlotView, model: ModelId): number {
+  return (activeModel === model ? maxConcurrent : undefined) ?? 1;
 }
 
-function leastOf(candidates: readonly Candidate[], load: (slot: SlotView) => number, random: () => number): Candidate {
-  const least = Math.min(...candidates.map(({ slot }) => load(slot)));
-  const ties = candidates.filter(({ slot }) => load(slot) === least);
+/** Chooses the slot that would be the least full with this request, ties at random. */
+function leastFull(candidates: readonly Candidate[], model: ModelId, random: () => number): Candidate {
+  const fullness = ({ slot }: Candidate) => (loadOf(slot, model) + 1) / placesOf(slot, model);
+  const least = Math.min(...candidates.map(fullness));
+  const ties = candidates.filter((candidate) => fullness(candidate) === least);
   return ties[Math.floor(random() * ties.length)]!;
 }
 
+/** The slot whose prefix cache a conversation uses: rendezvous hashing, by which a slot gets as much as it has places. */
+function homeOf(affinityKey: string, candidates: readonly Candidate[], model: ModelId): Candidate {
+  return maximum(candidates, (candidate) => {
+    const chance = (weightOf(affinityKey, candidate) + 0.5) / 2 ** 32;
+    return -placesOf(candidate.slot, model) / Math.log(chance);
+  });
+}
+
+/**
+ * Whether the home takes more: its load is below 1.25 times the mean, and it keeps places free for what other routers may
+ * have sent since its report, one standard deviation of the number of requests that have ended and been replaced. With one
+ * router nothing is kept free: its own view is exact.
+ */
+function takesMore(home: Candidate, candidates: readonly Candidate[], model: ModelId): boolean {
+  let [load, taken, places] = [1, 0, 0];
+  for (const { slot } of candidates) {
+    load += loadOf(slot, model);
+    taken += slot.inFlight + othersAt(slot, model);
+    places += placesOf(slot, model);
+  }
+  const homePlaces = placesOf(home.slot, model);
+  const timesMean = loadOf(home.slot, model) / homePlaces / (load / places);
+  const replaced = othersAt(home.slot, model) === 0 ? 0 : endedShare(home.slot, home.ageMs);
+  const keptFree = Math.sqrt(replaced / homePlaces);
+  return timesMean < 1.25 && timesMean * (taken / places) < 1 - keptFree;
+}
+
 /** Chooses by values that all routers see alike, then by rendezvous hashing of model and slot. */
-function agree(candidates: readonly Candidate[], rank: number, model: ModelId, nowMs: number): Candidate {
+function agree(candidates: readonly Candidate[], rank: Rank, model: ModelId, nowMs: number): Candidate {
   const cost = ({ slot }: Candidate) => {
     if (rank === ranks.idle) return -idleSteps(slot, nowMs);
     if (rank === ranks.busy) return slot.running;
@@ -169,7 +225,13 @@ function idleSteps(slot: SlotView, nowMs: number): number {
 }
 
 function maximum(candidates: readonly Candidate[], weight: (candidate: Candidate) => number): Candidate {
-  return candidates.reduce((best, candidate) => (weight(candidate) > weight(best) ? candidate : best));
+  let best = candidates[0]!;
+  let most = -Infinity;
+  for (const candidate of candidates) {
+    const its = weight(candidate);
+    if (its > most) [best, most] = [candidate, its];
+  }
+  return best;
 }
 
 /** Rendezvous weight of a slot for a key: FNV-1a over the names, then murmur3's finalizer to spread it. */
