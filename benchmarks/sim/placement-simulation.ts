@@ -16,8 +16,8 @@ export interface PlacementOptions {
   readonly seed: number;
   readonly routers: number;
   readonly nodes: number;
-  /** Of each node. */
-  readonly places: number;
+  /** Of the nodes in turn. */
+  readonly places: readonly number[];
   /** Whether the engines run from the beginning. Those that do not start within `startMs`. */
   readonly awake: boolean;
   readonly startMs: number;
@@ -72,7 +72,12 @@ class PlacementWorld {
     this.#random = createRandom(options.seed);
     const names = Array.from({ length: options.nodes }, (_, index) => asId<NodeId>(`node-${index}`));
     const clock = this.#clock;
-    this.#nodes = new Map(names.map((name) => [name, new PlacementNode({ ...options, name, clock, model })]));
+    this.#nodes = new Map(
+      names.map((name, index) => {
+        const places = options.places[index % options.places.length]!;
+        return [name, new PlacementNode({ ...options, name, clock, model, places })];
+      }),
+    );
     this.#routers = Array.from({ length: options.routers }, (_, index) => {
       const random = createRandom(options.seed * 1_000 + index);
       return { id: `router-${index}`, registry: new NodeRegistry(), strategy: options.strategy(), random };

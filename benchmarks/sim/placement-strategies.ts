@@ -1,4 +1,5 @@
 /** Strategies of placement: the production one, those that it is compared with, and what it would be without a part. */
+import { hash } from "node:crypto";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import { SlotState, type NodeView } from "@weiche/router/src/nodes/node-view.ts";
 import { place, type Placed, type Placement, type PlacementRequest } from "@weiche/router/src/nodes/placement.ts";
@@ -35,6 +36,25 @@ export const withoutOwn: Strategy = (request, nodes, nowMs, random) => {
     return { node, reachable, reportedAtMs, admitting, maintenance, slots: ownless };
   });
   return place(request, forgotten, nowMs, random);
+};
+
+/** The production strategy, except that it takes each report for true until the next one. */
+export const trusting: Strategy = (request, nodes, nowMs, random) => {
+  const fresh = nodes.map(({ node, reachable, admitting, maintenance, slots }) => {
+    return { node, reachable, admitting, maintenance, slots, reportedAtMs: nowMs };
+  });
+  return place(request, fresh, nowMs, random);
+};
+
+/** A conversation goes to the first node in its own order whose load is below 1.25 times the mean. */
+export const firstBelow: Strategy = (request, nodes, nowMs, random) => {
+  const { affinityKey } = request;
+  if (affinityKey === undefined) return place(request, nodes, nowMs, random);
+  const load = (node: NodeView) => node.slots[0]!.inFlight + othersOn(node) / 4;
+  const bound = (1.25 * (nodes.reduce((sum, node) => sum + load(node), 0) + 1)) / nodes.length;
+  const below = nodes.filter((node) => load(node) < bound);
+  const order = new Map(below.map((node) => [node, hash("md5", `${affinityKey} ${node.node}`)]));
+  return placedOn(below.reduce((first, node) => (order.get(node)! < order.get(first)! ? node : first)));
 };
 
 /** The production strategy, except that any slot may start an engine while none is known to. */
