@@ -92,18 +92,12 @@ function choose(
   nowMs: number,
   random: () => number,
 ): Candidate {
-  switch (rank) {
-    case ranks.active:
-    case ranks.drainingOpen: {
-      const home = affinityKey === undefined ? undefined : homeOf(affinityKey, candidates, model);
-      return home && takesMore(home, candidates, model) ? home : leastFull(candidates, model, random);
-    }
-    case ranks.starting:
-    case ranks.full:
-      return leastFull(candidates, model, random);
-    default:
-      return agree(candidates, rank, model, nowMs);
+  if (rank > ranks.starting && rank !== ranks.full) return agree(candidates, rank, model, nowMs);
+  if (affinityKey !== undefined && rank < ranks.starting) {
+    const home = homeOf(affinityKey, candidates, model);
+    if (takesMore(home, candidates, model)) return home;
   }
+  return leastFull(candidates, model, random);
 }
 
 function rankOf({ slot, ageMs }: Candidate, model: ModelId): Rank {
