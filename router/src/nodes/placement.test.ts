@@ -1,45 +1,21 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { asId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
-import { SlotState, type NodeView, type SlotView } from "./node-view.ts";
-import { place, type PlacementRequest } from "./placement.ts";
-
-const [a, b, c] = ["a", "b", "c"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId, ModelId];
-const nowMs = 1_000_000;
-
-type SlotGiven = Partial<Omit<SlotView, "waiters">> & { readonly waiters?: Readonly<Record<string, number>> };
-
-function slotView({ waiters = {}, ...given }: SlotGiven): SlotView {
-  const list = Object.entries(waiters).map(([model, waiting]) => ({ model, waiting }));
-  return {
-    name: asId<SlotName>("s"),
-    models: [a, b, c],
-    state: SlotState.EMPTY,
-    running: 0,
-    runningOfRouter: 0,
-    inFlight: 0,
-    waiting: list.reduce((sum, { waiting }) => sum + waiting, 0),
-    waiters: list,
-    stateAgeMs: 0,
-    ...given,
-  };
-}
-
-function nodeView(name: string, slots: readonly SlotView[], given: Partial<NodeView> = {}): NodeView {
-  const node = asId<NodeId>(name);
-  return { node, reachable: true, reportedAtMs: nowMs, admitting: true, maintenance: false, slots, ...given };
-}
-
-const one = (name: string, given: SlotGiven, node: Partial<NodeView> = {}) => nodeView(name, [slotView(given)], node);
-const active = (name: string, given: SlotGiven = {}, node: Partial<NodeView> = {}) =>
-  one(name, { state: SlotState.ACTIVE, activeModel: a, maxConcurrent: 8, ...given }, node);
-
-function chosen(nodes: readonly NodeView[], request: Partial<PlacementRequest> = {}, exclude: readonly string[] = []) {
-  const excluded = new Set(exclude.map((name) => asId<NodeId>(name)));
-  const placement = place({ model: a, ...request }, nodes, nowMs, () => 0, excluded);
-  return "refused" in placement ? placement.refused : placement.node;
-}
+import {
+  a,
+  active,
+  b,
+  c,
+  chosen,
+  nodeView,
+  nowMs,
+  one,
+  slotView,
+  type SlotGiven,
+} from "../../test/nodes/placement-views.ts";
+import { SlotState, type NodeView } from "./node-view.ts";
+import { place } from "./placement.ts";
 
 /** Best first; each line must be preferred to every line below it, whatever their names and order. */
 const order: readonly (readonly [string, SlotGiven])[] = [
@@ -282,94 +258,4 @@ test("property: a node that is unreachable, excluded, closed or in maintenance i
     }),
     { numRuns: 2_000 },
   );
-});
-
-test("property: one hot prefix never fills a node while another idles", () => {
-  fc.assert(
-    fc.property(fc.string(), fc.integer({ min: 2, max: 8 }), fc.nat(60), (affinityKey, count, requests) => {
-      const inFlight = Array.from({ length: count }, () => 0);
-      for (let i = 0; i < requests; i++) {
-        const nodes = inFlight.map((n, index) => active(`${index}`, { inFlight: n, maxConcurrent: 100 }));
-        const { node } = place({ model: a, affinityKey }, nodes, nowMs, () => 0) as { node: NodeId };
-        inFlight[Number(node)]!++;
-      }
-      expect(Math.max(...inFlight)).toBeLessThanOrEqual(1.25 * ((requests + 1) / count) + 1);
-    }),
-  );
-});
-
-test("a prefix stays where it was while the nodes are evenly loaded, and prefixes spread over the nodes", () => {
-  const even = (inFlight: number) => ["x", "y", "z"].map((name) => active(name, { inFlight }));
-  const homes = new Map<string, number>();
-  for (let i = 0; i < 300; i++) {
-    const home = chosen(even(0), { affinityKey: `conversation ${i}` });
-    expect(chosen(even(6).toReversed(), { affinityKey: `conversation ${i}` })).toBe(home);
-    homes.set(home, (homes.get(home) ?? 0) + 1);
-  }
-  for (const name of ["x", "y", "z"]) expect(homes.get(name)).toBeGreaterThan(60);
-});
-
-test("a slot is the home of as many prefixes as it has places for", () => {
-  const nodes = [active("x", { maxConcurrent: 8 }), active("y", { maxConcurrent: 24 })];
-  const homes = Array.from({ length: 1_000 }, (_, i) => chosen(nodes, { affinityKey: `conversation ${i}` }));
-  expect(homes.filter((home) => home === "y").length).toBeGreaterThan(700);
-  expect(homes.filter((home) => home === "y").length).toBeLessThan(800);
-});
-
-describe("a prefix whose home has 15 of 16 places taken, and another slot 13,", () => {
-  const affinityKey = Array.from({ length: 100 }, (_, i) => `conversation ${i}`).find(
-    (key) => chosen([active("x"), active("y")], { affinityKey: key }) === "x",
-  )!;
-  const placed = (slot: (taken: number) => SlotGiven, ageMs: number) =>
-    chosen(
-      [["x", 15] as const, ["y", 13] as const].map(([name, taken]) =>
-        active(name, { maxConcurrent: 16, oldestRunningMs: 2_000, ...slot(taken) }, { reportedAtMs: nowMs - ageMs }),
-      ),
-      { affinityKey },
-    );
-  const others = (running: number) => ({ running });
-  const own = (inFlight: number) => ({ running: inFlight, runningOfRouter: inFlight, inFlight });
-
-  test("stays while it is known what others hold there", () => {
-    expect(placed(others, 10)).toBe("x");
-  });
-
-  test("leaves when others may have sent more meanwhile", () => {
-    expect(placed(others, 900)).toBe("y");
-  });
-
-  test("stays if nobody else sends anything", () => {
-    expect(placed(own, 900)).toBe("x");
-  });
-});
-
-test.each<[string, SlotGiven]>([
-  ["start", { state: SlotState.EMPTY }],
-  ["switch", { state: SlotState.ACTIVE, activeModel: b }],
-  ["drain", { state: SlotState.ACTIVE, activeModel: b, running: 2 }],
-])("where an engine would %s, all routers choose the same slot, and models spread over the slots", (_what, given) => {
-  const names = ["n1", "n2", "n3", "n4", "n5"];
-  const homes = new Set<string>();
-  for (let m = 0; m < 40; m++) {
-    const model = asId<ModelId>(`model-${m}`);
-    const homesOfModel = new Set<string>();
-    for (let router = 0; router < 10; router++) {
-      const random = createRandom(router);
-      // Each router has its own order, its own requests in flight and saw the slot become idle at its own time.
-      const nodes = names.map((name) =>
-        one(name, {
-          ...given,
-          models: [model],
-          inFlight: random.below(5),
-          idleSinceMs: nowMs - 10_000 - random.below(900),
-        }),
-      );
-      const shuffled = nodes.sort(() => random.next() - 0.5);
-      const placement = place({ model, affinityKey: `router ${router}` }, shuffled, nowMs, () => random.next());
-      homesOfModel.add((placement as { node: NodeId }).node);
-    }
-    expect(homesOfModel.size).toBe(1);
-    for (const home of homesOfModel) homes.add(home);
-  }
-  expect(homes.size).toBe(names.length);
 });
