@@ -16,19 +16,6 @@ const folder = mkdtempSync(join(tmpdir(), "weiche-bare-"));
 const bundle = join(folder, "weiche.bundle");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Those that start other programs, and those that fail first for an ordinary user: all take half an hour. */
-const tests = [
-  ...[
-    "install-if-needed",
-    "install-page",
-    "prometheus/rules",
-    "systemd/units",
-    "native/native",
-    "clients/demonstration",
-  ],
-  ...["engines/engines-process", "portal-web/help", "cli/check-config", "files/private-file", "password-threads"],
-];
-
 /** With a clone of this checkout's commit in the user's home. Its lists of packages are gone, as on a new machine. */
 async function bareHost(suite: "bookworm" | "trixie"): Promise<DebianHost> {
   const host = await DebianHost.make(join(folder, suite), suite);
@@ -82,10 +69,9 @@ describe("on Debian 13", needsHost(), () => {
 
   test(
     "npm test passes there, and counts what needs a program that is not there as not run, with the reason",
-    { timeout: 20 * minutes },
+    { timeout: 90 * minutes },
     async () => {
-      const said = await host.run(`cd weiche && npm test -- ${tests.join(" ")}`, user);
-      for (const file of tests) expect(said).toContain(`${file}.test.ts`);
+      const said = await host.run("cd weiche && npm test", user);
       expect(said).toMatch(/^[1-9]\d+ passed, 0 failed, [1-9]\d* skipped$/m);
       for (const program of ["cc", "curl", "promtool", "ps", "systemd-analyze"])
         expect(said).toMatch(new RegExp(`^\\d+ not run: ${program} is missing; as root: apt-get install -y .+$`, "m"));
