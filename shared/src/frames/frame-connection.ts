@@ -24,6 +24,8 @@ export interface FrameConnectionOptions {
 const streamIdMax = 0xffff_ffff;
 /** Of a GOAWAY. */
 const textBytesMax = 1 << 10;
+/** With so many streams a connection is busy: pieces of their bodies wait up to 2 ms for others, to leave with them. */
+export const busyStreams = 32;
 const pingBytes = 8;
 
 export class FrameConnection implements FrameTarget {
@@ -43,7 +45,7 @@ export class FrameConnection implements FrameTarget {
     this.#socket = socket;
     this.#options = options;
     socket.setNoDelay(true);
-    this.#writer = new FrameWriter(socket);
+    this.#writer = new FrameWriter(socket, options.clock, () => this.#streams.size >= busyStreams);
     const reader = new FrameReader(this);
     const pulse = watchPulse(options.clock, {
       hasHeard: () => this.#takeHeard(),

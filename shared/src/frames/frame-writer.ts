@@ -1,8 +1,10 @@
 /**
  * Writes frames to a socket: all that is said in one turn of the event loop leaves as one write, which is one TLS record
- * for the chunks of many streams. Bodies that do not fit wait at their streams, which take turns.
+ * for the chunks of many streams. On a busy connection, chunks of several turns leave together. Bodies that do not fit
+ * wait at their streams, which take turns.
  */
 import type { Socket } from "node:net";
+import type { Clock, Timer } from "../time/clock.ts";
 import { TransientMap } from "../transient-map.ts";
 import { frames, headerBytes, type FrameType } from "./frame.ts";
 
@@ -28,18 +30,27 @@ const copiedBytesMax = slabBytes >> 3;
  */
 const spareSlabs: Buffer[] = [];
 const spareSlabsMax = 32;
+/** So long after a write, pieces of bodies wait on a busy connection. The tokens of a stream are 10 to 50 ms apart. */
+export const busyPauseMs = 2;
 
 export class FrameWriter {
   readonly #socket: Socket;
+  readonly #clock: Clock;
+  readonly #isBusy: () => boolean;
   #slab: Buffer | undefined;
   #used = 0;
   #unsent = 0;
   #isScheduled = false;
+  #next: Timer | undefined;
+  #flushedAtMs = -Infinity;
   readonly #waiting = new TransientMap<number, WaitingStream>();
   #pong: Buffer | undefined;
 
-  constructor(socket: Socket) {
+  /** `isBusy`: whether many streams are open. */
+  constructor(socket: Socket, clock: Clock, isBusy: () => boolean) {
     this.#socket = socket;
+    this.#clock = clock;
+    this.#isBusy = isBusy;
   }
 
   /** Whether bodies must wait, since the socket holds enough. */
@@ -84,6 +95,7 @@ export class FrameWriter {
 
   /** Writes what was said before, now. */
   flush(): void {
+    this.#flushedAtMs = this.#clock.monotonicMs();
     if (this.#pong && !this.isFull) {
       const pong = this.#pong;
       this.#pong = undefined;
@@ -106,7 +118,8 @@ export class FrameWriter {
     slab[at + 4] = type;
     slab.writeUInt32BE(stream, at + 5);
     this.#used += headerBytes + length;
-    this.#schedule();
+    if (type === frames.data && this.#isBusy()) this.#scheduleNext();
+    else this.#schedule();
     return at + headerBytes;
   }
 
@@ -133,11 +146,23 @@ export class FrameWriter {
     });
   }
 
+  /** Writes at the end of this turn of the event loop. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
+      this.flush();
+    });
+  }
+
+  /** Writes at the end of this turn, or once the pause after the last write is over. */
+  #scheduleNext(): void {
+    if (this.#isScheduled || this.#next) return;
+    const waitMs = this.#flushedAtMs + busyPauseMs - this.#clock.monotonicMs();
+    if (waitMs <= 0) return this.#schedule();
+    this.#next = this.#clock.after(waitMs, () => {
+      this.#next = undefined;
       this.flush();
     });
   }
