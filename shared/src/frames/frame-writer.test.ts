@@ -30,7 +30,11 @@ async function openAnswers(count: number) {
 
 test("words of a busy connection leave together a moment after the last write, and the first after a pause at once", async () => {
   const { clock, streams, came } = await openAnswers(busyStreams);
-  const words = streams.slice(0, 3).map(({ frames }, n) => () => frames.write(`word ${n}`));
+  const words = streams.slice(0, 3).map(
+    ({ frames }, n) =>
+      () =>
+        frames.write(`word ${n}`),
+  );
   for (const say of words) {
     say();
     await turn();
@@ -70,8 +74,8 @@ test("connections write from the same few buffers, one after the other", async (
   const connections = await Promise.all([1, 2, 3].map(() => openAnswers(1)));
   const memory = new Set<ArrayBufferLike>();
   for (const { socket } of connections) {
-    const { write } = socket;
-    socket.write = (bytes, sent) => (memory.add(bytes.buffer), write.call(socket, bytes, sent));
+    const write = socket.write.bind(socket);
+    socket.write = (bytes, sent) => (memory.add(bytes.buffer), write(bytes, sent));
   }
   for (let n = 0; n < 200; n++) {
     connections[n % connections.length]!.streams[0]!.frames.write("word");
