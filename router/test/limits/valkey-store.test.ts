@@ -1,5 +1,4 @@
 /** Two routers that share limits, and what a real server may do meanwhile; each fault on a server of its own, at once. */
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { chmodSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
@@ -89,21 +88,6 @@ async function openCable(to: number): Promise<AsyncDisposable & { readonly port:
   };
 }
 
-/** Of each write to a port from now on: how many commands it held. */
-function watchWrites(port: number): Disposable & { readonly commands: number[] } {
-  const commands: number[] = [];
-  const watch = (message: unknown) => {
-    const { socket } = message as { readonly socket: Socket };
-    const write = socket._write.bind(socket);
-    const writev = socket._writev!.bind(socket);
-    const note = (count: number) => void (socket.remotePort === port && commands.push(count));
-    socket._write = (...rest) => (note(1), write(...rest));
-    socket._writev = (chunks, sent) => (note(chunks.length), writev(chunks, sent));
-  };
-  subscribe("net.client.socket", watch);
-  return { commands, [Symbol.dispose]: () => void unsubscribe("net.client.socket", watch) };
-}
-
 const faults = {
   "is killed and starts again, empty": {
     lost: /ECONNREFUSED|the connection was lost/,
@@ -161,20 +145,6 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
     expect((await Promise.all(asked)).filter((decision) => decision.admitted).length).toBe(2);
     await routers.shown(5, 6_000);
     expect(routers.told).toEqual([]);
-  });
-
-  test("is asked several things in one turn of the event loop gets them in one write", async () => {
-    await using server = await ValkeyServer.start();
-    using written = watchWrites(server.port);
-    await using routers = await openRouters(server.url);
-    const [one] = routers.limiters;
-    const before = written.commands.length;
-    const asked = [1, 2, 3].map((n) => one.enter(account, requestOf(n), limits));
-    expect((await Promise.all(asked)).every((decision) => decision.admitted)).toBe(true);
-    for (const n of [1, 2, 3]) one.leave(account, requestOf(n));
-    await new Promise((turn) => setImmediate(turn));
-    // The server did not know the script, and was told it.
-    expect(written.commands.slice(before)).toEqual([3, 3, 3]);
   });
 
   test("becomes a replica is left for what its name leads to now", async () => {
