@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { millicredits } from "@weiche/shared/credits.ts";
+import { servicePackages } from "@weiche/shared/packages.ts";
 import { asId } from "@weiche/shared/ids.ts";
+import { publishPackages } from "../../src/subscriptions/publish-packages.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { keysOf } from "../accounts/whole-lists.ts";
 import {
@@ -33,6 +35,21 @@ test("what turns out to be void counts for no quota and no limit: account and ke
   expect(await commitUsage(database.pool, [{ node: asId("node-1"), record: voided }])).toMatchObject({ voided: 1 });
   await evaluator.evaluate();
   expect(await met()).toBe("admitted");
+});
+
+test.each([
+  ["quota", { by: "insufficient_quota", credits: quota, creditLimit: undefined }],
+  ["limit of a key", { by: "blocked-by-limit", credits: 1_000, creditLimit: millicredits(1_000_000n) }],
+])("the %s holds to the end of the longest trial", async (_, { by, credits, creditLimit }) => {
+  const trialOfAYear = servicePackages.map(({ versions: [terms], ...entry }) => {
+    return { ...entry, versions: [terms!, { ...terms!, validFromMs: clock.now(), trialDays: 366 }] };
+  });
+  await publishPackages(database, trialOfAYear, clock.now());
+  await newAccount({ creditLimit });
+  await accounts.subscriptions.change(accountId, { action: "trial" });
+  forwardTo("2027-11-14T10:30");
+  expect(await spendAndEvaluate(credits - 1)).toBe("admitted");
+  expect(await spendAndEvaluate(1)).toBe(by);
 });
 
 describe("package quota", () => {
