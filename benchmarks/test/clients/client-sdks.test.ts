@@ -64,7 +64,7 @@ describe("by themselves, all of them", () => {
     await begun;
     const other = ask({ model: "coder-next" });
     await until("the slot to be closed", async () => (await ask({})).error?.code === "model_switching");
-    const { statuses, all } = askWithEach("all", "small-24b");
+    const { statuses, all } = askWithEach("patient", "small-24b");
     await until("each to be refused", () => statuses.every(([first]) => first !== undefined));
     leaving.abort();
     await all;

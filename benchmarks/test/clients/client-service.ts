@@ -89,6 +89,8 @@ export interface Service extends AsyncDisposable {
     readonly noQuota: string;
     /** A key of an account that may have five requests at once. */
     readonly fiveAtOnce: string;
+    /** As `all`, of an account whose requests of the minute the other tests do not use up. */
+    readonly patient: string;
   };
 }
 
@@ -98,15 +100,16 @@ export async function startService(): Promise<Service> {
     agents: { "node-1": { slots: slots() } },
   });
   try {
-    const [all, restricted, noPackage, noQuota, fiveAtOnce] = await Promise.all([
+    const [all, restricted, noPackage, noQuota, fiveAtOnce, patient] = await Promise.all([
       keyOf(cluster, "All", "Business Plus"),
       keyOf(cluster, "Restricted", "Pro", "--model", "small-24b"),
       keyOf(cluster, "Without"),
       keyOf(cluster, "Spent", "Starter"),
       keyOf(cluster, "Five", "Starter"),
+      keyOf(cluster, "Patient", "Business Plus"),
     ]);
     await spend(cluster, noQuota);
-    const keys = { all, restricted, wrong: "sk-weiche-wrong", noPackage, noQuota, fiveAtOnce };
+    const keys = { all, restricted, wrong: "sk-weiche-wrong", noPackage, noQuota, fiveAtOnce, patient };
     return { baseUrl: cluster.baseUrl, cluster, keys, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
   } catch (error) {
     await cluster[Symbol.asyncDispose]();
@@ -162,7 +165,7 @@ async function spend(cluster: Cluster, key: string): Promise<void> {
     const answer = await fetch(`${cluster.baseUrl}/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "precious", messages: [{ role: "user", content: "sim:tokens=1000" }] }),
+      body: JSON.stringify({ model: "precious", messages: [{ role: "user", content: "sim:tokens=1000,itl=0" }] }),
     });
     await answer.text();
     return answer.status;
