@@ -15,6 +15,8 @@ export interface Program {
 export interface Upstream {
   /** The port of the engine, on 127.0.0.1. */
   readonly port: number;
+  /** Ports of further engines: agents take one in turn. */
+  readonly otherPorts?: readonly number[];
   readonly model: string;
   /** Scratch space that is removed when the bench ends. */
   readonly directory: string;

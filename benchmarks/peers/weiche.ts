@@ -40,15 +40,18 @@ export async function startWeiche(upstream: Upstream, options: WeicheOptions): P
   const { tls, agents = 1, routers = 1, store = "memory", requestSeconds = 600 } = options;
   const nodes = Array.from({ length: agents }, (_, n) => `node-${n + 1}`);
   const files = tls ? makeCertificates(join(upstream.directory, "certificates"), nodes) : undefined;
-  const slots = [{ name: "a", engines: [engineEntry(upstream)] }];
-  const agentOf = (node: string) => ({ requestSeconds, slots, ...(files && { tls: files(`node-${node}`) }) });
+  const ports = [upstream.port, ...(upstream.otherPorts ?? [])];
+  const agentOf = (node: string, n: number) => {
+    const engine = engineEntry({ model: upstream.model, port: ports[n % ports.length]! });
+    return { requestSeconds, slots: [{ name: "a", engines: [engine] }], ...(files && { tls: files(`node-${node}`) }) };
+  };
   const { cluster, running, close } = await startRouters(routers, {
     catalogue: loadCatalogue(upstream.model),
     router: {
       ...{ requestSeconds, limits: { perIpPerSecond: 0, store } },
       ...(files && { nodes: { tls: files("router-localhost") } }),
     },
-    agents: Object.fromEntries(nodes.map((node) => [node, agentOf(node)])),
+    agents: Object.fromEntries(nodes.map((node, n) => [node, agentOf(node, n)])),
   });
   // Placement uses an engine that is not active only when the others are full.
   for (const node of nodes) await cluster.weiche("prewarm", upstream.model, "--node", node);
@@ -87,7 +90,7 @@ function rolesOf(role: string, running: readonly { readonly pid: number }[]): Re
 }
 
 /** The engine of a load as a node's file names it. */
-export function engineEntry({ model, port }: Upstream): object {
+export function engineEntry({ model, port }: Pick<Upstream, "model" | "port">): object {
   const url = `http://127.0.0.1:${port}`;
   return { model, dialect: "vllm", launcher: "external", url, maxConcurrent: 20_000 };
 }
