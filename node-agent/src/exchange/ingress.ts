@@ -67,7 +67,7 @@ export interface RequestSummary {
   readonly error: ApiErrorKind | undefined;
 }
 
-interface Running {
+interface RunningRequest {
   readonly exchange: Exchange;
   /** Resolves when the request has ended. */
   served?: Promise<void>;
@@ -90,7 +90,7 @@ export class Ingress implements AsyncDisposable {
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
   /** In the order of arrival. */
-  readonly #running = new TransientMap<number, Running>();
+  readonly #running = new TransientMap<number, RunningRequest>();
   #arrived = 0;
   #hasGivenUp = false;
   #isStopping = false;
@@ -119,7 +119,7 @@ export class Ingress implements AsyncDisposable {
   readonly handle = (stream: FrameStream, record: readonly unknown[]): StreamSink => {
     const exchange = new Exchange(stream, this.#parts.clock);
     const id = ++this.#arrived;
-    const running: Running = { exchange };
+    const running: RunningRequest = { exchange };
     this.#running.set(id, running);
     running.served = this.#serve(running, record).catch(async (error: unknown) => {
       this.#parts.events.requestBug(error);
@@ -153,7 +153,7 @@ export class Ingress implements AsyncDisposable {
     for (const { exchange } of this.#running.values()) exchange.endBy("stop");
   }
 
-  async #serve(running: Running, headRecord: readonly unknown[]): Promise<void> {
+  async #serve(running: RunningRequest, headRecord: readonly unknown[]): Promise<void> {
     const head = readRequestHead(headRecord);
     const run = new RequestRun(head, new UsageMeter(head, this.#parts.outbox, this.#parts.clock));
     running.run = run;
