@@ -7,7 +7,7 @@ test(
   "20,000 streams over three routers, a token each 5 s for ten minutes: none is lost",
   { ...needs("cc"), timeout: 3_600_000 },
   async () => {
-    // Some hosts allow no process, root's neither, more than 20,000 descriptors.
+    // Some hosts allow a process 20,000 descriptors at most, even one of root's.
     const streams = Math.min(20_000, raiseDescriptors() - descriptorsFor(0));
     expect(streams, "too few descriptors (ulimit -n)").toBeGreaterThanOrEqual(19_500);
     const wish = { streams, minutes: 10, routers: 3, gapSeconds: 5 };
