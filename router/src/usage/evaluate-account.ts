@@ -23,10 +23,12 @@ export async function accountsToEvaluate(pool: Pool, nowMs: number): Promise<rea
   return rows.map(({ id }) => id);
 }
 
-// A billing period has at most 31 days and an hour, except a trial: accounts in a longer one are all evaluated.
+// A billing period has at most 31 days and an hour, except a trial, which may last a year.
 const used = (scope: string, subject: string) => `
   (select max(t.credits) from usage_totals t where t.account_id = x.account_id and t.scope = '${scope}'
-     and t.subject = ${subject} and t.period_start > $1::timestamptz - interval '32 days')`;
+     and t.subject = ${subject} and t.period_start >= least($1::timestamptz - interval '32 days',
+       (select min(s.started_at) from subscriptions s where s.account_id = x.account_id and s.state = 'trial'
+          and s.started_at <= $1 and s.ended_at > $1)))`;
 const limited = (table: string, scope: string) => `
   select x.account_id from ${table} x
   where x.limit_reached_until > $1 or x.credit_limit <= coalesce(${used(scope, "x.id::text")}, 0)`;
@@ -36,8 +38,6 @@ const candidatesSql = `
     join (select package as name, min(credits) * 1000 as quota from package_terms group by package) p on p.name = x.package
     where x.started_at <= $1 and (x.ended_at is null or x.ended_at > $1)
       and ${used("account", "''")} >= p.quota * ${Math.min(...levels)} / 100
-  union select account_id from subscriptions
-    where state = 'trial' and started_at <= $1::timestamptz - interval '32 days' and ended_at > $1
   union ${limited("users", "user")}
   union ${limited("api_keys", "key")} and x.revoked_at is null
   order by 1`;

@@ -3,6 +3,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { servicePackages } from "@weiche/shared/packages.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { publishPackages } from "../../src/subscriptions/publish-packages.ts";
+import { accountsToEvaluate } from "../../src/usage/evaluate-account.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { keysOf } from "../accounts/whole-lists.ts";
 import {
@@ -48,6 +49,7 @@ test.each([
   await newAccount({ creditLimit });
   await accounts.subscriptions.change(accountId, { action: "trial" });
   forwardTo("2027-11-14T10:30");
+  expect(await accountsToEvaluate(database.pool, clock.now())).not.toContain(accountId); // nothing was used yet
   expect(await spendAndEvaluate(credits - 1)).toBe("admitted");
   expect(await spendAndEvaluate(1)).toBe(by);
 });
