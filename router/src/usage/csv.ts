@@ -3,10 +3,17 @@ export function csvLine(cells: readonly (string | number | null)[]): string {
   return `${cells.map(csvCell).join(",")}\r\n`;
 }
 
-/** Quotes a text that a spreadsheet would take for a formula. */
+/**
+ * The places in a text where a spreadsheet would begin a formula: its start, and after a semicolon, tab or line break.
+ * Excel with German settings splits lines at semicolons and ignores our quotes, because they do not begin its cell.
+ */
+const formulaStart = /(^|[;\t\r\n])(?=(?:(?![\t\r\n])["\s\p{Cc}\p{Cf}])*[=+\-@＝＋－＠])/gu;
+/** OWASP also names these as first characters of a cell. */
+const riskyFirst = /^[\t\r\n\0]/;
+
 function csvCell(cell: string | number | null): string {
   if (cell === null) return "";
   if (typeof cell === "number") return String(cell);
-  const text = /^[\s\p{Cc}]*[=+\-@＝＋－＠]|^[\t\r\n]/u.test(cell) ? `'${cell}` : cell;
-  return /[",;\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const text = cell.replace(formulaStart, "$1'").replace(riskyFirst, "'$&");
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
