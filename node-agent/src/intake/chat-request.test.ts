@@ -92,10 +92,30 @@ test.each([
   ["", "{}"],
   [" \n", "{}"],
   ['{"a": " b "}', '{"a": " b "}'],
+  ['\n{"a": {"b": [1.0]}} ', '{"a": {"b": [1.0]}}'],
 ])("an earlier call with the arguments '%s' is told with '%s'", (given, told) => {
   const calls = (text: string) => [{ id: "i", type: "function", function: { name: "f", arguments: text } }];
   const { messages: history } = said({ messages: [{ role: "assistant", tool_calls: calls(given) }] });
   expect(history).toEqual([{ role: "assistant", content: "", tool_calls: calls(told) }]);
+});
+
+test.each(["{", '{"a":', "[1]", "null", '"x"', "a=1", '{"a":1} {"b":2}', '{"a":'.repeat(65) + "1" + "}".repeat(65)])(
+  "an earlier call whose arguments are no JSON object of at most 64 levels is refused by its place: %s",
+  (given) => {
+    const call = (text: string) => ({ id: "i", function: { name: "f", arguments: text } });
+    const history = [...messages, { role: "assistant", tool_calls: [call("{}"), call(given)] }];
+    expect(() => said({ messages: history })).toThrow(
+      expect.objectContaining({
+        kind: "invalid_request",
+        param: "messages[1].tool_calls[1].function.arguments",
+      }) as Error,
+    );
+  },
+);
+
+test("a developer message reaches the model as a system message", () => {
+  const told = said({ messages: [{ role: "developer", content: [{ type: "text", text: "d" }] }, ...messages] });
+  expect(told["messages"]).toEqual([{ role: "system", content: [{ type: "text", text: "d" }] }, ...messages]);
 });
 
 test("a schema keeps all of its members but __proto__", () => {
@@ -143,7 +163,7 @@ const wrong: [param: string, body: object][] = [
   ["stream", { stream: 1 }],
   ["messages", { messages: [] }],
   ["messages[0]", { messages: ["hi"] }],
-  ["messages[0].role", { messages: [{ role: "developer", content: "x" }] }],
+  ["messages[0].role", { messages: [{ role: "wizard", content: "x" }] }],
   ["messages[0].content", { messages: [{ role: "user", content: 7 }] }],
   ["messages[0].content", { messages: [{ role: "user" }] }],
   ["messages[0].tool_call_id", { messages: [{ role: "tool", content: "x" }] }],
@@ -192,6 +212,19 @@ test("images are data, only where the model sees, and no more than it takes", ()
     expect(() => said(image(link), { images })).toThrow("links are not fetched");
 });
 
+test.each([
+  "data:image/png;charset=utf-8;base64,",
+  "data:image/png;name=a%20b.png;base64,",
+  'data:image/png;name="a; b, c.png";x=;base64,',
+  "data:application/octet-stream;base64,",
+  "DATA:image/PNG;BASE64,",
+])("an image with the head %s reaches the engine with a plain one", (head) => {
+  const url = "data:image/png;base64,iVBORw0KGgo=";
+  expect(said(image(`${head}iVBORw0KGgo=`), { images })["messages"]).toMatchObject([
+    { content: [{ image_url: { url } }] },
+  ]);
+});
+
 const uri = (base64: string) => `data:image/png;base64,${base64}`;
 const long = "iVBORw0KGgoA".repeat(100_000);
 
@@ -238,6 +271,16 @@ test.each([
   ] as const)
     expect(() => said(body)).toThrow(
       expect.objectContaining({ kind: "invalid_request", param: `${at}.${path}` }) as Error,
+    );
+});
+
+test("a reference that only stands in data is kept, and a property with the name of such data is a schema", () => {
+  const data = { $ref: "https://a.example/s.json" };
+  const schema = { default: data, const: [data], enum: [{ a: data }], examples: [data], properties: { default: {} } };
+  for (const body of [inTools(schema), inFormat(schema)]) expect(said(body)).toMatchObject(body);
+  for (const path of ["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"])
+    expect(() => said(inTools({ [path]: { default: data } }))).toThrow(
+      expect.objectContaining({ param: `tools[0].function.parameters.${path}.default.$ref` }) as Error,
     );
 });
 

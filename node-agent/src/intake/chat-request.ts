@@ -2,10 +2,11 @@
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { Declared } from "@weiche/shared/convention/body-reader.ts";
 import { chatBody, chatFacts, imagesOf, type ChatBody } from "@weiche/shared/convention/chat.ts";
-import { isWholeBase64, notAnImage } from "@weiche/shared/convention/images.ts";
+import { isWholeBase64, notAnImage, plainImageUrl } from "@weiche/shared/convention/images.ts";
 import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import { invalid } from "@weiche/shared/errors.ts";
-import type { Json } from "@weiche/shared/json.ts";
+import { scanJson } from "@weiche/shared/http/json-guard.ts";
+import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import type { ChatRequest, ResponseFormat, Thinking } from "../engines/dialects/dialect.ts";
 import { readGeneration, type RequestScope } from "./generation-request.ts";
 import { plainSchema } from "./plain-schema.ts";
@@ -30,17 +31,47 @@ export function readChatRequest(given: Json, { rules }: RequestScope): ChatReque
   };
 }
 
-function forTemplate(message: Chat["messages"][number]): object {
+type Message = Chat["messages"][number];
+
+function forTemplate(message: Message, index: number): object {
+  if (message.role === "developer") return { ...message, role: "system" }; // no template knows the newer word
+  if (message.role === "user") return { ...message, content: withPlainImages(message.content) };
   if (message.role !== "assistant") return message;
   // Templates join the content with text: nothing must not become "None".
   const { role, content = "", tool_calls: calls = [] } = message;
   if (calls.length === 0) return { role, content };
-  return { role, content, tool_calls: calls.map(({ id, function: called }) => callForTemplate(id, called)) };
+  const told = calls.map((call, at) =>
+    callForTemplate(call, `messages[${index}].tool_calls[${at}].function.arguments`),
+  );
+  return { role, content, tool_calls: told };
 }
 
-/** Some clients send nothing for a call without arguments; templates and engines parse it. */
-function callForTemplate(id: string, called: { readonly name: string; readonly arguments: string }): object {
-  return { id, type: "function", function: { ...called, arguments: called.arguments.trim() || "{}" } };
+function withPlainImages(content: Extract<Message, { role: "user" }>["content"]): unknown {
+  if (typeof content === "string") return content;
+  return content.map((part) =>
+    part.type === "image_url" ? { ...part, image_url: { url: plainImageUrl(part.image_url.url) } } : part,
+  );
+}
+
+interface EarlierCall {
+  readonly id: string;
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+function callForTemplate({ id, function: { name, arguments: text } }: EarlierCall, at: string): object {
+  return { id, type: "function", function: { name, arguments: callArguments(text, at) } };
+}
+
+/** Returns the arguments as templates and engines parse them. Some clients send nothing for a call without arguments. */
+function callArguments(text: string, at: string): string {
+  const trimmed = text.trim();
+  if (trimmed === "") return "{}";
+  if ("problem" in scanJson(Buffer.from(trimmed)) || !isObject(parseJson(trimmed)))
+    throw invalid(
+      at,
+      "must be the text of a JSON object, as the model wrote it, or empty for a call without arguments",
+    );
+  return trimmed;
 }
 
 function readTools(

@@ -1,20 +1,25 @@
 import { invalid } from "@weiche/shared/errors.ts";
+import { positionWithin, type SchemaPosition } from "../engines/dialects/schema-positions.ts";
 import { referenceWords, shownName } from "./schema-alternatives.ts";
 
 /**
  * Returns a client's JSON Schema as an engine gets it: without `__proto__`, and without anything to fetch. Throws a 400
- * with the path of a reference that leaves the schema.
+ * with the path of a reference that leaves the schema. Data, such as a `default`, may hold any `$ref`.
  */
-export function plainSchema(value: unknown, at: string): unknown {
-  if (Array.isArray(value)) return value.map((item, index) => plainSchema(item, `${at}[${index}]`));
+export function plainSchema(value: unknown, at: string, position: SchemaPosition = "schema"): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => plainSchema(item, `${at}[${index}]`, position));
   if (typeof value !== "object" || value === null) return value;
   const members = Object.entries(value).filter(([name]) => name !== "__proto__");
   return Object.fromEntries(
     members.map(([name, member]) => {
       const memberAt = `${at}.${shownName(name)}`;
-      if (referenceWords.includes(name) && typeof member === "string" && !member.startsWith("#"))
+      if (position === "schema" && leavesSchema(name, member))
         throw invalid(memberAt, "must be a reference within the schema (#…); others are not fetched");
-      return [name, plainSchema(member, memberAt)];
+      return [name, plainSchema(member, memberAt, positionWithin(position, name))];
     }),
   );
+}
+
+function leavesSchema(name: string, member: unknown): boolean {
+  return referenceWords.includes(name) && typeof member === "string" && !member.startsWith("#");
 }

@@ -100,6 +100,8 @@ export function createApiServer(deps: ApiServerDeps) {
         clock,
       }),
     exposeHeadRoutes: false,
+    // Clients join the base address and the path by themselves: slashes are doubled or left over at the end.
+    routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
     clientErrorHandler(error, socket) {
       if (!connections.mayAnswerRaw(socket)) return socket.destroy();
       answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", clock);

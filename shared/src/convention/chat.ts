@@ -26,6 +26,10 @@ const toolCall = Type.Object({
 export const messageSchemas = [
   Type.Object({ role: Type.Literal("system"), content: textContent }),
   Type.Object({
+    role: Type.Literal("developer", { description: "The newer word for system, which models get in its place." }),
+    content: textContent,
+  }),
+  Type.Object({
     role: Type.Literal("user"),
     content: Type.Union([Type.String(), Type.Array(Type.Union([textPart, imagePart]))]),
   }),

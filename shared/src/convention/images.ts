@@ -35,6 +35,11 @@ export function imageFormat(url: string): ImageFormat | undefined {
   return undefined;
 }
 
+/** Rewrites an accepted URL of a known format: engines take a media type of images, and no parameters. */
+export function plainImageUrl(url: string): string {
+  return `data:image/${imageFormat(url)};base64,${url.slice(dataStart(url))}`;
+}
+
 /** Whether an accepted URL is Base64 to its end: decoders pass over what they do not know, or stop there. 1 ms per million. */
 export function isWholeBase64(url: string): boolean {
   const encoded = url.slice(dataStart(url));
@@ -42,9 +47,10 @@ export function isWholeBase64(url: string): boolean {
   return encoded.length % 4 === 0 && (end < 0 || /^={1,2}$/.test(encoded.slice(end)));
 }
 
-const dataUri = /^data:[\w.+-]+\/[\w.+-]+(?:;[\w.+-]+=[\w.+-]+)*;base64,/i;
-/** Media types are short; a longer head is none. */
-const headCharactersMax = 200;
+/** Parameters may have any value, such as `charset=utf-8`, `name=a%20b.png` and `name="a; b.png"`. */
+const dataUri = /^data:[\w.+-]+\/[\w.+-]+(?:;(?:[^;,="]+="[^"]*"|[^;,"]*))*;base64,/i;
+/** Media types and names of files are short; a longer head is none. */
+const headCharactersMax = 1_024;
 
 /** Where the Base64 of a data URI begins; 0: it is no such URI. */
 function dataStart(url: string): number {

@@ -1,6 +1,6 @@
 /** Reads the body of a chat completion. */
 import { bodyReader, optional } from "@weiche/shared/convention/body-reader.ts";
-import { chatSchema, checkTogether, imageFacts, messageSchemas, textContent } from "@weiche/shared/convention/chat.ts";
+import { chatSchema, checkTogether, imageFacts } from "@weiche/shared/convention/chat.ts";
 import { checkImages } from "@weiche/shared/convention/model-rules.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import { Type, type Static } from "typebox";
@@ -44,10 +44,6 @@ const bodySchema = Type.Object({
   chat_template_kwargs: optional(
     Type.Object({ enable_thinking: optional(Type.Boolean()), thinking: optional(Type.Boolean()) }),
   ),
-  messages: Type.Array(
-    Type.Union([...messageSchemas, Type.Object({ role: Type.Literal("developer"), content: textContent })]),
-    { minItems: 1 },
-  ),
 });
 const chatBody = bodyReader(bodySchema, checkTogether);
 type Body = Static<typeof bodySchema>;
@@ -75,7 +71,7 @@ function readMessage(message: Body["messages"][number]): ChatMessage {
   const calls = role === "assistant" ? message.tool_calls : undefined;
   return {
     ...message,
-    // No template knows OpenAI's newer word.
+    // No template knows the newer word.
     role: role === "developer" ? "system" : role,
     content: typeof content === "string" ? content : (content ?? []).map(textOf).join("\n"),
     ...(calls && { tool_calls: calls.map(readToolCall) }),

@@ -40,8 +40,10 @@ test("short lists, values and other members stay as they are", () => {
     required: ["enum"],
   };
   expect(withEnumPatterns(schema)).toEqual(schema);
-  const inside = withEnumPatterns({ properties: { a: { items: { enum: words } } } });
-  expect(inside).toMatchObject({ properties: { a: { items: { anyOf: [{ type: "string" }] } } } });
+  for (const name of ["a", "default", "enum"])
+    expect(withEnumPatterns({ properties: { [name]: { items: { enum: words } } } })).toMatchObject({
+      properties: { [name]: { items: { anyOf: [{ type: "string" }] } } },
+    });
 });
 
 test("many words that go on in each other do not make a pattern of many levels", () => {

@@ -4,6 +4,7 @@
  */
 import type { ChatRequest, ChoiceDelta, Tool, ToolCallPiece } from "./dialect.ts";
 import { EngineFault } from "./engine-fault.ts";
+import { positionWithin, type SchemaPosition } from "./schema-positions.ts";
 
 /** Maximum characters before the arguments of a call, which are matched again with every piece. More is no call. */
 const headCharactersMax = 4 << 10;
@@ -37,13 +38,15 @@ function argumentsOf({ function: { parameters } }: Tool, at: string): object {
 }
 
 /** Rewrites the internal references of a schema that has become a part of another one at `to`. */
-function moved(value: unknown, to: string): unknown {
-  if (Array.isArray(value)) return value.map((item) => moved(item, to));
-  if (typeof value !== "object" || value === null) return value;
+function moved(value: unknown, to: string, position: SchemaPosition = "schema"): unknown {
+  if (position === "data" || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => moved(item, to, position));
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
       name,
-      name === "$ref" && typeof member === "string" ? `${to}${member.slice(1)}` : moved(member, to),
+      position === "schema" && name === "$ref" && typeof member === "string"
+        ? `${to}${member.slice(1)}`
+        : moved(member, to, positionWithin(position, name)),
     ]),
   );
 }
