@@ -6,7 +6,7 @@ import type { HttpConnection, HttpError, HttpSink } from "../http1/connection.ts
 
 export interface EngineCallParts {
   readonly connection: HttpConnection;
-  /** Takes the connection back for reuse. */
+  /** Takes the connection back after a whole response. The server may have closed it since. */
   readonly keep: () => void;
   readonly signal: EndSignal;
   readonly clock: Clock;
@@ -30,7 +30,6 @@ export class EngineCall implements HttpSink {
   #chunksBytes = 0;
   #isPaused = false;
   #hasEnded = false;
-  #isReusable = false;
   #failure: unknown;
   #reader: PromiseWithResolvers<Buffer | undefined> | undefined;
   #lastSignMs: number;
@@ -121,9 +120,9 @@ export class EngineCall implements HttpSink {
     this.#parts.connection.pause();
   }
 
-  onEnd(isReusable: boolean): void {
+  onEnd(): void {
     this.#hasEnded = true;
-    this.#isReusable = isReusable;
+    this.#isPaused = false;
     this.#reader?.resolve(undefined);
     if (this.#state === "lingering") this.#giveBack();
   }
@@ -166,8 +165,7 @@ export class EngineCall implements HttpSink {
   #giveBack(): void {
     this.#state = "closed";
     this.#timer.cancel();
-    if (this.#isReusable) this.#parts.keep();
-    else this.#parts.connection.close();
+    this.#parts.keep();
   }
 
   #unwatch(): void {

@@ -47,10 +47,12 @@ export class EngineConnections implements AsyncDisposable {
    */
   async open(request: EngineRequest): Promise<EngineCall> {
     const connect = () => new HttpConnection(request.endpoint, this.#clock);
+    request.signal.throwIfAborted();
     try {
       return await this.#send(request, this.#idle.get(keyOf(request.endpoint))?.pop()?.connection ?? connect());
     } catch (error) {
       if (!(error instanceof EngineFault) || error.reason !== "connection lost") throw error;
+      request.signal.throwIfAborted();
       return await this.#send(request, connect()).catch((second: unknown) => {
         // If nothing listens any more, the engine died with this request: the first error is the one to report.
         throw second instanceof EngineFault ? error : second;
@@ -60,6 +62,8 @@ export class EngineConnections implements AsyncDisposable {
 
   async #send(request: EngineRequest, connection: HttpConnection): Promise<EngineCall> {
     const { endpoint, path, body, requestId, keep, signal } = request;
+    // A bug here must cost no client its answer: neither the one that asks, nor one whose answer is on this connection.
+    if (!connection.isFree) throw new EngineFault("connection lost", "the connection is not free");
     const call = new EngineCall({
       ...{ connection, signal, clock: this.#life.clock, silenceMsMax: this.#silenceMsMax },
       keep: () => this.#keep(keyOf(endpoint), connection),
@@ -78,6 +82,7 @@ export class EngineConnections implements AsyncDisposable {
   }
 
   #keep(key: string, connection: HttpConnection): void {
+    if (!connection.isFree) return;
     const idle = this.#idle.getOrInsertComputed(key, () => []);
     idle.push({ connection, untilMs: this.#clock.monotonicMs() + idleMsMax });
     connection.onIdleEnd = () => this.#forget(key, connection);

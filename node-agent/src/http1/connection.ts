@@ -34,8 +34,8 @@ export class HttpError extends Error {
 
 /** `onEnd` or `onLost` is the last call. */
 export interface HttpSink extends ResponseSink {
-  /** The response is whole. `isReusable`: the connection may carry another request; otherwise it is closed. */
-  onEnd(isReusable: boolean): void;
+  /** The response is whole. The connection is free for another request, or closed. */
+  onEnd(): void;
   onLost(error: HttpError): void;
 }
 
@@ -69,13 +69,14 @@ export class HttpConnection {
     this.#socket = this.#dial();
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
+  /** Whether it may carry a request. Ask when it is used, because the server may close an idle connection at any time. */
+  get isFree(): boolean {
+    return this.#sink === undefined && !this.#isClosed;
   }
 
-  /** Sends a request, whose response goes to `sink`. Not before the response to the previous one is whole. */
+  /** Sends a request, whose response goes to `sink`. Only while it is free. */
   send(request: HttpRequest, sink: HttpSink): void {
-    assert(this.#sink === undefined && !this.#isClosed, "a connection carries one request at a time");
+    assert(this.isFree, "a connection carries one request at a time");
     this.#sink = sink;
     this.#keeps = request.keep;
     this.#parser.expect(sink);
@@ -144,7 +145,9 @@ export class HttpConnection {
     // The server answers a request that is still being sent: what it makes of the rest is unknown.
     const isFree = isReusable && this.#keeps && this.#socket.writableLength === 0;
     if (sink && !isFree) this.close();
-    sink?.onEnd(isFree);
+    // Who paused it may need no more of the response. A paused connection would not notice that the server closes it.
+    else this.#socket.resume();
+    sink?.onEnd();
   }
 
   #onError(error: NodeJS.ErrnoException): void {

@@ -211,6 +211,20 @@ describe("acknowledged segments", () => {
     expect(await waiting(again)).toEqual([]);
   });
 
+  it("stay when they are asked for again while older ones are being removed", async () => {
+    const { disk, clock, outbox } = await newOutbox();
+    outbox.committedTo("first");
+    await append(outbox, ...range(0, 12));
+    outbox.acknowledge((await outbox.read(12)).end);
+    await outbox.tick();
+    clock.stall(limits.keepMs);
+    disk.delays = async (call) => void (call === "remove" && outbox.committedTo("second"));
+    await outbox.tick();
+    disk.delays = () => Promise.resolve();
+    // The first segment was being removed already.
+    expect(await waiting(outbox)).toEqual(range(3, 12));
+  });
+
   it("are asked for once by a name that comes in turn with another one", async () => {
     const outbox = await openOutbox(new SimulatedDisk(), new VirtualClock(), recorder(), limits);
     await append(outbox, 0);

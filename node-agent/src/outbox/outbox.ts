@@ -251,6 +251,7 @@ export class Outbox implements AsyncDisposable {
     const nowMs = this.#clock.now();
     const isOld = ({ acknowledgedAtMs: atMs }: Segment) => atMs !== undefined && nowMs - atMs >= this.#limits.keepMs;
     for (const segment of this.#segments.filter(isOld)) {
+      if (!isOld(segment)) continue; // a new ledger asked for it again while another one was removed
       await this.#disk.remove(segmentName(segment.number));
       this.#segments.splice(this.#segments.indexOf(segment), 1);
     }

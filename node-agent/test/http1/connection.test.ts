@@ -39,7 +39,7 @@ function connectTo(address: HttpAddress): HttpConnection {
 
 /** Sends a POST; resolves with what became of it. */
 function post(connection: HttpConnection, body: Buffer, onBody = (_bytes: Buffer): void => {}) {
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string; isReusable: boolean }>();
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string; isFree: boolean }>();
   let status = 0;
   const parts: Buffer[] = [];
   connection.send(
@@ -50,7 +50,7 @@ function post(connection: HttpConnection, body: Buffer, onBody = (_bytes: Buffer
         parts.push(bytes);
         onBody(bytes);
       },
-      onEnd: (isReusable) => resolve({ status, text: Buffer.concat(parts).toString(), isReusable }),
+      onEnd: () => resolve({ status, text: Buffer.concat(parts).toString(), isFree: connection.isFree }),
       onLost: reject,
     },
   );
@@ -59,7 +59,7 @@ function post(connection: HttpConnection, body: Buffer, onBody = (_bytes: Buffer
 
 const whole = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
 const answering = (text: string) => (socket: Socket) => void socket.on("data", () => socket.write(whole(text)));
-const hi = { status: 200, text: "hi", isReusable: true };
+const hi = { status: 200, text: "hi", isFree: true };
 
 test("a connection carries one request after another", async () => {
   const connection = connectTo(await serve(answering("hi")));
@@ -69,8 +69,8 @@ test("a connection carries one request after another", async () => {
 test("a body without a length ends with the connection, which carries no other", async () => {
   const address = await serve((socket) => void socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\n\r\nhi")));
   const connection = connectTo(address);
-  expect(await post(connection, Buffer.from("{}"))).toEqual({ ...hi, isReusable: false });
-  expect(connection.isClosed).toBe(true);
+  expect(await post(connection, Buffer.from("{}"))).toEqual({ ...hi, isFree: false });
+  expect(connection.isFree).toBe(false);
 });
 
 test("a request of any length arrives as it is", async () => {
@@ -136,8 +136,8 @@ test("an answer that comes while the request is still being sent costs the conne
     });
   });
   const connection = connectTo(address);
-  expect(await post(connection, Buffer.alloc(64 << 20))).toEqual({ status: 200, text: "no", isReusable: false });
-  expect(connection.isClosed).toBe(true);
+  expect(await post(connection, Buffer.alloc(64 << 20))).toEqual({ status: 200, text: "no", isFree: false });
+  expect(connection.isFree).toBe(false);
 });
 
 test.each<[what: string, act: (socket: Socket) => void]>([
@@ -150,7 +150,7 @@ test.each<[what: string, act: (socket: Socket) => void]>([
   const ended = new Promise<void>((resolve) => (connection.onIdleEnd = resolve));
   act([...sockets][0]!);
   await ended;
-  expect(connection.isClosed).toBe(true);
+  expect(connection.isFree).toBe(false);
 });
 
 test.each<[failure: HttpError["failure"], script: (socket: Socket) => void]>([
@@ -161,7 +161,7 @@ test.each<[failure: HttpError["failure"], script: (socket: Socket) => void]>([
   const address = await serve((socket) => void socket.once("data", () => script(socket)));
   const connection = connectTo(address);
   await expect(post(connection, Buffer.from("{}"))).rejects.toMatchObject({ failure });
-  expect(connection.isClosed).toBe(true);
+  expect(connection.isFree).toBe(false);
 });
 
 test("where nothing listens a request is refused", async () => {
