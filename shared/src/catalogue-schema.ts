@@ -113,6 +113,15 @@ export const entrySchema = Type.Object(
       description: "what customers are told; a model that is `Demnächst` is neither listed nor callable",
     }),
     contextTokens,
+    answersMax: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 128,
+        default: 8,
+        description:
+          "the most answers (`n`) that one chat or completion may ask for; each takes a place of the engine, and all of them begin together",
+      }),
+    ),
     nodes: Type.Optional(
       Type.Array(Type.String({ pattern: namePattern.source }), {
         minItems: 1,

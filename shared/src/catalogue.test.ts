@@ -144,3 +144,11 @@ test("the package of the trial is for every account", () => {
   const text = `${entry(factors)}packages:\n  - { name: Pro, trial: true, accounts: [${account}], terms: [${terms()}] }\n`;
   expect(parseCatalogue(text).mistakes).toMatchObject([{ line: 8 }]);
 });
+
+test("a model gives at most 8 answers to a request, or as many as its entry says", () => {
+  const answersMax = (more: string) =>
+    parseCatalogue(entry(`${factors}${more}`)).catalogue?.get(asId<ModelId>("m"))!.answersMax;
+  expect([answersMax(""), answersMax("    answersMax: 2\n"), answersMax("    answersMax: 128\n")]).toEqual([8, 2, 128]);
+  for (const wrong of ["0", "129", "1.5", "many"])
+    expect(parseCatalogue(entry(`${factors}    answersMax: ${wrong}\n`)).mistakes[0]!.message).toMatch(/answersMax/);
+});

@@ -40,6 +40,8 @@ export interface CatalogueEntry extends ModelRules {
   readonly status: ModelStatus;
   /** The only nodes that may host the model. Absent: any node. */
   readonly nodes?: readonly NodeId[];
+  /** Most answers (`n`) of one chat or completion. */
+  readonly answersMax: number;
   /** Oldest first; the first one is valid from the beginning. */
   readonly factors: readonly ModelFactor[];
 }
@@ -128,6 +130,8 @@ function* judgeCatalogue({ changes = [], packages = [] }: Static<typeof catalogu
   for (const [path, message] of judgeChanges(changes)) yield [["changes", ...path], message];
 }
 
+const answersMaxDefault = 8;
+
 /** Largest factor, in thousandths. */
 const factorMax = 1_000_000n;
 
@@ -151,6 +155,7 @@ function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
     category: raw.category,
     status: raw.status,
     contextTokens: raw.contextTokens,
+    answersMax: raw.answersMax ?? answersMaxDefault,
     nodes: raw.nodes?.map((node) => asId<NodeId>(node)),
     factors: factors.sort((a, b) => a.validFromMs - b.validFromMs),
     reasoning: {

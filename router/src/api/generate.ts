@@ -1,6 +1,6 @@
 /** Answers requests for chats, completions and embeddings by a node. Reads downwards: each line may refuse. */
 import type { Catalogue } from "@weiche/shared/catalogue.ts";
-import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
+import { checkAnswers, checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import { factorAt, requestTokensMax } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Millicredits } from "@weiche/shared/credits.ts";
@@ -78,6 +78,7 @@ export async function generateAs(
   const entry = findModel(facts.model, caller, deps.catalogue());
   exchange.model = entry.id;
   checkModelRules(facts, entry);
+  checkAnswers(facts, entry);
   const { accountId, userId, keyId } = caller;
   const suspect = { accountId, model: entry.id, digest: facts.digest };
   deps.engineDeaths.refuseBarred(suspect);

@@ -56,7 +56,7 @@ const generation = {
   temperature: maybe(fc.double({ min: 0, max: 2, noNaN: true })),
   top_p: maybe(fc.double({ min: 0, max: 1, noNaN: true })),
   stop: maybe(fc.oneof(text, fc.array(text, { maxLength: 5 }))),
-  n: maybe(fc.integer({ min: 1, max: 128 })),
+  n: maybe(fc.integer({ min: 1, max: 8 })),
   seed: maybe(fc.integer()),
   presence_penalty: penalty,
   frequency_penalty: penalty,

@@ -17,7 +17,13 @@ export const generationFields = {
       description: `Output ends before such a sequence; at most ${stopsMax} of them.`,
     }),
   ),
-  n: optional(Type.Integer({ minimum: 1, maximum: 128, description: "Each answer is billed as output." })),
+  n: optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 128,
+      description: "Each answer is billed as output. Each model has a lower bound of its own, usually 8.",
+    }),
+  ),
   seed: optional(
     worded(Type.Integer({ minimum: -(2 ** 63), exclusiveMaximum: 2 ** 63 }), "must be an integer of 64 bits"),
   ),

@@ -1,5 +1,5 @@
 /** Whether a model takes a request. The router answers with what is thrown; an agent relies on it for what it sends on. */
-import type { ModelRules } from "../catalogue.ts";
+import type { CatalogueEntry, ModelRules } from "../catalogue.ts";
 import { ApiError, invalid } from "../errors.ts";
 import type { ImageFacts } from "./images.ts";
 
@@ -38,6 +38,18 @@ export function checkModelRules(facts: RequestFacts, rules: ModelRules): void {
         `together: ${maxTokens} tokens were requested for the output alone.`,
       { param: facts.maxTokensParam ?? "max_tokens" },
     );
+}
+
+/** Throws a 400 for more answers (`n`) than the model gives to one request. Embeddings have no `n`. */
+export function checkAnswers(
+  { embeds, answers }: RequestFacts,
+  { answersMax }: Pick<CatalogueEntry, "answersMax">,
+): void {
+  if (embeds || answers <= answersMax) return;
+  throw invalid(
+    "n",
+    `must be at most ${answersMax} for this model, not ${answers}; send several requests for more answers`,
+  );
 }
 
 export function checkImages(images: readonly ImageFacts[], rules: ModelRules["images"]): void {

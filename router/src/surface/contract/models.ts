@@ -13,6 +13,10 @@ export const modelsContract = {
           category: Type.Enum(["language", "coding", "embeddings"]),
           status: modelStatus,
           contextTokens: count,
+          answersMax: orNull({
+            ...count,
+            description: "Most answers (`n`) of one chat or completion. null: an embedding model.",
+          }),
           factor: credits,
           factorIsProvisional: Type.Boolean(),
           comingFactors: Type.Array(object({ validFrom: instant, factor: credits })),

@@ -45,7 +45,7 @@ function whyNot(
 }
 
 function viewModel(entry: CatalogueEntry, nowMs: number): Omit<Model, "state" | "unusable"> {
-  const { id, category, status, contextTokens, reasoning, images, embeddings, toolsEnforced } = entry;
+  const { id, category, status, contextTokens, answersMax, reasoning, images, embeddings, toolsEnforced } = entry;
   const { factor, coming } = scheduleOf(entry, nowMs);
   const { min, max, default: usual } = embeddings?.dimensions ?? {};
   return {
@@ -53,6 +53,7 @@ function viewModel(entry: CatalogueEntry, nowMs: number): Omit<Model, "state" | 
     category,
     status,
     contextTokens,
+    answersMax: embeddings ? null : answersMax,
     factor,
     factorIsProvisional: factorEntryAt(entry, nowMs).isProvisional ?? false,
     comingFactors: coming,

@@ -31,6 +31,7 @@ export const models: Shape<typeof english> = {
   coming: (factor, at) => `${factor} ab ${at}`,
   tools: { enforced: "Werkzeuge", auto: "Werkzeuge (nach eigener Wahl)" },
   images: (count) => `bis ${count} Bilder`,
+  answers: (count) => `bis ${count} Antworten je Anfrage (n)`,
   dimensions: (min, max) => `${min} bis ${max} Dimensionen`,
   reasoning: { optional: "Denken, zuschaltbar", "default-on": "Denken, abschaltbar", unavailable: "" },
   efforts: (efforts) => `Stufen: ${efforts}`,

@@ -28,6 +28,7 @@ export const models = {
   coming: (factor: string, at: string) => `${factor} from ${at}`,
   tools: { enforced: "tools", auto: "tools (free choice)" },
   images: (count: string) => `up to ${count} images`,
+  answers: (count: string) => `up to ${count} answers per request (n)`,
   dimensions: (min: string, max: string) => `${min} to ${max} dimensions`,
   reasoning: { optional: "reasoning, off by default", "default-on": "reasoning, on by default", unavailable: "" },
   efforts: (efforts: string) => `levels: ${efforts}`,

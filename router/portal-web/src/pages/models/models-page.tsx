@@ -117,12 +117,13 @@ function useColumns(): readonly Column<Model>[] {
   ];
 }
 
-function Abilities({ model: { tools, images, embeddings, reasoning } }: { readonly model: Model }) {
+function Abilities({ model: { tools, images, embeddings, answersMax, reasoning } }: { readonly model: Model }) {
   const { t, format } = useTexts();
   const abilities = [
     tools && t.models.tools[tools],
     images && t.models.images(format.number(images.max)),
     embeddings && t.models.dimensions(format.number(embeddings.minDimensions), format.number(embeddings.maxDimensions)),
+    answersMax !== null && t.models.answers(format.number(answersMax)),
     t.models.reasoning[reasoning.mode],
   ].filter(Boolean);
   return abilities.length === 0 ? t.shell.unknown : <span>{abilities.join(", ")}</span>;
