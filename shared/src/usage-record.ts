@@ -6,9 +6,10 @@ import type { AccountId, KeyId, ModelId, RequestId, UserId } from "./ids.ts";
 export type UsageSource = "engine" | "counted";
 
 /**
- * `finished`: the end of the stream was received. `client-ended`, `limit-ended`: costs what was generated until then.
- * `broken`: we failed; costs nothing, and its counts are 0. `void`: the client did not get this attempt's answer; costs
- * nothing, its counts are 0, and it replaces any other record of the attempt, whichever comes first.
+ * `finished`: the end of the stream was received. `client-ended`, `limit-ended`: costs what was generated until then. A
+ * limit is the time limit of requests, or what the engine cannot continue because of the model's own text. `broken`: we
+ * failed; costs nothing, and its counts are 0. `void`: the client did not get this attempt's answer; costs nothing, its
+ * counts are 0, and it replaces any other record of the attempt, whichever comes first.
  */
 export type RequestOutcome = "finished" | "client-ended" | "limit-ended" | "broken" | "void";
 

@@ -138,10 +138,12 @@ const faults = [
   ...["usage-only:2", "terminator-first:2", "huge-event:2", "no-newline:2", "invalid-utf8:2", "cut-chunk:2", "cut:2"],
   ...["not-json:2", "error-event:2", "abort:2", "reset:2", "no-terminator:2", "no-finish:2"],
 ];
+/** Faults that a client may provoke by what it lets the model write: it pays for what it has received. */
+const ofAnswer = ["huge-event:2", "no-newline:2", "invalid-utf8:2", "not-json:2", "error-event:2"];
 
 test.each(simDialects)("%s: one bad answer is an error for who asked, and the next one is whole", async (dialect) => {
   const model = `bad-${dialect}`;
-  let [streamsBroken, wholes] = [0, 0];
+  let [streamsBroken, wholes, billed] = [0, 0, 0];
   for (const fault of faults) {
     const question = `sim:tokens=5,fault=${fault} hello`;
     const [streamed, collected] = await Promise.all([ask(model, question), ask(model, question, { stream: false })]);
@@ -150,14 +152,17 @@ test.each(simDialects)("%s: one bad answer is an error for who asked, and the ne
       expect(answer.body).not.toMatch(/It works|EngineCore|Compute error/);
     }
     if (streamed.status === 200) streamsBroken++;
+    if (streamed.status === 200 && ofAnswer.includes(fault)) billed++;
     expectWhole(await ask(model, "sim:tokens=2 hello"));
     wholes++;
   }
   expect(streamsBroken).toBeGreaterThan(0);
   const samples = await agent.samples();
   const tokens = samples.get(seriesOf("weiche_agent_tokens_total", { model, kind: "completion" }))!;
-  expect(tokens, "what broke off costs nothing").toBeGreaterThanOrEqual(2 * wholes);
-  expect(tokens).toBeLessThanOrEqual(2 * (wholes + lost));
+  const ended = (outcome: string) => samples.get(seriesOf("weiche_agent_requests_total", { model, outcome }));
+  expect([ended("limit-ended"), ended("broken")]).toEqual([billed, streamsBroken - billed]);
+  expect(tokens, "what we broke costs nothing").toBeGreaterThanOrEqual(2 * wholes + billed);
+  expect(tokens).toBeLessThanOrEqual(2 * (wholes + lost + billed));
   expect(
     samples.get(seriesOf("weiche_agent_engine_failures_total", { slot: model, model, what: "answer" })),
   ).toBeGreaterThanOrEqual(2 * faults.length);

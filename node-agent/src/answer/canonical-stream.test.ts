@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { AnswerFull } from "./answer-full.ts";
 import type { ChoiceDelta } from "../engines/dialects/dialect.ts";
 import { CanonicalStream, type AnswerSink } from "./canonical-stream.ts";
 
@@ -122,6 +123,10 @@ test("what cannot be is refused", () => {
   expect(() => run([{ index: 1 }])).toThrow("not asked for");
   expect(() => run([{ finish: "stop" }, { content: "c" }])).toThrow("after the finish");
   expect(() => run([{ toolCalls: [{ index: 0, arguments: "{}" }] }])).toThrow("without a name");
-  const many = Array.from({ length: 1_025 }, (_, index) => ({ index, name: "f" }));
-  expect(() => run([{ toolCalls: many }])).toThrow("too many");
+});
+
+test("an answer is full after 1,024 calls", () => {
+  const calls = Array.from({ length: 1_025 }, (_, index) => ({ index, name: "f" }));
+  expect(run([{ toolCalls: calls.slice(1) }]).lines).toHaveLength(1_025);
+  expect(() => run([{ toolCalls: calls }])).toThrow(AnswerFull);
 });

@@ -4,6 +4,7 @@
  */
 import type { ChoiceDelta, EngineChunk, ToolCallPiece } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import { AnswerFull } from "./answer-full.ts";
 
 export type FinishReason = "stop" | "length" | "tool_calls";
 
@@ -38,7 +39,7 @@ interface ChoiceState {
   readonly calls: Set<number>;
 }
 
-/** More tool calls in one choice are a fault of the engine. */
+/** More tool calls end the answer. */
 const callsMax = 1_024;
 
 export class CanonicalStream {
@@ -111,7 +112,7 @@ export class CanonicalStream {
     const rest = { index: piece.index, arguments: piece.arguments ?? "" };
     if (choice.calls.has(piece.index)) return this.#sink.toolCall(index, rest, logprobs);
     if (!piece.name) throw new EngineFault("malformed", "a tool call without a name");
-    if (choice.calls.size >= callsMax) throw new EngineFault("malformed", "too many tool calls");
+    if (choice.calls.size >= callsMax) throw new AnswerFull("too many tool calls");
     choice.calls.add(piece.index);
     const id = piece.id || `${this.#options.callIdPrefix}-${index}-${piece.index}`;
     this.#sink.toolCall(index, { ...rest, opening: { id, name: piece.name } }, logprobs);

@@ -1,6 +1,7 @@
 /** Tests that the memory of a collected answer is bounded. */
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { expect, test } from "vitest";
+import { AnswerFull } from "./answer-full.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
 import { chatBody } from "./chat-body.ts";
 import { completionBody } from "./completion-body.ts";
@@ -30,11 +31,11 @@ function call(index: number, opening: { readonly id: string; readonly name: stri
   return { index, opening, arguments: "" };
 }
 
-test.each(endless)("%s: 128 MiB of them are an answer without end", (_name, writer, more) => {
+test.each(endless)("128 MiB of %s fill an answer", (_name, writer, more) => {
   const all = () => {
     for (let count = 0; count < 128; count++) more(writer, count);
   };
-  expect(all).toThrow("an answer without end");
+  expect(all).toThrow(AnswerFull);
 });
 
 const tokens = Array<string>(200_000).fill("x");
@@ -50,7 +51,7 @@ test.each(many)("two hundred thousand tokens of %s may come in one event", (_nam
   expect(choices[0]!.logprobs.content ?? choices[0]!.logprobs.tokens).toHaveLength(200_000);
 });
 
-test("a window of 32,768 tokens with twenty alternatives to each is no answer without end", () => {
+test("a window of 32,768 tokens with twenty alternatives to each does not fill an answer", () => {
   const one = { token: " word", logprob: -12.345_678_901_234_567, bytes: [32, 119, 111, 114, 100] };
   const piece = { content: Array.from({ length: 1_024 }, () => ({ ...one, top_logprobs: Array(20).fill(one) })) };
   const writer = chat();

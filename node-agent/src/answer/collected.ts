@@ -1,4 +1,4 @@
-import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import { AnswerFull } from "./answer-full.ts";
 
 /** Above the text of any context window, and above the log probabilities of a full one with 20 alternatives each. */
 const charactersMax = 64 << 20;
@@ -19,9 +19,9 @@ export class Collected {
     for (const value of more) values.push(value);
   }
 
-  /** Counts a text that the caller keeps. Throws an `EngineFault` beyond the bound. */
+  /** Counts a text that the caller keeps. Throws an `AnswerFull` beyond the bound. */
   count(text: string): void {
     this.#characters += text.length;
-    if (this.#characters > charactersMax) throw new EngineFault("too large", "an answer without end");
+    if (this.#characters > charactersMax) throw new AnswerFull("too much text");
   }
 }

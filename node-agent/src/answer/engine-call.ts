@@ -177,5 +177,5 @@ export class EngineCall implements HttpSink {
 const reasons: Readonly<Record<HttpError["failure"], EngineFaultReason>> = {
   refused: "refused",
   lost: "connection lost",
-  malformed: "malformed",
+  malformed: "bad framing",
 };

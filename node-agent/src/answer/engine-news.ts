@@ -4,7 +4,7 @@ import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 
 /** Faults that may be the first sign of an engine's death. */
-const mayBeDeath: readonly EngineFaultReason[] = ["connection lost", "unfinished", "core died"];
+const mayBeDeath: readonly EngineFaultReason[] = ["connection lost", "unfinished", "gave up", "core died"];
 /** Maximum wait for news: the exit of an adopted engine is polled each 250 ms. */
 export const engineNewsMsMax = 400;
 

@@ -37,11 +37,22 @@ export async function eventRefusal(engine: EngineAccess, event: unknown, refused
   return refusalError(engine, await withCount(engine, readEvent(engine, event), refused), refused);
 }
 
-/** The fault for an error event after output has begun: no longer the request's fault. */
-export function eventFault(engine: EngineAccess, event: unknown): EngineFault {
+/**
+ * The fault for an error event after output has begun. Undefined: the answer has filled the engine's window. An engine
+ * that has no room or does not know us is at fault itself; any other error may come from the text that the model wrote.
+ */
+export function lateFault(engine: EngineAccess, event: unknown): EngineFault | undefined {
   const refusal = readEvent(engine, event);
-  const isDead = refusal.kind === "failed" && refusal.reason === "core died";
-  return new EngineFault(isDead ? "core died" : "engine error");
+  switch (refusal.kind) {
+    case "context":
+      return undefined;
+    case "invalid":
+      return new EngineFault("gave up");
+    case "overloaded":
+      return new EngineFault("engine error", "no room in the middle of an answer");
+    case "failed":
+      return new EngineFault(refusal.reason === "engine error" ? "gave up" : refusal.reason);
+  }
 }
 
 function readEvent(engine: EngineAccess, event: unknown): EngineRefusal {

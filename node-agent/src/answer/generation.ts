@@ -3,9 +3,10 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SseParser, type SseEvent } from "@weiche/shared/http/sse.ts";
 import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
-import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import { RequiredCalls } from "../engines/dialects/required-calls.ts";
+import { AnswerFull } from "./answer-full.ts";
 import type { AnswerWriter } from "./answer-writer.ts";
 import { CanonicalStream } from "./canonical-stream.ts";
 import { chatBody } from "./chat-body.ts";
@@ -14,7 +15,7 @@ import { completionBody } from "./completion-body.ts";
 import { completionEvents } from "./completion-events.ts";
 import { contextExceeded } from "../intake/context-exceeded.ts";
 import type { EngineCall } from "./engine-call.ts";
-import { eventFault, eventRefusal, refusalOf, type Refused } from "./engine-refusal.ts";
+import { eventRefusal, lateFault, refusalOf, type Refused } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { PromptFacts } from "../intake/read-request.ts";
 import { promptTokensMax } from "./prompt-tokens.ts";
@@ -55,7 +56,7 @@ export class Generation implements EngineWork {
   readonly #imagesMax: number;
   #promptTokensMax = 0;
   #promptTokens: number | undefined;
-  /** The window is full and the engine would go on: the answer ends without it. */
+  /** The window, or another bound, is reached and the engine would go on: the answer ends without it. */
   #isFull = false;
 
   constructor(prompt: Prompt, { requestId, rules, tokensMax, nowMs }: GenerationScope) {
@@ -123,15 +124,16 @@ export class Generation implements EngineWork {
   async #read(engine: EngineAccess, call: EngineCall, usage: UsageCount): Promise<void> {
     const parser = new SseParser();
     for (let bytes = await call.read(); bytes; bytes = await call.read()) {
-      let isTerminated = false;
       const events = parser.push(bytes);
       if (events.some(({ kind }) => kind === "data")) call.showLife();
-      for (const event of events) {
-        isTerminated = this.#isTerminator(event);
-        if (isTerminated) break;
-        const error = event.kind === "data" ? this.#take(engine.dialect, event.data, usage) : undefined;
-        if (error !== undefined) throw await this.#errorOf(engine, error);
-        if (this.#isFull) break;
+      const wasSending = this.#canonical.hasOutput;
+      let isTerminated: boolean;
+      try {
+        isTerminated = await this.#takeAll(engine, events, usage);
+      } catch (error) {
+        // The client may pay for what came before the fault, and gets it.
+        if (wasSending) await this.#send(engine);
+        throw error;
       }
       const waiting = this.#send(engine);
       if (waiting) await waiting;
@@ -140,8 +142,19 @@ export class Generation implements EngineWork {
     throw new EngineFault("unfinished", "the stream ended without its terminator");
   }
 
+  /** Takes events up to the terminator, or until the answer is full. Returns whether it is terminated. */
+  async #takeAll(engine: EngineAccess, events: readonly SseEvent[], usage: UsageCount): Promise<boolean> {
+    for (const event of events) {
+      if (this.#isTerminator(event)) return true;
+      const error = event.kind === "data" ? this.#take(engine.dialect, event.data, usage) : undefined;
+      if (error !== undefined) await this.#takeError(engine, error);
+      if (this.#isFull) return false;
+    }
+    return false;
+  }
+
   #isTerminator(event: SseEvent): boolean {
-    if (event.kind === "malformed") throw new EngineFault("malformed", event.reason);
+    if (event.kind === "malformed") throw new EngineFault(malformedEvents[event.reason] ?? "bad framing", event.reason);
     if (event.kind === "comment" || event.data !== "[DONE]") return false;
     if (!this.#canonical.isWhole) throw new EngineFault("unfinished", "the terminator came before the end");
     return true;
@@ -152,16 +165,22 @@ export class Generation implements EngineWork {
     const chunk = dialect.readChunk(parseEvent(data));
     if (chunk.error !== undefined) return chunk.error;
     this.#checkFits(chunk);
-    if (this.#goesBeyond(chunk, usage)) {
-      this.#isFull = true;
-      this.#canonical.endAll("length");
-      return undefined;
+    if (this.#goesBeyond(chunk, usage)) return this.#endFull();
+    const calls = this.#requiredCalls;
+    try {
+      this.#canonical.take(calls ? { ...chunk, choices: chunk.choices.map((delta) => calls.read(delta)) } : chunk);
+    } catch (error) {
+      if (error instanceof AnswerFull) return this.#endFull();
+      throw error;
     }
     usage.take(chunk);
-    const calls = this.#requiredCalls;
-    this.#canonical.take(calls ? { ...chunk, choices: chunk.choices.map((delta) => calls.read(delta)) } : chunk);
     if (this.#canonical.hasOutput) this.#body = undefined;
     return undefined;
+  }
+
+  #endFull(): undefined {
+    this.#isFull = true;
+    this.#canonical.endAll("length");
   }
 
   /**
@@ -181,9 +200,12 @@ export class Generation implements EngineWork {
     return choices.some((delta) => hasText(delta) && usage.lengthOf(delta.index) >= roomTokens);
   }
 
-  async #errorOf(engine: EngineAccess, event: unknown): Promise<Error> {
-    if (this.#body === undefined) return eventFault(engine, event);
-    return eventRefusal(engine, event, this.#refused(this.#body));
+  /** Throws what an error event of the engine means, unless the answer is full. */
+  async #takeError(engine: EngineAccess, event: unknown): Promise<void> {
+    if (this.#body !== undefined) throw await eventRefusal(engine, event, this.#refused(this.#body));
+    const fault = lateFault(engine, event);
+    if (fault) throw fault;
+    this.#endFull();
   }
 
   #refused(body: Buffer): Refused {
@@ -201,6 +223,12 @@ export class Generation implements EngineWork {
     return pending === "" ? undefined : engine.writeEvents(pending);
   }
 }
+
+/** What the parser refuses because of an event's content. */
+const malformedEvents: Readonly<Record<string, EngineFaultReason>> = {
+  "event too large": "too large",
+  "invalid UTF-8": "malformed",
+};
 
 function createWriter(request: PromptFacts, requestId: string, created: number): AnswerWriter {
   const { model, choices, logprobs, includeUsage } = request;

@@ -26,6 +26,7 @@ import { WorkReader } from "./read-work.ts";
 import { readRequestHead, type RequestHead } from "../intake/request-head.ts";
 import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
 import { RequestRun } from "./request-run.ts";
+import { unfinishedOutcome } from "./unfinished-outcome.ts";
 
 interface IngressParts {
   readonly admissions: Admissions;
@@ -246,15 +247,10 @@ export class Ingress implements AsyncDisposable {
     };
   }
 
-  /**
-   * Records what an incomplete answer costs, and tells the client. Ended by the client or by a published limit: what
-   * was generated. Broken by the service: nothing, and without a record if the router can still try another node.
-   */
+  /** Records what an incomplete answer costs, and tells the client. */
   async #breakOff(exchange: Exchange, run: RequestRun, cause: unknown): Promise<ApiError | undefined> {
-    const { meter } = run;
-    if (cause instanceof Ended && (cause.by === "client" || cause.by === "limit")) {
-      await this.#isKept(run, meter.append(cause.by === "client" ? "client-ended" : "limit-ended", run.soFar()));
-    } else if (exchange.isAnswering) await this.#isKept(run, meter.append("broken", run.soFar()));
+    const outcome = unfinishedOutcome(cause, exchange.isAnswering);
+    if (outcome) await this.#isKept(run, run.meter.append(outcome, run.soFar()));
     if (cause instanceof Ended && (cause.by === "client" || cause.by === "router")) {
       exchange.cut();
       return undefined;

@@ -31,11 +31,11 @@ const plain = httpHead(200, { "content-type": "text/event-stream" });
 
 /** Before anything was said: a status. */
 const early: [name: string, says: EngineScript | string, fault: RegExp][] = [
-  ["HTML with status 200", (socket) => respond(socket, 200, "<html>\n<h1>It works</h1>\n", "text/html"), /malformed/],
-  ["JSON instead of events", (socket) => respond(socket, 200, '{"choices":[]}\n'), /malformed/],
+  ["HTML with status 200", (socket) => respond(socket, 200, "<html>\n<h1>It works</h1>\n", "text/html"), /bad framing/],
+  ["JSON instead of events", (socket) => respond(socket, 200, '{"choices":[]}\n'), /bad framing/],
   ["nothing at all", (socket) => void socket.end(), /connection lost/],
   ["an empty body", "", /unfinished|malformed/],
-  ["no HTTP", raw("hello\r\n\r\n"), /malformed: HTTP/],
+  ["no HTTP", raw("hello\r\n\r\n"), /bad framing: HTTP/],
   [
     "invalid UTF-8",
     (socket) =>
@@ -97,27 +97,42 @@ const late: [name: string, rest: (socket: Socket) => void, fault: RegExp][] = [
     /unfinished/,
   ],
   ["a terminator without a finish", (socket) => writeChunk(socket, done), /before the end/],
-  [
-    "an error event, then the terminator",
-    (socket) => writeChunk(socket, event({ error: { code: 500 } }) + done),
-    /engine error/,
-  ],
-  [
-    "text after the finish",
-    (socket) => writeChunk(socket, delta({}, "stop") + delta({ content: "x" }) + done),
-    /after the finish/,
-  ],
+  ["an error event about its load", (socket) => writeChunk(socket, event({ error: { code: 503 } })), /no room/],
+  ["an end by the engine itself", (socket) => writeChunk(socket, delta({}, "abort") + done), /ended the answer itself/],
   [
     "a line of something else",
     (socket) => writeChunk(socket, "proxy error: Failed to read connection\n"),
     /neither data/,
   ],
   ["a reset", (socket) => void socket.resetAndDestroy(), /connection lost/],
-  ["bytes that are no chunk", (socket) => void socket.write("zz\r\n"), /malformed/],
+  ["bytes that are no chunk", (socket) => void socket.write("zz\r\n"), /bad framing/],
 ];
 
-test.each(late)("%s: an error event, and a record of zero", async (_name, rest, fault) => {
-  await using rig = await Rig.open(saying(opening));
+/** A client may provoke these by what it lets the model write. */
+const ofAnswer: typeof late = [
+  [
+    "an error event, then the terminator",
+    (socket) => writeChunk(socket, event({ error: { code: 500 } }) + done),
+    /gave up/,
+  ],
+  ["an error event about the request", (socket) => writeChunk(socket, event({ error: { code: 400 } })), /gave up/],
+  [
+    "text after the finish",
+    (socket) => writeChunk(socket, delta({}, "stop") + delta({ content: "x" }) + done),
+    /after the finish/,
+  ],
+  [
+    "a call without a name",
+    (socket) => writeChunk(socket, delta({ tool_calls: [{ index: 0, function: { arguments: "{}" } }] })),
+    /without a name/,
+  ],
+  ["invalid UTF-8", (socket) => writeChunk(socket, Buffer.from('data: "\xff"\n\n', "latin1")), /UTF-8/],
+  ["broken JSON", (socket) => writeChunk(socket, "data: {\n\n"), /no JSON/],
+  ["an event over 8 MiB", (socket) => writeChunk(socket, `data: "${"x".repeat(9 << 20)}`), /too large/],
+];
+
+async function breakOff(rest: (socket: Socket) => void, fault: RegExp) {
+  await using rig = await Rig.open(saying(opening), { newsMsMax: 20 });
   const { stream, answer } = rig.chat({ stream: true });
   stream.once("data", () => rest([...rig.engine.sockets][0]!));
   const { status, text, ending } = await answer;
@@ -126,9 +141,50 @@ test.each(late)("%s: an error event, and a record of zero", async (_name, rest, 
   expect(choicesOf(text).at(-1)).toEqual({
     ...{ message: "The model's engine failed.", type: "server_error", param: null, code: "500" },
   });
-  expect(await rig.records()).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
+  const records = await rig.records();
   expect(rig.faults).toEqual([expect.stringMatching(fault)]);
   expect(rig.bugs).toEqual([]);
+  return { records, text };
+}
+
+test.each(late)("%s: an error event, and a record of zero", async (_name, rest, fault) => {
+  const { records } = await breakOff(rest, fault);
+  expect(records).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
+});
+
+test.each(ofAnswer)("%s: an error event, and what the client has got is billed", async (_name, rest, fault) => {
+  const { records } = await breakOff(rest, fault);
+  expect(records).toMatchObject([{ outcome: "limit-ended", completionTokens: 1 }]);
+});
+
+test("what came in one piece with a fault reaches the client that pays for it", async () => {
+  const rest = delta({ content: " world" }) + event({ error: { code: 500 } });
+  const { records, text } = await breakOff((socket) => writeChunk(socket, rest), /gave up/);
+  expect(text).toContain(" world");
+  expect(records).toMatchObject([{ outcome: "limit-ended", completionTokens: 2 }]);
+});
+
+test("an engine that reports an error and dies over it has broken the answer: nobody pays", async () => {
+  await using rig = await Rig.open(saying(opening));
+  const { stream, answer } = rig.chat({ stream: true });
+  stream.once("data", () => writeChunk(rig.engine.asked[0]!, event({ error: { code: 500 } })));
+  setTimeout(() => rig.slot.loseEngine(), 50);
+  expect((await answer).ending).toBe("error");
+  expect(await rig.records()).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
+});
+
+const calls = Array.from({ length: 1_100 }, (_, index) =>
+  delta({ tool_calls: [{ index, id: `c${index}`, function: { name: "f", arguments: "{}" } }] }),
+);
+
+test.each([true, false])("an answer ends with its 1,024th call, whole and billed (stream: %s)", async (stream) => {
+  await using rig = await Rig.open(saying(delta({ role: "assistant" }) + calls.join("")));
+  const { status, text, ending } = await rig.chat({ stream }).answer;
+  expect({ status, ending }).toEqual({ status: 200, ending: "complete" });
+  expect(text.match(/"name":"f"/g)).toHaveLength(1_024);
+  expect(text).toContain('"finish_reason":"length"');
+  expect(await rig.records()).toMatchObject([{ outcome: "finished", completionTokens: 1_024 }]);
+  await until(() => rig.engine.asked[0]!.destroyed, "the engine to be stopped");
 });
 
 test("an error after the role is still a status: nothing was sent", async () => {
@@ -212,21 +268,26 @@ test("an answer that does not end after its terminator loses its connection with
   await until(() => rig.engine.sockets.size === 0, "the connection to be given up");
 });
 
-test("an answer that never ends does not fill the memory", { timeout: 60_000 }, async () => {
-  const piece = delta({ content: "x".repeat(1 << 20) });
-  await using rig = await Rig.open((socket) => {
-    beginEvents(socket);
-    const more = () => {
-      while (!socket.destroyed) {
-        if (!socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`)) return void socket.once("drain", more);
-      }
-    };
-    more();
-  });
-  expect((await rig.chat().answer).status).toBe(500);
-  await rig.quiet();
-  expect(rig.faults).toEqual([expect.stringMatching(/too large/)]);
-});
+test(
+  "an answer that never ends is cut where it would fill the memory, and is billed",
+  { timeout: 60_000 },
+  async () => {
+    const piece = delta({ content: "x".repeat(1 << 20) });
+    await using rig = await Rig.open((socket) => {
+      beginEvents(socket);
+      const more = () => {
+        while (!socket.destroyed) {
+          if (!socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`)) return void socket.once("drain", more);
+        }
+      };
+      more();
+    });
+    const { status, text } = await rig.chat().answer;
+    expect([status, text.length > 60 << 20, text.length < 80 << 20]).toEqual([200, true, true]);
+    expect(text).toContain('"finish_reason":"length"');
+    expect(await rig.records()).toMatchObject([{ outcome: "finished", source: "counted" }]);
+  },
+);
 
 test("an engine that says it gave more than it was asked for is billed by what it gave", async () => {
   const much = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1_000 } });

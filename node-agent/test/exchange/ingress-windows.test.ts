@@ -141,9 +141,20 @@ test("an engine that tells it only at the end: a body is refused still, a stream
   const stream = await sent.answer;
   expect([stream.status, stream.ending]).toEqual([200, "error"]);
   expect(stream.text).toContain("ContextWindowExceededError");
-  await rig.quiet();
-  expect(rig.outbox.records.map(({ outcome }) => outcome)).not.toContain("finished");
+  expect(await rig.records()).toMatchObject([{ outcome: "limit-ended", completionTokens: 1 }]);
 });
+
+test.each([true, false])(
+  "an engine that says in the middle of an answer that its window is full has ended it for its length (stream: %s)",
+  async (stream) => {
+    const full = event({ error: { code: 400, type: "exceed_context_size_error", message: "x" } });
+    await using rig = await Rig.open(said("x", 200, 1) + full + done);
+    const { status, text, ending } = await rig.chat({ stream }).answer;
+    expect({ status, ending }).toEqual({ status: 200, ending: "complete" });
+    expect(text).toContain('"finish_reason":"length"');
+    expect(await rig.records()).toMatchObject([{ outcome: "finished", promptTokens: 200, completionTokens: 1 }]);
+  },
+);
 
 test("an engine that would go on beyond the rules' window is not asked to: the answer ends there, for its length", async () => {
   const tokens = [1, 2, 3, 4, 5, 6].map((n) => said(`${n}`, 1_020, n)).join("");

@@ -6,18 +6,46 @@ export type EngineFaultReason =
   | "refused"
   /** The connection broke before the end of the answer. */
   | "connection lost"
+  /** HTTP or the lines of the event stream are broken: a proxy whose engine died also leaves that. */
+  | "bad framing"
   | "silent"
   | "gone"
-  /** A violation of the protocol: invalid JSON, a wrong shape, an impossible order. */
+  /** An event that violates the convention: invalid UTF-8 or JSON, a wrong shape, an impossible order. */
   | "malformed"
   | "too large"
   /** The stream ended cleanly, but without the terminator or a finish reason for every choice. */
   | "unfinished"
+  /** It reported an error before output, or ended the answer with `abort`, as vLLM does when it is stopped. */
   | "engine error"
+  /** It reported an error after output had begun, and lives: its parser or grammar failed at the model's text. */
+  | "gave up"
   /** The engine reported that its generating process is dead: it will not answer again. */
   | "core died"
   | "unknown model"
   | "key refused";
+
+/**
+ * Who may be the cause of a fault. `ours`: the engine, its host or its operator; nobody pays. `answer`: also what the
+ * model wrote for this request, which its client can provoke; the client pays for what it has received.
+ */
+const causes: Readonly<Record<EngineFaultReason, "ours" | "answer">> = {
+  refused: "ours",
+  "connection lost": "ours",
+  "bad framing": "ours",
+  silent: "ours",
+  gone: "ours",
+  // A call without a name, text where a call must come, a code point that was cut, a control character in JSON.
+  malformed: "answer",
+  // A call that a parser holds back until it is whole, log probabilities of many tokens in one event.
+  "too large": "answer",
+  // A crash of the process that writes the stream looks like this, too.
+  unfinished: "ours",
+  "engine error": "ours",
+  "gave up": "answer",
+  "core died": "ours",
+  "unknown model": "ours",
+  "key refused": "ours",
+};
 
 export class EngineFault extends Error {
   readonly reason: EngineFaultReason;
@@ -28,5 +56,10 @@ export class EngineFault extends Error {
     super(message);
     this.reason = reason;
     this.death = death;
+  }
+
+  /** Whether nobody pays for the answer. An engine that died is ours, whatever killed it: see `EngineDeath`. */
+  get isOurs(): boolean {
+    return this.death !== undefined || causes[this.reason] === "ours";
   }
 }

@@ -96,7 +96,7 @@ export const RequestOutcome = {
   UNSPECIFIED: 0,
   FINISHED: 1,
   CLIENT_ENDED: 2,
-  /** LIMIT_ENDED - Ended by a published limit (600 s). */
+  /** LIMIT_ENDED - Ended by a published limit (600 s), or because the engine could not continue what the model wrote. */
   LIMIT_ENDED: 3,
   /** BROKEN - Ended by a failure of ours; costs nothing. */
   BROKEN: 4,
