@@ -19,6 +19,7 @@ import { eventRefusal, lateFault, refusalOf, type Refused } from "./engine-refus
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { PromptFacts } from "../intake/read-request.ts";
 import { promptTokensMax } from "./prompt-tokens.ts";
+import { soundAnswer } from "./sound-answer.ts";
 import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
 
 export interface GenerationScope {
@@ -73,7 +74,7 @@ export class Generation implements EngineWork {
     this.#tokensMax = tokensMax;
     this.#imagesMax = rules.images?.max ?? 0;
     this.#writer = createWriter(request, requestId, Math.floor(nowMs / 1000));
-    this.#canonical = new CanonicalStream(this.#writer, {
+    this.#canonical = new CanonicalStream(soundAnswer(this.#writer, request.choices), {
       choices: request.choices,
       stopsAsToolCalls: request.kind === "chat" && request.stopsAsToolCalls,
       callIdPrefix: `call-${requestId}`,

@@ -1,5 +1,6 @@
 /** Log probabilities in the two shapes of the OpenAI convention, without fields that engines add. */
 import { isObject } from "@weiche/shared/json.ts";
+import { soundText } from "./sound-answer.ts";
 
 export interface TokenLogprob {
   readonly token: unknown;
@@ -19,7 +20,16 @@ export function chatLogprobs(logprobs: object, alternatives: number): TokenLogpr
 }
 
 function plain({ token, logprob, bytes = null }: Record<string, unknown>) {
-  return { token, logprob, bytes };
+  return { token: soundToken(token), logprob, bytes };
+}
+
+function soundAlternatives(top: unknown): unknown {
+  if (!isObject(top)) return top;
+  return Object.fromEntries(Object.entries(top).map(([token, logprob]) => [soundText(token), logprob]));
+}
+
+function soundToken(token: unknown): unknown {
+  return typeof token === "string" ? soundText(token) : token;
 }
 
 /** The older shape, which completions use. */
@@ -36,9 +46,9 @@ export function completionLogprobs(logprobs: object, alternatives: number, offse
   if (Array.isArray(old.tokens)) {
     const list = (value: unknown) => (Array.isArray(value) ? value : []);
     return {
-      tokens: old.tokens,
+      tokens: old.tokens.map(soundToken),
       token_logprobs: list(old.token_logprobs),
-      top_logprobs: list(old.top_logprobs),
+      top_logprobs: list(old.top_logprobs).map(soundAlternatives),
       text_offset: list(old.text_offset),
     };
   }

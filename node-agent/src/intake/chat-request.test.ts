@@ -93,6 +93,7 @@ test.each([
   [" \n", "{}"],
   ['{"a": " b "}', '{"a": " b "}'],
   ['\n{"a": {"b": [1.0]}} ', '{"a": {"b": [1.0]}}'],
+  ['{"a\\u0000": "b\\ud83d \\ud83d\\ude00"}', '{"a\\ufffd": "b\\ufffd \\ud83d\\ude00"}'],
 ])("an earlier call with the arguments '%s' is told with '%s'", (given, told) => {
   const calls = (text: string) => [{ id: "i", type: "function", function: { name: "f", arguments: text } }];
   const { messages: history } = said({ messages: [{ role: "assistant", tool_calls: calls(given) }] });

@@ -5,7 +5,7 @@ import { chatBody, chatFacts, imagesOf, type ChatBody } from "@weiche/shared/con
 import { isWholeBase64, notAnImage, plainImageUrl } from "@weiche/shared/convention/images.ts";
 import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import { invalid } from "@weiche/shared/errors.ts";
-import { scanJson } from "@weiche/shared/http/json-guard.ts";
+import { mendTexts, scanJson } from "@weiche/shared/http/json-guard.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import type { ChatRequest, ResponseFormat, Thinking } from "../engines/dialects/dialect.ts";
 import { readGeneration, type RequestScope } from "./generation-request.ts";
@@ -64,14 +64,16 @@ function callForTemplate({ id, function: { name, arguments: text } }: EarlierCal
 
 /** Returns the arguments as templates and engines parse them. Some clients send nothing for a call without arguments. */
 function callArguments(text: string, at: string): string {
-  const trimmed = text.trim();
-  if (trimmed === "") return "{}";
-  if ("problem" in scanJson(Buffer.from(trimmed)) || !isObject(parseJson(trimmed)))
+  const bytes = Buffer.from(text.trim());
+  if (bytes.length === 0) return "{}";
+  mendTexts(bytes);
+  const mended = bytes.toString();
+  if ("problem" in scanJson(bytes) || !isObject(parseJson(mended)))
     throw invalid(
       at,
       "must be the text of a JSON object, as the model wrote it, or empty for a call without arguments",
     );
-  return trimmed;
+  return mended;
 }
 
 function readTools(

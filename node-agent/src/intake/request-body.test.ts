@@ -21,3 +21,14 @@ test.each([
   expect(() => parseBody(Buffer.from(text))).toThrow(message);
   expect(() => parseBody(Buffer.from(text))).not.toThrow("secret");
 });
+
+test("texts with NUL and halves of surrogate pairs are mended, and names of members are refused", () => {
+  const broken = ["a\0", "\ud83d", "\ude00\ud83d", "\ud83d\ude00", "\\u0000"];
+  const body = parseBody(Buffer.from(JSON.stringify({ broken })));
+  expect(body).toEqual({ broken: ["a\ufffd", "\ufffd", "\ufffd\ufffd", "\ud83d\ude00", "\\u0000"] });
+  for (const [name, message] of [
+    ["\0", /NUL/],
+    ["\ud83d", /surrogate/],
+  ] as const)
+    expect(() => parseBody(Buffer.from(JSON.stringify({ a: [{ [name]: 1 }] })))).toThrow(message);
+});

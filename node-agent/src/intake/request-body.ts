@@ -1,6 +1,6 @@
 /** Takes the body of a request, bounded in size, depth and number of values before it is parsed. */
 import { ApiError } from "@weiche/shared/errors.ts";
-import { notJson, scanJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
+import { mendTexts, notJson, scanJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 
 export const bodyBytesMax = 20 << 20;
@@ -34,9 +34,13 @@ export class IncomingBody {
   }
 }
 
-/** `scan`: the result of `scanJson` for these bytes, if there is one already. */
+/**
+ * Broken texts are mended in the bytes themselves: results of tools that read binaries must not end a conversation.
+ * `scan`: the result of `scanJson` for these bytes, if there is one already.
+ */
 export function parseBody(bytes: Buffer, scan: JsonScan = scanJson(bytes)): Json {
   if ("problem" in scan) throw new ApiError("invalid_request", scan.problem);
+  if (scan.brokenText !== undefined) mendTexts(bytes);
   const value = parseJson(bytes.toString());
   if (value === undefined) throw new ApiError("invalid_request", notJson);
   if (!isObject(value)) throw new ApiError("invalid_request", "The body must be a JSON object.");

@@ -244,6 +244,13 @@ test("code points that are split between packets are whole again", async () => {
   expect(JSON.parse(text)).toMatchObject({ choices: [{ message: { content: "Weiche ⇄ 𝄞" } }] });
 });
 
+test("a surrogate pair that is cut between two events comes out whole, and a half and NUL as U+FFFD", async () => {
+  const said = delta({ content: "a\0\ud83d" }) + delta({ content: "\ude00b\ud83d" }) + delta({}, "stop");
+  await using rig = await Rig.open(opening + said + usage + done);
+  const { text } = await rig.chat({ stream: false }).answer;
+  expect(JSON.parse(text)).toMatchObject({ choices: [{ message: { content: "Helloa\ufffd\ud83d\ude00b\ufffd" } }] });
+});
+
 test("what comes after the terminator is not read, and costs the connection", async () => {
   const clock = new VirtualClock();
   const script: EngineScript = (socket) => {

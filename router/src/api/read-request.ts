@@ -16,9 +16,9 @@ export interface ReadRequest extends RequestFacts {
   readonly conversation?: string;
 }
 
-/** Throws an `ApiError` for an invalid body. `scan`: the scan of these bytes, if there is one already. */
+/** Throws an `ApiError` for an invalid body. Broken texts are taken: the node mends them. `scan`: the scan of these bytes, if there is one already. */
 export function readRequest(path: NodePath, body: Buffer, scan?: JsonScan): ReadRequest {
-  const json = readJson(body, scan);
+  const json = readJson(body, scan, "any");
   if ("problem" in json) throw new ApiError("invalid_request", json.problem);
   return { ...readers[path](json.value), digest: hash("sha256", body, "base64") };
 }

@@ -53,6 +53,12 @@ const page403 = { status: 403, page: true } as const;
 const bad = { status: 400, type: "invalid_request_error", code: "400" } as const;
 const denied = { status: 403, type: "key_model_access_denied", code: "403", param: "model" } as const;
 const rate = { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded", param: null } as const;
+const badId = {
+  ...{ ...bad, param: "messages[0].tool_call_id" },
+  message: /NUL characters and halves of surrogate pairs/,
+};
+const broken = (text: string, id = "call") =>
+  as("sk-good", chat({ messages: [{ role: "tool", content: text, tool_call_id: id }], stop: text }));
 const embed = { model: "vl-embedding-2b", input: "x" };
 const prompt = { model: "coder-next", prompt: "x" };
 const twice = (first: string, second: string) =>
@@ -194,8 +200,16 @@ const rows: Row[] = [
   ],
   ["a member twice", () => api.post(chatPath, '{"model":"a","model":"b"}'), { ...bad, message: /twice/ }],
   ["__proto__", () => api.post(chatPath, '{"__proto__":{}}'), { ...bad, message: /__proto__/ }],
-  ["half a surrogate pair", () => api.post(chatPath, '{"model":"\\ud800"}'), { ...bad, message: /surrogate/ }],
-  ["NUL", () => api.post(chatPath, '{"model":"\\u0000"}'), { ...bad, message: /NUL/ }],
+  [
+    "half a surrogate pair in the name of a member",
+    () => api.post(chatPath, '{"\\ud800":1}'),
+    { ...bad, message: /surrogate/ },
+  ],
+  ["NUL in the name of a member", () => api.post(chatPath, '{"\\u0000":1}'), { ...bad, message: /NUL/ }],
+  ["NUL in texts", () => broken("\0"), { status: 200 }],
+  ["half a surrogate pair in texts", () => broken("\ud800"), { status: 200 }],
+  ["NUL in an id", () => broken("x", "a\0"), badId],
+  ["half a surrogate pair in an id", () => broken("x", "a\ud800"), badId],
   ["a body that is no object", () => api.post(chatPath, "[]"), { ...bad, message: /object/ }],
 
   ["an unknown model", () => as("sk-good", chat({ model: "nope" })), { ...bad, param: "model" }],

@@ -56,6 +56,15 @@ export function worded<Schema extends TSchema>(
   return Type.Refine(schema, also, () => what);
 }
 
+/** A name or an id. Texts may hold NUL and halves of surrogate pairs, which are mended; what is looked up may not. */
+export function name(bounds: { readonly minLength?: number } = {}) {
+  return worded(
+    Type.String(bounds),
+    "must be a string without NUL characters and halves of surrogate pairs",
+    (text) => text.isWellFormed() && !text.includes("\0"),
+  );
+}
+
 interface Mistake {
   /** `.messages[0].role`; empty for the value itself. Names come from the schema, never from the body. */
   readonly at: string;

@@ -1,7 +1,7 @@
 /** `POST /v1/chat/completions`: the fields of its body, and which of them go together. */
 import { Type, type Static } from "typebox";
 import { invalid } from "../errors.ts";
-import { bodyReader, optional, worded } from "./body-reader.ts";
+import { bodyReader, name, optional, worded } from "./body-reader.ts";
 import { generationFields, logprobsMax } from "./generation.ts";
 import { imageFormat, imageUrl, type ImageFacts } from "./images.ts";
 import type { RequestFacts } from "./model-rules.ts";
@@ -18,9 +18,9 @@ const textOnlyPart = Type.Object({
 /** The content of all but a user's messages. */
 export const textContent = Type.Union([Type.String(), Type.Array(textOnlyPart)]);
 const toolCall = Type.Object({
-  id: Type.String(),
+  id: name(),
   type: optional(Type.Literal("function")),
-  function: Type.Object({ name: Type.String(), arguments: Type.String() }),
+  function: Type.Object({ name: name(), arguments: Type.String() }),
 });
 
 export const messageSchemas = [
@@ -41,7 +41,7 @@ export const messageSchemas = [
   Type.Object({
     role: Type.Literal("tool"),
     content: textContent,
-    tool_call_id: Type.String({ minLength: 1 }),
+    tool_call_id: name({ minLength: 1 }),
   }),
 ] as const;
 
@@ -63,7 +63,7 @@ export const chatSchema = Type.Object({
       Type.Object({
         type: Type.Literal("function"),
         function: Type.Object({
-          name: Type.String({ minLength: 1 }),
+          name: name({ minLength: 1 }),
           description: optional(Type.String()),
           parameters: optional(jsonSchema),
         }),
@@ -73,13 +73,13 @@ export const chatSchema = Type.Object({
   tool_choice: optional(
     Type.Union([
       Type.Enum(["auto", "none", "required"]),
-      Type.Object({ type: Type.Literal("function"), function: Type.Object({ name: Type.String() }) }),
+      Type.Object({ type: Type.Literal("function"), function: Type.Object({ name: name() }) }),
     ]),
   ),
   response_format: optional(
     Type.Object({
       type: Type.Enum(["text", "json_object", "json_schema"]),
-      json_schema: optional(Type.Object({ name: Type.String(), schema: jsonSchema, strict: optional(Type.Boolean()) })),
+      json_schema: optional(Type.Object({ name: name(), schema: jsonSchema, strict: optional(Type.Boolean()) })),
     }),
   ),
   reasoning_effort: optional(Type.String({ description: "none switches reasoning off; levels depend on the model." })),

@@ -5,6 +5,7 @@ import {
   keptStringBytes,
   lightBytesMax,
   lightValuesMax,
+  mendTexts,
   readJson,
   scanJson,
   scanLight,
@@ -61,6 +62,58 @@ test.each(refused)("%s is refused", (_name, body, problem) => {
   const result = readJson(Buffer.from(body));
   expect("problem" in result && result.problem).toMatch(problem);
 });
+
+/** Any JSON text, of strings with NUL and halves of surrogate pairs, which JSON.stringify escapes. */
+const brokenJson = fc
+  .jsonValue({
+    maxDepth: 3,
+    stringUnit: fc.constantFrom("a", "\0", "\ud83d", "\ude00", "\ud83d\ude00", "\\", '"', "u"),
+  })
+  .map((value) => JSON.stringify(value));
+
+test("broken texts are taken where the caller says so, and names of members never are", () => {
+  fc.assert(
+    fc.property(brokenJson, (text) => {
+      const value: unknown = JSON.parse(text);
+      const result = readJson(Buffer.from(text), undefined, "any");
+      const isRefused = namesOf(value).some((name) => name.includes("\0") || !name.isWellFormed());
+      expect("problem" in result ? "refused" : result.value).toEqual(isRefused ? "refused" : value);
+    }),
+    { numRuns: 300 },
+  );
+  expect(readJson(Buffer.from('{"a\\u0000"\n\t :1}'), undefined, "any")).toHaveProperty("problem");
+  expect(readJson(Buffer.from('["\\u0000\\x41"]'), undefined, "any")).toEqual({
+    problem: "The body is not valid JSON.",
+  });
+});
+
+test("mended texts have U+FFFD in the place of NUL and of halves of surrogate pairs, and nothing else changes", () => {
+  fc.assert(
+    fc.property(brokenJson, (text) => {
+      const bytes = Buffer.from(text);
+      mendTexts(bytes);
+      expect(JSON.parse(bytes.toString())).toEqual(sound(JSON.parse(text)));
+      expect(bytes).toHaveLength(Buffer.byteLength(text));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+function sound(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed().replaceAll("\0", "\ufffd");
+  if (Array.isArray(value)) return value.map(sound);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [sound(name), sound(member)]));
+}
+
+function namesOf(value: unknown): string[] {
+  const names: string[] = [];
+  JSON.parse(JSON.stringify(value), function (name: string, member: unknown) {
+    if (!Array.isArray(this)) names.push(name);
+    return member;
+  });
+  return names;
+}
 
 test.each([
   ["64 levels", nested(depthMax)],

@@ -1,7 +1,8 @@
 /**
  * Reads JSON more strictly than `JSON.parse`: valid UTF-8, bounded depth and number of values, no duplicate member, no
- * `__proto__`, no lone surrogate, no NUL. Duplicate members show in the parsed value, all else in one pass over the
- * bytes. A problem's text never quotes the input.
+ * `__proto__`, no lone surrogate, no NUL. Texts may hold the last two where the caller takes broken texts; names of
+ * members never do. Duplicate members show in the parsed value, all else in one pass over the bytes. A problem's text
+ * never quotes the input.
  */
 import { isUtf8 } from "node:buffer";
 
@@ -20,9 +21,14 @@ export const keptStringBytes = 8 << 10;
 
 export type JsonResult = { readonly value: unknown } | { readonly problem: string };
 
-/** `scan`: the result of `scanJson` for these bytes, if there is one already. */
-export function readJson(bytes: Buffer, scan: JsonScan = scanJson(bytes)): JsonResult {
+/** `scan`: the result of `scanJson` for these bytes, if there is one already. `texts`: whether broken ones are taken. */
+export function readJson(
+  bytes: Buffer,
+  scan: JsonScan = scanJson(bytes),
+  texts: "sound" | "any" = "sound",
+): JsonResult {
   if ("problem" in scan) return scan;
+  if (scan.brokenText !== undefined && texts === "sound") return { problem: scan.brokenText };
   let value: unknown;
   try {
     value = JSON.parse(scan.longStrings.length === 0 ? bytes.toString() : withoutLongStrings(bytes, scan.longStrings));
@@ -56,6 +62,8 @@ interface Scan {
   readonly values: number;
   /** Pairs of offsets: the first byte, and the byte after the last, without the quotes. */
   readonly longStrings: readonly number[];
+  /** The problem of the first text, not the name of a member, with NUL or half of a surrogate pair. */
+  readonly brokenText: string | undefined;
 }
 
 const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = [
@@ -69,11 +77,18 @@ export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
   let depth = 0;
   let members = 0;
   let values = 0;
+  let brokenText: string | undefined;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!;
     if (byte === quote) {
-      const end = endOfString(bytes, at + 1);
-      if (end < 0) return { problem: stringProblems[end]! };
+      let end = endOfString(bytes, at + 1);
+      if (end < 0) {
+        const problem = stringProblems[end]!;
+        end = end === syntax ? syntax : endOfBrokenString(bytes, at + 1);
+        if (end < 0) return { problem: notJson };
+        if (isName(bytes, end)) return { problem };
+        brokenText ??= problem;
+      }
       if (end - at > longStringBytes) longStrings.push(at + 1, end);
       at = end;
     } else if (byte === openBrace || byte === openBracket) {
@@ -83,7 +98,7 @@ export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
     else if (byte === colon) members++;
     else if (byte === comma && ++values > limit) return tooMany(limit);
   }
-  return { members, values, longStrings };
+  return { members, values, longStrings, brokenText };
 }
 
 function tooMany(limit: number): JsonScan {
@@ -123,6 +138,47 @@ function endOfString(bytes: Buffer, from: number): number {
     pendingHigh = unit >= 0xd800 && unit <= 0xdbff;
   }
   return syntax;
+}
+
+/** The same for a string with NUL or half of a surrogate pair; `syntax`: it is wrong in another way, too. */
+function endOfBrokenString(bytes: Buffer, from: number): number {
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === quote) return at;
+    if (byte < 0x20) return syntax;
+    if (byte !== backslash) continue;
+    const escaped = bytes[++at]!;
+    if (escaped !== 0x75) {
+      if (!simpleEscapes.has(escaped)) return syntax;
+    } else if (hex4(bytes, at + 1) < 0) return syntax;
+    else at += 4;
+  }
+  return syntax;
+}
+
+function isName(bytes: Buffer, end: number): boolean {
+  let at = end + 1;
+  while (bytes[at] === 0x20 || (bytes[at]! >= 0x09 && bytes[at]! <= 0x0d)) at++;
+  return bytes[at] === colon;
+}
+
+/** Writes U+FFFD over each NUL and each half of a surrogate pair, in the bytes themselves: an escape is as long. */
+export function mendTexts(bytes: Buffer): void {
+  for (let at = bytes.indexOf(backslash); at >= 0; at = bytes.indexOf(backslash, at)) {
+    const unit = bytes[at + 1] === 0x75 ? hex4(bytes, at + 2) : -1;
+    if (isSurrogate(unit, 0xd800) && bytes[at + 6] === backslash && bytes[at + 7] === 0x75) {
+      if (isSurrogate(hex4(bytes, at + 8), 0xdc00)) {
+        at += 12;
+        continue;
+      }
+    }
+    if (unit === 0 || isSurrogate(unit, 0xd800) || isSurrogate(unit, 0xdc00)) bytes.write("\\ufffd", at, "latin1");
+    at += unit < 0 ? 2 : 6;
+  }
+}
+
+function isSurrogate(unit: number, first: 0xd800 | 0xdc00): boolean {
+  return unit >= first && unit < first + 0x400;
 }
 
 const simpleEscapes: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'));
