@@ -1,5 +1,6 @@
 /** The basis from which all parts of the router are made. */
 import { uuidv7 } from "@weiche/shared/ids.ts";
+import { FewLines } from "@weiche/shared/program/few-lines.ts";
 import { createLog, type Log } from "@weiche/shared/program/log.ts";
 import { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
@@ -39,7 +40,7 @@ export function createCore(config: RouterConfig, given: Partial<Given>, opened: 
   const { clock = systemClock, random = Math.random, log = createLog("router", config.logLevel) } = given;
   const ownLimiter = new MemoryLimiter(clock);
   const metrics = createMetrics(() => ownLimiter.running);
-  const events = createEvents(log, metrics);
+  const events = createEvents(log, metrics, opened.use(new FewLines(clock)));
   const jobRuns: JobRuns = new Map();
   const job = createJobs(clock, random, createJobEvents(log, metrics, clock, jobRuns));
   const catalogue = new LiveCatalogue(config.catalogueFile, clock);

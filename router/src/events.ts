@@ -1,4 +1,5 @@
 /** The events of the router: one function per event writes the log line and moves the metric together. */
+import type { FewLines } from "@weiche/shared/program/few-lines.ts";
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import { endingMessage, type CertificateEvents } from "@weiche/shared/program/certificate-expiry.ts";
 import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
@@ -65,46 +66,69 @@ export function createApiEvents(
   };
 }
 
+/** Models that one log line names. */
+const modelsLoggedMax = 20;
+
 /** All events but those of the API, which also count refusals in the database. */
 export type RouterEvents = ReturnType<typeof createEvents>;
 
-export function createEvents(log: Log, metrics: Metrics) {
+export function createEvents(log: Log, metrics: Metrics, few: FewLines) {
   return {
-    ...createNodeEvents(log, metrics),
+    ...createNodeEvents(log, metrics, few),
     ...createAdminEvents(log),
     ...createAuditEvents(log),
     ...createIdentityEvents(log, metrics),
-    ...createDatabaseEvents(log, metrics),
+    ...createDatabaseEvents(log, metrics, few),
     ...createLimitEvents(log, metrics),
   };
 }
 
+/** What a node or a stranger can cause again and again is written through `few`. */
 function createNodeEvents(
   log: Log,
   metrics: Metrics,
+  few: FewLines,
 ): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents & CertificateEvents & LiveRouterEvents {
   return {
     nodeLinked(node, bootId, agentVersion) {
       beginAtZero(metrics.hostingIgnored, { node: [node] });
-      log.info({ node, bootId, agentVersion }, "node linked");
+      few.say("linked", node, (left) => log.info({ node, bootId, agentVersion, ...left }, "node linked"));
     },
     nodeUnlinked(node, reason) {
-      log.info({ node, reason }, "node unlinked");
+      few.say("unlinked", node, (left) => log.info({ node, reason, ...left }, "node unlinked"));
     },
-    nodeRefused(reason, detail) {
+    nodeRefused(reason, detail, from) {
       metrics.nodesRefused.inc({ reason });
-      log.warn({ reason, detail }, "a node's link was refused");
+      few.say("link refused", from, (left) => log.warn({ reason, detail, from, ...left }, "a node's link was refused"));
     },
     hostingIgnored(node, models) {
       metrics.hostingIgnored.inc({ node }, models.length);
-      log.warn({ node, models }, "a node says that it hosts models which the catalogue gives to others: ignored");
+      const some = { models: models.slice(0, modelsLoggedMax), count: models.length };
+      few.say("hosting ignored", node, (left) =>
+        log.warn(
+          { node, ...some, ...left },
+          "a node says that it hosts models which the catalogue gives to others: ignored",
+        ),
+      );
     },
     reportUnreadable(node, slots) {
-      log.warn({ node, slots }, "a report has slots in unknown states; is the agent newer than the router?");
+      few.say("report", node, (left) =>
+        log.warn({ node, slots, ...left }, "a report has slots in unknown states; is the agent newer than the router?"),
+      );
     },
-    usageRejected: (node, rejected) => log.error({ node, rejected }, "a usage record is unreadable and is set aside"),
+    usageRejected(node, rejected) {
+      const sample = { records: rejected.length, rejected: rejected[0] };
+      few.say("usage rejected", node, (left) =>
+        log.error({ node, ...sample, ...left }, "usage records are unreadable and are set aside"),
+      );
+    },
     usageNotRecorded(node, records, error) {
-      log.warn({ node, records, ...describeError(error) }, "usage not recorded yet; the node sends it again");
+      few.say("usage not recorded", node, (left) =>
+        log.warn(
+          { node, records, ...describeError(error), ...left },
+          "usage not recorded yet; the node sends it again",
+        ),
+      );
     },
     otherRouters(count, wereFirst) {
       const routers = { routers: count + 1 };
@@ -118,9 +142,11 @@ function createNodeEvents(
     dataSessionDown(node, sessions) {
       log.debug({ node, sessions }, "data session down");
     },
-    dataSessionRefused(reason, detail) {
+    dataSessionRefused(reason, detail, from) {
       metrics.nodesRefused.inc({ reason });
-      log.warn({ reason, detail }, "a data connection was refused");
+      few.say("data refused", from, (left) =>
+        log.warn({ reason, detail, from, ...left }, "a data connection was refused"),
+      );
     },
     tlsReloaded() {
       log.info("certificate read again");
@@ -170,6 +196,7 @@ function createIdentityEvents(log: Log, metrics: Metrics): IdentityEvents & Mail
 function createDatabaseEvents(
   log: Log,
   metrics: Metrics,
+  few: FewLines,
 ): DatabaseEvents &
   KeyCacheEvents &
   UsageQueueEvents &
@@ -210,7 +237,9 @@ function createDatabaseEvents(
     usageSetAside(node, reason, records) {
       metrics.usageRecords.inc({ result: "refused" }, records);
       metrics.usageSetAside.inc({ reason }, records);
-      log.error({ node, reason, records }, "usage is set aside and billed to nobody (weiche usage refused)");
+      few.say("usage set aside", `${node} ${reason}`, (left) =>
+        log.error({ node, reason, records, ...left }, "usage is set aside and billed to nobody (weiche usage refused)"),
+      );
     },
     creditsEvaluated(evaluation) {
       log.debug({ ...evaluation }, "credits evaluated");

@@ -3,6 +3,7 @@ import { formatListen } from "@weiche/shared/http/listen.ts";
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import type { NodesMetrics } from "@weiche/shared/program/ops-server.ts";
+import { routersMax } from "@weiche/shared/wire/link-bounds.ts";
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import type { Core } from "./core.ts";
 import { linkAddressOf } from "./config/config-rules.ts";
@@ -36,7 +37,7 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
     ...shared,
     listen: config.listen.nodes,
     dataAddress,
-    routers: () => addressesOf(routers.routers()),
+    routers: () => addressesOf(routers.routers()).slice(0, routersMax),
     job,
     registry,
     ledger,

@@ -3,6 +3,7 @@ import { Type } from "typebox";
 import { changesSchema } from "./changelog.ts";
 import { namePattern } from "./ids.ts";
 import { packagesSchema } from "./packages.ts";
+import { effortCharactersMax, effortsMax, formatsMax, instructionCharactersMax } from "./wire/link-bounds.ts";
 
 const closed = { additionalProperties: false } as const;
 /**
@@ -43,7 +44,8 @@ const reasoningSchema = Type.Object(
         "`optional`: off unless asked for. A model that cannot reason is told so, too, since many templates think unless they are told not to; only vLLM with `templateKwargs: rejected` is told nothing",
     }),
     efforts: Type.Optional(
-      Type.Array(Type.String(), {
+      Type.Array(Type.String({ maxLength: effortCharactersMax }), {
+        maxItems: effortsMax,
         default: [],
         description:
           "the only values of `reasoning_effort` that the model takes; none: it takes any, and each but `none` switches reasoning on",
@@ -70,6 +72,7 @@ const imagesSchema = Type.Object(
     max: Type.Integer({ minimum: 1, description: "images in one request" }),
     formats: Type.Array(Type.Enum(["png", "jpeg", "webp", "gif"]), {
       minItems: 1,
+      maxItems: formatsMax,
       description: "what an image may be: `png`, `jpeg`, `webp`, `gif`",
     }),
   },
@@ -91,9 +94,16 @@ const embeddingsSchema = Type.Object(
       Type.Object(
         {
           default: Type.Optional(
-            Type.String({ description: "the instruction of a request that names none", absent: "none" }),
+            Type.String({
+              maxLength: instructionCharactersMax,
+              description: "the instruction of a request that names none",
+              absent: "none",
+            }),
           ),
-          template: Type.String({ description: "what the engine gets, with `{instruction}` and `{input}` in it" }),
+          template: Type.String({
+            maxLength: instructionCharactersMax,
+            description: "what the engine gets, with `{instruction}` and `{input}` in it",
+          }),
         },
         { ...closed, description: "an instruction before each text", absent: "the model takes none" },
       ),

@@ -3,6 +3,7 @@ import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen } from "@weiche/shared/http/listen.ts";
 import type { RawAgent, RawEngine } from "./config-schema.ts";
+import { modelsMax } from "@weiche/shared/wire/link-bounds.ts";
 import { commandMistakes } from "./engine-command-rules.ts";
 import { engineName } from "../engines/engine-name.ts";
 
@@ -16,6 +17,9 @@ export function* contradictions(config: RawAgent): Iterable<Finding> {
   yield* doubles(config.slots, (slot) => [slot.name, `slot "${slot.name}" is listed twice`], ["slots"], ["name"]);
   for (const [index, slot] of config.slots.entries()) yield* inSlot(slot, ["slots", index]);
   yield* sameNames(config.slots);
+  const models = new Set(config.slots.flatMap(({ engines }) => engines.map(({ model }) => model))).size;
+  if (models > modelsMax)
+    yield [["slots"], `a node serves at most ${modelsMax} models, and these slots name ${models}`];
 }
 
 function* inSlot(slot: Slot, path: Finding[0]): Iterable<Finding> {

@@ -4,6 +4,7 @@
  */
 import { namePattern } from "@weiche/shared/ids.ts";
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
+import { enginesPerSlotMax, modelCharactersMax, slotsMax } from "@weiche/shared/wire/link-bounds.ts";
 import { Type, type Static } from "typebox";
 
 const closed = { additionalProperties: false } as const;
@@ -25,6 +26,7 @@ const engineSchema = Type.Object(
   {
     model: Type.String({
       minLength: 1,
+      maxLength: modelCharactersMax,
       description: "the model's id in the catalogue, under which the engine serves it",
     }),
     dialect: Type.Enum(["vllm", "llama-server", "openai"], {
@@ -154,7 +156,7 @@ const slotSchema = Type.Object(
         },
       ),
     ),
-    engines: Type.Array(engineSchema, { minItems: 1 }),
+    engines: Type.Array(engineSchema, { minItems: 1, maxItems: enginesPerSlotMax }),
   },
   closed,
 );
@@ -180,7 +182,7 @@ export const agentSchema = Type.Object(
         { ...closed, description: "mutual TLS towards routers", absent: "routers on loopback only" },
       ),
     ),
-    slots: Type.Array(slotSchema, { minItems: 1 }),
+    slots: Type.Array(slotSchema, { minItems: 1, maxItems: slotsMax }),
     dataDir: Type.Optional(text("the data directory, as `WEICHE_DATA_DIR`", { absent: "`data` in the project" })),
     listen: Type.Optional(
       Type.Object(

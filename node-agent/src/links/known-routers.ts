@@ -5,10 +5,8 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { KnownRouter } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import { parseListen } from "@weiche/shared/http/listen.ts";
+import { routersMax } from "@weiche/shared/wire/link-bounds.ts";
 import type { AnnouncedRouter } from "./router-addresses.ts";
-
-/** Routers of one database are ten at most. */
-const routersMax = 64;
 
 export class KnownRouters {
   readonly #file: string | undefined;

@@ -1,8 +1,20 @@
 import { describe, expect, test } from "vitest";
-import { LinkRequest, LoadReport } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import { LinkRequest, LoadReport, type Hello } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import {
+  batchRecordsMax,
+  enginesPerSlotMax,
+  linkRequestBounds,
+  modelCharactersMax,
+  modelsMax,
+  slotsMax,
+} from "@weiche/shared/wire/link-bounds.ts";
+import { measureMessage } from "@weiche/shared/wire/message-bounds.ts";
+import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
+import { SwitchHistory } from "../slots/switch-history.ts";
 import { WireState, type SlotView } from "../slots/slot-view.ts";
 import { loadReport, type NodeLoad } from "./load.ts";
+import { encodeRecord } from "./router-link-codec.ts";
 
 const [chat, other] = [asId<SlotName>("chat"), asId<SlotName>("other")];
 const model = asId<ModelId>("m");
@@ -157,4 +169,70 @@ test("past switches go with a report once, dated by their age, and again when th
     [false, 61_000],
     [true, 0],
   ]);
+});
+
+/** Whatever agent.yaml allows, all at once, on a host with more parts than any has. */
+describe("the largest agent that can be configured keeps to the bounds of the link:", () => {
+  const models = Array.from({ length: modelsMax }, (_, n) => asId<ModelId>(`${n}`.padStart(modelCharactersMax, "m")));
+  const names = Array.from({ length: slotsMax }, (_, n) => asId<SlotName>(`${n}`.padStart(63, "s")));
+  const bytesMax = 4 << 20;
+
+  /** Returns what exceeds a bound; undefined: nothing does. */
+  function mistakeIn(message: LinkRequest["message"]): string | undefined {
+    const bytes = LinkRequest.encode({ message }).finish();
+    const measured = measureMessage(bytes, linkRequestBounds);
+    return bytes.length > bytesMax ? `${bytes.length} bytes` : "mistake" in measured ? measured.mistake : undefined;
+  }
+
+  test("its hello", () => {
+    const slots: Hello["slots"] = names.map((name) => ({ name, models: models.slice(0, enginesPerSlotMax) }));
+    expect(
+      mistakeIn({
+        $case: "hello",
+        value: { node: "n".repeat(63), bootId: "b".repeat(36), agentVersion: "0.1.0", slots },
+      }),
+    ).toBeUndefined();
+  });
+
+  test("its first report, with every model waited for in every slot", () => {
+    const history = new SwitchHistory({ monotonicMs: () => 0 });
+    for (const name of names) for (let n = 0; n < 60; n++) history.startFailed(name, models[0]!);
+    const slots = names.map((name) => ({
+      ...view(name),
+      models: models.slice(0, enginesPerSlotMax),
+      activeModel: models[0]!,
+      nextModel: models[1]!,
+      waiters: models.slice(0, enginesPerSlotMax).map((each) => ({ model: each, waiting: 2 ** 32 - 1 })),
+    }));
+    const word = "ž".repeat(300);
+    const parts = <Part>(part: Part) => Array.from({ length: 600 }, () => part);
+    const gpu = { index: 1, uuid: "", memoryTotalBytes: 2 ** 40, memoryUsedBytes: 2 ** 40, utilisation: 1 };
+    const machine: Machine = {
+      ...{ manufacturer: word, model: word, processor: word, operatingSystem: word, kernel: word },
+      memoryModules: parts({ sizeBytes: 2 ** 40, type: word }),
+      disks: parts({ name: word, sizeBytes: 2 ** 50, kind: word, model: word }),
+      networkInterfaces: parts({ name: word, up: true, bitsPerSecond: 2 ** 40 }),
+      gpus: parts({ busAddress: word, vendor: word, name: word, driver: word }),
+    };
+    const fileSystem = { mount: word, holds: ["models", "state", "outbox"] as const, sizeBytes: 1, availableBytes: 1 };
+    const reading = { fileSystems: parts(fileSystem), temperatures: parts({ part: "cpu", celsius: 99.5 }) };
+    const load: NodeLoad = {
+      ...{ slots, engines: new Map(names.map((name) => [name, { kvCacheUse: 0.5, running: 1 }])) },
+      ...{ past: { of: history.all, nowMs: 0 }, outbox: { records: 2 ** 40 }, gpus: parts(gpu) },
+      ...{ machine, reading: reading as unknown as MachineReading, maintenance: true, admitting: true },
+    };
+    expect(mistakeIn({ $case: "loadReport", value: loadReport(load, "router-1", 2n ** 63n) })).toBeUndefined();
+  });
+
+  test("a full batch of its backlog", () => {
+    const id = "0190f3c5-7a00-7000-8000-000000000001";
+    const record = encodeRecord({
+      ...{ requestId: asId(id), attempt: 2, accountId: asId(id), userId: asId(id), keyId: asId(id), model: models[0]! },
+      ...{ factor: (10n ** 12n) as never, promptTokens: 2 ** 31, completionTokens: 2 ** 31, reasoningTokens: 2 ** 31 },
+      ...{ cachedTokens: 2 ** 31, source: "engine", outcome: "finished", durationMs: 600_000, firstTokenMs: 600_000 },
+      ...{ grant: "q83vEjRWeJCrze8SNFZ4kA", tokensMax: 2 ** 40 },
+    });
+    const records = Array.from({ length: batchRecordsMax }, () => record);
+    expect(mistakeIn({ $case: "usageBatch", value: { batchId: 2n ** 63n, records } })).toBeUndefined();
+  });
 });

@@ -13,6 +13,8 @@ import type { PastSwitch } from "../slots/switch-history.ts";
 import type { GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
 import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
+import { cutMachine } from "@weiche/shared/wire/cut-machine.ts";
+import { machinePartsMax } from "@weiche/shared/wire/link-bounds.ts";
 import { machineLoad, readingLoad } from "./machine-load.ts";
 import { optionalUint32, optionalUint64, uint32 } from "./whole-numbers.ts";
 
@@ -54,8 +56,8 @@ export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, t
     host: host || gpus ? hostLoad(host, gpus ?? []) : undefined,
     maintenance,
     admitting,
-    machine: load.machine === told.machine ? undefined : machineLoad(load.machine),
-    machineReading: load.reading === told.reading ? undefined : readingLoad(load.reading),
+    machine: load.machine === told.machine ? undefined : cutMachine(machineLoad(load.machine)),
+    machineReading: load.reading === told.reading ? undefined : cutMachine(readingLoad(load.reading)),
     outbox: outbox && { records: optionalUint64(outbox.records)!, oldestMs: optionalUint32(outbox.oldestMs) },
   };
 }
@@ -106,7 +108,7 @@ function hostLoad(host: HostReading | undefined, gpus: readonly GpuReading[]): H
     cpuUse: host?.cpuUse,
     memoryTotalBytes: optionalUint64(host?.memoryTotalBytes),
     memoryAvailableBytes: optionalUint64(host?.memoryAvailableBytes),
-    gpus: gpus.map((gpu) => ({
+    gpus: gpus.slice(0, machinePartsMax).map((gpu) => ({
       ...gpu,
       memoryTotalBytes: optionalUint64(gpu.memoryTotalBytes),
       memoryUsedBytes: optionalUint64(gpu.memoryUsedBytes),

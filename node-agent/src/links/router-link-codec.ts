@@ -2,10 +2,10 @@
  * Translates between the gRPC link and the agent's own words: rules of models, whose enums are checked here, and usage
  * records.
  */
-import type { ClientDuplexStream } from "@grpc/grpc-js";
+import { makeGenericClientConstructor, type Client, type ClientDuplexStream } from "@grpc/grpc-js";
 import {
   ModelCategory,
-  NodeControlServiceClient,
+  NodeControlServiceService,
   ReasoningMode,
   RequestOutcome,
   UsageSource,
@@ -18,10 +18,18 @@ import {
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { linkResponseBounds } from "@weiche/shared/wire/link-bounds.ts";
+import { boundedDecoder, type Received } from "@weiche/shared/wire/message-bounds.ts";
 import { optionalUint32, uint32 } from "./whole-numbers.ts";
 
-export const LinkClient = NodeControlServiceClient;
-export type LinkCall = ClientDuplexStream<LinkRequest, LinkResponse>;
+const { link } = NodeControlServiceService;
+const responseDeserialize = boundedDecoder(link.responseDeserialize, linkResponseBounds);
+/** Methods of the client are made of this: its messages are bounded before they are decoded. */
+export const LinkClient = makeGenericClientConstructor(
+  { link: { ...link, responseDeserialize } },
+  "weiche.node.v1.NodeControlService",
+) as unknown as new (...of: ConstructorParameters<typeof Client>) => Client & { link(): LinkCall };
+export type LinkCall = ClientDuplexStream<LinkRequest, Received<LinkResponse>>;
 
 /** The first message of an agent. */
 export interface NodeHello extends Hello {

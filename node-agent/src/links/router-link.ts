@@ -86,7 +86,10 @@ export class RouterLink implements UsageChannel {
     };
     this.#welcomeTimer = parts.clock.after(welcomeMsMax, giveUp(`no welcome within ${welcomeMsMax} ms`));
     this.#silence = new Silence(parts.clock, linkSilenceMsMax, giveUp("the router is silent"));
-    this.#call.on("data", ({ message }) => this.#receive(message, take));
+    this.#call.on("data", ({ message, mistake }) => {
+      if (mistake) giveUp(`the router sent what no router may send: ${mistake}`)();
+      else this.#receive(message, take);
+    });
     this.#call.on("error", () => {}); // `status` follows
     this.ended = new Promise((resolve) =>
       this.#call.on("status", ({ code, details }) => {

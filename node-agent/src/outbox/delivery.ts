@@ -5,6 +5,7 @@
 import { within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
+import { batchRecordsMax } from "@weiche/shared/wire/link-bounds.ts";
 import type { Batch, Outbox } from "./outbox.ts";
 import type { Position } from "./outbox-recovery.ts";
 import type { UsageChannel } from "./usage-channel.ts";
@@ -19,7 +20,6 @@ export interface DeliveryEvents {
   usageUnreadable(code: string): void;
 }
 
-const batchRecordsMax = 1_000;
 /** Delay in which records gather for one batch: ten times as many as in 20 ms saves 5 % of a JSON request. */
 const gatherMs = 200;
 const acknowledgeMsMax = 10_000;

@@ -1,6 +1,7 @@
 /** Remembers switches and failed starts of the last hour, for operators who look at a slot. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import { pastSwitchesMax } from "@weiche/shared/wire/link-bounds.ts";
 import type { SwitchReport } from "./switch-meter.ts";
 
 /** Without a report: a start that failed. */
@@ -12,7 +13,6 @@ export interface PastSwitch {
 }
 
 const keptMs = 3_600_000;
-const keptMax = 50;
 
 export class SwitchHistory {
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -37,6 +37,6 @@ export class SwitchHistory {
 
   #add(slot: SlotName, past: PastSwitch): void {
     const young = (this.#all.get(slot) ?? []).filter(({ endedAtMs }) => past.endedAtMs - endedAtMs <= keptMs);
-    this.#all = new Map(this.#all).set(slot, [...young, past].slice(-keptMax));
+    this.#all = new Map(this.#all).set(slot, [...young, past].slice(-pastSwitchesMax));
   }
 }

@@ -238,3 +238,13 @@ test("a router that ends its link has ended it in order", async () => {
       ["down", "router-1", true],
     ]);
 });
+
+test("a router that sends more than any router may is left, and the reason names the field", async () => {
+  const router = await rig.openRouter();
+  const links = rig.openLinks(at(router));
+  await expect.poll(() => links.states()).toMatchObject([{ state: "linked" }]);
+  router.say({ settled: { attempts: Array.from({ length: 8_001 }, () => ({})) } });
+  const reason = "the router sent what no router may send: settled.attempts has more than 8000 elements";
+  await expect.poll(() => rig.told).toContainEqual(["routerLinkDown", at(router), "router-1", reason]);
+  expect(rig.answers.filter(([event]) => event === "settled")).toEqual([]);
+});

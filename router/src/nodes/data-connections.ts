@@ -28,14 +28,17 @@ import { question } from "./session-question.ts";
 import type { NodeRegistry } from "./registry.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
 
+export type DataRefusal = "tls" | "protocol" | "identity" | "name" | "too-many";
+
 export interface DataConnectionsEvents {
   dataSessionUp(node: NodeId, sessions: number): void;
   dataSessionDown(node: NodeId, sessions: number): void;
   /**
    * A connection was closed by the router, before its first request or (`protocol`: its agent broke a rule of the wire)
-   * later. `detail`: for the log only, since it may contain text of an unauthenticated client.
+   * later. `detail`: for the log only, since it may contain text of an unauthenticated client. `from`: the node, or the
+   * address of a client that is none yet.
    */
-  dataSessionRefused(reason: "tls" | "protocol" | "identity" | "name" | "too-many", detail: string): void;
+  dataSessionRefused(reason: DataRefusal, detail: string, from: string): void;
 }
 
 interface DataConnectionsOptions {
@@ -82,7 +85,7 @@ export class DataConnections implements Upstream {
       ...options,
       alpn: dataAlpn,
       accept: (socket) => void data.#admit(socket),
-      onTlsRefused: (reason) => options.events.dataSessionRefused("tls", reason),
+      onTlsRefused: (reason, from) => options.events.dataSessionRefused("tls", reason, from),
     });
     return data;
   }
@@ -107,8 +110,9 @@ export class DataConnections implements Upstream {
       },
     });
     this.#open.add(connection);
-    const refuse = (...why: Parameters<typeof events.dataSessionRefused>) => {
-      if (!isRefused) events.dataSessionRefused(...why);
+    const address = socket.remoteAddress ?? "";
+    const refuse = (reason: DataRefusal, detail: string) => {
+      if (!isRefused) events.dataSessionRefused(reason, detail, session?.node ?? address);
       isRefused = true;
       connection.destroy();
     };

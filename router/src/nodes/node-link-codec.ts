@@ -24,14 +24,22 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { isUuidv7, namePattern } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
+import { cutMachine } from "@weiche/shared/wire/cut-machine.ts";
+import { linkRequestBounds } from "@weiche/shared/wire/link-bounds.ts";
+import { boundedDecoder, type Received } from "@weiche/shared/wire/message-bounds.ts";
 import type { UnreadableRecord } from "../usage/records-set-aside.ts";
-import { readMachine } from "./machine-report.ts";
 import { stateWords, type NodeHello, type NodeReport, type SlotReport } from "./node-view.ts";
 
 const { link } = NodeControlServiceService;
-export const linkService = { link: { ...link, responseSerialize: encodingNewsOnce(link.responseSerialize) } };
+export const linkService = {
+  link: {
+    ...link,
+    requestDeserialize: boundedDecoder(link.requestDeserialize, linkRequestBounds),
+    responseSerialize: encodingNewsOnce(link.responseSerialize),
+  },
+};
 export const linkServiceName = "weiche.node.v1.NodeControlService";
-export type LinkCall = ServerDuplexStream<LinkRequest, LinkResponse>;
+export type LinkCall = ServerDuplexStream<Received<LinkRequest>, LinkResponse>;
 
 /** A message of an agent; undefined: one that only a later version knows. */
 export type Uplink = LinkRequest["message"];
@@ -56,40 +64,32 @@ export function readLinkDescriptors(): Buffer {
 /** Operators name models; any printable ASCII. */
 const modelPattern = /^[\x21-\x7e]{1,200}$/;
 const idPattern = /^[\x21-\x7e]{1,64}$/;
-const countMax = 1_000;
-/** Past switches of a slot. */
-const pastMax = 50;
+/** Attempts of a request. */
+const attemptMax = 1_000;
 
 /** Returns the hello, or what is wrong with it. */
 export function readHello(hello: Hello): NodeHello | string {
   if (!namePattern.test(hello.node)) return "hello.node is not the name of a node";
   if (!isUuidv7(hello.bootId)) return "hello.boot_id is not a UUIDv7";
-  const slotsGood =
-    hello.slots.length <= countMax &&
-    hello.slots.every(
-      ({ name, models }) =>
-        namePattern.test(name) && models.length <= countMax && models.every((model) => modelPattern.test(model)),
-    );
-  if (!slotsGood) return "hello.slots has too many or malformed names";
+  const slotsGood = hello.slots.every(
+    ({ name, models }) => namePattern.test(name) && models.every((model) => modelPattern.test(model)),
+  );
+  if (!slotsGood) return "hello.slots has malformed names";
   return { ...hello, agentVersion: hello.agentVersion.slice(0, 64) } as NodeHello;
 }
 
-/**
- * Returns the report, or what is wrong with it. A slot in a state that only a later version knows is left out; the rest of
- * the node stays usable.
- */
-export function readReport(load: LoadReport): NodeReport | string {
-  if (load.slots.length > countMax) return "load_report.slots has too many slots";
+/** A slot in a state that only a later version knows is left out; the rest of the node stays usable. */
+export function readReport(load: LoadReport): NodeReport {
   const slots = load.slots.filter(isKnown);
   return {
     ...load,
     slots: slots.map((slot) => ({
       ...slot,
       waiters: slot.waiters.filter(({ waiting }) => waiting > 0),
-      history: slot.history && { switches: slot.history.switches.filter(isPlausible).slice(-pastMax) },
+      history: slot.history && { switches: slot.history.switches.filter(isPlausible) },
     })),
-    machine: load.machine && readMachine(load.machine),
-    machineReading: load.machineReading && readMachine(load.machineReading),
+    machine: load.machine && cutMachine(load.machine),
+    machineReading: load.machineReading && cutMachine(load.machineReading),
   };
 }
 
@@ -137,7 +137,7 @@ function readRecord(wire: WireRecord): UsageRecord | string {
   const outcome = outcomes[wire.outcome];
   const tokens = wire.promptTokens + wire.completionTokens;
   if (!isUuidv7(wire.requestId)) return "request_id is not a UUIDv7";
-  if (wire.attempt < 1 || wire.attempt > countMax) return "attempt is out of range";
+  if (wire.attempt < 1 || wire.attempt > attemptMax) return "attempt is out of range";
   if (![wire.accountId, wire.userId, wire.keyId].every((id) => idPattern.test(id))) return "an id is malformed";
   if (!modelPattern.test(wire.model)) return "model is malformed";
   if (wire.factorMillicredits > factorMax) return "factor is out of range";

@@ -10,7 +10,8 @@ import { NodeRegistry } from "./registry.ts";
 
 function simulatedCall(): LinkCall {
   const stream = new Duplex({ objectMode: true, read() {}, write: (_message, _encoding, done) => done() });
-  return Object.assign(stream, { getAuthContext: () => ({}) }) as unknown as LinkCall;
+  const about = { getAuthContext: () => ({}), getPeer: () => "10.0.0.9:50000" };
+  return Object.assign(stream, about) as unknown as LinkCall;
 }
 const hello = {
   message: { $case: "hello", value: { node: "gpu-1", bootId: uuidv7(systemClock), agentVersion: "0", slots: [] } },
@@ -19,12 +20,12 @@ const report = { message: { $case: "loadReport", value: { slots: [], maintenance
 
 test("with TLS, a link whose certificate is not known is nobody's", () => {
   const refused: string[] = [];
-  const events = { nodeRefused: (reason: string) => refused.push(reason) };
+  const events = { nodeRefused: (reason: string, _detail: string, from: string) => refused.push(`${reason} ${from}`) };
   const parts = { tls: {}, clock: systemClock, events } as unknown as NodeLinkParts;
   const call = simulatedCall();
   new NodeLinkSession(call, parts, new Map());
   call.emit("data", hello);
-  expect(refused).toEqual(["name"]);
+  expect(refused).toEqual(["name 10.0.0.9"]);
 });
 
 /** A link whose agent has reported once, on virtual time. */

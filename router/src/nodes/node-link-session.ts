@@ -5,6 +5,7 @@
  *      └── no hello in time, a bad one, or a stranger's ────────▶ over
  */
 import { X509Certificate } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { status } from "@grpc/grpc-js";
 import type { DesiredState, KnownRouter, LoadReport, UsageBatch } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
@@ -14,6 +15,7 @@ import { version } from "@weiche/shared/program/version.ts";
 import { linkSilenceMsMax, Silence } from "@weiche/shared/time/silence.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
+import { modelsMax, settledMax } from "@weiche/shared/wire/link-bounds.ts";
 import type { UsageLedger } from "../usage/usage-ledger.ts";
 import type { UnreadableRecord } from "../usage/records-set-aside.ts";
 import { maySpeakFor } from "./node-listener.ts";
@@ -25,14 +27,17 @@ import type { NodeLinkEntry, NodeRegistry } from "./registry.ts";
 export interface NodeLinkEvents {
   nodeLinked(node: NodeId, bootId: string, agentVersion: string): void;
   nodeUnlinked(node: NodeId, reason: UnlinkReason): void;
-  /** `detail`: for the log only, since it may contain text of an unauthenticated client. */
-  nodeRefused(reason: RefusalReason, detail: string): void;
+  /**
+   * `detail`: for the log only, since it may contain text of an unauthenticated client. `from`: the node, or the address
+   * of a client that is none yet.
+   */
+  nodeRefused(reason: RefusalReason, detail: string, from: string): void;
   /** A node says that it hosts models which the catalogue gives to others: it gets no request for them. */
   hostingIgnored(node: NodeId, models: readonly ModelId[]): void;
   /** A report has slots in states that this version does not know; they are not used. */
   reportUnreadable(node: NodeId, slots: number): void;
   /** Set aside by the ledger for a person to look at, and acknowledged: the agent would send it for ever. */
-  usageRejected(node: NodeId, rejected: UnreadableRecord): void;
+  usageRejected(node: NodeId, rejected: readonly UnreadableRecord[]): void;
   /** Not acknowledged: the agent sends it again. */
   usageNotRecorded(node: NodeId, records: number, error: unknown): void;
 }
@@ -69,6 +74,8 @@ export interface NodeLinkParts {
 const helloMsMax = 5_000;
 /** Batches of one node that wait for the database at once. The agent sends further ones again. */
 const batchesMax = 16;
+/** Checking a record takes some 5 µs. */
+const recordsPerTurn = 250;
 /** How long settled attempts are gathered; the agent needs them only when a router dies. */
 const settledMs = 50;
 /** Messages that an agent may leave unread before it is cut off. */
@@ -100,7 +107,7 @@ export class NodeLinkSession {
     this.#links = links;
     this.#helloTimer = parts.clock.after(helloMsMax, () => this.refuse("late", "no hello in time"));
     this.#silence = new Silence(parts.clock, linkSilenceMsMax, () => this.end("silent"));
-    call.on("data", ({ message }) => this.#take(message));
+    call.on("data", ({ message, mistake }) => (mistake ? this.refuse("invalid", mistake) : this.#take(message)));
     call.on("end", () => this.end("ended")); // also the first event of a lost connection
     call.on("cancelled", () => this.end("ended"));
     call.on("error", () => this.end("ended"));
@@ -109,7 +116,7 @@ export class NodeLinkSession {
   /** Ends the link and tells the agent why. */
   refuse(reason: Exclude<RefusalReason, "tls">, detail: string): void {
     if (this.#isOver) return;
-    this.#parts.events.nodeRefused(reason, detail);
+    this.#parts.events.nodeRefused(reason, detail, this.#hello?.node ?? addressOf(this.#call));
     this.end("misbehaved", { code: refusalStatus[reason], details: detail });
   }
 
@@ -145,7 +152,8 @@ export class NodeLinkSession {
     this.#settledTimer?.cancel();
     const attempts = this.#settled;
     this.#settled = [];
-    if (attempts.length > 0) this.#send({ $case: "settled", value: { attempts } });
+    for (let first = 0; first < attempts.length; first += settledMax)
+      this.#send({ $case: "settled", value: { attempts: attempts.slice(first, first + settledMax) } });
   }
 
   /** Tells the agent what every node is told; nothing if it has not said which node it is. */
@@ -187,7 +195,6 @@ export class NodeLinkSession {
 
   #report(node: NodeId, load: LoadReport): void {
     const report = readReport(load);
-    if (typeof report === "string") return this.refuse("invalid", report);
     this.#silence.heard();
     const unreadable = load.slots.length - report.slots.length;
     if (unreadable > 0) this.#parts.events.reportUnreadable(node, unreadable);
@@ -226,20 +233,34 @@ export class NodeLinkSession {
     return raw && new X509Certificate(raw);
   }
 
-  #record(node: NodeId, batch: UsageBatch): void {
-    const { records, rejected } = readRecords(batch.records);
-    for (const each of rejected) this.#parts.events.usageRejected(node, each);
-    if (this.#batches >= batchesMax) return;
-    const count = records.length + rejected.length;
-    const recorded = count > 0 ? this.#parts.ledger.record(node, records, rejected) : Promise.resolve();
-    void this.#acknowledge(node, batch.batchId, count, recorded);
+  #record(node: NodeId, { batchId, records }: UsageBatch): void {
+    if (this.#batches < batchesMax) void this.#acknowledge(node, batchId, records.length, this.#hand(node, records));
+  }
+
+  /** Hands records to the ledger, some in each turn of the event loop. Resolves with what has to be awaited then. */
+  async #hand(node: NodeId, wires: UsageBatch["records"]): Promise<readonly Promise<void>[]> {
+    const commits: Promise<void>[] = [];
+    for (let first = 0; first < wires.length; first += recordsPerTurn) {
+      if (first > 0) await nextTurn();
+      const { records, rejected } = readRecords(wires.slice(first, first + recordsPerTurn));
+      if (rejected.length > 0) this.#parts.events.usageRejected(node, rejected);
+      const commit = this.#parts.ledger.record(node, records, rejected);
+      commit.catch(() => {}); // awaited later
+      commits.push(commit);
+    }
+    return commits;
   }
 
   /** Takes no records: they would stay in memory, for each repetition, as long as the database is away. */
-  async #acknowledge(node: NodeId, batchId: bigint, records: number, recorded: Promise<void>): Promise<void> {
+  async #acknowledge(
+    node: NodeId,
+    batchId: bigint,
+    records: number,
+    handed: Promise<readonly Promise<void>[]>,
+  ): Promise<void> {
     this.#batches++;
     try {
-      await recorded;
+      await Promise.all(await handed);
       this.#send({ $case: "usageAck", value: { batchId } });
     } catch (error) {
       this.#parts.events.usageNotRecorded(node, records, error);
@@ -257,12 +278,13 @@ export class NodeLinkSession {
     const ignored = [...claimed].filter((model) => !mayHost(node, model));
     if (ignored.length > 0 && ignored.join(" ") !== this.#ignored) events.hostingIgnored(node, ignored);
     this.#ignored = ignored.join(" ");
-    const slots = hello.slots.map(({ name, models }) => ({ name, models: models.filter((m) => !ignored.includes(m)) }));
+    const foreign = new Set(ignored);
+    const slots = hello.slots.map(({ name, models }) => ({ name, models: models.filter((m) => !foreign.has(m)) }));
     return { ...hello, slots };
   }
 
   #rules(hello: NodeHello): readonly ModelRules[] {
-    return this.#parts.rulesOf([...new Set(hello.slots.flatMap((slot) => slot.models))]);
+    return this.#parts.rulesOf([...new Set(hello.slots.flatMap((slot) => slot.models))]).slice(0, modelsMax);
   }
 
   #send(message: Downlink): void {
@@ -271,6 +293,11 @@ export class NodeLinkSession {
     if (this.#call.writableLength > unreadMax)
       this.end("misbehaved", { code: status.RESOURCE_EXHAUSTED, details: "the agent does not read" });
   }
+}
+
+/** Without its port: a client that comes again has another one. */
+function addressOf(call: LinkCall): string {
+  return call.getPeer().replace(/:\d+$/, "");
 }
 
 const refusalStatus = {

@@ -11,6 +11,7 @@ import type { NodeId } from "@weiche/shared/ids.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { linkKeepAlive } from "@weiche/shared/time/silence.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
+import { pacing } from "./link-pace.ts";
 import { linkService, linkServiceName, type Downlink, type LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type LinksByNode, type NodeLinkParts } from "./node-link-session.ts";
 import { openNodeListener } from "./node-listener.ts";
@@ -32,9 +33,28 @@ const serverOptions: ServerOptions = {
   "grpc.max_receive_message_length": 4 << 20,
   "grpc.max_send_message_length": 4 << 20,
   "grpc.enable_channelz": 0,
+  // An agent has one call on a connection; `grpcurl` and health probes have a few.
+  "grpc.max_concurrent_streams": 8,
 };
 
 const heartbeatEveryMs = 1_000;
+
+type AddService = Parameters<Server["addService"]>;
+/** A question of health or reflection names a service, a symbol or a file. */
+const questionBytesMax = 4 << 10;
+
+/** Adds a service whose messages are not in `node_control.proto`: long ones are refused before they are decoded. */
+function addSmall(server: Server, methods: AddService[0], implementation: AddService[1]): void {
+  const small = Object.entries(methods).map(([name, method]) => {
+    const { requestDeserialize } = method;
+    const decode = (bytes: Buffer): unknown => {
+      if (bytes.length > questionBytesMax) throw new Error(`more than ${questionBytesMax} bytes`);
+      return requestDeserialize(bytes);
+    };
+    return [name, { ...method, requestDeserialize: decode }] as const;
+  });
+  server.addService(Object.fromEntries(small), implementation);
+}
 
 /**
  * An agent's gRPC dials once more after a call that failed, although the agent has given that connection up; where that
@@ -48,7 +68,11 @@ export async function openNodeLink(options: NodeLinkOptions) {
   let isStopping = false;
 
   const { connectionUnusedMsMax = unusedMsMax } = options;
-  const server = new Server({ ...serverOptions, "grpc.max_connection_idle_ms": connectionUnusedMsMax });
+  const server = new Server({
+    ...serverOptions,
+    "grpc.max_connection_idle_ms": connectionUnusedMsMax,
+    interceptors: [pacing(options.clock)],
+  });
   server.addService(linkService, {
     link(call: LinkCall) {
       const session = new NodeLinkSession(call, options, links);
@@ -58,15 +82,16 @@ export async function openNodeLink(options: NodeLinkOptions) {
     },
   });
   const health = new HealthImplementation({ "": "SERVING", [linkServiceName]: "SERVING" });
-  health.addToServer(server);
-  new ReflectionService(describeServices()).addToServer(server);
+  const beside = { addService: (...of: AddService) => addSmall(server, ...of) } as Server;
+  health.addToServer(beside);
+  new ReflectionService(describeServices()).addToServer(beside);
   // A listener of our own, so that both node ports have the same TLS and log refused clients.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = await openNodeListener({
     ...options,
     alpn: "h2",
     accept: (socket) => injector.injectConnection(socket),
-    onTlsRefused: (reason) => options.events.nodeRefused("tls", reason),
+    onTlsRefused: (reason, from) => options.events.nodeRefused("tls", reason, from),
   });
 
   const tellAll = (news: Downlink) => sessions.forEach((session) => session.tell(news));

@@ -15,8 +15,8 @@ export interface NodeListenerOptions {
   readonly alpn: string;
   readonly clock: Clock;
   readonly accept: (socket: Socket) => void;
-  /** A client without a certificate of ours, or with one that is no longer valid. */
-  readonly onTlsRefused: (reason: string) => void;
+  /** A client without a certificate of ours, or with one that is no longer valid. `from`: "" if it is gone. */
+  readonly onTlsRefused: (reason: string, from: string) => void;
 }
 
 export type NodeListener = Awaited<ReturnType<typeof openNodeListener>>;
@@ -39,8 +39,8 @@ export async function openNodeListener(options: NodeListenerOptions) {
     socket.once("close", () => sockets.delete(socket));
   });
   // The error of a rejected certificate says only that the connection was closed.
-  server.on("tlsClientError", (error: Error, { authorizationError }: TLSSocket) =>
-    onTlsRefused(authorizationError ? String(authorizationError) : error.message),
+  server.on("tlsClientError", (error: Error, { authorizationError, remoteAddress }: TLSSocket) =>
+    onTlsRefused(authorizationError ? String(authorizationError) : error.message, remoteAddress ?? ""),
   );
   const port = await listenOn(server, listen, unacceptedMax);
   return {

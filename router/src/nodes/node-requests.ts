@@ -2,6 +2,7 @@
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { nodeRequestsMax, type NodeRequest } from "@weiche/shared/node-protocol.ts";
+import { scanJson } from "@weiche/shared/http/json-guard.ts";
 import { parseJson } from "@weiche/shared/json.ts";
 
 const word = Type.String({ minLength: 1, maxLength: 200 });
@@ -20,9 +21,13 @@ const shape = Compile(
   ),
 );
 
-/** Throws if the text is not such a list. */
+/** Fields of a request, and as many again for later versions. */
+const valuesMax = nodeRequestsMax * 16;
+
+/** Throws if the text is not such a list. It is not parsed if it has more values than such a list can have. */
 export function readNodeRequests(text: string): readonly NodeRequest[] {
-  const list: unknown = parseJson(text);
+  const scan = scanJson(Buffer.from(text), valuesMax);
+  const list: unknown = "problem" in scan ? undefined : parseJson(text);
   if (!shape.Check(list)) throw new Error("the node's list of requests is not well-formed");
   return list;
 }

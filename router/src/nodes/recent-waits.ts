@@ -9,6 +9,8 @@ import type { SlotReport } from "./node-view.ts";
 /** Number of waits that are kept for each model; older ones say little about the next wait. */
 const keptMax = 5;
 const keptMs = 24 * 3_600_000;
+/** Nodes name models; a catalogue has far fewer. */
+const modelsMax = 10_000;
 
 interface Wait {
   readonly endedAtMs: number;
@@ -19,6 +21,7 @@ export class RecentWaits {
   readonly #waits = new Map<ModelId, readonly Wait[]>();
 
   add(model: ModelId, tookMs: number, nowMs: number): void {
+    if (!this.#waits.has(model) && this.#waits.size >= modelsMax) return;
     const wait = { endedAtMs: nowMs, tookMs };
     this.#waits.set(model, [...(this.#waits.get(model) ?? []), wait].slice(-keptMax));
   }
@@ -48,14 +51,15 @@ export class WaitWatch {
   take(slots: readonly SlotReport[], hosted: (slot: SlotName) => readonly ModelId[], nowMs: number): void {
     const before = this.#sinceMs;
     this.#sinceMs = new Map();
-    for (const slot of slots)
+    for (const slot of slots) {
+      const waitedFor = new Set(slot.waiters.filter(({ waiting }) => waiting > 0).map((waiter) => waiter.model));
       for (const model of hosted(slot.name)) {
         const key = `${slot.name} ${model}`;
         const sinceMs = before.get(key);
         if (serves(slot, model)) {
           if (sinceMs !== undefined) this.#recent.add(model, nowMs - sinceMs, nowMs);
-        } else if (slot.waiters.some((waiter) => waiter.model === model && waiter.waiting > 0))
-          this.#sinceMs.set(key, sinceMs ?? nowMs);
+        } else if (waitedFor.has(model)) this.#sinceMs.set(key, sinceMs ?? nowMs);
       }
+    }
   }
 }

@@ -192,3 +192,11 @@ test("waits for a model that is not active are known of every node, but not acro
   link.report(report(), 60_000);
   expect(registry.waits.usualMs(model, 60_000)).toBe(4_000);
 });
+
+test("past switches of slots that the hello does not have are not kept", () => {
+  const link = registry.linkUp(hello, 0);
+  const history = { switches: [{ endedAgoMs: 1, model, failed: false, tookMs: 1 }] };
+  for (let n = 0; n < 100; n++) link.report(report({ name: asId(`other-${n}`), history }), n);
+  link.report(report({ history }), 100);
+  expect([...registry.details(100)[0]!.histories.keys()]).toEqual(report().slots.map(({ name }) => name));
+});

@@ -180,7 +180,8 @@ class NodeEntry implements NodeView {
     this.#waits.take(report.slots, (name) => this.#modelsOf(name), nowMs);
     this.reportedAtMs = nowMs;
     for (const { name, history } of report.slots)
-      if (history)
+      // A name that the hello did not have would stay here for as long as the node is known.
+      if (history && this.hello!.slots.some((slot) => slot.name === name))
         this.histories.set(
           name,
           history.switches.map(({ endedAgoMs, ...past }) => ({ ...past, endedAtMs: nowMs - endedAgoMs })),

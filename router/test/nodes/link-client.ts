@@ -20,6 +20,9 @@ export class LinkClient implements Disposable {
   constructor(port: number, channel = credentials.createInsecure()) {
     const file = join(import.meta.dirname, "../../../proto/weiche/node/v1/node_control.proto");
     const definition = loadSync(file, { keepCase: true, longs: String, enums: String, oneofs: true });
+    const { Link: link } = definition["weiche.node.v1.NodeControlService"] as unknown as { Link: RawMethod };
+    const { requestSerialize } = link;
+    link.requestSerialize = (message) => (Buffer.isBuffer(message) ? message : requestSerialize(message));
     const loaded = loadPackageDefinition(definition) as unknown as {
       weiche: { node: { v1: { NodeControlService: new (address: string, c: typeof channel) => LinkService } } };
     };
@@ -37,14 +40,19 @@ export class LinkClient implements Disposable {
     });
   }
 
-  say(message: Message): void {
-    this.call.write(message);
+  /** Bytes are sent as they are, in the place of a message. */
+  say(message: Message | Buffer): void {
+    this.call.write(message as Message);
   }
 
   [Symbol.dispose](): void {
     this.call.cancel();
     this.#client.close();
   }
+}
+
+interface RawMethod {
+  requestSerialize(this: void, message: object): Buffer;
 }
 
 interface LinkService {

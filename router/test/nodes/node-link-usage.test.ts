@@ -98,11 +98,12 @@ describe("usage", () => {
     const [, from, rejected] = rig.told.find(([event]) => event === "rejected")! as [
       string,
       NodeId,
-      { reason: string },
+      readonly { reason: string }[],
     ];
     expect(from).toBe(node);
-    expect(rejected.reason).toContain(what);
-    expect(rejected).toMatchObject({ record: { promptTokens: expect.any(Number) as number } });
+    expect(rejected).toHaveLength(1);
+    expect(rejected[0]!.reason).toContain(what);
+    expect(rejected[0]).toMatchObject({ record: { promptTokens: expect.any(Number) as number } });
   });
 
   test("of one node waits for the database in a bounded number of batches", async () => {

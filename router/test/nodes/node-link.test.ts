@@ -118,6 +118,10 @@ test("a report becomes the live picture; absent stays absent, and a slot in an u
   expect(rig.told).toContainEqual(["unreadable", node, 1]);
 });
 
+function emptyRecords(count: number): object {
+  return { usage_batch: { batch_id: 1, records: Array.from({ length: count }, () => ({})) } };
+}
+
 describe("a client that does not keep to the protocol gets a clean status:", () => {
   test.each<[string, object[], number]>([
     ["a report before hello", [{ load_report: {} }], status.INVALID_ARGUMENT],
@@ -126,11 +130,12 @@ describe("a client that does not keep to the protocol gets a clean status:", () 
     ["a boot id that tells no time", [helloOf(node, "1")], status.INVALID_ARGUMENT],
     ["a malformed model", [helloOf(node, bootId(1), [""])], status.INVALID_ARGUMENT],
     ["two hellos", [helloOf(node, bootId(1)), helloOf(node, bootId(1))], status.INVALID_ARGUMENT],
+    ["more records than a batch may have", [helloOf(node, bootId(1)), emptyRecords(1_001)], status.INVALID_ARGUMENT],
   ])("%s", async (_what, messages, code) => {
     const client = rig.dial();
     for (const message of messages) client.say(message as Record<string, unknown>);
     expect((await client.ended).code).toBe(code);
-    expect(rig.told).toContainEqual(["refused", "invalid", expect.any(String)]);
+    expect(rig.told).toContainEqual(["refused", "invalid", expect.any(String), expect.any(String)]);
     await rig.linked();
   });
 
@@ -141,12 +146,32 @@ describe("a client that does not keep to the protocol gets a clean status:", () 
 
   test("bytes that are no message", async () => {
     const client = rig.dial();
-    const { call } = client;
-    const raw = (call as unknown as { call: { sendMessageWithContext: (context: object, message: Buffer) => void } })
-      .call;
-    raw.sendMessageWithContext({}, Buffer.from([0x0a, 0xff, 0xff, 0xff]));
-    expect((await client.ended).code).not.toBe(status.OK);
+    client.say(Buffer.from([0x0a, 0xff, 0xff, 0xff]));
+    expect(await client.ended).toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: "the message is not well-formed",
+    });
     await rig.linked();
+  });
+
+  test.each([
+    ["usage_batch.records has more than 1000 elements", 0x1a, 0x12],
+    ["load_report.slots has more than 64 elements", 0x12, 0x12],
+    ["load_report.host occurs twice", 0x12, 0x1a],
+    ["hello.slots has more than 64 elements", 0x0a, 0x22],
+  ])("4 MB of empty elements: %s", async (details, outer, inner) => {
+    const client = await rig.linked();
+    const length = (4 << 20) - 16;
+    const head = Buffer.from([
+      outer,
+      ...[0, 7, 14, 21].map((shift) => ((length >> shift) & 127) | (shift < 21 ? 128 : 0)),
+    ]);
+    const before = process.memoryUsage().heapUsed;
+    client.say(Buffer.concat([head, Buffer.alloc(length, Buffer.from([inner, 0]))]));
+    expect(await client.ended).toMatchObject({ code: status.INVALID_ARGUMENT, details });
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(50 << 20);
+    expect(rig.told).toContainEqual(["refused", "invalid", details, node]);
+    expect(rig.recorded).toEqual([]);
   });
 });
 

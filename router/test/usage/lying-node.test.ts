@@ -5,6 +5,7 @@ import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
+import { FewLines } from "@weiche/shared/program/few-lines.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { readGrants, type Grants } from "../../src/usage/grants.ts";
@@ -39,7 +40,7 @@ afterEach(() => open.disposeAsync());
 
 async function openRouter(of: Database): Promise<NodeLinkRig> {
   const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line) as object as never) });
-  const events = createEvents(log, metrics);
+  const events = createEvents(log, metrics, new FewLines(systemClock));
   const options = { grants: await readGrants(of.pool) };
   const ledger = open.use(await createUsageLedger(of, systemClock, events, options));
   return open.use(await NodeLinkRig.open(ledger));

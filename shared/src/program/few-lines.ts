@@ -1,0 +1,68 @@
+/**
+ * Lets a few log lines of one kind and peer through in each minute. A peer that repeats a fault at full speed fills no
+ * disk, and the last line of the minute says how many were left out.
+ */
+import type { Clock, Timer } from "../time/clock.ts";
+
+/** Of one kind and peer in a minute, the last one included. */
+export const linesMax = 5;
+const minuteMs = 60_000;
+/** Peers of one kind that are counted apart. All others of the kind share their lines. */
+const peersMax = 100;
+
+/** Fields for the line. `leftOut`: how many lines like it were not written. */
+export interface LeftOut {
+  readonly leftOut?: number;
+}
+
+type Write = (leftOut: LeftOut) => void;
+
+interface Minute {
+  readonly timer: Timer;
+  written: number;
+  leftOut: number;
+  /** The newest line that was not written. */
+  last: Write | undefined;
+}
+
+export class FewLines implements Disposable {
+  readonly #clock: Clock;
+  readonly #kinds = new Map<string, Map<string, Minute>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Calls `write` now, at the end of the minute, or never. `peer`: who caused the line; it may be text of a stranger. */
+  say(kind: string, peer: string, write: Write): void {
+    const peers = this.#kinds.get(kind) ?? new Map<string, Minute>();
+    this.#kinds.set(kind, peers);
+    const key = peers.has(peer) || peers.size < peersMax ? peer : "";
+    const minute = peers.get(key) ?? this.#begin(peers, key);
+    if (minute.written < linesMax - 1) {
+      minute.written++;
+      return write({});
+    }
+    if (minute.last) minute.leftOut++;
+    minute.last = write;
+  }
+
+  /** Writes what waits. */
+  [Symbol.dispose](): void {
+    for (const peers of this.#kinds.values()) for (const key of peers.keys()) this.#end(peers, key);
+  }
+
+  #begin(peers: Map<string, Minute>, key: string): Minute {
+    const timer = this.#clock.after(minuteMs, () => this.#end(peers, key));
+    const minute = { timer, written: 0, leftOut: 0, last: undefined };
+    peers.set(key, minute);
+    return minute;
+  }
+
+  #end(peers: Map<string, Minute>, key: string): void {
+    const { timer, last, leftOut } = peers.get(key)!;
+    timer.cancel();
+    peers.delete(key);
+    last?.(leftOut > 0 ? { leftOut } : {});
+  }
+}

@@ -1,0 +1,289 @@
+/**
+ * What the messages of `node_control.proto` may hold. Each end checks it before it decodes a message of the other one. A
+ * field of the protocol that is missing here fails `link-bounds.test.ts`.
+ *
+ * Each bound is at least what a valid agent or router sends. What they send is bounded by their configuration
+ * (`agent.yaml`: slots, engines; the catalogue: efforts, formats, instructions), or by the sender itself.
+ */
+import { many, message, number, one, text, type MessageBounds } from "./message-bounds.ts";
+
+/** Slots of a node, and engines of a slot, in agent.yaml. */
+export const slotsMax = 64;
+export const enginesPerSlotMax = 256;
+/** Different models of a node in agent.yaml. */
+export const modelsMax = 1_024;
+/** A model's id in agent.yaml, as in the catalogue. */
+export const modelCharactersMax = 64;
+/** Records of a usage batch: `batchRecordsMax` of the agent's delivery. */
+export const batchRecordsMax = 1_000;
+/** Past switches of a slot that an agent sends. */
+export const pastSwitchesMax = 50;
+/** GPUs, disks, interfaces, modules, file systems and sensors of a host that an agent sends, of each kind. */
+export const machinePartsMax = 256;
+/** Characters of a word about the machine that an agent sends. */
+export const machineWordMax = 200;
+/** Attempts of one `settled` that a router sends. */
+export const settledMax = 1_000;
+/** Routers that a router tells of. */
+export const routersMax = 64;
+/** `reasoning.efforts` of a model in the catalogue, and the characters of one. */
+export const effortsMax = 16;
+export const effortCharactersMax = 32;
+/** `images.formats` of a model in the catalogue. */
+export const formatsMax = 16;
+/** Characters of `instruction.default` and `instruction.template` in the catalogue. */
+export const instructionCharactersMax = 1_024;
+
+/** Agents of 0.1.0 take any name of a model from their agent.yaml. */
+const modelBytes = 200;
+/** `namePattern`: 63 characters. */
+const nameBytes = 64;
+/** UUIDs have 36. */
+const idBytes = 64;
+const versionBytes = 256;
+/** A DNS name has 253 characters; a port follows. */
+const addressBytes = 320;
+/** UTF-8 has at most four bytes for a character, and UTF-16 at most three for a unit. */
+const bytesPerCharacter = 3;
+const wordBytes = 4 * machineWordMax;
+/** Agents of 0.1.0 send all parts of a machine. */
+const partsMax = 2 * machinePartsMax;
+
+const slotDescription = message(
+  "SlotDescription",
+  text(1, "name", nameBytes),
+  many(enginesPerSlotMax, text(2, "models", modelBytes)),
+);
+const hello = message(
+  "Hello",
+  text(1, "node", nameBytes),
+  text(2, "boot_id", idBytes),
+  text(3, "agent_version", versionBytes),
+  many(slotsMax, one(4, "slots", slotDescription)),
+);
+
+const slotSwitching = message("SlotSwitching", number(1, "age_ms"), text(2, "phase", nameBytes), number(3, "usual_ms"));
+const pastSwitch = message(
+  "PastSwitch",
+  number(1, "ended_ago_ms"),
+  text(2, "from_model", modelBytes),
+  text(3, "model", modelBytes),
+  ...["failed", "took_ms", "drain_ms", "stop_ms", "memory_ms", "start_ms", "probe_ms"].map((name, index) =>
+    number(index + 4, name),
+  ),
+);
+const slotHistory = message("SlotHistory", many(pastSwitchesMax, one(1, "switches", pastSwitch)));
+const modelWaiters = message("ModelWaiters", text(1, "model", modelBytes), number(2, "waiting"));
+const engineLoad = message(
+  "EngineLoad",
+  number(1, "running"),
+  number(2, "waiting"),
+  number(3, "kv_cache_use"),
+  number(4, "prefix_cache_hit_rate"),
+);
+const slotLoad = message(
+  "SlotLoad",
+  text(1, "name", nameBytes),
+  number(2, "state"),
+  text(3, "active_model", modelBytes),
+  text(4, "next_model", modelBytes),
+  number(5, "running"),
+  number(6, "running_of_router"),
+  many(enginesPerSlotMax, one(7, "waiters", modelWaiters)),
+  number(8, "oldest_running_ms"),
+  number(9, "closes_in_ms"),
+  number(10, "state_age_ms"),
+  number(11, "max_concurrent"),
+  one(12, "engine", engineLoad),
+  number(13, "retry_in_ms"),
+  number(14, "oldest_waiting_ms"),
+  one(15, "switching", slotSwitching),
+  one(16, "history", slotHistory),
+);
+const gpuLoad = message(
+  "GpuLoad",
+  number(1, "index"),
+  number(2, "memory_total_bytes"),
+  number(3, "memory_used_bytes"),
+  number(4, "utilisation"),
+  number(5, "temperature_celsius"),
+  number(6, "power_watts"),
+);
+const hostLoad = message(
+  "HostLoad",
+  number(1, "cpu_use"),
+  number(2, "memory_total_bytes"),
+  number(3, "memory_available_bytes"),
+  many(partsMax, one(4, "gpus", gpuLoad)),
+);
+const memoryModule = message(
+  "MemoryModule",
+  number(1, "size_bytes"),
+  text(2, "type", wordBytes),
+  number(3, "megatransfers"),
+);
+const disk = message(
+  "Disk",
+  text(1, "name", wordBytes),
+  number(2, "size_bytes"),
+  text(3, "kind", wordBytes),
+  text(4, "model", wordBytes),
+);
+const networkInterface = message(
+  "NetworkInterface",
+  text(1, "name", wordBytes),
+  number(2, "up"),
+  number(3, "bits_per_second"),
+  number(4, "mtu"),
+);
+const gpu = message(
+  "Gpu",
+  text(1, "bus_address", wordBytes),
+  number(2, "index"),
+  text(3, "vendor", wordBytes),
+  text(4, "name", wordBytes),
+  text(5, "driver", wordBytes),
+  number(6, "memory_total_bytes"),
+);
+const machine = message(
+  "Machine",
+  text(1, "manufacturer", wordBytes),
+  text(2, "model", wordBytes),
+  text(3, "hypervisor", wordBytes),
+  text(4, "processor", wordBytes),
+  number(5, "processor_sockets"),
+  number(6, "processor_cores"),
+  number(7, "processor_threads"),
+  text(8, "operating_system", wordBytes),
+  text(9, "kernel", wordBytes),
+  many(partsMax, one(10, "memory_modules", memoryModule)),
+  many(partsMax, one(11, "disks", disk)),
+  many(partsMax, one(12, "network_interfaces", networkInterface)),
+  many(partsMax, one(13, "gpus", gpu)),
+);
+const fileSystem = message(
+  "FileSystem",
+  text(1, "mount", wordBytes),
+  // `models`, `state`, `outbox`; as many again for later versions.
+  many(8, text(2, "holds", nameBytes)),
+  number(3, "size_bytes"),
+  number(4, "available_bytes"),
+  number(5, "inodes"),
+  number(6, "inodes_free"),
+);
+const temperature = message("Temperature", text(1, "part", nameBytes), number(2, "celsius"));
+const machineReading = message(
+  "MachineReading",
+  number(1, "load_average_1"),
+  number(2, "load_average_5"),
+  number(3, "load_average_15"),
+  number(4, "swap_total_bytes"),
+  number(5, "swap_used_bytes"),
+  many(partsMax, one(6, "file_systems", fileSystem)),
+  number(7, "disk_read_bytes_per_second"),
+  number(8, "disk_written_bytes_per_second"),
+  number(9, "network_received_bytes_per_second"),
+  number(10, "network_sent_bytes_per_second"),
+  many(partsMax, one(11, "temperatures", temperature)),
+  number(12, "cpu_frequency_limit_hertz"),
+  number(13, "cpu_frequency_max_hertz"),
+);
+const outboxLoad = message("OutboxLoad", number(1, "records"), number(2, "oldest_ms"));
+const loadReport = message(
+  "LoadReport",
+  number(1, "sequence"),
+  many(slotsMax, one(2, "slots", slotLoad)),
+  one(3, "host", hostLoad),
+  number(4, "maintenance"),
+  number(5, "admitting"),
+  one(6, "machine", machine),
+  one(7, "machine_reading", machineReading),
+  one(8, "outbox", outboxLoad),
+);
+
+const usageRecord = message(
+  "UsageRecord",
+  text(1, "request_id", idBytes),
+  number(2, "attempt"),
+  text(3, "account_id", idBytes),
+  text(4, "user_id", idBytes),
+  text(5, "key_id", idBytes),
+  text(6, "model", modelBytes),
+  ...["factor_millicredits", "prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens"].map(
+    (name, index) => number(index + 7, name),
+  ),
+  ...["source", "outcome", "duration_ms", "first_token_ms"].map((name, index) => number(index + 12, name)),
+  // 16 bytes today.
+  text(16, "grant", idBytes),
+  number(17, "tokens_max"),
+);
+const usageBatch = message("UsageBatch", number(1, "batch_id"), many(batchRecordsMax, one(2, "records", usageRecord)));
+
+/** What an agent sends. */
+export const linkRequestBounds: MessageBounds = message(
+  "LinkRequest",
+  one(1, "hello", hello),
+  one(2, "load_report", loadReport),
+  one(3, "usage_batch", usageBatch),
+);
+
+const reasoningRules = message(
+  "ReasoningRules",
+  number(1, "mode"),
+  many(effortsMax, text(2, "efforts", bytesPerCharacter * effortCharactersMax)),
+  text(3, "default_effort", bytesPerCharacter * effortCharactersMax),
+  number(4, "template_kwargs_accepted"),
+);
+const imageRules = message("ImageRules", number(1, "max"), many(formatsMax, text(2, "formats", nameBytes)));
+const embeddingRules = message(
+  "EmbeddingRules",
+  number(1, "dimensions_min"),
+  number(2, "dimensions_max"),
+  number(3, "dimensions_default"),
+  number(4, "input_tokens"),
+  text(5, "instruction_default", bytesPerCharacter * instructionCharactersMax),
+  text(6, "instruction_template", bytesPerCharacter * instructionCharactersMax),
+);
+const modelRules = message(
+  "ModelRules",
+  text(1, "id", modelBytes),
+  number(2, "category"),
+  number(3, "context_tokens"),
+  one(4, "reasoning", reasoningRules),
+  number(5, "tools_enforced"),
+  one(6, "images", imageRules),
+  one(7, "embeddings", embeddingRules),
+);
+const desiredState = message(
+  "DesiredState",
+  number(1, "generation"),
+  number(2, "maintenance"),
+  many(modelsMax, text(3, "prewarm_models", modelBytes)),
+);
+const knownRouter = message("KnownRouter", text(1, "router_id", idBytes), text(2, "address", addressBytes));
+const routerList = message("RouterList", many(routersMax, one(1, "routers", knownRouter)));
+const models = many(modelsMax, one(1, "models", modelRules));
+const welcome = message(
+  "Welcome",
+  text(1, "router_id", idBytes),
+  text(2, "data_address", addressBytes),
+  { ...models, number: 3 },
+  one(4, "desired_state", desiredState),
+  text(5, "router_version", versionBytes),
+  one(6, "routers", routerList),
+);
+const attempt = message("Attempt", text(1, "request_id", idBytes), number(2, "attempt"));
+
+/** What a router sends. */
+export const linkResponseBounds: MessageBounds = message(
+  "LinkResponse",
+  one(1, "welcome", welcome),
+  one(2, "usage_ack", message("UsageAck", number(1, "batch_id"))),
+  one(3, "model_rules_changed", message("ModelRulesChanged", models)),
+  one(4, "desired_state", desiredState),
+  one(5, "goodbye", message("Goodbye")),
+  // Routers of 0.1.0 send all attempts of 50 ms at once.
+  one(6, "settled", message("Settled", many(8 * settledMax, one(1, "attempts", attempt)))),
+  one(7, "heartbeat", message("Heartbeat", text(1, "ledger", versionBytes))),
+  one(8, "routers_changed", routerList),
+);
