@@ -95,7 +95,7 @@ test.each([...common, ...ofAgents])("broken by an agent: %s: %s", async (rule, _
   expect([await textOf(answer).catch(String), answer.body.ending]).toContain("broken");
   await expect.poll(() => sessionsOf(router)).toBe(0);
   const told = router.told.filter(([event]) => event === "dataSessionRefused");
-  expect(told).toEqual([["dataSessionRefused", "protocol", expect.stringContaining(rule)]]);
+  expect(told).toEqual([["dataSessionRefused", "protocol", expect.stringContaining(rule), expect.any(String)]]);
   expect(agent.broken).toEqual([]);
 });
 

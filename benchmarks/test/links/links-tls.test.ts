@@ -56,7 +56,7 @@ describe("a link is refused, and both ends say why, to an agent", () => {
     await using agent = openWholeAgent([addressOf(router)], tls ? { tls } : {});
     await expect
       .poll(() => router.told, { timeout: 5_000 })
-      .toContainEqual(["nodeRefused", reason, expect.any(String)]);
+      .toContainEqual(["nodeRefused", reason, expect.any(String), expect.any(String)]);
     await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
     expect(router.registry.view(0)).toEqual([]);
   });
@@ -83,7 +83,9 @@ test.each<[string, () => TlsFiles, string]>([
 ])("a data session with %s is refused, and both ends say so", async (_what, open, reason) => {
   await using router = await openRouterEnd({ tls: routerTls });
   await using agent = openAgentEnd(router.data.address.port, answering("x"), { tls: open() });
-  await expect.poll(() => router.told).toContainEqual(["dataSessionRefused", reason, expect.any(String)]);
+  await expect
+    .poll(() => router.told)
+    .toContainEqual(["dataSessionRefused", reason, expect.any(String), expect.any(String)]);
   await expect
     .poll(() => agent.told.map(([event]) => event))
     .toContainEqual(expect.stringMatching(/dataSession(Failed|Down)/));
@@ -110,7 +112,9 @@ test.each([
   await using router = await openRouterEnd({ tls: routerTls });
   const socket = connect({ ...router.data.address, ...agentTls.current, ALPNProtocols });
   await new Promise((resolve) => socket.on("error", () => {}).once("close", resolve));
-  await expect.poll(() => router.told).toEqual([["dataSessionRefused", reason, expect.any(String)]]);
+  await expect
+    .poll(() => router.told)
+    .toEqual([["dataSessionRefused", reason, expect.any(String), expect.any(String)]]);
 });
 
 test("an agent leaves a router that has chosen no protocol, says why, and tells it nothing", async () => {
@@ -204,7 +208,7 @@ describe("a certificate that expires while answers run", () => {
       node: forgotten,
     });
     await expect.poll(() => gone.told.flat().join(" "), { timeout: 10_000 }).toMatch(/routerLinkFailed/);
-    await expect.poll(() => router.told).toContainEqual(["nodeRefused", "tls", "CERT_HAS_EXPIRED"]);
+    await expect.poll(() => router.told).toContainEqual(["nodeRefused", "tls", "CERT_HAS_EXPIRED", expect.any(String)]);
     expect(isReachable(renewed)).toBe(true);
     for (const stream of streams) stream.finish("done");
     expect(await textOf(outlived)).toBe("begun done");

@@ -84,7 +84,7 @@ test("a node that says GOAWAY on its connections and closes none may hold 16", a
   const onceMore = await PlainPeer.dial(router.data.address.port);
   await onceMore.closed();
   expect(router.told.filter(([event]) => event === "dataSessionRefused")).toEqual([
-    ["dataSessionRefused", "too-many", "gpu-1"],
+    ["dataSessionRefused", "too-many", "gpu-1", "127.0.0.1"],
   ]);
   expect(agents.filter(({ isClosed }) => isClosed)).toEqual([]);
   agents[0]!.destroy();
