@@ -62,11 +62,12 @@ export function expect(condition: boolean, expected: string, seen: unknown = "")
   throw new Error(told === "" ? expected : `${expected}; seen: ${told}`);
 }
 
-/** Expects the refusal of a prompt that is too long. Returns the counts in its message. */
+/** Expects the refusal of a prompt that is too long. Returns the window, and the tokens of input and completion. */
 export function expectOverflow({ status, error }: Answer): number[] {
   expectEqual(status, 400, "the status");
   expectEqual(error?.type, "ContextWindowExceededError", "error.type");
-  return (error!.message.match(/\d+/g) ?? []).map(Number);
+  const [window, , input, completion] = (error!.message.match(/\d+/g) ?? []).map(Number);
+  return [window!, input!, completion!];
 }
 
 type Plain = string | number | boolean | null | undefined;

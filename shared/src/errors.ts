@@ -4,7 +4,7 @@
  */
 export const apiErrors = {
   invalid_request: { status: 400, type: "invalid_request_error", code: "400" },
-  context_window_exceeded: { status: 400, type: "ContextWindowExceededError", code: "400" },
+  context_window_exceeded: { status: 400, type: "ContextWindowExceededError", code: "context_length_exceeded" },
   invalid_api_key: { status: 401, type: "authentication_error", code: "401" },
   no_package: { status: 403, type: "permission_error", code: "no_package" },
   key_model_access_denied: { status: 403, type: "key_model_access_denied", code: "403" },

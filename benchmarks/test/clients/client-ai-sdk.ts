@@ -89,7 +89,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
     test.each<Refusal>([
       ["a wrong model", "all", "nope", "Hello", 400, false, /does not exist/],
       ["a wrong key", "wrong", model, "Hello", 401, false, /^A valid API key is needed/],
-      ["a conversation that is too long", "all", model, "word ".repeat(30_000), 400, false, /context window/],
+      ["a conversation that is too long", "all", model, "word ".repeat(30_000), 400, false, /maximum context length/],
       ["no package", "noPackage", model, "Hello", 403, false, /no active package/],
       ["a model that the key may not use", "restricted", model, "Hello", 403, false, /may use: small-24b/],
     ])("throws an APICallError for %s", async (_name, key, named, prompt, ...facts) => {

@@ -168,7 +168,7 @@ describe("tools", () => {
 describe("what is too long", () => {
   const text = "x".repeat(12_000);
 
-  /** The numbers that a refusal tells. */
+  /** The window, and the tokens of input and completion that a refusal names. */
   async function countsOf(answer: Response): Promise<number[]> {
     expect(answer.status).toBe(400);
     const { error } = (await answer.json()) as { error: { type: string; param: unknown; message: string } };
@@ -176,7 +176,8 @@ describe("what is too long", () => {
       type: "ContextWindowExceededError",
       param: expect.stringMatching(/^(messages|input)$/),
     });
-    return error.message.match(/\d+/g)!.map(Number);
+    const [window, , ...asked] = error.message.match(/\d+/g)!.map(Number);
+    return [window!, ...asked];
   }
 
   test.each([
@@ -186,7 +187,7 @@ describe("what is too long", () => {
     for (const engine of chats.engines.values()) engine.setFaults(faults);
     for (const stream of [false, true])
       for (const counts of await askEach(async (ask) => countsOf(await ask({ ...user(text), stream }))))
-        expect(counts).toEqual([windowTokens, countChatTokens(user(text))]);
+        expect(counts).toEqual([windowTokens, countChatTokens(user(text)), 0]);
     for (const engine of chats.engines.values()) engine.setFaults([]);
   });
 
@@ -199,7 +200,7 @@ describe("what is too long", () => {
   test("one of several texts to embed", async () => {
     const input = ["short", "x".repeat(2_000), "y".repeat(8)];
     for (const model of embeds.models)
-      expect(await countsOf(await post("/embeddings", { model, input }))).toEqual([inputTokens, 500]);
+      expect(await countsOf(await post("/embeddings", { model, input }))).toEqual([inputTokens, 500, 0]);
   });
 
   test("the agent says how much less its engines take than was promised", async () => {

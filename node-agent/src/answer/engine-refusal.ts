@@ -1,10 +1,10 @@
 /** Turns an engine's refusal into the error for its client. */
+import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
 import { ApiError, invalid } from "@weiche/shared/errors.ts";
 import { lightValuesMax, scanJson } from "@weiche/shared/http/json-guard.ts";
 import type { CountRequest, EngineRefusal } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { isObject, parseJson } from "@weiche/shared/json.ts";
-import { contextExceeded } from "../intake/context-exceeded.ts";
 import type { EngineAccess } from "./engine-work.ts";
 import type { EngineCall } from "./engine-call.ts";
 
@@ -75,7 +75,7 @@ function refusalError(engine: EngineAccess, refusal: EngineRefusal, refused: Ref
       const { promptTokens, promptTokensMin, contextTokens = windowTokens } = refusal;
       if ((promptTokens ?? promptTokensMin ?? 0) > refused.promptTokensMax)
         return new EngineFault("malformed", "a count of the prompt that its bytes do not allow");
-      const prompt = promptTokens ?? (promptTokensMin === undefined ? undefined : `at least ${promptTokensMin}`);
+      const prompt = promptTokens ?? (promptTokensMin === undefined ? undefined : { atLeast: promptTokensMin });
       return contextExceeded(Math.min(contextTokens, windowTokens), prompt, { input, maxTokens });
     }
     case "invalid":

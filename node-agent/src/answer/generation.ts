@@ -1,5 +1,6 @@
 /** Runs a chat or completion: always asks the engine for a stream, in whatever form the client wants the answer. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SseParser, type SseEvent } from "@weiche/shared/http/sse.ts";
 import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
@@ -13,7 +14,6 @@ import { chatBody } from "./chat-body.ts";
 import { chatEvents } from "./chat-events.ts";
 import { completionBody } from "./completion-body.ts";
 import { completionEvents } from "./completion-events.ts";
-import { contextExceeded } from "../intake/context-exceeded.ts";
 import type { EngineCall } from "./engine-call.ts";
 import { eventRefusal, lateFault, refusalOf, type Refused } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";

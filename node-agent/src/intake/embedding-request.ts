@@ -1,9 +1,9 @@
 /** `POST /v1/embeddings`: checks the body and applies the instruction that the model's rules prescribe. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
 import { embeddingBody, embeddingFacts } from "@weiche/shared/convention/embeddings.ts";
 import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import type { Json } from "@weiche/shared/json.ts";
-import { contextExceeded } from "./context-exceeded.ts";
 import type { RequestScope } from "./generation-request.ts";
 
 export interface EmbeddingRequest {

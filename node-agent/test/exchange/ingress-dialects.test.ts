@@ -92,9 +92,9 @@ test.each([
     "counts the prompt",
     200,
     '{"count":3000,"max_model_len":1024,"tokens":[]}',
-    /1024 tokens.* 3000 input tokens .* 100 output/,
+    /1024 tokens.* 3100 tokens \(3000 in the messages, 100 in/,
   ],
-  ["cannot count", 404, "", /1024 tokens.* at least 925 input tokens/],
+  ["cannot count", 404, "", /at least 1025 tokens \(at least 925 in the messages, 100 in/],
 ])("vLLM: an overflow is told with both counts when it %s", async (_name, status, count, message) => {
   await using rig = await Rig.open(
     (socket, { path }) => respond(socket, path === "/tokenize" ? status : 400, path === "/tokenize" ? count : overflow),

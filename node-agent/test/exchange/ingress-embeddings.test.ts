@@ -126,18 +126,18 @@ test.each([
 const recordedError = recordingText("126-embed-too-long").split("\n\n")[2]!;
 
 test.each([
-  ["llama-server", 500, recordedError, /512 tokens.* 902 input/],
+  ["llama-server", 500, recordedError, /512 tokens.*902 in the input/],
   [
     "TEI",
     422,
     '{"message":"`inputs` must have less than 512 tokens. Given: 600","code":422,"type":"Validation"}',
-    /512 tokens.* 600 input/,
+    /512 tokens.*600 in the input/,
   ],
   [
     "vLLM",
     400,
     '{"error":{"message":"This model\'s maximum context length is 512 tokens. However, you requested 0 output tokens and your prompt contains at least 513 input tokens","type":"BadRequestError","param":"input_tokens","code":400}}',
-    /512 tokens.* at least 513 input/,
+    /512 tokens.*at least 513 in the input/,
   ],
 ])("a text that is too long for %s is a 400 with both counts", async (_name, status, body, message) => {
   await using rig = await Rig.open((socket) => respond(socket, status, body), { rules });

@@ -199,7 +199,7 @@ test.each(["39-chat-context-overflow", "40-chat-context-overflow-stream"])(
     expect(status).toBe(400);
     const { error } = JSON.parse(got) as { error: { message: string; type: string } };
     expect(error.type).toBe("ContextWindowExceededError");
-    expect(error.message).toMatch(/1024 tokens.* 1520 input tokens/);
+    expect(error.message).toMatch(/1024 tokens.*1520 in the messages/);
   },
 );
 

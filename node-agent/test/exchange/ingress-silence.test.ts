@@ -127,7 +127,7 @@ test("what the engine's front counts for a refusal is no sign of life", async ()
   rig.engine.script = (socket, request) =>
     request.path === "/tokenize" ? stall(socket, request) : respond(socket, 400, JSON.stringify({ error }));
   clock.advance(50_000);
-  expect((await rig.chat().answer).text).toContain("3000 input tokens");
+  expect((await rig.chat().answer).text).toContain("3000 in the messages");
   clock.advance(10_000);
   expect((await asked[0]!.answer).ending).toBe("error");
   expect(rig.slot.suspected).toEqual(["silent"]);

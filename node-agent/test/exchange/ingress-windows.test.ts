@@ -50,7 +50,7 @@ test("of several texts the one that is too long is counted, and no more are aske
   const input = ["short", "x".repeat(700), "y".repeat(30)];
   const { status, text } = await rig.send(nodePaths.embeddings, { model, input }).answer;
   expect(status).toBe(400);
-  expect(contextError(text)).toMatch(/512 tokens.* 700 input tokens/);
+  expect(contextError(text)).toMatch(/512 tokens.*.700 in the input/);
   expect(rig.engine.saw.map(({ path }) => path)).toEqual(["/v1/embeddings", "/tokenize"]);
   expect(rig.engine.saw[1]!.body).toEqual({ model, prompt: input[1] });
 });
@@ -62,7 +62,7 @@ test.each([
   const refuse = counting((socket) => respond(socket, 400, JSON.stringify(vllmRefusal(1_024))));
   await using rig = await Rig.open(refuse, { dialect: "vllm" });
   const { text } = await rig.chat({ messages: [{ role: "user", content }] }).answer;
-  expect(contextError(text)).toMatch(calls === 1 ? /at least 1025 input tokens/ : /2000 input tokens/);
+  expect(contextError(text)).toMatch(calls === 1 ? /at least 1025 in the messages/ : /2000 in the messages/);
   expect(rig.engine.saw).toHaveLength(calls);
 });
 
@@ -71,7 +71,7 @@ test("a text of more than a megabyte is too long for any model: no engine is ask
   const { status, text } = await rig.send(nodePaths.embeddings, { model, input: ["a", "x".repeat((1 << 20) + 1)] })
     .answer;
   expect(status).toBe(400);
-  expect(contextError(text)).toMatch(/512 tokens: it has more than 512 input tokens/);
+  expect(contextError(text)).toMatch(/512 tokens.*at least 513 in the input/);
   expect(rig.engine.saw).toEqual([]);
 });
 
@@ -80,7 +80,7 @@ test.each([true, false])("a refusal as the first event of a stream is counted, t
   await using rig = await Rig.open(refuse, { dialect: "vllm" });
   const { status, text } = await rig.chat({ stream }).answer;
   expect(status).toBe(400);
-  expect(contextError(text)).toMatch(/1024 tokens.* 2000 input tokens/);
+  expect(contextError(text)).toMatch(/1024 tokens.*2000 in the messages/);
   await rig.quiet();
   expect(rig.bugs).toEqual([]);
 });
@@ -91,7 +91,7 @@ test("an engine that breaks when it is to count has still refused", async () => 
   await using rig = await Rig.open(refuse, { dialect: "vllm" });
   const { status, text } = await rig.chat().answer;
   expect(status).toBe(400);
-  expect(contextError(text)).toMatch(/at least 1025 input tokens/);
+  expect(contextError(text)).toMatch(/at least 1025 in the messages/);
 });
 
 const good = delta({ content: "x" }, "stop", { usage: usageOf(200, 1) }) + usageEvent(200, 1) + done;
@@ -100,7 +100,7 @@ test("an engine that takes less than the rules promise: its own window is what i
   await using rig = await Rig.open(good, { windowTokens: 256 });
   const { status, text } = await rig.chat({ max_tokens: 100 }).answer;
   expect(status).toBe(400);
-  expect(contextError(text)).toMatch(/256 tokens.* 200 input tokens .* 100 output tokens/);
+  expect(contextError(text)).toMatch(/256 tokens.* 300 tokens .200 in the messages, 100 in the completion/);
   expect((await rig.chat({ max_tokens: 50 }).answer).status).toBe(200);
 });
 
@@ -121,7 +121,7 @@ test.each([true, false])(
     for (const limit of [{}, { max_tokens: 10 }]) {
       const { status, text } = await rig.chat({ stream, ...limit }).answer;
       expect(status).toBe(400);
-      expect(contextError(text)).toMatch(/1024 tokens.* 1500 input tokens/);
+      expect(contextError(text)).toMatch(/1024 tokens.*1500 in the messages/);
     }
     expect(await rig.records()).toEqual([]);
   },
@@ -132,7 +132,7 @@ test("an engine that tells it only at the end: a body is refused still, a stream
   const counted = usageEvent(1_500, 1);
   await using rig = await Rig.open(late + counted + done);
   const body = await rig.chat().answer;
-  expect([body.status, contextError(body.text)]).toEqual([400, expect.stringContaining("1500 input tokens")]);
+  expect([body.status, contextError(body.text)]).toEqual([400, expect.stringContaining("1500 in the messages")]);
   const sent = rig.chat({ stream: true });
   rig.engine.script = (socket) => {
     saying(late)(socket);
@@ -172,5 +172,5 @@ test("the same for a text to embed", async () => {
   const refuse = counting((socket) => respond(socket, 400, JSON.stringify(vllmRefusal(512))));
   await using rig = await Rig.open(refuse, { rules: embeddingRules, dialect: "vllm", windowTokens: 128 });
   const { text } = await rig.send(nodePaths.embeddings, { model, input: "x".repeat(600) }).answer;
-  expect(contextError(text)).toMatch(/128 tokens.* 600 input tokens/);
+  expect(contextError(text)).toMatch(/128 tokens.*600 in the input/);
 });

@@ -271,6 +271,6 @@ test.each(refused)("chat refuses with 400 and names it: %s", async (_sentence, m
 test.each(["max_tokens", "max_completion_tokens"])("%s beyond the context window names the counts", async (name) => {
   const { status, json } = await api.post("/v1/chat/completions", chat({ [name]: 32_769 }));
   const { type, code, param } = json.error;
-  expect([status, type, code, param]).toEqual([400, "ContextWindowExceededError", "400", name]);
-  expect(json.error.message).toMatch(/32768.*32769/);
+  expect([status, type, code, param]).toEqual([400, "ContextWindowExceededError", "context_length_exceeded", name]);
+  expect(json.error.message).toMatch(/32768 tokens.*32769 in the completion/);
 });

@@ -1,6 +1,7 @@
 /** Whether a model takes a request. The router answers with what is thrown; an agent relies on it for what it sends on. */
 import type { CatalogueEntry, ModelRules } from "../catalogue.ts";
-import { ApiError, invalid } from "../errors.ts";
+import { invalid } from "../errors.ts";
+import { contextExceeded } from "./context-exceeded.ts";
 import type { ImageFacts } from "./images.ts";
 
 /** The facts of a body, of any endpoint, to which the rules of a model apply. */
@@ -31,12 +32,10 @@ export function checkModelRules(facts: RequestFacts, rules: ModelRules): void {
   checkImages(facts.images ?? [], rules.images);
   checkDimensions(facts.dimensions, rules.embeddings?.dimensions);
   if (maxTokens !== undefined && maxTokens > rules.contextTokens)
-    throw new ApiError(
-      "context_window_exceeded",
-      // "exceeds the context window" is what client libraries know an overflow by.
-      `The request exceeds the context window of this model, which is ${rules.contextTokens} tokens, input and output ` +
-        `together: ${maxTokens} tokens were requested for the output alone.`,
-      { param: facts.maxTokensParam ?? "max_tokens" },
+    throw contextExceeded(
+      rules.contextTokens,
+      { atLeast: 1 },
+      { input: "input", maxTokens, param: facts.maxTokensParam ?? "max_tokens" },
     );
 }
 

@@ -33,7 +33,8 @@ export const help: Shape<typeof english> = {
       todo: "Berichtigen Sie die Anfrage: den Modellnamen, einen Parameter, ein Bild als Link.",
     },
     context_window_exceeded: {
-      means: "Eingabe und max_tokens zusammen passen nicht in das Kontextfenster. Die Meldung nennt die Zahlen.",
+      means:
+        "Eingabe und max_tokens zusammen passen nicht in das Kontextfenster. Die Meldung nennt die Zahlen; der Typ ist ContextWindowExceededError.",
       todo: "Senden Sie weniger Verlauf, oder verlangen Sie weniger Token.",
     },
     invalid_api_key: {

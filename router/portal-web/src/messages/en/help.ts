@@ -30,7 +30,8 @@ export const help = {
       todo: "Correct the request: the model's name, a parameter, an image given as a link.",
     },
     context_window_exceeded: {
-      means: "Input and max_tokens together do not fit the model's context window. The message names the numbers.",
+      means:
+        "Input and max_tokens together do not fit the model's context window. The message names the numbers; the type is ContextWindowExceededError.",
       todo: "Send less history, or ask for fewer tokens.",
     },
     invalid_api_key: {

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { errorBody } from "../errors.ts";
+import { contextExceeded } from "./context-exceeded.ts";
+
+const errors = {
+  counted: contextExceeded(32_768, 40_000, { input: "messages", maxTokens: undefined }),
+  "counted, with a limit": contextExceeded(32_768, 32_000, { input: "prompt", maxTokens: 1_000 }),
+  "counted in part": contextExceeded(32_768, { atLeast: 32_669 }, { input: "messages", maxTokens: 100 }),
+  "not counted": contextExceeded(512, undefined, { input: "input", maxTokens: undefined }),
+};
+const all = Object.entries(errors);
+
+/** What client libraries look for, in the text of the exception that the OpenAI client makes of the answer. */
+const sought: Readonly<Record<string, string>> = {
+  "litellm 1.110, and dspy 3.4 with it": "this model's maximum context length is",
+  "crewai 1.15": "maximum context length",
+  "LangChain 1.7 and 1.6 for Node.js, strands 1.62": "context_length_exceeded",
+};
+
+test.each(Object.entries(sought))("%s recognises each overflow", (_library, words) => {
+  for (const [, error] of all) expect(JSON.stringify(errorBody(error)).toLowerCase()).toContain(words);
+});
+
+test.each(all)("an overflow that is %s has its numbers where clients read them", (_name, { message }) => {
+  const pattern =
+    /maximum context length is (\d+) tokens\. However, you requested (?:at least )?(\d+) tokens \((?:at least )?(\d+) in the (?:messages|prompt|input), (\d+) in the completion\)/;
+  const [window, requested, input, completion] = pattern.exec(message)!.slice(1).map(Number);
+  expect(input! + completion!).toBe(requested);
+  expect(requested!).toBeGreaterThan(window!);
+});
+
+test("the message says what was counted, and asks to shorten what the client can shorten", () => {
+  expect(all.map(([, { message, param }]) => [param, message.split("However, ")[1]])).toEqual([
+    [
+      "messages",
+      "you requested 40000 tokens (40000 in the messages, 0 in the completion). Please reduce the length of the messages.",
+    ],
+    [
+      "prompt",
+      "you requested 33000 tokens (32000 in the prompt, 1000 in the completion). Please reduce the length of the prompt or completion.",
+    ],
+    [
+      "messages",
+      "you requested at least 32769 tokens (at least 32669 in the messages, 100 in the completion). Please reduce the length of the messages or completion.",
+    ],
+    [
+      "input",
+      "you requested at least 513 tokens (at least 513 in the input, 0 in the completion). Please reduce the length of the input.",
+    ],
+  ]);
+});
