@@ -36,9 +36,14 @@ function run(
   more: { choices?: number; stopsAsToolCalls?: boolean } = {},
 ) {
   const notes = new Notes();
-  const stream = new CanonicalStream(notes, { choices: 1, stopsAsToolCalls: false, callIdPrefix: "call-r", ...more });
+  const unknown: string[] = [];
+  const stream = new CanonicalStream(notes, {
+    ...{ choices: 1, stopsAsToolCalls: false, callIdPrefix: "call-r" },
+    onUnknownFinish: (reason) => unknown.push(reason),
+    ...more,
+  });
   for (const delta of deltas) stream.take({ choices: typeof delta === "number" ? [] : [{ index: 0, ...delta }] });
-  return { lines: notes.lines, stream };
+  return { lines: notes.lines, stream, unknown };
 }
 
 test("a chunk with everything comes apart in order, its probabilities with the first part", () => {
@@ -81,6 +86,18 @@ test("calls have an id and a name once, and arguments always", () => {
   ).toEqual(["0 role", "0 call 0 call-r-0-0 f ", "0 call 0 {", "0 call 0 }"]);
 });
 
+test("calls without arguments get an empty object before the finish, but not where the limit cut them off", () => {
+  const calls = {
+    toolCalls: [
+      { index: 0, id: "i", name: "f" },
+      { index: 1, id: "j", name: "g", arguments: "{}" },
+    ],
+  };
+  const opened = ["0 role", "0 call 0 i f ", "0 call 1 j g {}"];
+  expect(run([calls, { finish: "tool_calls" }]).lines).toEqual([...opened, "0 call 0 {}", "0 finish tool_calls"]);
+  expect(run([calls, { finish: "length" }]).lines).toEqual([...opened, "0 finish length"]);
+});
+
 test.each([
   ["stop", false, false, "stop"],
   ["length", true, true, "length"],
@@ -89,12 +106,19 @@ test.each([
   ["stop", false, true, "tool_calls"],
   ["repetition", false, false, "stop"],
   ["repetition", true, false, "tool_calls"],
+  ["eos", false, false, "stop"],
+  ["content_filter", true, false, "tool_calls"],
 ])("%s with a call: %s, demanded in vain: %s, is %s", (finish, withCall, stopsAsToolCalls, told) => {
   const call = withCall ? [{ toolCalls: [{ index: 0, name: "f" }] }] : [];
   expect(run([...call, { finish }], { stopsAsToolCalls }).lines.at(-1)).toBe(`0 finish ${told}`);
 });
 
-test.each(["abort", "error", "content_filter", ""])("an answer that ends with '%s' is broken off", (finish) => {
+test("an unknown finish reason is reported, and a known one is not", () => {
+  expect(run([{ finish: "stop_sequence" }]).unknown).toEqual(["stop_sequence"]);
+  for (const finish of ["stop", "length", "tool_calls", "repetition"]) expect(run([{ finish }]).unknown).toEqual([]);
+});
+
+test.each(["abort", "error"])("an answer that ends with '%s' is broken off", (finish) => {
   expect(() => run([{ content: "c" }, { finish }])).toThrow("ended the answer itself");
 });
 

@@ -2,9 +2,9 @@
  * Brings the chunks of any engine into one order: per choice its role, its pieces, then its finish reason alone. Throws
  * an `EngineFault` on an impossible order.
  */
-import type { ChoiceDelta, EngineChunk, ToolCallPiece } from "../engines/dialects/dialect.ts";
+import type { ChoiceDelta, EngineChunk } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
-import { AnswerFull } from "./answer-full.ts";
+import { ToolCalls, type CanonicalToolCall } from "./tool-calls.ts";
 
 export type FinishReason = "stop" | "length" | "tool_calls";
 
@@ -18,17 +18,13 @@ export interface AnswerSink {
   finish(choice: number, reason: FinishReason): void;
 }
 
-export interface CanonicalToolCall {
-  readonly index: number;
-  readonly opening?: { readonly id: string; readonly name: string };
-  readonly arguments: string;
-}
-
 export interface CanonicalOptions {
   readonly choices: number;
   readonly stopsAsToolCalls: boolean;
   /** Prefix of the ids of calls to which the engine gives none. */
   readonly callIdPrefix: string;
+  /** Called with a finish reason that is none of the convention; the answer ends with `stop`. */
+  readonly onUnknownFinish: (reason: string) => void;
 }
 
 interface ChoiceState {
@@ -36,11 +32,8 @@ interface ChoiceState {
   /** Reasoning has arrived, and no text of the answer yet. */
   isBetween: boolean;
   finish: FinishReason | undefined;
-  readonly calls: Set<number>;
+  readonly calls: ToolCalls;
 }
-
-/** More tool calls end the answer. */
-const callsMax = 1_024;
 
 export class CanonicalStream {
   readonly #sink: AnswerSink;
@@ -52,9 +45,9 @@ export class CanonicalStream {
   constructor(sink: AnswerSink, options: CanonicalOptions) {
     this.#sink = sink;
     this.#options = options;
-    this.#choices = Array.from({ length: options.choices }, () => ({
+    this.#choices = Array.from({ length: options.choices }, (_, index) => ({
       ...{ hasRole: false, isBetween: false, finish: undefined },
-      calls: new Set<number>(),
+      calls: new ToolCalls(`${options.callIdPrefix}-${index}`),
     }));
     this.#unfinished = options.choices;
   }
@@ -100,7 +93,9 @@ export class CanonicalStream {
       logprobs = undefined;
     }
     for (const piece of toolCalls ?? []) {
-      this.#takeToolCall(index, choice, piece, logprobs);
+      const call = choice.calls.take(piece);
+      if (!call) continue;
+      this.#sink.toolCall(index, call, logprobs);
       logprobs = undefined;
     }
     // A token without text still has its log probability.
@@ -108,37 +103,28 @@ export class CanonicalStream {
     if (finish !== undefined) this.#finish(index, choice, finish);
   }
 
-  #takeToolCall(index: number, choice: ChoiceState, piece: ToolCallPiece, logprobs: object | undefined): void {
-    const rest = { index: piece.index, arguments: piece.arguments ?? "" };
-    if (choice.calls.has(piece.index)) return this.#sink.toolCall(index, rest, logprobs);
-    if (!piece.name) throw new EngineFault("malformed", "a tool call without a name");
-    if (choice.calls.size >= callsMax) throw new AnswerFull("too many tool calls");
-    choice.calls.add(piece.index);
-    const id = piece.id || `${this.#options.callIdPrefix}-${index}-${piece.index}`;
-    this.#sink.toolCall(index, { ...rest, opening: { id, name: piece.name } }, logprobs);
-  }
-
   #finish(index: number, choice: ChoiceState, reason: string): void {
     choice.finish = this.#canonicalReason(choice, reason);
     this.#unfinished--;
+    // A call that the limit cut off may have lost its arguments.
+    if (choice.finish !== "length")
+      for (const call of choice.calls.missingArguments()) this.#sink.toolCall(index, call, undefined);
     this.#sink.finish(index, choice.finish);
   }
 
   #canonicalReason(choice: ChoiceState, reason: string): FinishReason {
-    switch (reason) {
-      case "length":
-      case "tool_calls":
-        return reason;
-      case "stop":
-      // The engine ended a repetition, as its operator configured.
-      case "repetition":
-        // vLLM also sends `stop` after a call of a named function.
-        return choice.calls.size > 0 || this.#options.stopsAsToolCalls ? "tool_calls" : "stop";
-      default:
-        throw new EngineFault("engine error", "it ended the answer itself");
-    }
+    if (reason === "length" || reason === "tool_calls") return reason;
+    if (failures.has(reason)) throw new EngineFault("engine error", "it ended the answer itself");
+    if (!stops.has(reason)) this.#options.onUnknownFinish(reason);
+    // vLLM also sends `stop` after a call of a named function.
+    return choice.calls.count > 0 || this.#options.stopsAsToolCalls ? "tool_calls" : "stop";
   }
 }
+
+/** With these vLLM and SGLang end an answer that they could not finish. */
+const failures: ReadonlySet<string> = new Set(["abort", "error"]);
+/** `repetition`: the engine ended a repetition, as its operator configured. */
+const stops: ReadonlySet<string> = new Set(["stop", "repetition"]);
 
 /** Drops the blank lines between reasoning and text, which reasoning parsers leave in. */
 function contentAfter(choice: ChoiceState, content: string | undefined): string | undefined {

@@ -10,8 +10,8 @@ export interface EngineCallParts {
   readonly keep: () => void;
   readonly signal: EndSignal;
   readonly clock: Clock;
-  /** Maximum time without a sign of life while the engine owes an answer. */
-  readonly silenceMsMax: number;
+  /** Maximum time without a sign of life while the engine owes an answer; it may change while the request runs. */
+  readonly silenceMsMax: () => number;
   /** Monotonic time of the engine's last sign of life in other requests. */
   readonly lastSignMs: () => number | undefined;
   /** Called when a part of an answer has arrived. Undefined: such a part is no sign of life. */
@@ -20,6 +20,8 @@ export interface EngineCallParts {
 
 /** Time for the response to end after the terminator; after that the connection is not kept. */
 const lingerMsMax = 1_000;
+/** Longest time between two checks of the silence, because its limit may change. */
+const checkMsMax = 60_000;
 const readAheadBytesMax = 64 << 10;
 
 export class EngineCall implements HttpSink {
@@ -39,7 +41,7 @@ export class EngineCall implements HttpSink {
   constructor(parts: EngineCallParts) {
     this.#parts = parts;
     this.#lastSignMs = parts.clock.monotonicMs();
-    this.#timer = parts.clock.after(parts.silenceMsMax, this.#checkSilence);
+    this.#timer = parts.clock.after(Math.min(parts.silenceMsMax(), checkMsMax), this.#checkSilence);
     this.#head.promise.catch(() => {});
     if (parts.signal.aborted) this.#onAbort();
     else parts.signal.addEventListener("abort", this.#onAbort, { once: true });
@@ -135,12 +137,13 @@ export class EngineCall implements HttpSink {
   readonly #onAbort = (): void => this.#fail(this.#parts.signal.reason);
 
   readonly #checkSilence = (): void => {
-    const { silenceMsMax, lastSignMs } = this.#parts;
+    const { lastSignMs } = this.#parts;
+    const silenceMsMax = this.#parts.silenceMsMax();
     const owes = this.#chunks.length === 0 && !this.#hasEnded;
     const lastMs = Math.max(this.#lastSignMs, lastSignMs() ?? 0);
     const silentMs = owes ? this.#parts.clock.monotonicMs() - lastMs : 0;
     if (silentMs >= silenceMsMax) this.#fail(new EngineFault("silent"));
-    else this.#timer = this.#parts.clock.after(silenceMsMax - silentMs, this.#checkSilence);
+    else this.#timer = this.#parts.clock.after(Math.min(silenceMsMax - silentMs, checkMsMax), this.#checkSilence);
   };
 
   #resume(): void {

@@ -13,6 +13,10 @@ export interface EngineRequest {
   readonly body: Buffer;
   readonly requestId: string;
   readonly keep: boolean;
+  /** Maximum time without a sign of life, as configured for the engine. Absent: see `EngineConnections`. */
+  readonly silentMsMax?: number;
+  /** The answer shows signs of life from its beginning, so that the engine needs no counters of work. */
+  readonly showsProgress: boolean;
   /** Aborting closes the connection at once, which tells the engine to stop; reads reject with its reason. */
   readonly signal: EndSignal;
 }
@@ -34,7 +38,10 @@ export class EngineConnections implements AsyncDisposable {
   readonly #idle = new Map<string, Idle[]>();
   #expiry: Timer | undefined;
 
-  /** `silenceMsMax`: maximum time without a sign of life while an engine owes an answer. */
+  /**
+   * `silenceMsMax`: maximum time without a sign of life while an engine owes an answer. An engine that shows no sign
+   * while it reads a prompt has no such limit.
+   */
   constructor(clock: Clock, life: EngineLife, silenceMsMax: number) {
     this.#clock = clock;
     this.#life = life;
@@ -65,7 +72,7 @@ export class EngineConnections implements AsyncDisposable {
     // A bug here must cost no client its answer: neither the one that asks, nor one whose answer is on this connection.
     if (!connection.isFree) throw new EngineFault("connection lost", "the connection is not free");
     const call = new EngineCall({
-      ...{ connection, signal, clock: this.#life.clock, silenceMsMax: this.#silenceMsMax },
+      ...{ connection, signal, clock: this.#life.clock, silenceMsMax: () => this.#silenceMsMaxOf(request) },
       keep: () => this.#keep(keyOf(endpoint), connection),
       lastSignMs: () => this.#life.lastMs(endpoint),
       // Other paths are answered by the HTTP front, which may outlive the generating process.
@@ -79,6 +86,11 @@ export class EngineConnections implements AsyncDisposable {
       call.close();
       throw error;
     }
+  }
+
+  #silenceMsMaxOf({ endpoint, silentMsMax, showsProgress }: EngineRequest): number {
+    if (silentMsMax !== undefined) return silentMsMax;
+    return showsProgress || this.#life.isMeasured(endpoint) ? this.#silenceMsMax : Infinity;
   }
 
   #keep(key: string, connection: HttpConnection): void {

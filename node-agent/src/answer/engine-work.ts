@@ -28,6 +28,8 @@ export interface EngineAccess {
   writeEvents(text: string): Promise<void> | undefined;
   /** Reports that the engine refuses what the service promises. `detail` is for the operator and quotes no request. */
   onShortfall(detail: string): void;
+  /** Reports a finish reason that is none of the convention, as the engine wrote it. */
+  onUnknownFinish(reason: string): void;
   /** Reports output; `chunks`: their total number so far. Called once per read. */
   onOutput(chunks: number): void;
 }

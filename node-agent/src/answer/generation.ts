@@ -52,6 +52,7 @@ export class Generation implements EngineWork {
   #windowTokens: number;
   #usage: UsageCount | undefined;
   #requiredCalls: RequiredCalls | undefined;
+  #onUnknownFinish: EngineAccess["onUnknownFinish"] = () => {};
   readonly #requiresCalls: boolean;
   readonly #schemaIn: string | undefined;
   readonly #imagesMax: number;
@@ -78,6 +79,7 @@ export class Generation implements EngineWork {
       choices: request.choices,
       stopsAsToolCalls: request.kind === "chat" && request.stopsAsToolCalls,
       callIdPrefix: `call-${requestId}`,
+      onUnknownFinish: (reason) => this.#onUnknownFinish(reason),
     });
   }
 
@@ -88,6 +90,7 @@ export class Generation implements EngineWork {
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
     const { usagePerChoice, requiredCallsAreText } = engine.dialect;
     if (this.#requiresCalls && requiredCallsAreText) this.#requiredCalls = new RequiredCalls();
+    this.#onUnknownFinish = (reason) => engine.onUnknownFinish(reason);
     const contextTokens = this.#windowTokens;
     this.#windowTokens = Math.min(contextTokens, engine.windowTokens ?? Infinity);
     const call = await this.#open(engine);

@@ -90,6 +90,15 @@ const engineSchema = Type.Object(
         absent: "`per-account`",
       }),
     ),
+    silentSeconds: Type.Optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        description:
+          "an engine that owes an answer and shows no sign of life for so long, in seconds, counts as hanging: its request fails, and it is restarted. A sign of life is an event with output or progress in any of its streams, or a counter of work in its `/metrics` that moves; comments and `/health` are none",
+        absent:
+          "60, at most half of `requestSeconds`; an engine without counters of work that sends no progress while it reads a prompt (dialect `openai`, embeddings of llama-server) has the time that a request may take",
+      }),
+    ),
     memoryBytes: Type.Optional(
       Type.Integer({
         minimum: 0,

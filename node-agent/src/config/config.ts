@@ -130,6 +130,7 @@ function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): Eng
     sleepLevel: raw.sleep?.level as 1 | 2 | undefined,
     maxConcurrent: raw.maxConcurrent ?? 256,
     cachePrompts: raw.cachePrompts as CachePrompts | undefined,
+    silentMsMax: raw.silentSeconds === undefined ? undefined : raw.silentSeconds * 1000,
     memoryBytes: raw.memoryBytes,
   };
 }

@@ -27,6 +27,11 @@ export class EngineLife {
     if (before !== undefined && before !== work) this.answered(endpoint);
   }
 
+  /** Whether the engine has counters of work: only then its silence while it reads a prompt means anything. */
+  isMeasured(endpoint: EngineEndpoint): boolean {
+    return this.#work.has(endpoint);
+  }
+
   /** Time of the last sign of life, on the clock's monotonic time; undefined: none yet. */
   lastMs(endpoint: EngineEndpoint): number | undefined {
     return this.#lastMs.get(endpoint);

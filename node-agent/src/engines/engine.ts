@@ -20,6 +20,8 @@ export interface EngineSpec {
   readonly sleepLevel?: 1 | 2;
   /** Maximum answers in parallel; the agent never sends more, so nothing queues inside the engine. */
   readonly maxConcurrent: number;
+  /** Time without a sign of life after which it counts as hanging. Absent: see `EngineConnections`. */
+  readonly silentMsMax?: number;
   /** Absent: `per-account`. */
   readonly cachePrompts?: CachePrompts;
   /** GPU memory that must be free before it starts or wakes. Absent: as much as it held last time, if known. */

@@ -8,7 +8,7 @@ import type { FrameStream, StreamSink } from "@weiche/shared/frames/frame-stream
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
-import { nodeRequestsMax, type NodePath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
+import { nodePaths, nodeRequestsMax, type NodePath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
@@ -50,6 +50,8 @@ export interface IngressEvents {
   engineFault(requestId: RequestId, model: ModelId, slot: SlotName, reason: EngineFaultReason, detail: string): void;
   /** The engine refused what the service promises. `detail` says what to do and quotes nothing of the request. */
   engineShortfall(requestId: RequestId, model: ModelId, slot: SlotName, detail: string): void;
+  /** The engine ended an answer with a reason that is none of the convention. */
+  unknownFinish(requestId: RequestId, model: ModelId, reason: string): void;
   /** An unexpected error was thrown, which is a bug. */
   requestBug(error: unknown): void;
 }
@@ -237,9 +239,16 @@ export class Ingress implements AsyncDisposable {
       cacheSalt,
       showsCached: cacheSalt === undefined || dialect.keepsSaltsApart,
       ask: (path, body) =>
-        this.#connections.open({ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal }),
+        this.#connections.open({
+          ...{ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal },
+          ...{
+            silentMsMax: engine.silentMsMax,
+            showsProgress: Boolean(dialect.showsProgress) && path !== nodePaths.embeddings,
+          },
+        }),
       writeEvents: (text) => exchange.writeEvents(text),
       onShortfall: (detail) => this.#parts.events.engineShortfall(requestId, run.head.model, admission.slot, detail),
+      onUnknownFinish: (reason) => this.#parts.events.unknownFinish(requestId, run.head.model, reason),
       onOutput: (chunks) => {
         run.giveRoom();
         run.meter.onOutput(chunks);

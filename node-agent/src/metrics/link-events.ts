@@ -44,6 +44,10 @@ export function createIngressEvents(log: Log, metrics: Metrics, models: Readonly
       metrics.engineFailures.inc({ slot, model, what: "shortfall" });
       log.warn({ requestId, model, slot, detail }, "an engine refused what the service promises");
     },
+    unknownFinish(requestId, model, reason) {
+      const told = /^[\w.-]{1,40}$/.test(reason) ? reason : "unreadable";
+      log.debug({ requestId, model, reason: told }, "an engine ended an answer with an unknown finish reason");
+    },
     requestBug(error) {
       const stack = error instanceof Error ? error.stack : undefined;
       log.error({ ...describeError(error), stack }, "a bug: the request failed");

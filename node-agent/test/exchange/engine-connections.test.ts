@@ -29,7 +29,15 @@ class Pool implements AsyncDisposable {
 
   ask(signal = new EndController().signal): Promise<EngineCall> {
     const endpoint = { origin: `http://127.0.0.1:${(this.engine.server.address() as AddressInfo).port}` };
-    const request = { endpoint, path: "/v1/embeddings", body: Buffer.from("{}"), requestId: "r", keep: true, signal };
+    const request = {
+      endpoint,
+      path: "/v1/embeddings",
+      body: Buffer.from("{}"),
+      requestId: "r",
+      keep: true,
+      showsProgress: false,
+      signal,
+    };
     return this.#connections.open(request);
   }
 

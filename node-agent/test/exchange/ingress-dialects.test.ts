@@ -205,3 +205,68 @@ test("probabilities of a completion are told in its own shape, whichever the eng
     ],
   });
 });
+
+/** What engines are known to do to calls, in the chunks of a stream; each means these two calls. */
+const variants: [variant: string, choices: object[]][] = [
+  ["one index for both", [piece(0, "a", "f", "{}"), piece(0, "b", "f", '{"a":1}')]],
+  ["both in one chunk, without indexes", [{ tool_calls: [bare("a", "f", "{}"), bare("b", "f", '{"a":1}')] }]],
+  ["the index in the function", [inner(0, "a", "f", "{}"), inner(1, "b", "f", '{"a":1}')]],
+  ["negative indexes, arguments as objects", [piece(-1, "a", "f", {}), piece(-1, "b", "f", { a: 1 })]],
+  ["no arguments for the first", [piece(0, "a", "f", ""), piece(1, "b", "f", '{"a":'), piece(1, null, null, "1}")]],
+  ["null for no arguments", [piece(0, "a", "f", null), piece(1, "b", "f", '{"a":1}')]],
+];
+
+function bare(id: string | null, name: string | null, given: unknown) {
+  return { id, type: "function", function: { name, arguments: given } };
+}
+function piece(index: number, ...given: Parameters<typeof bare>) {
+  return { tool_calls: [{ index, ...bare(...given) }] };
+}
+function inner(index: number, ...given: Parameters<typeof bare>) {
+  const { function: called, ...rest } = bare(...given);
+  return { tool_calls: [{ ...rest, function: { index, ...called } }] };
+}
+
+interface Told {
+  readonly index?: number;
+  readonly id?: string;
+  readonly function: { readonly name?: string; readonly arguments: string };
+}
+
+/** The calls of a stream, as clients put them together. */
+function joined(stream: string): Told[] {
+  const calls: Told[] = [];
+  for (const choice of told(stream) as { delta?: { tool_calls?: Told[] } }[])
+    for (const { index, ...part } of choice.delta?.tool_calls ?? []) {
+      const before = calls[index!];
+      const text = (before?.function.arguments ?? "") + part.function.arguments;
+      calls[index!] = { ...(before ?? part), function: { ...(before ?? part).function, arguments: text } };
+    }
+  return calls;
+}
+
+const tools = [{ type: "function", function: { name: "f" } }];
+const twoCalls = [bare("a", "f", "{}"), bare("b", "f", '{"a":1}')];
+
+test.each(
+  (["vllm", "llama-server", "openai"] as const).flatMap((dialect) => variants.map((row) => [dialect, ...row] as const)),
+)("%s: calls are whole, streamed and not, where an engine sends %s", async (dialect, _variant, deltas) => {
+  const chunks = [...deltas.map((delta) => ({ index: 0, delta, finish_reason: "" })), finish("tool_calls")];
+  const stream = chunks.map((choice) => event({ choices: [choice] })).join("") + vllmUsage + done;
+  const streamed = await answer(stream, { tools }, { dialect });
+  expect(joined(streamed.text)).toEqual(twoCalls);
+  expect(streamed.ending).toBe("complete");
+  const collected = await answer(stream, { tools, stream: false, stream_options: undefined }, { dialect });
+  expect(JSON.parse(collected.text)).toMatchObject({ choices: [{ message: { tool_calls: twoCalls } }] });
+});
+
+test("fields and reasons that mean nothing to us end no answer; an unknown reason is reported", async () => {
+  const chunk = (delta: object, reason: string | null) =>
+    `event: message\nid: 1\nretry: 500\ndata: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\ndata:\n\n`;
+  const stream = chunk({ content: "So" }, "") + event({}) + chunk({ content: "!" }, "eos_token") + vllmUsage + done;
+  await using rig = await Rig.open(stream, { dialect: "openai" });
+  const got = await rig.chat({ stream: true }).answer;
+  expect(told(got.text)).toEqual([role, text("So"), text("!"), finish("stop")]);
+  expect(rig.unknownFinishes).toEqual(["eos_token"]);
+  expect(rig.faults).toEqual([]);
+});

@@ -50,6 +50,7 @@ test("an engine that is gone ends its streams at once, unbilled", async () => {
 test("an engine without a sign of life for a minute is suspected, and an event is a sign", async () => {
   const clock = new VirtualClock();
   await using rig = await openStalled(1, { clock });
+  rig.life.measured(rig.slot.endpoint, 0);
   const { stream, answer } = rig.chat({ stream: true });
   await received(stream, 2);
   clock.advance(59_000);

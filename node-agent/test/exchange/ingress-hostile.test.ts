@@ -102,7 +102,7 @@ const late: [name: string, rest: (socket: Socket) => void, fault: RegExp][] = [
   [
     "a line of something else",
     (socket) => writeChunk(socket, "proxy error: Failed to read connection\n"),
-    /neither data/,
+    /no field of an event/,
   ],
   ["a reset", (socket) => void socket.resetAndDestroy(), /connection lost/],
   ["bytes that are no chunk", (socket) => void socket.write("zz\r\n"), /bad framing/],

@@ -27,6 +27,7 @@ const ingress = new Ingress({
     requestEnded() {},
     engineFault: (...fault) => bugs.push(fault),
     engineShortfall() {},
+    unknownFinish() {},
     requestBug: (error) => bugs.push(error),
   },
 });

@@ -12,10 +12,10 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { dialects } from "../../src/engines/dialects/all.ts";
 import { EngineLife } from "../../src/engines/engine-life.ts";
-import type { CachePrompts, DialectName, EngineEndpoint } from "../../src/engines/engine.ts";
+import type { DialectName, EngineEndpoint } from "../../src/engines/engine.ts";
 import { Ingress, type RequestSummary } from "../../src/exchange/ingress.ts";
 import { respondEvents, ScriptedEngine, type EngineScript } from "./scripted-engine.ts";
-import { SimulatedOutbox, SimulatedSlot } from "./simulated-slot.ts";
+import { SimulatedOutbox, SimulatedSlot, type EngineSettings } from "./simulated-slot.ts";
 
 export const model = asId<ModelId>("model-under-test");
 /** A grant. Any text will do, since an agent cannot check it. */
@@ -63,9 +63,8 @@ export function recordOf(path: NodePath, requestId: string, given: RecordGiven =
   ];
 }
 
-export interface RigOptions {
+export interface RigOptions extends EngineSettings {
   readonly dialect?: DialectName;
-  readonly cachePrompts?: CachePrompts;
   readonly rules?: ModelRules;
   readonly clock?: Clock;
   /** The clock that measures an engine's silence. Absent: `clock`. */
@@ -90,6 +89,7 @@ export class Rig implements AsyncDisposable {
   readonly faults: string[] = [];
   /** Requests that the engine refused although the service promises them. */
   readonly shortfalls: string[] = [];
+  readonly unknownFinishes: string[] = [];
   readonly bugs: unknown[] = [];
   readonly life: EngineLife;
   readonly router: FrameConnection;
@@ -114,7 +114,7 @@ export class Rig implements AsyncDisposable {
     const { socketPath, windowTokens, dialect = "openai", rules = chatRules, clock = systemClock } = options;
     const { port } = engine.server.address() as AddressInfo; // undefined of a Unix socket
     const own = { origin: socketPath === undefined ? `http://127.0.0.1:${port}` : "http://engine", socketPath };
-    this.slot = new SimulatedSlot({ ...(options.endpoint ?? own), windowTokens }, dialect, options.cachePrompts);
+    this.slot = new SimulatedSlot({ ...(options.endpoint ?? own), windowTokens }, dialect, options);
     this.life = new EngineLife(options.lifeClock ?? clock);
     this.ingress = new Ingress({
       life: this.life,
@@ -130,6 +130,7 @@ export class Rig implements AsyncDisposable {
         requestEnded: (summary) => this.summaries.push(summary),
         engineFault: (_id, _model, _slot, reason, detail) => this.faults.push(`${reason}: ${detail}`),
         engineShortfall: (_id, _model, _slot, detail) => this.shortfalls.push(detail),
+        unknownFinish: (_id, _model, reason) => this.unknownFinishes.push(reason),
         requestBug: (error) => this.bugs.push(error),
       },
     });

@@ -9,7 +9,17 @@ import { expect, test } from "vitest";
 import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { BusyEngine } from "./busy-engine.ts";
 import { Rig, until } from "./ingress-rig.ts";
-import { beginEvents, delta, done, endEvents, httpHead, respond, saying, writeChunk } from "./scripted-engine.ts";
+import {
+  beginEvents,
+  delta,
+  done,
+  endEvents,
+  httpHead,
+  respond,
+  respondEvents,
+  saying,
+  writeChunk,
+} from "./scripted-engine.ts";
 
 const word = delta({ content: "x" });
 const last = delta({ content: "x" }, "stop") + done;
@@ -20,6 +30,7 @@ async function openSilent(streams: number, clock = new VirtualClock(), lifeClock
     (socket, { path }) => (path === "/tokenize" ? respond(socket, 200, '{"count":3000}') : saying(word)(socket)),
     { clock, lifeClock, dialect: "vllm" },
   );
+  rig.life.measured(rig.slot.endpoint, 0);
   const asked = Array.from({ length: streams }, () => rig.chat({ stream: true }));
   await Promise.all(asked.map(({ stream }) => once(stream, "data")));
   return { rig, clock, asked };
@@ -34,6 +45,7 @@ test("a counter that moves keeps a request waiting that gets no byte, and one th
   const { rig, clock, asked } = await openSilent(1);
   await using _ = rig;
   let work = 10;
+  rig.life.measured(rig.slot.endpoint, work - 1);
   for (let minute = 0; minute < 5; minute++) {
     rig.life.measured(rig.slot.endpoint, work++);
     clock.advance(50_000);
@@ -98,6 +110,46 @@ test("a prompt that is read for five minutes shows life by its progress", async 
   expect(rig.slot.suspected).toEqual([]);
 });
 
+test("an engine without counters of work may read a prompt in silence for as long as a request may take", async () => {
+  const clock = new VirtualClock();
+  await using rig = await Rig.open(() => {}, { clock });
+  const { answer } = rig.chat();
+  await until(() => rig.engine.saw.length === 1, "the request to be asked");
+  for (let minute = 0; minute < 9; minute++) {
+    clock.advance(60_000);
+    await settled();
+  }
+  expect([rig.slot.running, rig.slot.suspected]).toEqual([1, []]);
+  respondEvents(rig.engine.asked[0]!, last);
+  expect(await answer).toMatchObject({ status: 200, ending: "complete" });
+});
+
+test("an engine that gets counters of work while a request runs is held to them from then on", async () => {
+  const clock = new VirtualClock();
+  await using rig = await Rig.open(() => {}, { clock });
+  const { answer } = rig.chat();
+  await until(() => rig.engine.saw.length === 1, "the request to be asked");
+  clock.advance(30_000);
+  rig.life.measured(rig.slot.endpoint, 1);
+  clock.advance(30_000);
+  expect(await answer).toMatchObject({ status: 500 });
+  expect(rig.slot.suspected).toEqual(["silent"]);
+});
+
+test("silentSeconds is the limit of an engine, whether it has counters or not", async () => {
+  const clock = new VirtualClock();
+  await using rig = await Rig.open(() => {}, { clock, silentMsMax: 90_000 });
+  rig.life.measured(rig.slot.endpoint, 1);
+  const { answer } = rig.chat();
+  await until(() => rig.engine.saw.length === 1, "the request to be asked");
+  clock.advance(80_000);
+  await settled();
+  expect(rig.slot.suspected).toEqual([]);
+  clock.advance(10_000);
+  expect(await answer).toMatchObject({ status: 500 });
+  expect(rig.slot.suspected).toEqual(["silent"]);
+});
+
 test("each part of an answer that is no stream is a sign of life", async () => {
   const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
   const clock = new VirtualClock();
@@ -139,6 +191,7 @@ async function openBusy(opened: AsyncDisposableStack, listens: string) {
   const engine = opened.use(await BusyEngine.open(last, socketPath));
   const clock = new VirtualClock();
   const rig = opened.use(await Rig.open(() => {}, { clock, endpoint: engine.endpoint }));
+  rig.life.measured(rig.slot.endpoint, 0);
   const { answer } = rig.chat();
   await until(() => rig.slot.requests.length === 1, "the request to be admitted");
   const pass = async (ms: number) => {

@@ -3,15 +3,17 @@ import type { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type SlotName } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { UsageOutbox } from "../../src/answer/usage-meter.ts";
-import type { CachePrompts, DialectName, EngineEndpoint } from "../../src/engines/engine.ts";
+import type { DialectName, EngineEndpoint, EngineSpec } from "../../src/engines/engine.ts";
 import type { Admission, AdmissionRequest, Admissions } from "../../src/slots/admission.ts";
 import { EngineLoss } from "../../src/slots/engine-loss.ts";
+
+export type EngineSettings = Pick<EngineSpec, "cachePrompts" | "silentMsMax">;
 
 /** A slot whose engine runs; places are counted, waiting can be forced. */
 export class SimulatedSlot implements Admissions {
   readonly endpoint: EngineEndpoint;
   readonly dialect: DialectName;
-  readonly cachePrompts: CachePrompts | undefined;
+  readonly settings: EngineSettings;
   readonly suspected: string[] = [];
   readonly lost: string[] = [];
   readonly requests: AdmissionRequest[] = [];
@@ -21,10 +23,10 @@ export class SimulatedSlot implements Admissions {
   running = 0;
   readonly #loss = new EngineLoss();
 
-  constructor(endpoint: EngineEndpoint, dialect: DialectName, cachePrompts?: CachePrompts) {
+  constructor(endpoint: EngineEndpoint, dialect: DialectName, settings: EngineSettings = {}) {
     this.endpoint = endpoint;
     this.dialect = dialect;
-    this.cachePrompts = cachePrompts;
+    this.settings = settings;
   }
 
   dialectsOf(): readonly DialectName[] {
@@ -50,7 +52,8 @@ export class SimulatedSlot implements Admissions {
           launcher: { kind: "external", url: "" },
           maxConcurrent: 1_000,
         },
-        cachePrompts: this.cachePrompts,
+        cachePrompts: this.settings.cachePrompts,
+        silentMsMax: this.settings.silentMsMax,
       },
       endpoint: this.endpoint,
       waitedMs: 0,

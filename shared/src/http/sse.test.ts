@@ -19,12 +19,21 @@ test("a stream means the same however its bytes are cut", () => {
   }
 });
 
+test("passes over fields without output, and events without data", () => {
+  const told =
+    "event: message\nid: 7\nretry: 3000\ndata: x\n\nid\n\ndata:\n\ndata: \n\ndata\n\nevent: end\n\ndata: y\n\n";
+  expect(new SseParser().push(Buffer.from(told))).toEqual([
+    { kind: "data", data: "x" },
+    { kind: "data", data: "y" },
+  ]);
+});
+
 test.each([
   ["bytes that are not UTF-8", Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a]), "invalid UTF-8"],
   [
     "a line of another protocol",
     Buffer.from("proxy error: Failed to read connection\n"),
-    "a line that is neither data nor a comment",
+    "a line that is no field of an event",
   ],
   ["an event over the limit", Buffer.from(`data: ${"x".repeat(200)}`), "event too large"],
 ])("%s are malformed", (_name, bytes, reason) => {

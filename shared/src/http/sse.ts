@@ -1,6 +1,6 @@
 /**
- * Parses an engine's Server-Sent Events, of which the convention uses `data:` lines and comments only. Works on bytes,
- * since a chunk may end inside a code point.
+ * Parses an engine's Server-Sent Events, of which the convention uses `data:` lines and comments only. Other fields of
+ * the format, and events without data, are passed over. Works on bytes, because a chunk may end inside a code point.
  */
 export type SseEvent =
   | { readonly kind: "data"; readonly data: string }
@@ -56,7 +56,7 @@ export class SseParser {
   #line(bytes: Buffer, events: SseEvent[]): void {
     const end = bytes.at(-1) === 13 ? bytes.length - 1 : bytes.length;
     if (end === 0) {
-      if (this.#data !== undefined) events.push({ kind: "data", data: this.#data });
+      if (this.#data) events.push({ kind: "data", data: this.#data });
       this.#data = undefined;
       return;
     }
@@ -72,7 +72,7 @@ export class SseParser {
       return;
     }
     if (!text.startsWith("data:")) {
-      events.push({ kind: "malformed", reason: "a line that is neither data nor a comment" });
+      if (!otherFields.test(text)) events.push({ kind: "malformed", reason: "a line that is no field of an event" });
       return;
     }
     const value = text.slice(text[5] === " " ? 6 : 5);
@@ -80,3 +80,6 @@ export class SseParser {
     if (this.#data.length > this.#eventBytesMax) events.push({ kind: "malformed", reason: "event too large" });
   }
 }
+
+/** Fields that carry no output; a field without a colon is empty. */
+const otherFields = /^(?:event|id|retry)(?::|$)|^data$/;

@@ -6,7 +6,7 @@ import { isObject, type Json } from "@weiche/shared/json.ts";
 /** Throws an `EngineFault` if the event is no chunk. */
 export function readConventionChunk(event: Json): EngineChunk {
   if (event["error"] != null) return { choices: [], error: event };
-  const choices = list(event["choices"], "choices").map(readChoice);
+  const choices = list(event["choices"] ?? [], "choices").map(readChoice);
   const usage = isObject(event["usage"]) ? readUsage(event["usage"]) : undefined;
   return { choices, usage, promptTokens: usage?.prompt };
 }
@@ -31,17 +31,19 @@ function readChoice(value: unknown): ChoiceDelta {
     reasoning: text(delta["reasoning"], "reasoning") || text(delta["reasoning_content"], "reasoning_content"),
     content: text(delta["content"] ?? choice["text"], "content"),
     toolCalls: toolCalls == null ? undefined : list(toolCalls, "tool_calls").map(readToolCall),
-    finish: text(choice["finish_reason"], "finish_reason"),
+    // Some engines send an empty reason with each chunk.
+    finish: text(choice["finish_reason"], "finish_reason") || undefined,
     logprobs: isObject(choice["logprobs"]) ? choice["logprobs"] : undefined,
   };
 }
 
-function readToolCall(value: unknown, position: number): ToolCallPiece {
+function readToolCall(value: unknown): ToolCallPiece {
   const call = object(value, "tool call");
   const called = object(call["function"] ?? {}, "function");
   const given = called["arguments"];
   return {
-    index: whole(call["index"] ?? position, "tool call index"),
+    // Older versions of Ollama put the index into the function.
+    index: [call["index"], called["index"]].find(isIndex),
     id: text(call["id"], "tool call id"),
     name: text(called["name"], "function name"),
     // Some tool parsers send the arguments as an object, not as JSON text.
@@ -65,7 +67,11 @@ function text(value: unknown, what: string): string | undefined {
   throw new EngineFault("malformed", `${what} is not a string`);
 }
 
+function isIndex(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
 function whole(value: unknown, what: string): number {
-  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
+  if (isIndex(value)) return value;
   throw new EngineFault("malformed", `${what} is not a number`);
 }

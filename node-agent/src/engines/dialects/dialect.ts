@@ -10,6 +10,8 @@ export interface Dialect extends DialectLifecycle {
   readonly keepsConnections: boolean;
   /** The engine sends a usage chunk per choice, to be added up, instead of one for all choices. */
   readonly usagePerChoice: boolean;
+  /** Generations send events while the engine reads their prompt. */
+  readonly showsProgress?: true;
   /** Required tool calls are requested as JSON text, which `RequiredCalls` parses. */
   readonly requiredCallsAreText?: true;
   /** The engine is known to separate its prefix cache by `cacheSalt`, so that clients may see their cached tokens. */
@@ -103,7 +105,8 @@ export interface ChoiceDelta {
 }
 
 export interface ToolCallPiece {
-  readonly index: number;
+  /** Absent: the engine numbers its calls not at all, or not usably. */
+  readonly index?: number;
   readonly id?: string;
   readonly name?: string;
   readonly arguments?: string;

@@ -54,8 +54,8 @@ function read(pieces: readonly string[]): string[][] {
     const { toolCalls = [], ...rest } = reader.read({ index: 0, content });
     expect(rest).toEqual({ index: 0 });
     for (const { index, name, arguments: json = "" } of toolCalls) {
-      if (name !== undefined) seen[index] = [name, ""];
-      seen[index]![1] += json;
+      if (name !== undefined) seen[index!] = [name, ""];
+      seen[index!]![1] += json;
     }
   }
   return seen;

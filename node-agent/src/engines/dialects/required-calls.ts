@@ -4,6 +4,7 @@
  */
 import type { ChatRequest, ChoiceDelta, Tool, ToolCallPiece } from "./dialect.ts";
 import { EngineFault } from "./engine-fault.ts";
+import { JsonEnd } from "./json-end.ts";
 import { positionWithin, type SchemaPosition } from "./schema-positions.ts";
 
 /** Maximum characters before the arguments of a call, which are matched again with every piece. More is no call. */
@@ -117,31 +118,6 @@ class CallList {
     if (json !== "") pieces.push({ index: this.#calls - 1, arguments: json });
     this.#text = this.#text.slice(json.length);
     if (length !== undefined) this.#phase = "head";
-  }
-}
-
-class JsonEnd {
-  #depth = 0;
-  #inString = false;
-  #isEscaped = false;
-
-  /** Index after the object's last character; undefined if the object continues. */
-  endIn(text: string): number | undefined {
-    for (let at = 0; at < text.length; at++) {
-      if (this.#take(text[at]!)) return at + 1;
-    }
-    return undefined;
-  }
-
-  #take(character: string): boolean {
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (this.#inString) {
-      this.#isEscaped = character === "\\";
-      this.#inString = character !== '"';
-    } else if (character === '"') this.#inString = true;
-    else if (character === "{" || character === "[") this.#depth++;
-    else if (character === "}" || character === "]") return --this.#depth === 0;
-    return false;
   }
 }
 

@@ -1,0 +1,212 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { ToolCallPiece } from "../engines/dialects/dialect.ts";
+import { ToolCalls } from "./tool-calls.ts";
+
+/** Returns the calls that a client puts together by their indexes: id, name, arguments. */
+function whole(pieces: readonly ToolCallPiece[]): string[][] {
+  const calls = new ToolCalls("own");
+  const seen: string[][] = [];
+  const told = [...pieces.flatMap((piece) => calls.take(piece) ?? []), ...calls.missingArguments()];
+  for (const { index, opening, arguments: text } of told) {
+    expect(opening === undefined || seen[index] === undefined).toBe(true);
+    if (opening) seen[index] = [opening.id, opening.name, ""];
+    seen[index]![2] += text;
+  }
+  return seen;
+}
+
+const paris = '{"city":"Paris"}';
+const rome = '{"city":"Rome"}';
+
+test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
+  [
+    "the next call comes with the index of the one before",
+    [
+      { index: 0, id: "a", name: "f", arguments: paris },
+      { index: 0, id: "b", name: "g", arguments: rome },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "g", rome],
+    ],
+  ],
+  [
+    "the next call of the same function has the same index, in pieces",
+    [
+      { index: 0, id: "a", name: "f", arguments: "" },
+      { index: 0, id: "", arguments: '{"city":' },
+      { index: 0, id: "", arguments: '"Paris"}' },
+      { index: 0, id: "b", name: "f", arguments: "" },
+      { index: 0, id: "", arguments: rome },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "f", rome],
+    ],
+  ],
+  [
+    "two calls without arguments have one index",
+    [
+      { index: 0, id: "a", name: "f" },
+      { index: 0, id: "b", name: "f" },
+    ],
+    [
+      ["a", "f", "{}"],
+      ["b", "f", "{}"],
+    ],
+  ],
+  [
+    "calls have neither indexes nor ids",
+    [
+      { name: "f", arguments: paris },
+      { name: "f", arguments: rome },
+      { name: "g", arguments: "{" },
+      { arguments: "}" },
+    ],
+    [
+      ["own-0", "f", paris],
+      ["own-1", "f", rome],
+      ["own-2", "g", "{}"],
+    ],
+  ],
+  [
+    "calls have ids and no indexes",
+    [{ id: "a", name: "f" }, { arguments: paris }, { id: "b", name: "f" }, { id: "b", arguments: rome }],
+    [
+      ["a", "f", paris],
+      ["b", "f", rome],
+    ],
+  ],
+  [
+    "indexes begin with 1 and have gaps",
+    [
+      { index: 1, id: "a", name: "f", arguments: paris },
+      { index: 4, id: "b", name: "g", arguments: rome },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "g", rome],
+    ],
+  ],
+  [
+    "id and name come with every piece",
+    ['{"ci', 'ty":', '"Paris"}'].map((text) => ({ index: 0, id: "a", name: "f", arguments: text })),
+    [["a", "f", paris]],
+  ],
+  [
+    "the name comes with every piece, with another id each time",
+    ['{"ci', 'ty":', '"Paris"}'].map((text, at) => ({ index: 0, id: `a${at}`, name: "f", arguments: text })),
+    [["a0", "f", paris]],
+  ],
+  [
+    "another id comes with every piece, without the name",
+    [
+      { index: 0, id: "a", name: "f", arguments: "" },
+      { index: 0, id: "b", arguments: '{"city":' },
+      { index: 0, id: "c", arguments: '"Paris"}' },
+    ],
+    [["a", "f", paris]],
+  ],
+  [
+    "the id comes after the name",
+    [
+      { index: 0, name: "f" },
+      { index: 0, id: "a", name: "f", arguments: paris },
+    ],
+    [["own-0", "f", paris]],
+  ],
+  [
+    "every call has the name as its id",
+    [
+      { index: 0, id: "f", name: "f", arguments: paris },
+      { index: 1, id: "f", name: "f", arguments: rome },
+    ],
+    [
+      ["f", "f", paris],
+      ["own-1", "f", rome],
+    ],
+  ],
+  [
+    "arguments come at an index that no call has",
+    [
+      { index: 0, id: "a", name: "f" },
+      { index: 1, arguments: '{"city":' },
+      { index: 2, arguments: '"Paris"}' },
+    ],
+    [["a", "f", paris]],
+  ],
+  [
+    "calls come in turns",
+    [
+      { index: 0, id: "a", name: "f", arguments: '{"city":' },
+      { index: 1, id: "b", name: "f", arguments: '{"city":' },
+      { index: 0, arguments: '"Paris"}' },
+      { index: 1, arguments: '"Rome"}' },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "f", rome],
+    ],
+  ],
+  [
+    "arguments are blank, or follow blank text",
+    [
+      { index: 0, id: "a", name: "f", arguments: " " },
+      { index: 0, arguments: "\n" },
+      { index: 1, id: "b", name: "g", arguments: "\n" },
+      { index: 1, arguments: paris },
+    ],
+    [
+      ["a", "f", "{}"],
+      ["b", "g", paris],
+    ],
+  ],
+  [
+    "a piece without name and arguments comes first",
+    [
+      { index: 0, id: "a" },
+      { index: 0, name: "f", arguments: paris },
+    ],
+    [["own-0", "f", paris]],
+  ],
+])("calls are whole where %s", (_variant, pieces, calls) => {
+  expect(whole(pieces)).toEqual(calls);
+});
+
+test("refuses arguments before any call, and more than 1,024 calls", () => {
+  expect(() => whole([{ index: 0, arguments: "{}" }])).toThrow("without a name");
+  const many = Array.from({ length: 1_025 }, (_, index) => ({ index, name: "f" }));
+  expect(() => whole(many)).toThrow("too many");
+});
+
+const call = fc.record({
+  name: fc.constantFrom("f", "g"),
+  json: fc
+    .dictionary(fc.string({ maxLength: 3 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 })
+    .map((value) => JSON.stringify(value)),
+  cuts: fc.array(fc.nat(40), { maxLength: 4 }),
+});
+
+/** Cuts a call into pieces. The ways differ in what comes with each piece. */
+function inPieces({ name, json, cuts }: { name: string; json: string; cuts: number[] }, at: number, way: string) {
+  const bounds = [0, ...cuts.map((cut) => Math.min(cut, json.length)).toSorted((a, b) => a - b), json.length];
+  const texts = bounds.slice(1).map((end, part) => json.slice(bounds[part], end));
+  return texts.map((text, part): ToolCallPiece => {
+    const isFirst = part === 0;
+    const index = way === "without indexes" ? undefined : way === "one index" ? 0 : at;
+    return { index, id: isFirst ? `id${at}` : undefined, name: isFirst ? name : undefined, arguments: text };
+  });
+}
+
+test.each(["with indexes", "one index", "without indexes"])(
+  "any calls %s come out whole, however they are cut",
+  (way) => {
+    fc.assert(
+      fc.property(fc.array(call, { minLength: 1, maxLength: 4 }), (calls) => {
+        const pieces = calls.flatMap((each, at) => inPieces(each, at, way));
+        expect(whole(pieces)).toEqual(calls.map(({ name, json }, at) => [`id${at}`, name, json]));
+      }),
+    );
+  },
+);

@@ -1,0 +1,102 @@
+/**
+ * Puts the pieces of one choice's tool calls together: whole calls, each with one id and one name, numbered in the order
+ * in which they begin. Engines disagree about everything else:
+ *
+ * | what an engine sends                                  | seen in                                | what it means       |
+ * |-------------------------------------------------------|----------------------------------------|---------------------|
+ * | the index of the call before, with a new id or name   | Ollama, SGLang, LMDeploy, Dynamo       | another call        |
+ * | no index, or a negative one; or it is in `function`   | Ollama to 0.4, gateways, vLLM parsers  | by id, name and end |
+ * | indexes with gaps                                     | parsers that drop a call               | numbered anew       |
+ * | id and name with every piece                          | SGLang                                 | one call            |
+ * | another id with every piece, without a name           | vLLM to 0.8                            | one call            |
+ * | no id, or the id of another call                      | Ollama, engines that use the name      | gets an id of ours  |
+ * | arguments at an index that no call has                | Cerebras, Nebius                       | of the last call    |
+ * | no arguments, or blank ones                           | vLLM, SGLang, Ollama                   | `{}`                |
+ */
+import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import type { ToolCallPiece } from "../engines/dialects/dialect.ts";
+import { JsonEnd } from "../engines/dialects/json-end.ts";
+import { AnswerFull } from "./answer-full.ts";
+
+export interface CanonicalToolCall {
+  readonly index: number;
+  /** Only in the first piece of a call. */
+  readonly opening?: { readonly id: string; readonly name: string };
+  readonly arguments: string;
+}
+
+interface Call {
+  readonly index: number;
+  readonly name: string;
+  /** The id that the engine gave, if any. */
+  readonly engineId: string | undefined;
+  readonly end: JsonEnd;
+  hasArguments: boolean;
+  isComplete: boolean;
+}
+
+/** More tool calls end the answer. */
+const callsMax = 1_024;
+
+export class ToolCalls {
+  /** Prefix of the ids of calls to which the engine gives no usable one. */
+  readonly #idPrefix: string;
+  readonly #calls: Call[] = [];
+  readonly #ids = new Set<string>();
+  /** The call to which each index of the engine belongs now. */
+  readonly #byIndex = new Map<number, Call>();
+
+  constructor(idPrefix: string) {
+    this.#idPrefix = idPrefix;
+  }
+
+  get count(): number {
+    return this.#calls.length;
+  }
+
+  /** Returns undefined if the piece says nothing. Throws an `EngineFault` if it belongs to no call, `AnswerFull` if there are too many. */
+  take(piece: ToolCallPiece): CanonicalToolCall | undefined {
+    const text = piece.arguments ?? "";
+    const known = piece.index === undefined ? this.#calls.at(-1) : this.#byIndex.get(piece.index);
+    if (piece.name && (!known || isAnother(known, piece))) return this.#open(piece, piece.name, text);
+    const call = known ?? this.#calls.at(-1);
+    if (call) return this.#extend(call, text);
+    if (text.trim() === "") return undefined;
+    throw new EngineFault("malformed", "a tool call without a name");
+  }
+
+  /** Returns the arguments of calls that ended without any. */
+  *missingArguments(): Iterable<CanonicalToolCall> {
+    for (const { index, hasArguments } of this.#calls) if (!hasArguments) yield { index, arguments: "{}" };
+  }
+
+  #open({ index, id }: ToolCallPiece, name: string, text: string): CanonicalToolCall {
+    if (this.#calls.length >= callsMax) throw new AnswerFull("too many tool calls");
+    const call: Call = {
+      ...{ index: this.#calls.length, name, engineId: id || undefined },
+      ...{ end: new JsonEnd(), hasArguments: false, isComplete: false },
+    };
+    this.#calls.push(call);
+    if (index !== undefined) this.#byIndex.set(index, call);
+    const ownId = !id || this.#ids.has(id) ? `${this.#idPrefix}-${call.index}` : id;
+    this.#ids.add(ownId);
+    const opening = { id: ownId, name };
+    return { index: call.index, opening, arguments: this.#extend(call, text)?.arguments ?? "" };
+  }
+
+  /** Blank text before the arguments is dropped: it would be all that a call without arguments has. */
+  #extend(call: Call, text: string): CanonicalToolCall | undefined {
+    if (!call.hasArguments && text.trim() === "") return undefined;
+    call.hasArguments = true;
+    call.isComplete ||= call.end.endIn(text) !== undefined;
+    return { index: call.index, arguments: text };
+  }
+}
+
+/** Whether a piece with a name begins another call at an index that has one. */
+function isAnother(call: Call, { id, name }: ToolCallPiece): boolean {
+  if (name !== call.name) return true;
+  if (id && id === call.engineId) return false;
+  // Engines that repeat the name give another id with every piece, or none: then the end of the arguments decides.
+  return call.isComplete || (!call.hasArguments && Boolean(id && call.engineId));
+}
