@@ -146,9 +146,10 @@ export function createApiServer(deps: ApiServerDeps) {
   /** Throws for a client that asks too often, while the router drains, and for an ambiguous head. */
   function admitFromOutside(request: IncomingMessage, response: ServerResponse): void {
     if (state !== "serving") response.shouldKeepAlive = false;
-    if (!ipLimit.admit(addressOf(request))) {
+    const address = addressOf(request);
+    if (!ipLimit.admit(address)) {
       response.shouldKeepAlive = false;
-      throw new PageRefusal("address_limit", 1);
+      throw new PageRefusal("address_limit", ipLimit.retryAfterSeconds(address));
     }
     refuseWhileDraining();
     requireSoundHead(request, response);

@@ -101,3 +101,46 @@ test("idle addresses are forgotten", () => {
   limit.admit("b");
   expect(limit.size).toBe(2);
 });
+
+/** Sends so many requests at once; each refused one comes back after the time that it was told. Returns the tries of each. */
+function triesOf(count: number, perIpPerSecond: number, perIpBurst: number, address = "a"): number[] {
+  const { clock, limit } = setUp(perIpPerSecond, perIpBurst);
+  const tries: number[] = new Array<number>(count).fill(0);
+  const ask = (n: number) => {
+    tries[n]!++;
+    if (limit.admit(address)) return;
+    // Back after a way of up to 50 ms.
+    clock.after(limit.retryAfterSeconds(address) * 1_000 + ((n * 7) % 50), () => ask(n));
+  };
+  for (let n = 0; n < count; n++) ask(n);
+  clock.advance(300_000);
+  return tries;
+}
+
+test.each([
+  ["60 with the defaults", 60, 10, 20, "a"],
+  ["600 with the defaults", 600, 10, 20, "a"],
+  ["40 where the burst is smaller than a second's requests", 40, 10, 5, "a"],
+  ["100 of one IPv6 line", 100, 10, 20, "2001:db8:1:2::1"],
+])("of %s at once each refused one is admitted when it comes back", (_name, count, perSecond, burst, address) => {
+  const tries = triesOf(count, perSecond, burst, address);
+  expect(tries.filter((many) => many > 2)).toEqual([]);
+  expect(tries.filter((many) => many === 1).length).toBe(burst);
+});
+
+test("who ignores the told times gets no more than the limit, and nobody is told more than a minute", () => {
+  const { clock, limit } = setUp();
+  let passed = 0;
+  let longest = 0;
+  for (let ms = 0; ms < 60_000; ms += 10) {
+    if (limit.admit("a")) passed++;
+    else longest = Math.max(longest, limit.retryAfterSeconds("a"));
+    clock.advance(10);
+  }
+  expect(longest).toBe(60);
+  expect(passed).toBeLessThanOrEqual(620);
+  expect(passed).toBeGreaterThan(610);
+  expect(limit.admit("b")).toBe(true);
+  clock.advance(60_000);
+  expect(limit.admit("a")).toBe(true);
+});

@@ -19,7 +19,14 @@ export function timesAsMany({ perIpPerSecond, perIpBurst }: IpLimitSettings, fac
 interface Bucket {
   tokens: number;
   atMs: number;
+  /** The token of this time was the last one that a refused request was told. */
+  toldMs: number;
 }
+
+/** Longer waits are not kept by official clients. */
+const toldMsMax = 60_000;
+/** Refills are sums of fractions. */
+const wholeToken = 1 - 1e-6;
 
 export const addressesMax = 100_000;
 /** The bucket of an IPv6 site (/48) is as large as those of so many lines (/64). */
@@ -46,13 +53,39 @@ export class IpLimit {
     if (this.#perMs === 0) return true;
     const nowMs = this.#clock.monotonicMs();
     this.#turn(nowMs);
-    const [line, site] = address.includes(":") ? lineAndSiteOf(address) : [address];
-    const ofLine = this.#bucket(line, nowMs, 1);
-    const ofSite = site === undefined ? undefined : this.#bucket(site, nowMs, linesPerSite);
-    if (ofLine.tokens < 1 || (ofSite && ofSite.tokens < 1)) return false;
-    ofLine.tokens--;
-    if (ofSite) ofSite.tokens--;
+    const buckets = this.#bucketsOf(address, nowMs);
+    if (buckets.some(({ bucket }) => bucket.tokens < wholeToken)) return false;
+    for (const { bucket } of buckets) bucket.tokens--;
     return true;
+  }
+
+  /**
+   * After how many whole seconds a request that was just refused finds a token, given those who were told a time before:
+   * the k-th is told the time of the k-th token. Nothing is reserved.
+   */
+  retryAfterSeconds(address: string): number {
+    const nowMs = this.#clock.monotonicMs();
+    const waitMs = Math.max(
+      ...this.#bucketsOf(address, nowMs).map(({ bucket, factor }) => this.#tell(bucket, nowMs, factor) - nowMs),
+    );
+    return Math.max(1, Math.ceil(Math.min(waitMs, toldMsMax) / 1_000 - 1e-6));
+  }
+
+  #tell(bucket: Bucket, nowMs: number, factor: number): number {
+    const perMs = this.#perMs * factor;
+    if (bucket.tokens >= wholeToken) return nowMs;
+    // Those who come back in the same second find a full bucket at most.
+    const stepMs = Math.max(1 / perMs, 1_000 / (this.#burst * factor));
+    const freeMs = Math.max(nowMs + (1 - bucket.tokens) / perMs, bucket.toldMs + stepMs);
+    if (freeMs - nowMs <= toldMsMax) bucket.toldMs = freeMs;
+    return freeMs;
+  }
+
+  #bucketsOf(address: string, nowMs: number): { readonly bucket: Bucket; readonly factor: number }[] {
+    const [line, site] = address.includes(":") ? lineAndSiteOf(address) : [address];
+    const buckets = [{ bucket: this.#bucket(line, nowMs, 1), factor: 1 }];
+    if (site !== undefined) buckets.push({ bucket: this.#bucket(site, nowMs, linesPerSite), factor: linesPerSite });
+    return buckets;
   }
 
   /** The bucket, refilled up to now. */
@@ -60,7 +93,7 @@ export class IpLimit {
     const full = this.#burst * factor;
     let bucket = this.#recent.get(key);
     if (!bucket) {
-      bucket = this.#earlier.get(key) ?? { tokens: full, atMs: nowMs };
+      bucket = this.#earlier.get(key) ?? { tokens: full, atMs: nowMs, toldMs: -Infinity };
       this.#recent.set(key, bucket);
     }
     bucket.tokens = Math.min(full, bucket.tokens + (nowMs - bucket.atMs) * this.#perMs * factor);

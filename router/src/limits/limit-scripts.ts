@@ -1,11 +1,21 @@
 /**
- * Scripts for the limit store, which runs each as a whole. An account has two keys there: a list of the
- * times of its last admissions, newest first, and a sorted set of its live requests by the end of their leases. Both in
+ * Scripts for the limit store, which runs each as a whole. An account has four keys there: a list of the times of its
+ * last admissions, newest first, and sorted sets: of its live requests by the end of their leases, of these by their
+ * admission, and of refused requests by the time that they were told. All in
  * microseconds of the store's clock, which never runs backwards here: after a failover to a server whose clock is
  * behind, the time of the newest admission is taken until that clock has caught up.
  */
 import { createHash } from "node:crypto";
-import { parallelRetryMs, windowMs } from "./memory-limiter.ts";
+import {
+  durationsMin,
+  endedShare,
+  lateMsMax,
+  restFactor,
+  toldMax,
+  toldMsMax,
+  windowMs,
+  youngMs,
+} from "./told-times.ts";
 
 /** How long a live request is counted whose router says no more of it. */
 export const leaseMs = 15_000;
@@ -15,11 +25,21 @@ export interface Script {
   readonly sha: string;
 }
 
-const now = `local times, live = KEYS[1], KEYS[2]
+const now = `local times, live, begun, told = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 now = math.max(now, tonumber(redis.call('LINDEX', times, 0) or 0))
 local function lease(id) redis.call('ZADD', live, string.format('%.0f', now + ${leaseMs * 1_000}), id) end
+local function comeBack()
+  redis.call('ZREMRANGEBYSCORE', told, '-inf', string.format('(%.0f', now - ${lateMsMax * 1_000}))
+  local first = redis.call('ZRANGE', told, 0, 0, 'WITHSCORES')
+  if first[2] and tonumber(first[2]) <= now then redis.call('ZREM', told, first[1]) end
+end
+local function forgetEnded()
+  for _, id in ipairs(redis.call('ZRANGE', begun, 0, -1)) do
+    if not redis.call('ZSCORE', live, id) then redis.call('ZREM', begun, id) end
+  end
+end
 `;
 
 /**
@@ -34,6 +54,10 @@ local oldest = minute == 0 and now or tonumber(redis.call('LINDEX', times, minut
 local freed = oldest + ${windowMs * 1_000}
 if freed > now then return freed - now end
 if redis.call('ZCARD', live) >= parallel then return -1 end
+comeBack()
+if redis.call('ZCARD', begun) > 2 * parallel then forgetEnded() end
+redis.call('ZADD', begun, string.format('%.0f', now), id)
+redis.call('PEXPIRE', begun, ${leaseMs})
 redis.call('LPUSH', times, string.format('%.0f', now))
 redis.call('LTRIM', times, 0, minute - 1)
 redis.call('PEXPIRE', times, ${windowMs})
@@ -50,7 +74,46 @@ for _, id in ipairs(redis.call('ZRANGE', live, 0, -1)) do
 end
 for i = 2, #ARGV do lease(ARGV[i]) end
 redis.call('PEXPIRE', live, ${leaseMs})
+forgetEnded()
+redis.call('PEXPIRE', begun, ${leaseMs})
 return 0`);
+
+/**
+ * ARGV: id, requests per minute, parallel requests, durations in ascending order, in microseconds. Returns the whole
+ * seconds that the refused request is told, 0: too many were told a time before. See told-times.ts.
+ */
+export const tellScript = script(`
+local id, minute, parallel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local function rest(age)
+  local first = 4
+  while ARGV[first] and tonumber(ARGV[first]) <= age do first = first + 1 end
+  local longer = #ARGV - first + 1
+  if longer < ${durationsMin} then return ${restFactor} * math.max(age, ${youngMs * 1_000}) end
+  return tonumber(ARGV[first + math.ceil(longer * ${endedShare}) - 1]) - age
+end
+local function freeIn(ends, limit)
+  if limit < 1 then return math.huge end
+  table.sort(ends, function(a, b) return a > b end)
+  return ends[limit] or 0
+end
+comeBack()
+local ofMinute, ofPlaces = {}, {}
+local function admitted(at) table.insert(ofMinute, at - now + ${windowMs * 1_000}) end
+for _, at in ipairs(redis.call('LRANGE', times, 0, -1)) do admitted(tonumber(at)) end
+for _, one in ipairs(redis.call('ZRANGEBYSCORE', live, string.format('(%.0f', now), '+inf')) do
+  table.insert(ofPlaces, rest(now - tonumber(redis.call('ZSCORE', begun, one) or now)))
+end
+local before = redis.call('ZRANGE', told, 0, -1, 'WITHSCORES')
+for i = 2, #before, 2 do
+  admitted(tonumber(before[i]))
+  table.insert(ofPlaces, tonumber(before[i]) - now + rest(0))
+end
+local wait = math.max(freeIn(ofMinute, minute), freeIn(ofPlaces, parallel))
+if wait > ${toldMsMax * 1_000} then return 0 end
+local seconds = math.max(1, math.ceil(wait / 1000000))
+if #before / 2 < ${toldMax} then redis.call('ZADD', told, string.format('%.0f', now + seconds * 1000000), id) end
+redis.call('PEXPIRE', told, ${toldMsMax + lateMsMax})
+return seconds`);
 
 /** Returns the number of admissions within the last minute, and that of live requests. */
 export const useScript = script(
@@ -63,9 +126,6 @@ end
 return {recent, redis.call('ZCOUNT', live, string.format('(%.0f', now), '+inf')}`,
   " flags=no-writes",
 );
-
-/** The decision of the scripts where the parallel limit is reached. */
-export const parallelRefused = { admitted: false, limit: "parallel", retryAfterMs: parallelRetryMs } as const;
 
 /** The first line has the store refuse a script as a whole, where it may not write or has no memory left. */
 function script(body: string, flags = ""): Script {

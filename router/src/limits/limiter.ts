@@ -6,9 +6,14 @@ export interface AccountLimits {
   readonly parallel: number;
 }
 
-export type LimitDecision =
+export type LimitJudgement =
   | { readonly admitted: true }
-  | { readonly admitted: false; readonly limit: "minute" | "parallel"; readonly retryAfterMs: number };
+  | { readonly admitted: false; readonly limit: "minute" | "parallel" };
+
+/** `retryAfterMs`: whole seconds, 60 at most, after which this request would be admitted, given who was told before. */
+export type LimitDecision =
+  | Extract<LimitJudgement, { readonly admitted: true }>
+  | (Extract<LimitJudgement, { readonly admitted: false }> & { readonly retryAfterMs: number });
 
 export interface LimitUse {
   /** Requests admitted within the last 60 s. */

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
-import { MemoryLimiter, windowMs } from "./memory-limiter.ts";
+import { MemoryLimiter } from "./memory-limiter.ts";
+import { windowMs } from "./told-times.ts";
 
 const account = asId<AccountId>("a");
 const request = (n: number) => asId<RequestId>(`r${n}`);

@@ -1,24 +1,26 @@
 /** Account limits in the memory of one router. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
-import type { AccountLimits, LimitDecision, Limiter, LimitUse } from "./limiter.ts";
-
-export const windowMs = 60_000;
-/** Retry delay after a refusal by the parallel limit: when a place becomes free cannot be predicted. */
-export const parallelRetryMs = 1_000;
+import type { AccountLimits, LimitDecision, Limiter, LimitJudgement, LimitUse } from "./limiter.ts";
+import { Durations, secondsToWait, ToldTimes, toldMsMax, windowMs } from "./told-times.ts";
 
 interface AccountUse {
   /** Monotonic times of admission within the last 60 s, oldest first. */
   readonly admittedAtMs: number[];
-  readonly live: Set<RequestId>;
+  /** Monotonic times of admission of the running requests. */
+  readonly live: Map<RequestId, number>;
+  readonly told: ToldTimes;
+  readonly durations: Durations;
 }
 
 /** The use of an account that is not in memory. */
-const unused: AccountUse = { admittedAtMs: [], live: new Set() };
+const unused: Pick<AccountUse, "admittedAtMs" | "live"> = { admittedAtMs: [], live: new Map() };
 
 export class MemoryLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #accounts = new Map<AccountId, AccountUse>();
+  /** Of all accounts, for one of which nothing is known. */
+  readonly #durations = new Durations();
   #running = 0;
   #sweptAtMs: number;
 
@@ -28,40 +30,61 @@ export class MemoryLimiter implements Limiter {
   }
 
   enter(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision {
-    const decision = this.judge(account, request, limits);
-    if (decision.admitted) this.count(account, request, this.#clock.monotonicMs());
-    return decision;
+    const judgement = this.judge(account, request, limits);
+    if (!judgement.admitted) return { ...judgement, retryAfterMs: this.tell(account, limits) };
+    this.count(account, request, this.#clock.monotonicMs());
+    return judgement;
   }
 
   /** Decides as `enter` does, and counts nothing. */
-  judge(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision {
+  judge(account: AccountId, request: RequestId, limits: AccountLimits): LimitJudgement {
     const nowMs = this.#clock.monotonicMs();
     this.#forgetIdle(nowMs);
     const use = this.#accounts.get(account) ?? unused;
     if (use.live.has(request)) return { admitted: true };
     dropOld(use.admittedAtMs, nowMs);
-    const inWindow = use.admittedAtMs.length;
-    if (inWindow >= limits.perMinute) {
-      const admittedAtMs = use.admittedAtMs[inWindow - limits.perMinute] ?? nowMs;
-      // In this order: the sum of time and window is rounded, and could be more than a window away.
-      return { admitted: false, limit: "minute", retryAfterMs: windowMs - (nowMs - admittedAtMs) };
-    }
-    if (use.live.size >= limits.parallel) return { admitted: false, limit: "parallel", retryAfterMs: parallelRetryMs };
+    if (use.admittedAtMs.length >= limits.perMinute) return { admitted: false, limit: "minute" };
+    if (use.live.size >= limits.parallel) return { admitted: false, limit: "parallel" };
     return { admitted: true };
+  }
+
+  /** Returns after which time a request that was just refused would be admitted, and remembers that it was told. */
+  tell(account: AccountId, limits: AccountLimits): number {
+    const nowMs = this.#clock.monotonicMs();
+    const { admittedAtMs, live, told } = this.#useOf(account);
+    told.comeBack(nowMs);
+    const begunAtMs = [...live.values()];
+    const occupied = { admittedAtMs, begunAtMs, toldAtMs: told.atMs, durationsMs: this.durationsOf(account) };
+    const seconds = secondsToWait(occupied, limits, nowMs);
+    if (seconds === undefined) return toldMsMax;
+    told.add(nowMs + seconds * 1_000);
+    return seconds * 1_000;
+  }
+
+  /** How long requests of the account take, or those of all where too few are known; in ascending order. */
+  durationsOf(account: AccountId): readonly number[] {
+    return this.#accounts.get(account)?.durations.knownMs ?? this.#durations.knownMs ?? [];
   }
 
   /** Counts a request that was admitted at this monotonic time. Does nothing for an id that holds a place. */
   count(account: AccountId, request: RequestId, atMs: number): void {
-    const { admittedAtMs, live } = this.#useOf(account);
+    const { admittedAtMs, live, told } = this.#useOf(account);
     if (live.has(request)) return;
+    told.comeBack(atMs);
     // Oldest first, also if a store has answered an earlier request later.
     admittedAtMs.push(Math.max(atMs, admittedAtMs.at(-1) ?? atMs));
-    live.add(request);
+    live.set(request, atMs);
     this.#running++;
   }
 
   leave(account: AccountId, request: RequestId): void {
-    if (this.#accounts.get(account)?.live.delete(request)) this.#running--;
+    const use = this.#accounts.get(account);
+    const begunAtMs = use?.live.get(request);
+    if (!use || begunAtMs === undefined) return;
+    use.live.delete(request);
+    this.#running--;
+    const durationMs = this.#clock.monotonicMs() - begunAtMs;
+    for (const durations of [use.durations, this.#durations]) durations.note(durationMs);
   }
 
   use(account: AccountId): LimitUse {
@@ -83,7 +106,10 @@ export class MemoryLimiter implements Limiter {
   #useOf(account: AccountId): AccountUse {
     const known = this.#accounts.get(account);
     if (known) return known;
-    const use = { admittedAtMs: [], live: new Set<RequestId>() };
+    const use = {
+      ...{ admittedAtMs: [], live: new Map<RequestId, number>() },
+      ...{ told: new ToldTimes(), durations: new Durations() },
+    };
     this.#accounts.set(account, use);
     return use;
   }

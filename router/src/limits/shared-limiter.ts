@@ -6,9 +6,10 @@
 import { sleep, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
 import { leaseMs } from "./limit-scripts.ts";
-import type { LimitStore } from "./limit-store.ts";
-import type { AccountLimits, LimitDecision, Limiter, LimitUse } from "./limiter.ts";
+import type { LimitStore, StoreDecision } from "./limit-store.ts";
+import type { AccountLimits, LimitDecision, Limiter, LimitJudgement, LimitUse } from "./limiter.ts";
 import type { MemoryLimiter } from "./memory-limiter.ts";
+import { toldMsMax } from "./told-times.ts";
 
 /** A request is not held up for longer: then its router decides alone, as it does with all until the store is back. */
 const answerMsMax = 100;
@@ -17,6 +18,8 @@ const answerMsMax = 100;
  * other may have the end of an answer from another router before the store has heard of it.
  */
 const againMs = 10;
+/** So long after the store had no time left to tell, it is not asked for another one of the account. */
+const noTimeMs = 1_000;
 /** How often leases are renewed. */
 const renewMs = 5_000;
 /** How often a router that decides alone looks for the store. */
@@ -75,6 +78,8 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
   readonly #held = new Map<AccountId, Held>();
   /** Refusals by the minute, which hold until their time. */
   readonly #refusals = new Map<AccountId, Refusal>();
+  /** Until when the store is not asked for a time to tell. */
+  readonly #noTimeUntilMs = new Map<AccountId, number>();
   /** Absent: the store decides. */
   #alone: Alone | undefined;
   #timer: Timer | undefined;
@@ -106,6 +111,13 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
   }
 
   async enter(account: AccountId, request: RequestId, limits: AccountLimits): Promise<LimitDecision> {
+    const judgement = await this.#judge(account, request, limits);
+    if (judgement.admitted) return judgement;
+    const retryAfterMs = await this.#tell(account, request, limits);
+    return { admitted: false, limit: judgement.limit, retryAfterMs };
+  }
+
+  async #judge(account: AccountId, request: RequestId, limits: AccountLimits): Promise<LimitJudgement> {
     const known = this.#knownRefusal(account, request, limits);
     if (known) return known;
     const decision = await this.#decide(account, request, limits);
@@ -114,12 +126,27 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     return this.#knownRefusal(account, request, limits) ?? (await this.#decide(account, request, limits));
   }
 
-  async #decide(account: AccountId, request: RequestId, limits: AccountLimits): Promise<LimitDecision> {
+  /** Returns after which time a refused request would be admitted. */
+  async #tell(account: AccountId, request: RequestId, limits: AccountLimits): Promise<number> {
+    const { own, store, clock } = this.#parts;
+    if (this.#alone) return own.tell(account, limits);
+    if ((this.#noTimeUntilMs.get(account) ?? -Infinity) > clock.monotonicMs()) return toldMsMax;
+    try {
+      const told = await this.#answered(store.tell(account, request, limits, own.durationsOf(account)));
+      if (told === undefined) this.#noTimeUntilMs.set(account, clock.monotonicMs() + noTimeMs);
+      return told ?? toldMsMax;
+    } catch (error) {
+      this.#lose(error as Error);
+      return own.tell(account, limits);
+    }
+  }
+
+  async #decide(account: AccountId, request: RequestId, limits: AccountLimits): Promise<LimitJudgement> {
     const { own, store, clock, events } = this.#parts;
     this.#heldOf(account).live.add(request);
     if (this.#alone) return this.#decideAlone(account, request, limits);
     const askedAtMs = clock.monotonicMs();
-    let decision: LimitDecision;
+    let decision: StoreDecision;
     try {
       decision = await this.#answered(store.enter(account, request, limits));
     } catch (error) {
@@ -130,7 +157,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     if (!decision.admitted) {
       this.#release(account, request);
       if (decision.limit === "parallel") return decision;
-      const untilMs = clock.monotonicMs() + decision.retryAfterMs;
+      const untilMs = clock.monotonicMs() + decision.freeInMs;
       this.#refusals.set(account, { untilMs, perMinute: limits.perMinute });
       return decision;
     }
@@ -163,22 +190,22 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
   }
 
   /** Refuses by this router's own count or by an earlier answer of the store. undefined: the store must be asked. */
-  #knownRefusal(account: AccountId, request: RequestId, limits: AccountLimits): LimitDecision | undefined {
+  #knownRefusal(account: AccountId, request: RequestId, limits: AccountLimits): LimitJudgement | undefined {
     const { own, clock } = this.#parts;
     const decision = own.judge(account, request, limits);
     if (!decision.admitted) return decision;
     const refusal = this.#refusals.get(account);
     if (refusal?.perMinute !== limits.perMinute) return undefined;
-    const retryAfterMs = refusal.untilMs - clock.monotonicMs();
-    return retryAfterMs > 0 ? { admitted: false, limit: "minute", retryAfterMs } : undefined;
+    return refusal.untilMs > clock.monotonicMs() ? { admitted: false, limit: "minute" } : undefined;
   }
 
-  #decideAlone(account: AccountId, request: RequestId, { perMinute, parallel }: AccountLimits): LimitDecision {
-    const { own, events, whenDown, routers } = this.#parts;
+  #decideAlone(account: AccountId, request: RequestId, { perMinute, parallel }: AccountLimits): LimitJudgement {
+    const { own, clock, events, whenDown, routers } = this.#parts;
     const parts = whenDown === "share" ? routers() : 1;
     const shareOf = (limit: number) => Math.max(1, Math.floor(limit / parts));
-    const decision = own.enter(account, request, { perMinute: shareOf(perMinute), parallel: shareOf(parallel) });
-    if (!decision.admitted) this.#release(account, request);
+    const decision = own.judge(account, request, { perMinute: shareOf(perMinute), parallel: shareOf(parallel) });
+    if (decision.admitted) own.count(account, request, clock.monotonicMs());
+    else this.#release(account, request);
     events.limitDecidedAlone();
     return decision;
   }
@@ -260,6 +287,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
   #forgetOld(): void {
     const nowMs = this.#parts.clock.monotonicMs();
     for (const [account, { untilMs }] of this.#refusals) if (untilMs <= nowMs) this.#refusals.delete(account);
+    for (const [account, untilMs] of this.#noTimeUntilMs) if (untilMs <= nowMs) this.#noTimeUntilMs.delete(account);
     // A server that was stopped may yet read what it was told before.
     if (this.#alone) return;
     for (const [account, { live, leftAtMs }] of this.#held)

@@ -7,9 +7,9 @@ import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
 import type { LimitStoreConfig } from "../config/config.ts";
-import type { AccountLimits, LimitDecision, LimitUse } from "./limiter.ts";
-import { enterScript, parallelRefused, renewScript, useScript, type Script } from "./limit-scripts.ts";
-import type { LimitStore } from "./limit-store.ts";
+import type { AccountLimits, LimitUse } from "./limiter.ts";
+import { enterScript, renewScript, tellScript, useScript, type Script } from "./limit-scripts.ts";
+import type { LimitStore, StoreDecision } from "./limit-store.ts";
 
 const connectMsMax = 1_000;
 /** Without an answer for so long a connection is replaced: the host may be gone without a word. */
@@ -51,12 +51,24 @@ export class ValkeyStore implements LimitStore {
     });
   }
 
-  async enter(account: AccountId, request: RequestId, limits: AccountLimits): Promise<LimitDecision> {
+  async enter(account: AccountId, request: RequestId, limits: AccountLimits): Promise<StoreDecision> {
     const { perMinute, parallel } = limits;
     const waitUs = await this.#run(enterScript, account, [this.#prefix + request, perMinute, parallel]);
     if (waitUs === 0) return { admitted: true };
-    if (waitUs === -1) return parallelRefused;
-    return { admitted: false, limit: "minute", retryAfterMs: Math.ceil((waitUs as number) / 1_000) };
+    if (waitUs === -1) return { admitted: false, limit: "parallel" };
+    return { admitted: false, limit: "minute", freeInMs: Math.ceil((waitUs as number) / 1_000) };
+  }
+
+  async tell(
+    account: AccountId,
+    request: RequestId,
+    { perMinute, parallel }: AccountLimits,
+    durationsMs: readonly number[],
+  ): Promise<number | undefined> {
+    const durationsUs = durationsMs.map((duration) => Math.round(duration * 1_000));
+    const args = [this.#prefix + request, perMinute, parallel, ...durationsUs];
+    const seconds = (await this.#run(tellScript, account, args)) as number;
+    return seconds === 0 ? undefined : seconds * 1_000;
   }
 
   async leave(account: AccountId, request: RequestId): Promise<unknown> {
@@ -125,9 +137,10 @@ export class ValkeyStore implements LimitStore {
   }
 }
 
-/** The hash tag in braces keeps both keys of an account on one server of a cluster. */
-function keysOf(account: AccountId): [times: string, live: string] {
-  return [`weiche:{${account}}:times`, `weiche:{${account}}:live`];
+/** The hash tag in braces keeps all keys of an account on one server of a cluster. */
+function keysOf(account: AccountId): [times: string, live: string, begun: string, told: string] {
+  const keyOf = (what: string) => `weiche:{${account}}:${what}`;
+  return [keyOf("times"), keyOf("live"), keyOf("begun"), keyOf("told")];
 }
 
 function connect(config: LimitStoreConfig, retryMs: () => number): Redis | Cluster {

@@ -1,4 +1,5 @@
 /** The official client against the API: its error classes, its retries, and what it makes of a broken stream. */
+import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI, {
   APIError,
   AuthenticationError,
@@ -140,15 +141,46 @@ test.each(["model_switching", "overloaded"])(
   },
 );
 
-test("it tries a rate limit again, but not a quota that is used up", async () => {
-  await client("sk-full", 1)
-    .chat.completions.create(request)
-    .catch(() => {});
-  expect(api.finished.length).toBe(2);
+test("it does not try again when the quota is used up", async () => {
   await client("sk-no-quota", 1)
     .chat.completions.create(request)
     .catch(() => {});
-  expect(api.finished.length).toBe(3);
+  expect(api.finished.length).toBe(1);
+});
+
+const ofEach = (count: number, status: number) => Array<number>(count).fill(status);
+
+/** As its users make it: with its own number of retries. */
+const plainClient = (port: number) => new OpenAI({ apiKey: "sk-good", baseURL: `http://127.0.0.1:${port}/v1` });
+
+test("60 requests at once from one address are all answered, with the retries that the client has by itself", async () => {
+  await using limited = await startApi({ limits: { perIpPerSecond: 10, perIpBurst: 20 } });
+  limited.nodes.script = () => ({ chunks: [JSON.stringify(completion)] });
+  const openai = plainClient(limited.port);
+  await Promise.all(Array.from({ length: 60 }, () => openai.chat.completions.create(request)));
+  expect(limited.finished.filter(({ status }) => status === 200).length).toBe(60);
+  expect(limited.finished.filter(({ status }) => status === 503).length).toBeLessThanOrEqual(45);
+});
+
+test("eight answers at once are all given where five may run, with the retries that the client has by itself", async () => {
+  api.keys.set(
+    "sk-good",
+    caller({ accountId: asId<AccountId>("starter"), requestsPerMinute: 30, parallelRequests: 5 }),
+  );
+  // Longer than twice the shortest wait that a refusal can name.
+  api.nodes.script = () => ({ held: sleep(2_200), chunks: [JSON.stringify(completion)] });
+  const openai = plainClient(api.port);
+  const askAtOnce = (count: number) =>
+    Promise.all(Array.from({ length: count }, () => openai.chat.completions.create(request)));
+  // By these the router knows how long answers take.
+  await askAtOnce(3);
+  api.finished.length = 0;
+  await askAtOnce(8);
+  api.keys.set("sk-good", caller());
+  expect(api.finished.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+    ...ofEach(8, 200),
+    ...ofEach(3, 429),
+  ]);
 });
 
 test("a stream that is broken off is an error, not an end", async () => {

@@ -164,7 +164,7 @@ const rows: Row[] = [
   [
     "parallel requests",
     () => as("sk-no-parallel"),
-    { ...rate, message: /parallel requests/, headers: { "retry-after": "1" } },
+    { ...rate, message: /parallel requests/, headers: { "retry-after": "60" } },
   ],
   [
     "models count for no minute",

@@ -105,7 +105,7 @@ test("an address has a burst of 20, then gets a page with 503, on every path and
   expect(new Set(statuses)).toEqual(new Set([200]));
   for (const path of ["/v1/models", "/nowhere", "/v1/%zz"]) {
     const answer = await api.fetch(path);
-    expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "60"]);
     expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   }

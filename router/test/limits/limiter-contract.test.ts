@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
-import { windowMs } from "../../src/limits/memory-limiter.ts";
+import { windowMs } from "../../src/limits/told-times.ts";
 import type { AccountLimits, LimitDecision } from "../../src/limits/limiter.ts";
 import { inMemory, onServer, type LimiterRig, type SharedRig } from "./limiter-rigs.ts";
 import { ValkeyServer } from "./valkey-server.ts";
@@ -85,7 +85,70 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     const decisions = await Promise.all(Array.from({ length: 500 }, (_, n) => enter(n, limits)));
     expect(decisions.filter((decision) => decision.admitted).length).toBe(10);
     const refused = decisions.find((decision) => !decision.admitted);
-    expect(refused).toEqual({ admitted: false, limit: "parallel", retryAfterMs: 1_000 });
+    expect(refused).toMatchObject({ admitted: false, limit: "parallel" });
+  });
+
+  /** Returns the seconds that so many refused requests are told, in ascending order. */
+  async function told(count: number, limits: AccountLimits, from = 100): Promise<number[]> {
+    const decisions = await Promise.all(Array.from({ length: count }, (_, n) => enter(from + n, limits)));
+    return decisions
+      .map((decision) => (decision.admitted ? 0 : decision.retryAfterMs / 1_000))
+      .toSorted((a, b) => a - b);
+  }
+
+  test("tells each of the refused of a minute another free time, as many at once as have room", async () => {
+    const limits = { perMinute: 4, parallel: 100 };
+    for (const n of [0, 1]) await enter(n, limits);
+    await rig.advance(20_000);
+    for (const n of [2, 3]) await enter(n, limits);
+    expect(await told(4, limits)).toEqual([40, 40, 60, 60]);
+    // Their minute is full, too.
+    expect(await told(3, limits, 200)).toEqual([60, 60, 60]);
+    await rig.advance(40_000);
+    expect([(await enter(100, limits)).admitted, (await enter(101, limits)).admitted]).toEqual([true, true]);
+    expect(await told(1, limits, 300)).toEqual([60]);
+  });
+
+  test("tells the refused of running answers as many times as places become free, by how long answers take", async () => {
+    const first = { perMinute: 1_000, parallel: 9 };
+    for (let n = 0; n < 9; n++) await enter(n, first);
+    // Nothing is known yet of how long answers take.
+    expect(await told(10, first)).toEqual([...Array<number>(9).fill(7), 14]);
+    await rig.advance(20_000);
+    for (let n = 0; n < 9; n++) await leave(n);
+    const limits = { perMinute: 1_000, parallel: 3 };
+    for (const n of [9, 10, 11]) await enter(n, limits);
+    await rig.advance(5_000);
+    expect(await told(7, limits, 200)).toEqual([15, 15, 15, 35, 35, 35, 55]);
+  });
+
+  test("takes a running answer that lasts longer than all others for a long one", async () => {
+    const limits = { perMinute: 1_000, parallel: 1 };
+    await enter(0, limits);
+    await rig.advance(5_000);
+    const [seconds] = await told(1, limits);
+    expect(seconds).toBeGreaterThanOrEqual(45);
+    expect(seconds).toBeLessThan(60);
+    await rig.advance(5_000);
+    expect(await told(1, limits, 200)).toEqual([60]);
+  });
+
+  test("goes by the minute as well where the parallel limit refuses, so that one told time is enough", async () => {
+    const limits = { perMinute: 2, parallel: 1 };
+    await enter(0, limits);
+    await rig.advance(5_000);
+    // The second could have its place a little after the first.
+    expect((await told(3, limits)).slice(1)).toEqual([55, 60]);
+  });
+
+  test("forgets who does not come back: who is refused later is told the first free time again", async () => {
+    const limits = { perMinute: 2, parallel: 100 };
+    for (const n of [0, 1]) await enter(n, limits);
+    expect(await told(2, limits)).toEqual([60, 60]);
+    await rig.advance(65_000);
+    for (const n of [2, 3]) expect((await enter(n, limits)).admitted).toBe(true);
+    await rig.advance(30_000);
+    expect(await told(2, limits, 200)).toEqual([30, 30]);
   });
 
   test("admits of 500 requests at once exactly as many as a minute may have", async () => {

@@ -31,18 +31,18 @@ export function inMemory(): LimiterRig {
 
 const stepMs = 5_000;
 
-/** Makes what the store knows older, as if its clock had moved on. KEYS: times, live; ARGV: milliseconds. */
+/** Makes what the store knows older, as if its clock had moved on. KEYS: times, then sorted sets; ARGV: milliseconds. */
 const ageScript = `
 local us = ARGV[1] * 1000
 local function older(at) return string.format('%.0f', tonumber(at) - us) end
-local left = {redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2])}
-local times = redis.call('LRANGE', KEYS[1], 0, -1)
-local live = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
-redis.call('DEL', KEYS[1], KEYS[2])
-for _, at in ipairs(times) do redis.call('RPUSH', KEYS[1], older(at)) end
-for i = 1, #live, 2 do redis.call('ZADD', KEYS[2], older(live[i + 1]), live[i]) end
-for i = 1, 2 do
-  if left[i] > 0 then redis.call('PEXPIRE', KEYS[i], math.max(0, left[i] - ARGV[1])) end
+for k, key in ipairs(KEYS) do
+  local left = redis.call('PTTL', key)
+  local times = k == 1 and redis.call('LRANGE', key, 0, -1) or {}
+  local members = k > 1 and redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') or {}
+  redis.call('DEL', key)
+  for _, at in ipairs(times) do redis.call('RPUSH', key, older(at)) end
+  for i = 1, #members, 2 do redis.call('ZADD', key, older(members[i + 1]), members[i]) end
+  if left > 0 then redis.call('PEXPIRE', key, math.max(0, left - ARGV[1])) end
 end`;
 
 export interface SharedRig extends LimiterRig {
@@ -96,8 +96,8 @@ export async function onServer(
     async advance(ms) {
       for (let passed = 0; passed < ms; passed += stepMs) {
         for (const account of accounts) {
-          const keys = [`weiche:{${account}}:times`, `weiche:{${account}}:live`];
-          await admin.eval(ageScript, 2, ...keys, stepMs);
+          const keys = ["times", "live", "begun", "told"].map((what) => `weiche:{${account}}:${what}`);
+          await admin.eval(ageScript, keys.length, ...keys, stepMs);
         }
         clock.advance(stepMs);
         // A limiter that has been answered this has been answered all that it asked before: renewals have two turns.

@@ -2,15 +2,17 @@
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
 import { leaseMs } from "../../src/limits/limit-scripts.ts";
-import type { LimitStore } from "../../src/limits/limit-store.ts";
-import type { AccountLimits, LimitDecision } from "../../src/limits/limiter.ts";
-import { parallelRetryMs, windowMs } from "../../src/limits/memory-limiter.ts";
+import type { LimitStore, StoreDecision } from "../../src/limits/limit-store.ts";
+import type { AccountLimits } from "../../src/limits/limiter.ts";
+import { secondsToWait, ToldTimes, windowMs } from "../../src/limits/told-times.ts";
 
 interface Known {
   /** Newest first. */
   readonly times: number[];
   /** Ends of leases by router and request. */
   readonly live: Map<string, number>;
+  /** Times that were told. */
+  readonly told: number[];
 }
 
 export class SimulatedStore {
@@ -52,6 +54,7 @@ export class SimulatedStore {
     const prefix = `${router}:`;
     return {
       enter: (account, request, limits) => this.#told(() => this.#enter(account, prefix + request, limits)),
+      tell: (account, _request, limits, durationsMs) => this.#told(() => this.#tell(account, limits, durationsMs)),
       leave: (account, request) => this.#told(() => this.#knownOf(account).live.delete(prefix + request)),
       renew: (account, requests) => {
         const ids = Array.from(requests, (request) => prefix + request);
@@ -71,15 +74,29 @@ export class SimulatedStore {
     return new Promise((resolve) => this.#unread.push(() => resolve(command())));
   }
 
-  #enter(account: AccountId, id: string, { perMinute, parallel }: AccountLimits): LimitDecision {
+  #enter(account: AccountId, id: string, { perMinute, parallel }: AccountLimits): StoreDecision {
     const { times, live } = this.#knownOf(account);
     if (live.has(id)) return { admitted: true };
     const waitMs = (times[perMinute - 1] ?? -Infinity) + windowMs - this.#clock.now();
-    if (waitMs > 0) return { admitted: false, limit: "minute", retryAfterMs: waitMs };
-    if (live.size >= parallel) return { admitted: false, limit: "parallel", retryAfterMs: parallelRetryMs };
+    if (waitMs > 0) return { admitted: false, limit: "minute", freeInMs: waitMs };
+    if (live.size >= parallel) return { admitted: false, limit: "parallel" };
     times.unshift(this.#clock.now());
     live.set(id, this.#clock.now() + leaseMs);
     return { admitted: true };
+  }
+
+  /** Takes all running requests for new. */
+  #tell(account: AccountId, limits: AccountLimits, durationsMs: readonly number[]): number | undefined {
+    const { times, live, told } = this.#knownOf(account);
+    const nowMs = this.#clock.now();
+    const toldTimes = new ToldTimes();
+    for (const atMs of told.splice(0)) toldTimes.add(atMs);
+    toldTimes.comeBack(nowMs);
+    const running = { admittedAtMs: times, begunAtMs: Array.from(live, () => nowMs) };
+    const seconds = secondsToWait({ ...running, toldAtMs: toldTimes.atMs, durationsMs }, limits, nowMs);
+    if (seconds !== undefined) toldTimes.add(nowMs + seconds * 1_000);
+    told.push(...toldTimes.atMs);
+    return seconds === undefined ? undefined : seconds * 1_000;
   }
 
   #renew(account: AccountId, prefix: string, ids: readonly string[]): void {
@@ -94,7 +111,7 @@ export class SimulatedStore {
   }
 
   #knownOf(account: AccountId): Known {
-    const known = this.#accounts.get(account) ?? { times: [], live: new Map<string, number>() };
+    const known = this.#accounts.get(account) ?? { times: [], live: new Map<string, number>(), told: [] };
     this.#accounts.set(account, known);
     for (const [id, endMs] of known.live) if (endMs <= this.#clock.now()) known.live.delete(id);
     return known;

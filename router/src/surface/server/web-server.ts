@@ -111,9 +111,11 @@ export async function openWebServer(
       const limited = async (api: FastifyInstance) => {
         api.addHook("onRequest", async (request, reply) => {
           void reply.header("cache-control", "no-store");
-          if (ipLimit.admit(addressOf(request.raw))) return;
+          const address = addressOf(request.raw);
+          if (ipLimit.admit(address)) return;
           reply.raw.shouldKeepAlive = false;
-          throw new RequestError("too_many_requests", "too many requests from this address", { retryAfterSeconds: 1 });
+          const retryAfterSeconds = ipLimit.retryAfterSeconds(address);
+          throw new RequestError("too_many_requests", "too many requests from this address", { retryAfterSeconds });
         });
         addApi(api);
       };
