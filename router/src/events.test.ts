@@ -2,8 +2,9 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { FewLines, linesMax } from "@weiche/shared/program/few-lines.ts";
+import type { Log } from "@weiche/shared/program/log.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { createEvents, type RouterEvents } from "./events.ts";
+import { createApiEvents, createEvents, type RouterEvents } from "./events.ts";
 import { createMetrics } from "./metrics.ts";
 
 const node = asId<NodeId>("gpu-1");
@@ -38,3 +39,18 @@ test.each(repeated)(
     for (const line of lines) expect(line.length).toBeLessThan(1_000);
   },
 );
+
+test("a proxy whose entries name no address is logged once, and at most 16 proxies are", () => {
+  const lines: unknown[] = [];
+  const log = { warn: (fields: object) => lines.push(fields) } as unknown as Log;
+  const events = createApiEvents(
+    log,
+    createMetrics(() => 0),
+    { count() {} },
+    { remember() {} },
+  );
+  for (let n = 0; n < 100; n++) events.forwardedUnread("10.0.0.1", ` ${"x".repeat(5_000)}`);
+  expect(lines).toEqual([{ proxy: "10.0.0.1", entry: "x".repeat(64) }]);
+  for (let n = 0; n < 100; n++) events.forwardedUnread(`10.0.1.${n}`, "unknown");
+  expect(lines).toHaveLength(16);
+});

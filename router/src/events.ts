@@ -34,6 +34,7 @@ export function createApiEvents(
   return {
     requestRefused: (of, code) => refusals.count(of, code),
     connectionRefused: () => metrics.connectionsRefused.inc(),
+    forwardedUnread: unreadForwarded(log),
     requestFinished(facts) {
       recent.remember(facts);
       const {
@@ -68,6 +69,22 @@ export function createApiEvents(
 
 /** Models that one log line names. */
 const modelsLoggedMax = 20;
+
+const unreadProxiesMax = 16;
+
+/** One line for each proxy: each of its requests may have such an entry. */
+function unreadForwarded(log: Log): WebEvents["forwardedUnread"] {
+  const logged = new Set<string>();
+  return (proxy, entry) => {
+    if (logged.has(proxy) || logged.size >= unreadProxiesMax) return;
+    logged.add(proxy);
+    const said = entry.trim().slice(0, 64);
+    log.warn(
+      { proxy, entry: said },
+      "an entry of X-Forwarded-For names no address: no limit on addresses counts such requests. Let the proxy write the address of its client",
+    );
+  };
+}
 
 /** All events but those of the API, which also count refusals in the database. */
 export type RouterEvents = ReturnType<typeof createEvents>;

@@ -76,6 +76,8 @@ export interface ApiEvents {
   requestFailed(requestId: RequestId, error: unknown): void;
   /** One address opened more connections than it may. */
   connectionRefused(): void;
+  /** A trusted proxy wrote an entry into `X-Forwarded-For` that names no address. */
+  forwardedUnread(proxy: string, entry: string): void;
 }
 
 /** The reason of an abort: the client has left, so that no answer is written. */

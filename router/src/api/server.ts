@@ -85,7 +85,9 @@ export function createApiServer(deps: ApiServerDeps) {
     requestMsMax: config.requestMsMax,
   };
   const ipLimit = new IpLimit(config.limits, clock);
-  const addressOf = createClientAddress(config.limits.trustedProxies);
+  const addressOf = createClientAddress(config.limits.trustedProxies, (proxy, entry) =>
+    events.forwardedUnread(proxy, entry),
+  );
   const connections = new Connections();
   /** `leaving`: requests are served, each as the last one of its connection. */
   let state: "serving" | "leaving" | "draining" = "serving";

@@ -106,7 +106,8 @@ const limits = section({
   perIpBurst: Type.Integer({ minimum: 1, default: 20, description: "requests that one address may send at once" }),
   trustedProxies: Type.Array(Type.String(), {
     default: [],
-    description: "addresses whose `X-Forwarded-For` is believed; their connections are not counted",
+    description:
+      "addresses whose `X-Forwarded-For` is believed; their connections are not counted. An entry may have a port, brackets or quotes. A client whose entry names no address (`unknown`) is counted by no limit on addresses, and the log names the proxy once",
   }),
   store: text(
     "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. Several routers share their limits in Valkey or Redis 7: `valkey://USER@HOST:PORT/DATABASE` (user, port and database may be left out; `valkeys://` for TLS), `valkey+sentinel://HOST:PORT,HOST:PORT/NAME` with the Sentinels' addresses and the primary's name there, or `valkey+cluster://HOST:PORT,HOST:PORT` with some nodes of a cluster ([how](INSTALL.md#several-routers))",

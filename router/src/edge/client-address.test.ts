@@ -17,11 +17,26 @@ const cases: [name: string, trusted: string[], request: IncomingMessage, address
   ["an IPv6 proxy and client", proxies, from("2001:db8::7", "2001:4860::1"), "2001:4860::1"],
   ["an IPv4 proxy that reached an IPv6 socket", proxies, from("::ffff:10.0.0.1", "203.0.113.9"), "203.0.113.9"],
   ["a proxy without the header is the client", proxies, from("10.0.0.1"), "10.0.0.1"],
-  ["a header that is no address", proxies, from("10.0.0.1", "<script>"), "10.0.0.1"],
+  ["a proxy with an empty header is the client", proxies, from("10.0.0.1", " "), "10.0.0.1"],
+  ["a port behind the address", proxies, from("10.0.0.1", "1.1.1.1, 203.0.113.9:51234"), "203.0.113.9"],
+  ["ports in a chain of proxies", proxies, from("10.0.0.1", "[2001:4860::1]:9, [2001:db8::7]:80"), "2001:4860::1"],
+  ["an IPv4 address in the form of IPv6", proxies, from("10.0.0.1", "[::ffff:203.0.113.9]:80"), "203.0.113.9"],
+  ["an entry that names no address", proxies, from("10.0.0.1", "1.1.1.1, unknown"), "unknown"],
+  ["an empty last entry", proxies, from("10.0.0.1", "1.1.1.1,"), "unknown"],
+  ["no address behind a chain of proxies", proxies, from("10.0.0.1", "<script>, 192.168.3.4:80"), "unknown"],
+  ["what stands before a client is not read", proxies, from("10.0.0.1", "unknown, 203.0.113.9"), "203.0.113.9"],
   ["only proxies in the header", proxies, from("10.0.0.1", "192.168.0.2"), "192.168.0.2"],
 ];
 test.each(cases)("%s", (_name, trusted, request, address) => {
   expect(createClientAddress(trusted)(request)).toBe(address);
+});
+
+test("an entry that names no address is reported with the proxy that wrote it", () => {
+  const unread: string[] = [];
+  const addressOf = createClientAddress(proxies, (proxy, entry) => unread.push(`${proxy}: ${entry}`));
+  for (const forwarded of ["1.1.1.1, -", "client.example, 192.168.3.4", "203.0.113.9:80"])
+    addressOf(from("10.0.0.1", forwarded));
+  expect(unread).toEqual(["10.0.0.1:  -", "192.168.3.4: client.example"]);
 });
 
 test.each(["proxy.example", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", ""])("%j is refused at the start", (network) => {

@@ -2,22 +2,35 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 import { StartError } from "@weiche/shared/files/start-error.ts";
-import { plainAddress } from "./client-network.ts";
+import { plainAddress, unknownAddress } from "./client-network.ts";
+import { readForwarded } from "./forwarded-entry.ts";
 
+/** Returns `unknownAddress` if a proxy wrote an entry that names no address. */
 export type ClientAddress = (request: IncomingMessage) => string;
 
-/** `trustedProxies`: addresses or networks such as `10.0.0.0/8`. Throws `StartError` if one is neither. */
-export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+/**
+ * `trustedProxies`: addresses or networks such as `10.0.0.0/8`. Throws `StartError` if one is neither. `onUnread`: is told
+ * the proxy that wrote an entry, and the entry, if it names no address.
+ */
+export function createClientAddress(
+  trustedProxies: readonly string[],
+  onUnread: (proxy: string, entry: string) => void = () => {},
+): ClientAddress {
   if (trustedProxies.length === 0) return (request) => plainAddress(request.socket.remoteAddress ?? "");
   const isTrusted = readTrusted(trustedProxies);
   return (request) => {
     let address = plainAddress(request.socket.remoteAddress ?? "");
     if (isIP(address) === 0) return address;
     // Each proxy appends its peer's address, so entries can be trusted from the right while their writer is trusted.
-    const forwarded = String(request.headers["x-forwarded-for"] ?? "").split(",");
-    while (isTrusted(address)) {
-      const next = plainAddress(forwarded.pop()?.trim() ?? "");
-      if (isIP(next) === 0) break;
+    const header = String(request.headers["x-forwarded-for"] ?? "");
+    const forwarded = header.trim() === "" ? [] : header.split(",");
+    while (forwarded.length > 0 && isTrusted(address)) {
+      const entry = forwarded.pop()!;
+      const next = readForwarded(entry);
+      if (next === undefined) {
+        onUnread(address, entry);
+        return unknownAddress;
+      }
       address = next;
     }
     return address;

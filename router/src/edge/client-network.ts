@@ -4,6 +4,12 @@
  */
 import { isIP } from "node:net";
 
+/**
+ * The address of a client whom a trusted proxy does not name. Such clients are strangers to each other and to the proxy, so
+ * no limit on an address counts them.
+ */
+export const unknownAddress = "unknown";
+
 /** The network by which sign-in attempts are counted: a /24 or a /64. Text that is no address is returned as it is. */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);

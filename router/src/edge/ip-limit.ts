@@ -3,7 +3,7 @@
  * the /64s of a /48 share a larger one.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import { lineAndSiteOf } from "./client-network.ts";
+import { lineAndSiteOf, unknownAddress } from "./client-network.ts";
 
 export interface IpLimitSettings {
   /** 0 turns the limit off. */
@@ -50,7 +50,7 @@ export class IpLimit {
 
   /** Whether one more request is admitted. A refused one takes no token. */
   admit(address: string): boolean {
-    if (this.#perMs === 0) return true;
+    if (this.#perMs === 0 || address === unknownAddress) return true;
     const nowMs = this.#clock.monotonicMs();
     this.#turn(nowMs);
     const buckets = this.#bucketsOf(address, nowMs);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { unknownAddress } from "../edge/client-network.ts";
 import { forgottenMs, judgeAttempt, subjectsOf, type Attempt, type AttemptRow, type Purpose } from "./attempt-rules.ts";
 
 const dayMs = 86_400_000;
@@ -110,6 +111,21 @@ test("guesses from a known network are refused there like anywhere else, and lea
   buckets.recognise(home, 0);
   expect(Array.from({ length: 20 }, () => buckets.take("code", home, 0)).filter((ms) => ms === 0).length).toBe(10);
   expect(guess(buckets, { kind: "guess", purpose: "code", network: 1, times: 20 }, 0)).toBe(10);
+});
+
+test("strangers without a known address do not keep each other from signing in, and sign in as strangers", () => {
+  const unknown = (whom?: string): Attempt => ({ source: unknownAddress, ...(whom !== undefined && { whom }) });
+  const kinds = (purpose: Purpose) =>
+    subjectsOf(purpose, unknown(whom))
+      .map(({ kind }) => kind)
+      .toSorted();
+  expect([kinds("login"), kinds("reset")]).toEqual([
+    ["pair", "person"],
+    ["network", "person"],
+  ]);
+  const buckets = new Buckets();
+  for (let n = 0; n < 500; n++) expect(buckets.take("login", unknown(`eve-${n}@example.com`), n)).toBe(0);
+  expect(buckets.take("login", unknown(whom), 500)).toBe(0);
 });
 
 test("a bucket that was full is empty before its row may be deleted", () => {

@@ -12,7 +12,7 @@
  */
 import { hash } from "node:crypto";
 import { normalEmail } from "../mail/email-address.ts";
-import { networkOf } from "../edge/client-network.ts";
+import { networkOf, unknownAddress } from "../edge/client-network.ts";
 import { leaked, waitMs, type Bucket, type BucketRule } from "./leaky-bucket.ts";
 
 /** The purpose of an attempt. `code`: the code of the second factor; `link`: the token of a one-time link. */
@@ -63,13 +63,17 @@ export interface Subject {
   readonly rule: BucketRule;
 }
 
-/** Sorted by key, the order in which their rows are locked. */
+/**
+ * Clients without a known address share no bucket of sign-ins: strangers would lock each other out. They share one of
+ * attempts that send a mail or look up a link, because these have no other bound.
+ * Sorted by key, the order in which their rows are locked. */
 export function subjectsOf(purpose: Purpose, { source, whom, sessionId }: Attempt): Subject[] {
   const network = networkOf(source);
   const person = whom === undefined ? undefined : normalEmail(whom);
   const ofOne = person === undefined ? {} : { person: [person], pair: [person, network], account: [person] };
   const isInSession = sessionId !== undefined && rules[purpose].session !== undefined;
-  const parts = isInSession ? { session: [sessionId] } : { network: [network], ...ofOne };
+  const ofNetwork = network === unknownAddress && purpose === "login" ? {} : { network: [network] };
+  const parts = isInSession ? { session: [sessionId] } : { ...ofNetwork, ...ofOne };
   return Object.entries(parts)
     .flatMap(([name, part]) => {
       const kind = name as Subject["kind"];

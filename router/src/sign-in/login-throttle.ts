@@ -3,6 +3,7 @@ import { sql } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { inTransaction, instantText, retryConflicts, type Database } from "../db/database.ts";
 import { inTime, isUnavailable } from "../db/failures.ts";
+import { unknownAddress } from "../edge/client-network.ts";
 import { judgeAttempt, subjectsOf, type Attempt, type Purpose, type Subject } from "./attempt-rules.ts";
 import { fewAtOnce } from "./few-at-once.ts";
 
@@ -91,7 +92,9 @@ export function createLoginThrottle(database: Database, clock: Clock) {
      */
     async recognise(source: string, whom: string, purposes: readonly ("login" | "code")[]): Promise<void> {
       const nowMs = clock.now();
-      const row = { level: 0, at: instantText(nowMs), knownUntil: instantText(nowMs + knownMs) };
+      // Strangers without a known address would count as known, too.
+      const knownUntil = source === unknownAddress ? null : instantText(nowMs + knownMs);
+      const row = { level: 0, at: instantText(nowMs), knownUntil };
       const subjects = purposes.flatMap((purpose) => subjectsOf(purpose, { source, whom }));
       const pairs = subjects.filter(({ kind }) => kind === "pair");
       await kysely

@@ -226,6 +226,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
       requestFinished: (facts) => finished.push(facts),
       requestFailed: (_id, error) => failures.push(error),
       connectionRefused() {},
+      forwardedUnread() {},
       requestRefused: (_of, code) => refused.push(code),
     },
     config: {

@@ -163,6 +163,9 @@ test("behind a trusted proxy each client is counted alone, and nobody else choos
   const addresses = ["198.51.100.1", "198.51.100.1", "198.51.100.1", "198.51.100.2", "1.1.1.1, 198.51.100.1"];
   expect(await ask(["127.0.0.1"], addresses)).toEqual([200, 200, 503, 200, 503]);
   expect(await ask([], addresses)).toEqual([200, 200, 503, 503, 503]);
+  const ports = ["198.51.100.1:1", "198.51.100.1:2", "198.51.100.1:3", "198.51.100.2:1", "[2001:db8::1]:1"];
+  expect(await ask(["127.0.0.1"], ports)).toEqual([200, 200, 503, 200, 200]);
+  expect(await ask(["127.0.0.1"], Array<string>(5).fill("unknown"))).toEqual([200, 200, 200, 200, 200]);
   const line = ["2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff::3", "2001:db8:0:1::1"];
   expect(await ask(["127.0.0.1"], line)).toEqual([200, 200, 503, 200]);
 });

@@ -30,7 +30,7 @@ export async function startListener(kind: ListenerKind, { limits, ...wish }: Lis
     limits: { perIpPerSecond: 0, perIpBurst: 20, ...limits, trustedProxies: [] },
     sessions: { find: () => Promise.resolve(undefined) },
     clock: systemClock,
-    events: { requestFailed() {}, databaseUnavailable() {}, connectionRefused() {} },
+    events: { requestFailed() {}, databaseUnavailable() {}, connectionRefused() {}, forwardedUnread() {} },
     ...wish,
   });
   await portal.serve(handlers as unknown as Handlers<Contract>);

@@ -117,7 +117,9 @@ test("connections of a trusted proxy are not counted", async () => {
   await using api = await startApi({ limits });
   const clients = Array.from({ length: 30 }, () => new RawClient(api.port));
   for (const [n, client] of clients.entries())
-    client.socket.write(get("/nowhere").replace("host", `x-forwarded-for: 192.0.2.${n}\r\nhost`));
+    client.socket.write(
+      get("/nowhere").replace("host", `x-forwarded-for: 1.1.1.1\r\nx-forwarded-for: 192.0.2.${n}\r\nhost`),
+    );
   await until(() => clients.every(({ received }) => received !== ""));
   expect(new Set(clients.flatMap(({ statuses }) => statuses))).toEqual(new Set(["403"]));
   for (const { socket } of clients) socket.destroy();

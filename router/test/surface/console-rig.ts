@@ -90,6 +90,7 @@ export async function startConsole({
         requestFailed: (_id, error) => void failures.push(error),
         databaseUnavailable() {},
         connectionRefused() {},
+        forwardedUnread() {},
       },
     }),
   );

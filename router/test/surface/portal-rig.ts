@@ -138,6 +138,7 @@ export async function startPortal({
         requestFailed: (_id, error) => void failures.push(error),
         databaseUnavailable() {},
         connectionRefused() {},
+        forwardedUnread() {},
       },
       ...more,
     }),

@@ -211,6 +211,7 @@ test("a database that does not answer is 503, and no bug", async () => {
       requestFailed: (_id, error) => void away.push(`a bug: ${String(error)}`),
       databaseUnavailable: (error) => away.push(error),
       connectionRefused() {},
+      forwardedUnread() {},
     },
   });
   const eve = await broken.newAccount("E");
@@ -235,6 +236,7 @@ test("a bug is answered with 500 that tells nothing, and is told to the operator
       requestFailed: (_id, error) => void failures.push(error),
       databaseUnavailable() {},
       connectionRefused() {},
+      forwardedUnread() {},
     },
   });
   const answer = await broken.get("/package", await broken.newAccount("B"));

@@ -11,6 +11,8 @@ export interface WebEvents {
   requestFailed(requestId: RequestId, error: unknown): void;
   /** One address opened more connections than it may. */
   connectionRefused(): void;
+  /** A trusted proxy wrote an entry into `X-Forwarded-For` that names no address. */
+  forwardedUnread(proxy: string, entry: string): void;
   /** The database does not answer, answered with 503. */
   databaseUnavailable(error: unknown): void;
 }

@@ -80,7 +80,9 @@ export async function openWebServer(
   const port = await listenOn(app.server, listen);
   opened.defer(() => closeServer(app.server));
   const ipLimit = new IpLimit(deps.limits, clock);
-  const addressOf = createClientAddress(deps.limits.trustedProxies);
+  const addressOf = createClientAddress(deps.limits.trustedProxies, (proxy, entry) =>
+    deps.events.forwardedUnread(proxy, entry),
+  );
   const pageLimit = new IpLimit(timesAsMany(deps.limits, pagesPerRequest), clock);
   app.addHook("onRequest", async (request, reply) => {
     void reply.headers({ ...securityHeaders, "x-request-id": request.id });

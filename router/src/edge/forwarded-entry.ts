@@ -1,0 +1,23 @@
+/** Reads one entry of `X-Forwarded-For`, for which there is no standard. */
+import { isIP } from "node:net";
+import { plainAddress } from "./client-network.ts";
+
+/** `[address]:port` or `[address]`. */
+const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/;
+/** `address:port` of IPv4, or of an IPv6 address with all its eight groups. */
+const withPort = /^(\d+(?:\.\d+){3}|(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}):\d{1,5}$/i;
+
+/** Returns the address, without port, brackets, quotes and zone; an IPv4-mapped one as IPv4. Undefined: it names none. */
+export function readForwarded(entry: string): string | undefined {
+  const text = entry.trim();
+  if (isIP(text) !== 0) return withoutZone(text);
+  const bare = text.replace(/^"(.*)"$/, "$1").trim();
+  const address = bracketed.exec(bare)?.[1] ?? withPort.exec(bare)?.[1] ?? bare;
+  return isIP(address) === 0 ? undefined : withoutZone(address);
+}
+
+/** A zone names an interface of the proxy's host. */
+function withoutZone(address: string): string {
+  const zone = address.indexOf("%");
+  return plainAddress(zone < 0 ? address : address.slice(0, zone));
+}
