@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { activeKeysMax } from "../router/src/accounts/keys.ts";
-import { bodyBytesMax } from "../router/src/api/body/read-body.ts";
+import { bodyBytesMax } from "../router/src/api/body/body-receiver.ts";
 import { apiRefusals } from "../router/src/surface/routes/service.ts";
 import { help } from "../router/portal-web/src/messages/en/help.ts";
 import { createFormat } from "../router/portal-web/src/messages/format.ts";

@@ -7,12 +7,14 @@ import { pipelining } from "./pipelining.ts";
 import { reconnecting } from "./reconnecting.ts";
 import { signIns } from "./sign-ins.ts";
 import { trickling } from "./trickling.ts";
+import { unsentBodies } from "./unsent-bodies.ts";
 
 export const attacks: readonly Attack[] = [
   pipelining,
   reconnecting,
   manyConnections,
   trickling,
+  unsentBodies,
   signIns,
   heavyBodies,
   neverReading,

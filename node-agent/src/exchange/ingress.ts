@@ -23,6 +23,7 @@ import { EngineConnections } from "../answer/engine-connections.ts";
 import type { EngineAccess, FinishedAnswer } from "../answer/engine-work.ts";
 import { Ended, Exchange } from "./exchange.ts";
 import { WorkReader } from "./read-work.ts";
+import { bodyBytesMax } from "../intake/request-body.ts";
 import { readRequestHead, type RequestHead } from "../intake/request-head.ts";
 import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
 import { RequestRun } from "./request-run.ts";
@@ -84,7 +85,7 @@ const silenceMsMax = 60_000;
 /** How long a stop waits for the disk to take the records of requests that it broke off. */
 const recordMsMax = 2_000;
 
-/** Budget of all large bodies, from first byte to first output. Measured: 64 at once took 1.8 GB with 512 MB. */
+/** Memory for all large bodies, from first byte to first output. Measured: 64 at once took 1.8 GB with 512 MB. */
 const largeBodiesBytesMax = 320_000_000;
 
 export class Ingress implements AsyncDisposable {
@@ -100,7 +101,7 @@ export class Ingress implements AsyncDisposable {
 
   constructor(parts: IngressParts) {
     this.#parts = parts;
-    this.#budget = new ByteBudget(largeBodiesBytesMax, parts.clock);
+    this.#budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, parts.clock);
     this.#connections = new EngineConnections(parts.clock, parts.life, Math.min(silenceMsMax, parts.requestMsMax / 2));
   }
 

@@ -21,15 +21,19 @@ export class RequestRun {
     this.meter = meter;
   }
 
-  /** Waits until the budget has room for a large body. Call before any of it is read. */
+  /**
+   * Waits until the budget has room for a large body. Call before any of it is read. The router has the whole body, so that
+   * it comes at once. Bodies that wait for a full engine leave room for other models and other accounts.
+   */
   async takeRoom(budget: ByteBudget, signal: EndSignal): Promise<void> {
-    const bodyBytes = Math.min(this.head.bodyBytes, bodyBytesMax);
+    const { bodyBytes, billing, model } = this.head;
     if (bodyBytes <= smallBytesMax) return;
-    await budget.take(bodyBytes, signal);
-    this.giveRoom = () => {
-      this.giveRoom = () => {};
-      budget.give(bodyBytes);
-    };
+    const room = budget.open([
+      { name: `account ${billing.accountId}`, timesFree: 1 },
+      { name: `model ${model}`, timesFree: 3 },
+    ]);
+    await budget.grow(room, Math.min(bodyBytes, bodyBytesMax), signal);
+    this.giveRoom = () => budget.shrink(room, 0);
   }
 
   /** Idempotent. */

@@ -62,29 +62,30 @@ test("who leaves while its body comes, or is read, leaves nothing behind", async
   expect([rig.bugs, rig.slot.running]).toEqual([[], 0]);
 });
 
-test("large bodies beyond 320 MB wait for room, and after 30 s they are a 503 with retry-after", async () => {
+test("an account gets half of the room for large bodies, others pass by, and after 30 s in line it is 503 with retry-after", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(whole, { clock });
   const body = { messages: [{ role: "user", content: long }] };
-  const begun = Array.from({ length: 16 }, () => SimStream.open(rig.router, announcing(20_000_000)));
-  await until(() => rig.ingress.running === 16, "them to begin");
-  const late = SimStream.open(rig.router, announcing(20_000_000));
-  const refused = once(late, "head") as Promise<[unknown[]]>;
-  const refusal = late.read();
-  await until(() => rig.ingress.running === 17, "another one");
+  const begun = Array.from({ length: 17 }, () => SimStream.open(rig.router, announcing(20_000_000)));
+  await until(() => rig.ingress.running === 17, "them to begin");
+  const refused = once(begun[7]!, "head") as Promise<[unknown[]]>;
+  const refusal = begun[7]!.read();
   expect((await rig.chat().answer).status, "a small one needs no room").toBe(200);
+  const others = Array.from({ length: 7 }, (_, n) => rig.chat(body, { account: `account-${n + 2}` }).answer);
+  expect(new Set((await Promise.all(others)).map(({ status }) => status))).toEqual(new Set([200]));
   clock.advance(30_000);
   expect((await refused)[0].slice(0, 3)).toEqual([503, "json", 2]);
   expect(String(await refusal)).toContain('"overloaded"');
+  await until(() => rig.ingress.running === 7, "all but seven to be refused");
   begun[0]!.cancel();
-  await until(() => rig.ingress.running === 15, "both to leave");
+  await until(() => rig.ingress.running === 6, "one to leave");
   expect((await rig.chat(body).answer).status).toBe(200);
   for (const stream of begun) stream.cancel();
   await rig.quiet();
 });
 
-function announcing(bodyBytes: number) {
-  return recordOf(nodePaths.chat, uuidv7(systemClock), { bodyBytes });
+function announcing(bodyBytes: number, account = "account-1") {
+  return recordOf(nodePaths.chat, uuidv7(systemClock), { bodyBytes, account });
 }
 
 const atOnce = process.env["WEICHE_NIGHTLY"] === undefined ? 3 : 64;
@@ -107,8 +108,8 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more th
     const messages = Array.from({ length: 10_000 }, () => ({ role: "user", content: "hi ".repeat(640) }));
     const body = Buffer.from(JSON.stringify({ model, stream: true, messages }));
     const statuses = await Promise.all(
-      Array.from({ length: atOnce }, async () => {
-        const stream = SimStream.open(router, announcing(body.length));
+      Array.from({ length: atOnce }, async (_, n) => {
+        const stream = SimStream.open(router, announcing(body.length, `account-${n % 8}`));
         const head = once(stream, "head") as Promise<[unknown[]]>;
         stream.frames.write(body);
         stream.frames.end(ends.complete);

@@ -20,7 +20,8 @@ import type { Exchange, TriedNode } from "./exchange.ts";
 import { HeldBody } from "./body/held-body.ts";
 import { findModel } from "./model-access.ts";
 import { NodeRefusal, readNodeRefusal } from "./node-refusal.ts";
-import { readBody, type BodyTimes } from "./body/read-body.ts";
+import type { BodyTimes } from "./body/body-receiver.ts";
+import { readBody } from "./body/read-body.ts";
 import { refusalCodeOf } from "./refuse.ts";
 import { relay } from "./relay.ts";
 import { decideAfter, decideAtEnd, type AttemptVerdicts } from "./sent-attempts.ts";
@@ -71,7 +72,7 @@ export async function generateAs(
   if (quotaExhausted) throw quotaError();
   await enterLimits(exchange, caller, deps.limiter);
   limitDuration(exchange, deps);
-  const body = new HeldBody(deps.budget, exchange);
+  const body = new HeldBody(deps.budget, exchange, caller.accountId);
   if (inside) await body.reserve(inside.body.length).then(() => body.fill(inside.body));
   else await readBody(exchange, body, deps.times, deps.clock);
   const facts = await deps.readers.read(path, body, exchange.signal);

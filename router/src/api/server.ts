@@ -9,6 +9,7 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { listenOn } from "@weiche/shared/program/ops-server.ts";
+import { bodyBytesMax } from "./body/body-receiver.ts";
 import { BodyReaders } from "./body/body-readers.ts";
 import { EngineDeaths } from "./engine-deaths.ts";
 import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
@@ -74,7 +75,7 @@ export function createApiServer(deps: ApiServerDeps) {
   const { clock, events, config } = deps;
   const times = { ...defaultTimes, ...deps.times };
   const readers = new BodyReaders();
-  const budget = new ByteBudget(largeBodiesBytesMax, clock);
+  const budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, clock);
   const engineDeaths = new EngineDeaths(clock, randomBytes(32));
   const generateDeps: GenerateDeps = {
     ...deps,

@@ -5,7 +5,8 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { lightValuesMax, valuesMax } from "@weiche/shared/http/json-guard.ts";
-import { bodyBytesMax } from "../../src/api/body/read-body.ts";
+import { bodyBytesMax } from "../../src/api/body/body-receiver.ts";
+import { asId } from "@weiche/shared/ids.ts";
 import { caller, chat, startApi } from "./api-harness.ts";
 
 const png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
@@ -41,6 +42,22 @@ test("one byte more is a page with 413, announced or not", async () => {
   const init = { method: "POST", headers, body: stream, duplex: "half" } as RequestInit;
   expect((await api.fetch(path, init)).status).toBe(413);
 });
+
+test("bodies of three accounts that are announced and do not come hold nothing that another account needs", async () => {
+  await using api = await startApi();
+  const sockets = ["a", "b", "c"].flatMap((account) => {
+    api.keys.set(`sk-${account}`, caller({ accountId: asId(account) }));
+    return Array.from({ length: 20 }, () => {
+      const socket = connect(api.port, "127.0.0.1");
+      socket.write(`${head(`content-length: ${bodyBytesMax}`, `sk-${account}`)}{`);
+      return socket.on("error", () => {});
+    });
+  });
+  await expect.poll(() => api.limiter.running, { timeout: 20_000 }).toBe(60);
+  expect((await api.post(path, padded(image(png), 2_000_000))).status).toBe(200);
+  expect((await api.post(path, padded(image(png), bodyBytesMax))).status).toBe(200);
+  for (const socket of sockets) socket.destroy();
+}, 29_000);
 
 test("bodies that do not tell their length take no room before they are large", async () => {
   await using api = await startApi();
@@ -99,7 +116,9 @@ async function measured(
   const child = fork(join(import.meta.dirname, "api-process.ts"), [String(heldUntil)], { execArgv: [] });
   try {
     const [{ port }] = (await once(child, "message")) as [{ port: number }];
-    const statuses = await Promise.all(bodies.map((body, n) => send(port, body, isAnnounced(n))));
+    const statuses = await Promise.all(
+      bodies.map((body, n) => send(port, body, isAnnounced(n), accounts[n % accounts.length]!)),
+    );
     child.send("measure");
     const [facts] = (await once(child, "message")) as [{ rssBytes: number; lagMs: number; failures: string[] }];
     expect(facts.failures).toEqual([]);
@@ -109,6 +128,7 @@ async function measured(
   }
 }
 
+const accounts = ["sk-good", "sk-b", "sk-c", "sk-d"];
 test("64 bodies of 20 MB at once leave room for the rest in 1.5 GB, and the event loop is never late by more than 250 ms", async () => {
   const atOnce = 64;
   const body = padded(image(png), 20_000_000);
@@ -138,9 +158,9 @@ test("of a body that is full of mistakes only the first one costs time", async (
 }, 120_000);
 
 /** Over a socket of our own, so that the client does not copy the body either. */
-async function send(port: number, body: Buffer, isAnnounced: boolean): Promise<number> {
+async function send(port: number, body: Buffer, isAnnounced: boolean, key: string): Promise<number> {
   const socket = connect(port, "127.0.0.1");
-  socket.write(head(isAnnounced ? `content-length: ${body.length}` : "transfer-encoding: chunked"));
+  socket.write(head(isAnnounced ? `content-length: ${body.length}` : "transfer-encoding: chunked", key));
   if (!isAnnounced) socket.write(`${body.length.toString(16)}\r\n`);
   socket.write(body);
   if (!isAnnounced) socket.write("\r\n0\r\n\r\n");
@@ -149,11 +169,11 @@ async function send(port: number, body: Buffer, isAnnounced: boolean): Promise<n
   return Number(received.slice(9, 12));
 }
 
-function head(length: string): string {
+function head(length: string, key = "sk-good"): string {
   const lines = [
     `POST ${path} HTTP/1.1`,
     "host: x",
-    "authorization: Bearer sk-good",
+    `authorization: Bearer ${key}`,
     "content-type: application/json",
     "connection: close",
     length,

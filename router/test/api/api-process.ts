@@ -1,10 +1,12 @@
 /** The API server in a process of its own, so that its memory and the lag of its event loop can be measured. */
 import { measureLoopLag } from "@weiche/shared/testing/loop-lag.ts";
-import { startApi } from "./api-harness.ts";
+import { asId } from "@weiche/shared/ids.ts";
+import { caller, startApi } from "./api-harness.ts";
 
 const heldUntil = Number(process.argv[2]);
 const api = await startApi();
 const { promise: enough, resolve } = Promise.withResolvers<void>();
+for (const account of ["b", "c", "d"]) api.keys.set(`sk-${account}`, caller({ accountId: asId(account) }));
 let sent = 0;
 // A body stays in memory until so many have come.
 api.nodes.script = () => {

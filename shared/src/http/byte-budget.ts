@@ -1,70 +1,146 @@
-/** Limits the bytes of large bodies in memory. A request that finds no room waits in line, its body unread. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
-import { ApiError } from "@weiche/shared/errors.ts";
+/**
+ * Shares the memory for large bodies among those who send them. A sharer holds at most a multiple of what it leaves free:
+ * with the multiple 1, one alone holds half, several hold less each, and the next one always finds room. Memory for one whole
+ * body is kept apart. One body at a time owns it, so that some body can always come to its end.
+ */
+import type { Clock } from "../time/clock.ts";
+import { assert } from "../assert.ts";
+import { ApiError } from "../errors.ts";
 import type { EndSignal } from "../time/end-signal.ts";
 
+/** Whom a body counts for: an account, for example. A sharer that holds nothing needs only room for its first body. */
+export interface Sharer {
+  readonly name: string;
+  /** The multiple of the free memory that it may hold. */
+  readonly timesFree: number;
+}
+
+/** The memory of one body. */
+export interface Room {
+  /** The first one is the account. */
+  readonly sharers: readonly [Sharer, ...Sharer[]];
+  readonly bytes: number;
+}
+
+interface CountedRoom extends Room {
+  bytes: number;
+  waitedMs: number;
+}
+
 interface Waiter {
+  readonly room: CountedRoom;
   readonly bytes: number;
   readonly admit: () => void;
 }
 
-/** A large body waits for others that are on their way to a node; waiting longer is no use. */
-const waitMsMax = 30_000;
+/** The time that one body waits for room altogether. */
+export const waitMsMax = 30_000;
 
 export class ByteBudget {
   #free: number;
-  readonly #waiters: Waiter[] = [];
+  readonly #apartBytes: number;
+  #apartOwner: CountedRoom | undefined;
+  /** What each sharer holds of the memory that is not kept apart. */
+  readonly #held = new Map<string, number>();
+  /** In the order of their arrival. */
+  readonly #waiters = new Set<Waiter>();
   readonly #clock: Clock;
 
-  constructor(bytesMax: number, clock: Clock) {
-    this.#free = bytesMax;
+  /** `wholeBytesMax`: the size of the largest body. */
+  constructor(bytesMax: number, wholeBytesMax: number, clock: Clock) {
+    this.#free = bytesMax - wholeBytesMax;
+    this.#apartBytes = wholeBytesMax;
     this.#clock = clock;
   }
 
-  /** Resolves when there is room. Rejects with 503 after 30 s, or with the signal's reason. */
-  take(bytes: number, signal: EndSignal): Promise<void> {
-    if (this.#waiters.length === 0 && bytes <= this.#free) {
-      this.#free -= bytes;
-      return Promise.resolve();
-    }
+  /** Returns the room of a body, without memory at first. */
+  open(sharers: Room["sharers"]): Room {
+    return { sharers, bytes: 0, waitedMs: 0 } as CountedRoom;
+  }
+
+  /** Resolves when the room has `bytes` in all. Rejects with 503 after 30 s, or with the signal's reason. */
+  grow(opened: Room, bytes: number, signal: EndSignal): Promise<void> {
+    const room = opened as CountedRoom;
+    if (this.#grant(room, bytes)) return Promise.resolve();
+    const sinceMs = this.#clock.monotonicMs();
     return new Promise((resolve, reject) => {
       const leave = () => {
         timer.cancel();
         signal.removeEventListener("abort", onAbort);
-        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        this.#waiters.delete(waiter);
+        room.waitedMs += this.#clock.monotonicMs() - sinceMs;
       };
-      const waiter = {
-        bytes,
-        admit: () => {
-          leave();
-          resolve();
-        },
-      };
-      const onAbort = () => {
+      const fail = (error: Error) => {
         leave();
-        reject(signal.reason as Error);
-        this.#admit();
+        reject(error);
       };
-      const timer = this.#clock.after(waitMsMax, () => {
-        leave();
-        reject(new ApiError("overloaded", "Too many large requests at once.", { retryAfterSeconds: 2 }));
-        this.#admit();
-      });
-      this.#waiters.push(waiter);
+      const onAbort = () => fail(signal.reason as Error);
+      const timer = this.#clock.after(waitMsMax - room.waitedMs, () => fail(tooMany()));
+      const waiter = { room, bytes, admit: () => (leave(), resolve()) };
+      this.#waiters.add(waiter);
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
     });
   }
 
-  give(bytes: number): void {
-    this.#free += bytes;
-    this.#admit();
+  /** Gives back what the room has beyond `bytes`. */
+  shrink(opened: Room, bytes: number): void {
+    const room = opened as CountedRoom;
+    if (room.bytes <= bytes) return;
+    if (this.#apartOwner !== room) this.#count(room, bytes - room.bytes);
+    else if (bytes === 0) this.#apartOwner = undefined;
+    room.bytes = bytes;
+    if (this.#waiters.size > 0) this.#admit();
   }
 
+  /** Accounts that hold least come first. A body that does not fit holds up no other. */
   #admit(): void {
-    for (let next = this.#waiters[0]; next && next.bytes <= this.#free; next = this.#waiters[0]) {
-      this.#free -= next.bytes;
-      next.admit();
+    const line = [...this.#waiters].toSorted((a, b) => this.#heldByAccount(a.room) - this.#heldByAccount(b.room));
+    for (const { room, bytes, admit } of line) if (this.#grant(room, bytes)) admit();
+  }
+
+  #grant(room: CountedRoom, bytes: number): boolean {
+    assert(bytes <= this.#apartBytes, "a body is larger than the largest one");
+    const more = bytes - room.bytes;
+    if (this.#apartOwner !== room) {
+      if (this.#fits(room, more)) this.#count(room, more);
+      else if (this.#mayOwnApart(room)) {
+        this.#count(room, -room.bytes);
+        this.#apartOwner = room;
+      } else return false;
+    }
+    room.bytes = bytes;
+    return true;
+  }
+
+  #fits({ sharers }: Room, more: number): boolean {
+    const left = this.#free - more;
+    if (left < 0) return false;
+    return sharers.every(({ name, timesFree }) => {
+      const held = this.#held.get(name) ?? 0;
+      return held === 0 || held + more <= timesFree * left;
+    });
+  }
+
+  /** A body that has begun to come may: it holds memory until it is whole. Others may if their account holds nothing. */
+  #mayOwnApart(room: Room): boolean {
+    return this.#apartOwner === undefined && (room.bytes > 0 || this.#heldByAccount(room) === 0);
+  }
+
+  #count({ sharers }: Room, more: number): void {
+    this.#free -= more;
+    for (const { name } of sharers) {
+      const held = (this.#held.get(name) ?? 0) + more;
+      if (held === 0) this.#held.delete(name);
+      else this.#held.set(name, held);
     }
   }
+
+  #heldByAccount({ sharers }: Room): number {
+    return this.#held.get(sharers[0].name) ?? 0;
+  }
+}
+
+function tooMany(): ApiError {
+  return new ApiError("overloaded", "Too many large requests at once.", { retryAfterSeconds: 2 });
 }

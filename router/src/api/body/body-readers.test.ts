@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from "vitest";
 import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { BodyReaders } from "./body-readers.ts";
 import type { Exchange } from "../exchange.ts";
@@ -32,10 +33,11 @@ afterAll(() => readers[Symbol.asyncDispose]());
 /** Reads it, and says where. */
 async function read(path: NodePath, body: object): Promise<{ where: string; refused: string | undefined }> {
   const { signal } = new AbortController();
-  const held = new HeldBody(new ByteBudget(1 << 30, new VirtualClock()), {
-    signal,
-    onSettled() {},
-  } as unknown as Exchange);
+  const held = new HeldBody(
+    new ByteBudget(1 << 30, 1 << 20, new VirtualClock()),
+    { signal, onSettled() {} } as unknown as Exchange,
+    asId<AccountId>("account"),
+  );
   const text = JSON.stringify({ model: "m", ...body });
   held.fill(Buffer.from(text));
   const facts = readers.read(path, held, signal);

@@ -1,6 +1,7 @@
-/** A request's body in memory and its share of the budget for large bodies, both released as soon as possible. */
-import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
+/** A request's body in memory and its room in the budget for large bodies, both released as soon as possible. */
+import type { ByteBudget, Room } from "@weiche/shared/http/byte-budget.ts";
 import { asBuffer, ownBytes, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { ClientGone, type Exchange } from "../exchange.ts";
 
@@ -11,23 +12,28 @@ export class HeldBody {
   /** Undefined while it is lent, and once it was dropped. */
   bytes: Buffer | undefined;
   readonly #budget: ByteBudget;
+  readonly #room: Room;
   readonly #signal: EndSignal;
-  #room = 0;
   #dropped = false;
   #isLent = false;
 
-  constructor(budget: ByteBudget, exchange: Exchange) {
+  constructor(budget: ByteBudget, exchange: Exchange, accountId: AccountId) {
     this.#budget = budget;
+    this.#room = budget.open([{ name: accountId, timesFree: 1 }]);
     this.#signal = exchange.signal;
     exchange.onSettled(() => this.drop());
   }
 
-  /** Waits until the budget has room for `bytesMax`. Call once: waiting while already holding budget could deadlock. */
-  async reserve(bytesMax: number): Promise<void> {
-    if (bytesMax <= smallBytesMax) return;
-    await this.#budget.take(bytesMax, this.#signal);
-    this.#room = bytesMax;
+  /** Waits until there is room for `bytes` in all. Rejects with 503 after 30 s, or with the signal's reason. */
+  async reserve(bytes: number): Promise<void> {
+    if (bytes <= smallBytesMax) return;
+    await this.#budget.grow(this.#room, bytes, this.#signal);
     if (this.#dropped) this.#shrink(0);
+  }
+
+  /** Gives back the room of bytes that have not come. */
+  retract(bytesCame: number): void {
+    this.#shrink(bytesCame);
   }
 
   /** Throws `ClientGone` if the client has left. */
@@ -60,9 +66,7 @@ export class HeldBody {
     if (!this.#isLent) this.#shrink(0);
   }
 
-  #shrink(room: number): void {
-    const freed = this.#room - room;
-    this.#room = room;
-    if (freed > 0) this.#budget.give(freed);
+  #shrink(bytes: number): void {
+    this.#budget.shrink(this.#room, bytes);
   }
 }

@@ -1,7 +1,7 @@
 /** The API's refusals and limits, from where they are defined. */
 import { apiErrors, mayRetry, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import { activeKeysMax } from "../../accounts/keys.ts";
-import { bodyBytesMax } from "../../api/body/read-body.ts";
+import { bodyBytesMax } from "../../api/body/body-receiver.ts";
 import { pageRefusals, type PageRefusalKind } from "../../edge/html-pages.ts";
 import type { serviceContract } from "../contract/service.ts";
 import type { Handlers } from "../server/add-routes.ts";

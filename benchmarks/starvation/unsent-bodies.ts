@@ -1,0 +1,54 @@
+/**
+ * With keys of three accounts: bodies of 20 MB that are announced and do not come, or stall after a part. Meanwhile another
+ * account sends bodies of 2 MB, which must be answered.
+ */
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { postFrom, type Attack } from "./attack.ts";
+
+const accounts = ["a", "b", "c"] as const;
+/** A package allows 20 at once. */
+const bodiesEach = 18;
+const announcedBytes = 20 << 20;
+const part = "a".repeat(1_200_000);
+const byteEveryMs = 500;
+
+export const unsentBodies: Attack = {
+  name: "large bodies that do not come",
+  async prepare(cluster) {
+    const names = [...accounts, "good"] as const;
+    const keys = await Promise.all(
+      names.map(async (name) => [name, (await cluster.account(`Unsent-${name}`)).apiKey] as const),
+    );
+    return Object.fromEntries(keys);
+  },
+  async run({ apiPort, localAddress, given }, signal) {
+    const tally = { opened: 0, answered: 0, refused: 0 };
+    const sockets = accounts.flatMap((account, at) =>
+      Array.from({ length: bodiesEach }, (_, n) => {
+        const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress: `127.12.${at}.1` });
+        const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer ${given[account]}\r\ncontent-length: ${announcedBytes}\r\n\r\n{"x":"`;
+        socket.on("connect", () => (tally.opened++, socket.write(n % 2 === 0 ? head : head + part)));
+        return socket.on("error", () => {}).resume();
+      }),
+    );
+    const body = JSON.stringify({
+      ...{ model: "sim", messages: [{ role: "user", content: "sim:tokens=1" }] },
+      x: "a".repeat(2_000_000),
+    });
+    const headers = { authorization: `Bearer ${given["good"]}` };
+    do {
+      await sleep(byteEveryMs);
+      for (const socket of sockets) if (socket.writable) socket.write("a");
+      const status = await postFrom(localAddress, apiPort, "/v1/chat/completions", body, { headers });
+      if (status === 200) tally.answered++;
+      else tally.refused++;
+    } while (!signal.aborted);
+    for (const socket of sockets) socket.destroy();
+    return tally;
+  },
+  mistakes({ tally: { opened = 0, answered = 0, refused = 0 } }) {
+    if (opened === 0) return ["no connection was opened"];
+    return answered > 0 && refused === 0 ? [] : [`${answered} good bodies were answered, ${refused} refused`];
+  },
+};

@@ -1,0 +1,200 @@
+import { expect, test } from "vitest";
+import { createRandom } from "../testing/random.ts";
+import { settle, VirtualClock } from "../testing/virtual-clock.ts";
+import { ByteBudget, waitMsMax, type Room } from "./byte-budget.ts";
+
+const whole = 20;
+const nobody = new AbortController().signal;
+const of = (account: string, model?: string): Room["sharers"] => [
+  { name: account, timesFree: 1 },
+  ...(model === undefined ? [] : [{ name: model, timesFree: 3 }]),
+];
+
+function setUp(bytesMax = 120) {
+  const clock = new VirtualClock();
+  const budget = new ByteBudget(bytesMax, whole, clock);
+  /** What happened to each body, in order. */
+  const seen: string[] = [];
+  const grow = (name: string, room: Room, bytes: number, signal: AbortSignal = nobody) =>
+    void budget.grow(room, bytes, signal).then(
+      () => seen.push(name),
+      (error: Error) => seen.push(`${name}: ${error.message}`),
+    );
+  /** A body of an account asks for room. */
+  const body = (name: string, bytes: number, sharers = of(name), signal: AbortSignal = nobody) => {
+    const room = budget.open(sharers);
+    grow(name, room, bytes, signal);
+    return room;
+  };
+  return { clock, budget, seen, grow, body };
+}
+
+test("one account alone gets half of the memory, and the others find room at once", async () => {
+  const { seen, body } = setUp();
+  for (let n = 1; n <= 4; n++) body(`hog ${n}`, 20, of("hog"));
+  body("second", 20);
+  body("third", 10);
+  await settle();
+  expect(seen).toEqual(["hog 1", "hog 2", "second", "third"]);
+});
+
+test("three accounts that take all they can get leave room for a whole body of a fourth", async () => {
+  const { seen, body } = setUp(320);
+  for (const account of ["a", "b", "c"]) for (let n = 0; n < 16; n++) body(account, 20, of(account));
+  body("victim", 20);
+  body("small", 2);
+  await settle();
+  expect(seen.slice(-2)).toEqual(["victim", "small"]);
+});
+
+test("bodies that wait for one model leave room for those of another", async () => {
+  const { seen, body } = setUp(320);
+  for (let n = 0; n < 17; n++) body(`a${n}`, 20, of(`a${n}`, "full"));
+  body("other", 20, of("other", "idle"));
+  await settle();
+  expect(seen).toHaveLength(11 + 1 + 1);
+  expect(seen.at(-1)).toBe("other");
+});
+
+test("who leaves makes room, accounts that hold least come first, and what does not fit holds up nobody", async () => {
+  const { budget, seen, body } = setUp();
+  const first = Array.from({ length: 5 }, (_, n) => body(`${n}`, 20));
+  const apart = body("apart", 20);
+  body("more of 0", 10, of("0"));
+  body("large", 20);
+  body("small", 5);
+  await settle();
+  expect(seen).toEqual(["0", "1", "2", "3", "4", "apart"]);
+  budget.shrink(first[1]!, 13);
+  await settle();
+  expect(seen.slice(6)).toEqual(["small"]);
+  budget.shrink(first[2]!, 0);
+  await settle();
+  expect(seen.slice(7)).toEqual(["large"]);
+  budget.shrink(apart, 0);
+  budget.shrink(first[0]!, 0);
+  await settle();
+  expect(seen.slice(8)).toEqual(["more of 0"]);
+});
+
+test("a waiter that leaves is forgotten", async () => {
+  const { clock, budget, seen, body } = setUp(40);
+  const controller = new AbortController();
+  const first = body("a", 20);
+  body("b", 20);
+  body("c", 20, of("c"), controller.signal);
+  controller.abort(new Error("gone"));
+  await settle();
+  budget.shrink(first, 0);
+  body("d", 20);
+  await settle();
+  expect([seen, clock.pending]).toEqual([["a", "b", "c: gone", "d"], 0]);
+});
+
+test("a body waits 30 s in all, however often, and is then refused", async () => {
+  const { clock, budget, seen, grow, body } = setUp(30);
+  const blocks = body("blocks", 10);
+  body("apart", 20);
+  const waits = body("waits", 5);
+  await clock.advanceAsync(waitMsMax - 1_000);
+  budget.shrink(blocks, 5);
+  await settle();
+  grow("goes on", waits, 10);
+  await clock.advanceAsync(999);
+  expect(seen.slice(2)).toEqual(["waits"]);
+  await clock.advanceAsync(1);
+  expect(seen.slice(3)).toEqual(["goes on: Too many large requests at once."]);
+  expect(clock.pending).toBe(0);
+});
+
+test("of bodies that hold all memory and wait for more, one after the other comes to its end", async () => {
+  const { budget, seen, grow, body } = setUp(60);
+  const rooms = ["a", "b", "c", "d"].map((name) => body(name, 10));
+  await settle();
+  for (const [n, room] of rooms.entries()) grow(`whole ${n}`, room, 20);
+  for (const room of rooms) {
+    await settle();
+    budget.shrink(room, 0);
+  }
+  expect(seen.slice(4)).toEqual(["whole 0", "whole 1", "whole 2", "whole 3"]);
+});
+
+const accounts = 6;
+
+interface Body {
+  readonly account: string;
+  readonly room: Room;
+  readonly size: number;
+  state: "asking" | "coming" | "whole" | "over";
+}
+
+/** Accounts send bodies at random: some come at once, others in parts; a whole body stays for a while. */
+function simulate(seed: number) {
+  const random = createRandom(seed);
+  const bytesMax = whole * (2 + random.below(15));
+  const clock = new VirtualClock();
+  const budget = new ByteBudget(bytesMax, whole, clock);
+  const bodies: Body[] = [];
+  const end = (body: Body) => {
+    body.state = "over";
+    budget.shrink(body.room, 0);
+  };
+  const ask = (body: Body, bytes: number) => {
+    body.state = "asking";
+    budget.grow(body.room, bytes, nobody).then(
+      () => (body.state = bytes === body.size ? "whole" : "coming"),
+      () => end(body),
+    );
+  };
+  const begin = (account: string, size = 1 + random.below(whole)) => {
+    const model = `model ${random.below(3)}`;
+    const body: Body = { account, size, state: "asking", room: budget.open(of(account, model)) };
+    bodies.push(body);
+    ask(body, random.chance(0.5) ? size : 1 + random.below(size));
+    return body;
+  };
+  const open = () => bodies.filter(({ state }) => state !== "over");
+  const held = () => open().reduce((sum, { room }) => sum + room.bytes, 0);
+  const step = () => {
+    const body = random.pick(bodies);
+    if (random.chance(0.4)) begin(`account ${random.below(accounts)}`);
+    else if (body?.state === "whole") end(body);
+    else if (body?.state === "coming" && random.chance(0.7))
+      ask(body, Math.min(body.size, body.room.bytes + 1 + random.below(whole)));
+    else if (body?.state === "coming") budget.shrink(body.room, random.below(body.room.bytes + 1));
+  };
+  /** Parts go on to come. Then the oldest whole body ends: there is always one. */
+  const endNext = async () => {
+    await settle();
+    for (const body of open()) if (body.state === "coming") ask(body, body.size);
+    await settle();
+    const next = open().find(({ state }) => state === "whole");
+    expect({ seed, next: next?.state }).toEqual({ seed, next: "whole" });
+    end(next!);
+  };
+  return { clock, random, bytesMax, begin, open, held, step, endNext };
+}
+
+test("memory is never exceeded, nobody waits for ever, and an account that comes new is served first", async () => {
+  for (let seed = 1; seed <= 150; seed++) {
+    const run = simulate(seed);
+    for (let n = 0; n < 60; n++) {
+      run.step();
+      if (run.random.chance(0.3)) await run.clock.advanceAsync(run.random.below(2_000));
+      else await settle();
+      expect(run.held()).toBeLessThanOrEqual(run.bytesMax);
+    }
+    // Old accounts send two bodies for each one that ends. A new account waits only for what held memory before it came.
+    const holding = run.open().filter(({ room }) => room.bytes > 0).length;
+    const fresh = run.begin("fresh", whole);
+    let ended = 0;
+    for (; fresh.state === "asking" && ended <= holding + accounts; ended++) {
+      await run.endNext();
+      for (let more = 0; more < 2; more++) run.begin(`account ${run.random.below(accounts)}`);
+      await settle();
+    }
+    expect({ seed, ended, holding, fresh: fresh.state }).not.toMatchObject({ fresh: "asking" });
+    while (run.open().length > 0) await run.endNext();
+    expect(run.clock.pending).toBe(0);
+  }
+}, 30_000);
