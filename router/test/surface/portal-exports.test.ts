@@ -89,6 +89,19 @@ test("end for whoever reads nothing for half a minute, and for everybody after t
   await expect(rest).rejects.toThrow("terminated");
 });
 
+test("of two slow readers one gives way as soon as another account waits", async () => {
+  const timersBefore = clock.pending;
+  const slow = [await open(ada!), await open(eve!)];
+  const asked = portal.get("/usage.csv", cy);
+  let isOver = false;
+  void asked.finally(() => (isOver = true));
+  // Time goes on only while both readers are waited for: an export has two timers then, and who waits for a place has two.
+  const step = () => clock.pending >= timersBefore + 6 && clock.advance(500);
+  await expect.poll(() => isOver || (step(), false), { interval: 50, timeout: 3 * soonMs }).toBe(true);
+  expect((await asked).status).toBe(200);
+  await leave(...slow);
+});
+
 test("of somebody who has left are stopped in the database, and the place is free at once", async () => {
   const other = await portal.database.pool.connect();
   using _released = { [Symbol.dispose]: () => other.release(true) };

@@ -1,9 +1,13 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect, type AddressInfo, type Socket } from "node:net";
+import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import type { Route } from "../contract/route.ts";
+import type { Call } from "../server/add-routes.ts";
 import { sendCsv, unreadMsMax } from "./csv-answer.ts";
+import { ExportPlace, paceMs } from "./export-places.ts";
 
 /** More than the system takes for somebody who does not read. */
 const large = "x".repeat(64 << 20);
@@ -26,9 +30,11 @@ async function startExport(clock: VirtualClock, pieces: Iterable<string>) {
   const [request, response] = (await once(server, "request")) as [IncomingMessage, ServerResponse];
   let isOver = false;
   const lines = linesOf(pieces, () => (isOver = true));
-  const sent = sendCsv({ takeOver: () => ({ request, response }) }, clock, "x.csv", lines);
+  const place = new ExportPlace(clock, () => {});
+  const sent = sendCsv({ takeOver: () => ({ request, response }) }, clock, place, "x.csv", lines);
   return {
     client,
+    place,
     response,
     sent,
     isOver: () => isOver,
@@ -40,8 +46,8 @@ async function startExport(clock: VirtualClock, pieces: Iterable<string>) {
   };
 }
 
-function* endless() {
-  for (;;) yield large;
+function* endless(piece = large) {
+  for (;;) yield piece;
 }
 
 test.each<[string, Iterable<string>]>([
@@ -57,6 +63,43 @@ test.each<[string, Iterable<string>]>([
   expect(run.response.destroyed).toBe(true);
   await run.sent;
   expect([run.isOver(), clock.pending]).toEqual([true, 0]);
+});
+
+test.each([
+  [300_000, false],
+  [700_000, true],
+])("who takes %d bytes each 20 s goes on for ever: %s", async (bytes, goesOn) => {
+  const clock = new VirtualClock();
+  const response = new PassThrough({ highWaterMark: 1 });
+  const taken = { response: Object.assign(response, { writeHead() {} }) } as unknown as ReturnType<
+    Call<Route>["takeOver"]
+  >;
+  const place = new ExportPlace(clock, () => {});
+  const lines = linesOf(endless("x".repeat(bytes)), () => {});
+  const sent = sendCsv({ takeOver: () => taken }, clock, place, "x.csv", lines);
+  for (let n = 0; n < 20 && !response.destroyed; n++) {
+    await settle();
+    response.read();
+    await clock.advanceAsync(20_000);
+  }
+  expect(!response.destroyed).toBe(goesOn);
+  response.destroy();
+  await sent;
+  expect(clock.pending).toBe(0);
+});
+
+test("who reads slowly is cut once its place must give way, and not before", async () => {
+  const clock = new VirtualClock();
+  await using run = await startExport(clock, endless());
+  await expect.poll(() => run.response.writableNeedDrain && clock.pending).toBe(2);
+  // The first piece is in the buffers at once.
+  await clock.advanceAsync(paceMs);
+  expect([run.place.giveWay(), run.response.destroyed]).toEqual([false, false]);
+  await clock.advanceAsync(paceMs - 1);
+  expect([run.place.giveWay(), run.response.destroyed]).toEqual([false, false]);
+  await clock.advanceAsync(1);
+  expect([run.place.giveWay(), run.response.destroyed]).toEqual([true, true]);
+  await run.sent;
 });
 
 test("who reads gets all of it, however long each piece takes to be made", async () => {

@@ -3,12 +3,14 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { Call } from "../server/add-routes.ts";
-import type { ExportPlaces } from "./export-places.ts";
+import type { ExportPlace, ExportPlaces } from "./export-places.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import type { Route } from "../contract/route.ts";
 
 /** A client that reads nothing for this time is cut, since it keeps a place from others. */
 export const unreadMsMax = 30_000;
+/** A client has a second more for so many bytes that it took: one that reads more slowly for long is cut, too. */
+const bytesPerSecondMin = 20_000;
 
 /** Time limit of an export. */
 export const exportMsMax = 600_000;
@@ -28,17 +30,21 @@ export async function exportCsv(
 ): Promise<void> {
   const { left } = call;
   try {
-    using _place = await places(call.session.user.accountId, left);
-    await sendCsv(call, clock, file.fileName, file.lines(left));
+    using place = await places(call.session.user.accountId, left);
+    await sendCsv(call, clock, place, file.fileName, file.lines(left));
   } catch (error) {
     if (!left.aborted) throw error;
   }
 }
 
-/** Throws for errors before the first piece; cuts the connection for later ones, and if the client does not read. */
+/**
+ * Throws for errors before the first piece. Cuts the connection for later ones, if the client does not read or reads too
+ * slowly, and if the place must give way.
+ */
 export async function sendCsv(
   { takeOver }: Pick<Call<Route>, "takeOver">,
   clock: Clock,
+  place: Pick<ExportPlace, "offer" | "took" | "onGiveWay">,
   fileName: string,
   lines: AsyncGenerator<string, void, undefined>,
 ): Promise<void> {
@@ -49,15 +55,22 @@ export async function sendCsv(
     "content-type": "text/csv; charset=utf-8",
     "content-disposition": `attachment; filename="${fileName}"`,
   });
+  place.onGiveWay = () => response.destroy();
   let unread: Timer | undefined;
-  // Runs while a piece waits to be read, not while the next one is made.
-  const wait = () => (unread = clock.after(unreadMsMax, () => response.destroy()));
+  /** What is left of the time for reading. Pieces that are made take none of it. */
+  let leftMs = unreadMsMax;
+  const wait = () => (unread = clock.after(Math.min(leftMs, unreadMsMax), () => response.destroy()));
   async function* pieces() {
     for (let piece = first; !piece.done; piece = await lines.next()) {
+      const offeredAtMs = clock.monotonicMs();
+      place.offer();
       wait();
       yield piece.value;
       unread?.cancel();
+      place.took(piece.value.length);
+      leftMs += (piece.value.length / bytesPerSecondMin) * 1_000 - (clock.monotonicMs() - offeredAtMs);
     }
+    place.offer();
     wait();
   }
   try {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { createExportPlaces, waitMsMax } from "./export-places.ts";
+import { createExportPlaces, paceBytesMin, paceMs, waitMsMax } from "./export-places.ts";
 
 function open() {
   const clock = new VirtualClock();
@@ -69,4 +69,43 @@ test("whoever leaves while waiting is out of the line, and so is who waited too 
   await a.end();
   expect([log.at(-1), clock.pending]).toEqual(["e1", 0]);
   await d.leave();
+});
+
+test("while another account waits, one slow export at a time gives way, and a fast one stays", async () => {
+  const clock = new VirtualClock();
+  const enter = createExportPlaces(clock);
+  const { signal } = new AbortController();
+  const ended: string[] = [];
+  const start = async (account: string) => {
+    const place = await enter(account, signal);
+    place.onGiveWay = () => {
+      ended.push(account);
+      place[Symbol.dispose]();
+    };
+    place.offer();
+    return place;
+  };
+  await start("slow");
+  const fast = await start("fast");
+  const go = async (ms: number) => {
+    for (let passedMs = 0; passedMs < ms; passedMs += 500) {
+      await clock.advanceAsync(500);
+      fast.took(paceBytesMin / 6);
+      fast.offer();
+    }
+  };
+  await go(2 * paceMs);
+  expect(ended).toEqual([]);
+  const entered: string[] = [];
+  void start("slow").then(() => entered.push("slow again"));
+  await go(paceMs);
+  expect(ended, "its own account waits").toEqual([]);
+  void start("third").then(() => entered.push("third"));
+  await settle();
+  expect([ended, entered]).toEqual([["slow"], ["third"]]);
+  await go(paceMs + 1_000);
+  expect([ended, entered]).toEqual([
+    ["slow", "third"],
+    ["third", "slow again"],
+  ]);
 });

@@ -1,33 +1,109 @@
 /**
  * Limits exports, each of which holds a database connection: few at once, one per account, and one more per account waits,
- * in the order of arrival. So nobody gets more by asking more often, and a client that leaves loses its place.
+ * in the order of arrival. So nobody gets more by asking more often, and a client that leaves loses its place. While another
+ * account waits for a place, an export whose client reads slowly gives way.
  */
-import type { Clock } from "@weiche/shared/time/clock.ts";
+import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 
 const atOnceMax = 2;
 const waitingMax = 32;
 export const waitMsMax = 10_000;
 
+/** The pace is measured over so much time in which pieces wait for the client. */
+export const paceMs = 3_000;
+/** A client that takes less in this time gives way. Sockets alone take more at the beginning. */
+export const paceBytesMin = 300_000;
+const lookMs = 500;
+
 interface Waiting {
   readonly account: string;
-  readonly enter: () => void;
+  readonly enter: (place: ExportPlace) => void;
 }
 
 export type ExportPlaces = ReturnType<typeof createExportPlaces>;
+
+export class ExportPlace implements Disposable {
+  /** Is called when the export must end for another one. */
+  onGiveWay: () => void = () => {};
+  #hasGivenWay = false;
+  #isSlow = false;
+  /** Since when a piece waits for the client. */
+  #offeredAtMs: number | undefined;
+  /** Since the pace was measured last. Time in which a piece is made does not count. */
+  #waitedMs = 0;
+  #tookBytes = 0;
+  readonly #clock: Clock;
+  readonly #leave: () => void;
+
+  constructor(clock: Clock, leave: () => void) {
+    this.#clock = clock;
+    this.#leave = leave;
+  }
+
+  [Symbol.dispose](): void {
+    this.#leave();
+  }
+
+  /** A piece waits for the client from now on. */
+  offer(): void {
+    this.#offeredAtMs = this.#clock.monotonicMs();
+  }
+
+  /** The client took the piece. */
+  took(bytes: number): void {
+    this.#measure();
+    this.#offeredAtMs = undefined;
+    this.#tookBytes += bytes;
+  }
+
+  /** Returns whether this export ends, so that its place is free soon. */
+  giveWay(): boolean {
+    this.#measure();
+    if (this.#isSlow && !this.#hasGivenWay) {
+      this.#hasGivenWay = true;
+      this.onGiveWay();
+    }
+    return this.#hasGivenWay;
+  }
+
+  #measure(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#offeredAtMs !== undefined) {
+      this.#waitedMs += nowMs - this.#offeredAtMs;
+      this.#offeredAtMs = nowMs;
+    }
+    if (this.#waitedMs < paceMs) return;
+    this.#isSlow = this.#tookBytes < (paceBytesMin * this.#waitedMs) / paceMs;
+    this.#waitedMs = 0;
+    this.#tookBytes = 0;
+  }
+}
 
 /**
  * Returns a function that takes a place until it is disposed. It rejects with `ApiError` after `waitMsMax`, and with the
  * signal's reason.
  */
 export function createExportPlaces(clock: Clock) {
-  const exporting = new Set<string>();
+  const exporting = new Map<string, ExportPlace>();
   const line: Waiting[] = [];
   const isFree = (account: string) => exporting.size < atOnceMax && !exporting.has(account);
 
-  function wait(account: string, signal: AbortSignal): Promise<void> {
+  function enter(account: string): ExportPlace {
+    const place = new ExportPlace(clock, () => leave(account));
+    exporting.set(account, place);
+    return place;
+  }
+
+  /** Ends one slow export, if there is one and another account waits. */
+  function makeRoom(): void {
+    if (exporting.size < atOnceMax || line.every(({ account }) => exporting.has(account))) return;
+    for (const place of exporting.values()) if (place.giveWay()) return;
+  }
+
+  async function wait(account: string, signal: AbortSignal): Promise<ExportPlace> {
     if (line.length >= waitingMax || line.some((waiting) => waiting.account === account)) throw busy();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { promise, resolve, reject } = Promise.withResolvers<ExportPlace>();
     const waiting: Waiting = { account, enter: resolve };
     const giveUp = (reason: Error) => {
       const place = line.indexOf(waiting);
@@ -38,7 +114,10 @@ export function createExportPlaces(clock: Clock) {
     const left = () => giveUp(signal.reason as Error);
     signal.addEventListener("abort", left);
     line.push(waiting);
+    makeRoom();
+    const looks = every(clock, lookMs, makeRoom);
     return promise.finally(() => {
+      looks.cancel();
       deadline.cancel();
       signal.removeEventListener("abort", left);
     });
@@ -46,19 +125,18 @@ export function createExportPlaces(clock: Clock) {
 
   function leave(account: string): void {
     exporting.delete(account);
-    for (const waiting of [...line]) {
+    const isOwn = (waiting: Waiting) => waiting.account === account;
+    // Otherwise an export that gave way would be followed by the next one of its account.
+    for (const waiting of [...line.filter((each) => !isOwn(each)), ...line.filter(isOwn)]) {
       if (!isFree(waiting.account)) continue;
       line.splice(line.indexOf(waiting), 1);
-      exporting.add(waiting.account);
-      waiting.enter();
+      waiting.enter(enter(waiting.account));
     }
   }
 
-  return async (account: string, signal: AbortSignal): Promise<Disposable> => {
+  return async (account: string, signal: AbortSignal): Promise<ExportPlace> => {
     signal.throwIfAborted();
-    if (isFree(account)) exporting.add(account);
-    else await wait(account, signal);
-    return { [Symbol.dispose]: () => leave(account) };
+    return isFree(account) ? enter(account) : wait(account, signal);
   };
 }
 
