@@ -2,6 +2,7 @@
 import { generateSync } from "otplib";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
+import { unknownAddress } from "../../src/edge/client-network.ts";
 import { forgottenMs } from "../../src/sign-in/attempt-rules.ts";
 import { sweepIdentity } from "../../src/accounts/identity-sweep.ts";
 import { elsewhere, here, identityRigOfFile, password } from "./identity-rig.ts";
@@ -93,6 +94,14 @@ describe("too many tries", () => {
   test("from a thousand networks do not lock out who has just accepted an invitation", async () => {
     for (let n = 0; n < 110; n++) await wrong({ ...here, source: `10.0.${n}.1` });
     expect((await signIn({}, elsewhere)).kind).toBe("throttled");
+    expect((await signIn()).kind).toBe("signed-in");
+  });
+
+  test("lock out who signs in without a known address, because such strangers are nobody known", async () => {
+    const unknown = { ...here, source: unknownAddress };
+    expect((await signIn({}, unknown)).kind).toBe("signed-in");
+    for (let n = 0; n < 110; n++) await wrong({ ...here, source: `10.0.${n}.1` });
+    expect((await signIn({}, unknown)).kind).toBe("throttled");
     expect((await signIn()).kind).toBe("signed-in");
   });
 
