@@ -2,6 +2,7 @@
  * Deliberate breakages of a slot's behaviour. Each wraps the real transition and breaks one thing, as if its code had been
  * forgotten; the simulation must find it.
  */
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import {
   awakeEngine,
@@ -12,6 +13,8 @@ import {
   type Waiter,
 } from "@weiche/node-agent/src/slots/slot-state.ts";
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
+
+const nobody = asId<AccountId>("nobody");
 
 type Behaviour = typeof transition;
 
@@ -65,7 +68,9 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
     })),
   "that a place is given back once": () =>
     onSlots((slot, event) =>
-      event.kind === "released" ? { ...slot, taken: Math.max(event.places, slot.taken - event.places) } : slot,
+      event.kind === "released"
+        ? { ...slot, taken: Math.max(event.holding.places, slot.taken - event.holding.places) }
+        : slot,
     ),
   "to hold a request that finds the engine full": () => (slot, event, nowMs) => {
     const engine = awakeEngine(slot.state);
@@ -128,7 +133,9 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "that maintenance admits nobody": () => without("maintenance"),
   "that a prewarmed model displaces nobody": () =>
     onEvents((event) =>
-      event.kind === "prewarm" ? { kind: "request", ticket: -1, model: event.model, answers: 1 } : event,
+      event.kind === "prewarm"
+        ? { kind: "request", ticket: -1, model: event.model, account: nobody, answers: 1 }
+        : event,
     ),
   "that the wall clock may jump": jumpingClock,
 };
@@ -192,8 +199,8 @@ function drainForNobody(): Behaviour {
     const [after, effects] = transition(slot, event, nowMs);
     if (event.kind !== "left" || slot.state.kind !== "draining" || after.state.kind !== "active")
       return [after, effects];
-    const nobody = { ticket: -1, model: slot.state.next, answers: 1, sinceMs: nowMs };
-    return [{ ...after, state: slot.state, waiters: [...after.waiters, nobody] }, effects];
+    const waiter = { ticket: -1, model: slot.state.next, account: nobody, answers: 1, sinceMs: nowMs };
+    return [{ ...after, state: slot.state, waiters: [...after.waiters, waiter] }, effects];
   };
 }
 

@@ -4,7 +4,7 @@
  */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { asId, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
+import { asId, type AccountId, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import { reportEveryMs } from "@weiche/node-agent/src/links/load.ts";
 import type { Placed } from "@weiche/router/src/nodes/placement.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
@@ -136,7 +136,8 @@ class PlacementWorld {
     const settle = router.registry.dispatched(node, slot);
     const requestId = asId<RequestId>(`request-${++this.#requests}`);
     const { signal } = new AbortController();
-    const asked = { requestId, model, slot, answers: 1, routerId: router.id, signal };
+    const account = asId<AccountId>("one");
+    const asked = { requestId, model, account, slot, answers: 1, routerId: router.id, signal };
     if (isCounted) this.result.metFull++; // until it has a place
     try {
       const admission = await this.#nodes.get(node)!.slots.admit(asked);

@@ -1,12 +1,13 @@
 /** A request of the simulation, with the notes of its judges. */
 import type { ApiErrorKind } from "@weiche/shared/errors.ts";
-import type { ModelId } from "@weiche/shared/ids.ts";
+import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 
 /** A request as its client sees it. */
 export interface SimRequest {
   /** Grows with every request. */
   readonly order: number;
   readonly model: ModelId;
+  readonly account: AccountId;
   /** Each takes a place, and all of them at the same time. */
   readonly answers: number;
   readonly sinceMs: number;

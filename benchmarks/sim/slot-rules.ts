@@ -2,12 +2,13 @@
  * Rules that must always hold for a slot, judged from outside: by the requests and answers of clients, and by the calls to
  * the engines. The slot's own report is only compared with it.
  */
-import type { ModelId } from "@weiche/shared/ids.ts";
+import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { WireState, type SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
 import { EngineRules, type Serving } from "./engine-rules.ts";
 import { HeldRule } from "./held-rule.ts";
+import { ReserveRule } from "./reserve-rule.ts";
 import type { SimRequest } from "./sim-request.ts";
 import type { SimulatedHost } from "./sim-host.ts";
 
@@ -36,6 +37,7 @@ export class SlotRules {
   /** When the oldest request for another model than the active one came; undefined: none waits. */
   #drainSinceMs: number | undefined;
   #held = new HeldRule();
+  #reserve = new ReserveRule();
 
   constructor(options: RulesOptions) {
     this.#options = options;
@@ -51,6 +53,7 @@ export class SlotRules {
     this.#toJudge = [];
     this.#drainSinceMs = undefined;
     this.#held = new HeldRule();
+    this.#reserve = new ReserveRule();
     this.maintenance = false;
     this.engines = this.#watchEngines();
   }
@@ -98,6 +101,7 @@ export class SlotRules {
       request.switchingMsBefore = this.engines.switchingMs;
     request.tooLate = serving?.model === request.model && !serving.suspect && this.#isClosed;
     this.waiting.add(request);
+    this.#reserve.asked(request);
     this.#followDrain();
   }
 
@@ -114,8 +118,12 @@ export class SlotRules {
     this.running.add(request);
     if (this.#taken > this.#placesOf(model)) this.#broken(`${model} is given too much at once`);
     if (this.#isTooMuch(request)) this.#broken(`${model} is asked for more answers than it can give`);
-    if ((this.#oldestOf(model)?.order ?? Infinity) < request.order)
-      this.#broken(`a request for ${model} overtakes one that came before it`);
+    const before = this.#nextOf(model).find(({ account }) => account === request.account);
+    if (before && before.order < request.order)
+      this.#broken(`a request for ${model} overtakes one of its account that came before it`);
+    if (!this.#isClosed && this.#reserve.isTaken(request, this.#engine(model)))
+      this.#broken(`a request for ${model} takes a place that is kept for others`);
+    this.#reserve.admitted(request);
     const other = this.#oldestOther(model);
     const late = other && this.#isClosed && request.order > other.order && serving.sinceMs !== this.#now;
     if (late) this.#broken(`a request for ${model} is admitted although the drain is closed`);
@@ -223,12 +231,8 @@ export class SlotRules {
   #judgeServing({ model, sinceMs, suspect }: Serving): void {
     const other = this.#oldestOther(model);
     const closed = this.#isClosed;
-    const next = this.#oldestOf(model);
-    if (next && !suspect && (!closed || (other && next.order < other.order))) {
-      const free = this.#placesOf(model) - this.#taken;
-      if (this.#needs(next) <= free) this.#broken(`${model} has places and a waiter is not admitted`);
-      if (this.#isTooMuch(next)) this.#broken(`a request waits for ${model} that it can never serve`);
-    }
+    const next = this.#nextOf(model).filter(({ order }) => !closed || (other && order < other.order));
+    if (next.length > 0 && !suspect) this.#judgeFree(model, next, closed);
     if (this.running.size > 0) return;
     // Timers that are due at this very moment may not have fired yet.
     const before = this.#now - 1;
@@ -237,9 +241,29 @@ export class SlotRules {
     if (overdue || rested) this.#broken(`${model} is idle and others wait`);
   }
 
-  #oldestOf(model: ModelId): SimRequest | undefined {
-    for (const request of this.waiting) if (request.model === model) return request;
-    return undefined;
+  /** `next`: of each account. One that may not have what is free may keep the others waiting. */
+  #judgeFree(model: ModelId, next: readonly SimRequest[], closed: boolean): void {
+    const free = this.#placesOf(model) - this.#taken;
+    const engine = this.#engine(model);
+    const fits = next.every((request) => this.#needs(request) <= free);
+    const kept = !closed && next.some((request) => this.#reserve.mayKeep(request, free, engine));
+    if (fits && !kept) this.#broken(`${model} has places and a waiter is not admitted`);
+    if (next.some((request) => this.#isTooMuch(request)))
+      this.#broken(`a request waits for ${model} that it can never serve`);
+  }
+
+  #engine(model: ModelId) {
+    const { running, waiting } = this;
+    const needs = (request: SimRequest) => this.#needs(request);
+    return { places: this.#placesOf(model), nowMs: this.#now, running, waiting, needs };
+  }
+
+  /** The oldest waiter of each account. */
+  #nextOf(model: ModelId): readonly SimRequest[] {
+    const next = new Map<AccountId, SimRequest>();
+    for (const request of this.waiting)
+      if (request.model === model && !next.has(request.account)) next.set(request.account, request);
+    return [...next.values()];
   }
 
   #waitingFor(model: ModelId): readonly SimRequest[] {

@@ -3,7 +3,7 @@
  * wrong: no rule may be broken. Then liveness: everything is healed, and every model must be served and all become quiet.
  */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
-import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { noFaults, type SimFaults, type SimTimes } from "./sim-host.ts";
 import { SlotWorld, type Visit, type WorldOptions } from "./slot-world.ts";
@@ -24,6 +24,7 @@ interface Plan extends Omit<WorldOptions, "seed" | "transition"> {
   readonly load: Load;
   readonly gapMs: number;
   readonly visits: number;
+  readonly accounts: number;
   readonly shortRunMs: number;
   readonly restarts: number;
   readonly disturbances: number;
@@ -74,7 +75,7 @@ function makePlan(random: Random): Plan {
     models: new Map(
       names.map((name) => [
         asId<ModelId>(name),
-        { sleeps: random.chance(0.5), places: 1 + random.below(6), saysPlaces: random.chance(0.5) },
+        { sleeps: random.chance(0.5), places: 1 + random.below(10), saysPlaces: random.chance(0.5) },
       ]),
     ),
     limits: {
@@ -92,6 +93,7 @@ function makePlan(random: Random): Plan {
     load,
     gapMs: random.pick([100, 400, 1_500, 5_000]),
     visits: 30 + random.below(70),
+    accounts: 1 + random.below(5),
     shortRunMs: random.pick([200, 1_000, 5_000]),
     longestRunMs: random.pick([5_000, 25_000]),
     restarts: random.chance(0.3) ? 1 + random.below(2) : 0,
@@ -130,6 +132,7 @@ function makeVisit(plan: Plan, models: readonly ModelId[], count: number, random
   const long = random.chance(0.1);
   return {
     model,
+    account: asId<AccountId>(`account-${random.below(plan.accounts)}`),
     runMs: 1 + random.below(long ? plan.longestRunMs : Math.min(plan.shortRunMs, plan.longestRunMs)),
     answers: random.chance(0.2) ? 2 + random.below(4) : 1,
     patienceMs: random.chance(0.25) ? random.below(15_000) : undefined,

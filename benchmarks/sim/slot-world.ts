@@ -1,9 +1,10 @@
 /** A simulated host with one slot, its agent and its clients. Everything follows from a seed. */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
-import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import { asId, type AccountId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotConfig, SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import type { Admission } from "@weiche/node-agent/src/slots/admission.ts";
+import type { TokensUsed } from "@weiche/node-agent/src/slots/fair-shares.ts";
 import type { SlotEvents } from "@weiche/node-agent/src/slots/slot-events.ts";
 import type { SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
@@ -44,12 +45,17 @@ export interface WorldOptions {
 export interface Visit {
   readonly model: ModelId;
   readonly runMs: number;
+  /** Default: the same for all. */
+  readonly account?: AccountId;
   /** Default 1. */
   readonly answers?: number;
   /** How long the client waits before it leaves. */
   readonly patienceMs?: number;
   readonly releasesTwice?: boolean;
   readonly suspects?: boolean;
+  readonly used?: TokensUsed;
+  /** The request was answered or refused. */
+  readonly onEnd?: () => void;
 }
 
 interface Agent {
@@ -59,6 +65,7 @@ interface Agent {
   readonly slots: Slots;
 }
 
+const alone = asId<AccountId>("alone");
 const silent = new Proxy({} as SlotEvents, { get: () => () => {} });
 
 export class SlotWorld {
@@ -119,13 +126,14 @@ export class SlotWorld {
 
   /** A client comes, waits, runs and goes. */
   visit(visit: Visit): SimRequest {
-    const { model, answers = 1, patienceMs } = visit;
+    const { model, account = alone, answers = 1, patienceMs } = visit;
     const { agent, clock, rules } = this;
-    const request: SimRequest = { order: ++this.#orders, model, answers, sinceMs: clock.monotonicMs() };
+    const request: SimRequest = { order: ++this.#orders, model, account, answers, sinceMs: clock.monotonicMs() };
     const leaving = new AbortController();
     rules.asked(request);
     const answer = agent.slots.admit({
       model,
+      account,
       answers,
       routerId: `router-${request.order % 2}`,
       signal: leaving.signal,
@@ -143,6 +151,7 @@ export class SlotWorld {
         if (!(error instanceof ApiError)) return;
         this.answers.refused++;
         rules.refused(request, error);
+        visit.onEnd?.();
       },
     );
     return request;
@@ -184,8 +193,9 @@ export class SlotWorld {
       if (agent !== this.agent) return;
       timer.cancel();
       rules.released(request);
-      admission.release();
-      if (visit.releasesTwice) admission.release();
+      admission.release(visit.used);
+      if (visit.releasesTwice) admission.release(visit.used);
+      visit.onEnd?.();
     };
     const timer = clock.after(visit.runMs, end);
     if (visit.suspects)

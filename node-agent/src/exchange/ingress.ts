@@ -209,7 +209,8 @@ export class Ingress implements AsyncDisposable {
     exchange.signal.throwIfAborted();
     const { model, slot, routerId } = head;
     const { answers } = run.work;
-    const admission = await admissions.admit({ model, slot, answers, routerId, signal: exchange.signal });
+    const account = head.billing.accountId;
+    const admission = await admissions.admit({ model, account, slot, answers, routerId, signal: exchange.signal });
     try {
       run.admission = admission;
       meter.onAdmitted();
@@ -222,7 +223,7 @@ export class Ingress implements AsyncDisposable {
       else if (suspicious.includes(cause.reason)) admission.suspect(cause.reason);
       throw await afterNews(cause, exchange.signal, clock, this.#parts.newsMsMax ?? engineNewsMsMax);
     } finally {
-      admission.release();
+      admission.release(run.soFar());
     }
   }
 

@@ -1,12 +1,15 @@
 /** Interface between the ingress and the slots. */
 import type { WaitedFor } from "@weiche/shared/node-protocol.ts";
-import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import type { AccountId, ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { DialectName, EngineEndpoint, EngineSpec } from "../engines/engine.ts";
 import type { LossListener } from "./engine-loss.ts";
+import type { TokensUsed } from "./fair-shares.ts";
 
 export interface AdmissionRequest {
   readonly model: ModelId;
+  /** Accounts share the places of an engine. Never logged. */
+  readonly account: AccountId;
   /** The slot that the router chose; another slot of the node with the same model will do. */
   readonly slot?: SlotName;
   /** Number of answers: each takes a place of the engine. */
@@ -27,8 +30,8 @@ export interface Admission {
   readonly waitedFor: WaitedFor;
   /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
   onEngineLost(listener: LossListener): void;
-  /** Gives its places back. Idempotent. */
-  release(): void;
+  /** Gives its places back, and says what the request used, as far as it is known. Only the first call counts. */
+  release(used?: TokensUsed): void;
   /** Tells the slot that the engine seems to hang: it takes nothing new, and is restarted once nothing runs on it. */
   suspect(reason: string): void;
   /** Tells the slot that the engine is dead, though its process may still be there. */

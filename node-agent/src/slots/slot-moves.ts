@@ -1,7 +1,8 @@
 /** The steps that a slot's transition is made of: each takes a slot, adds effects, and returns the next slot. */
 import type { ModelId } from "@weiche/shared/ids.ts";
+import { placesFor } from "./slot-places.ts";
 import { awakeEngine, placesOf } from "./slot-state.ts";
-import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Ticket, Waiter } from "./slot-state.ts";
+import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Waiter } from "./slot-state.ts";
 
 /** Assumed time from the stop of the old engine to the proof of the new one, for a model that was not started yet. */
 const switchMsDefault = 10_000;
@@ -9,7 +10,6 @@ const switchMsDefault = 10_000;
 const newestWeight = 0.3;
 /** Assumed time for which a request holds its places, until one of the model has ended. */
 const heldMsDefault = 10_000;
-const newestHeldWeight = 0.1;
 /** Bounds of the time that a client is told to wait if it finds the queue full. */
 const retryMsMin = 1_000;
 const retryMsMax = 300_000;
@@ -121,47 +121,6 @@ export function forgive(slot: Slot, engine: Awake, nowMs: number): Slot {
   return { ...slot, backoff: without(slot.backoff, engine.model) };
 }
 
-/**
- * Admits these waiters in their order, as far as there are places. One that needs more than are free keeps those behind
- * it waiting, or it would starve. Rejects waiters that the engine can never serve.
- */
-export function admit(slot: Slot, engine: Awake, waiters: readonly Waiter[], effects: SlotEffect[]): Slot {
-  if (waiters.length === 0) return slot;
-  const places = placesOf(slot, engine);
-  const answersMax = engine.endpoint.parallelMax ?? Infinity;
-  const own = waiters.filter((waiter) => waiter.model === engine.model);
-  const done = new Set<Ticket>();
-  let { taken } = slot;
-  for (const { ticket, answers } of own) {
-    if (answers <= answersMax) continue;
-    done.add(ticket);
-    effects.push({ kind: "reject", ticket, answersMax });
-  }
-  for (const { ticket, answers } of own) {
-    if (done.has(ticket)) continue;
-    const needed = placesFor(answers, places);
-    if (taken + needed > places) break;
-    done.add(ticket);
-    taken += needed;
-    effects.push({ kind: "admit", ticket, engine, places: needed });
-  }
-  if (done.size === 0) return slot;
-  return { ...slot, taken, waiters: slot.waiters.filter((waiter) => !done.has(waiter.ticket)) };
-}
-
-/** An idle engine takes more answers than it has places, and queues the rest itself. */
-function placesFor(answers: number, places: number): number {
-  return Math.min(answers, places);
-}
-
-/** Gives back places of the awake engine, and learns how long a request held them. */
-export function release(slot: Slot, places: number, heldMs: number): Slot {
-  const engine = awakeEngine(slot.state);
-  if (!engine) return slot;
-  const averages = averaged(slot.heldMs, engine.model, heldMs, newestHeldWeight);
-  return { ...slot, taken: slot.taken - places, heldMs: averages };
-}
-
 export function refuse(
   waiters: readonly Waiter[],
   refusal: RefusalKind,
@@ -217,17 +176,8 @@ export function waitEstimateMs(slot: Slot, model: ModelId, nowMs: number): numbe
 }
 
 export function measured(slot: Slot, model: ModelId, tookMs: number): Slot {
-  return { ...slot, switchMs: averaged(slot.switchMs, model, tookMs, newestWeight) };
-}
-
-function averaged(
-  averages: ReadonlyMap<ModelId, number>,
-  model: ModelId,
-  newest: number,
-  weight: number,
-): ReadonlyMap<ModelId, number> {
-  const before = averages.get(model) ?? newest;
-  return new Map(averages).set(model, before + weight * (newest - before));
+  const before = slot.switchMs.get(model) ?? tookMs;
+  return { ...slot, switchMs: new Map(slot.switchMs).set(model, before + newestWeight * (tookMs - before)) };
 }
 
 function backoffMs(slot: Slot, before: number): number {

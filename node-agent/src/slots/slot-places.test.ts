@@ -1,7 +1,8 @@
 /** How requests wait for places of an engine that has no more of them. */
 import { describe, expect, test } from "vitest";
-import { currentEpoch } from "./slot-state.ts";
-import { a, active, b, endpoint, Play } from "../../test/slots/slot-play.ts";
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
+import { createSlot, currentEpoch } from "./slot-state.ts";
+import { a, active, b, config, endpoint, Play } from "../../test/slots/slot-play.ts";
 
 describe("a request that finds its engine full", () => {
   test("waits in order of arrival, and who comes when a place is free has one at once", () => {
@@ -120,5 +121,79 @@ describe("a request for several answers", () => {
     expect(told).toEqual(["reject 1: at most 2", "admit 2"]);
     expect(play.request(a, 4)).toEqual(["reject 3: at most 2"]);
     expect(play.request(a, 2)).toEqual([]);
+  });
+});
+
+describe("accounts that wait for places of one engine", () => {
+  const [large, small, other] = ["large", "small", "other"].map((name) => asId<AccountId>(name)) as [
+    AccountId,
+    AccountId,
+    AccountId,
+  ];
+  /** An engine of so many places, with nothing running. */
+  function idle(places: number): Play {
+    const play = new Play({ waitersMax: 64 });
+    const [first, ...engines] = config.engines;
+    play.slot = createSlot(
+      { ...config, limits: play.slot.limits, engines: [{ ...first!, maxConcurrent: places }, ...engines] },
+      0,
+    );
+    play.begin();
+    play.request(a, 1, other);
+    play.news("started");
+    play.release(1);
+    return play;
+  }
+  const tokens = (completionTokens: number) => ({ promptTokens: 0, completionTokens });
+  const ask = (play: Play, account: AccountId, ...answers: readonly number[]) =>
+    answers.flatMap((count) => play.request(a, count, account));
+
+  test("get places by what each has used, and within an account in order of arrival", () => {
+    const play = idle(1);
+    ask(play, large, 1, 1, 1);
+    ask(play, small, 1, 1);
+    expect(play.release(2, tokens(100)), "who has used nothing yet").toEqual(["admit 5"]);
+    expect(play.release(5, tokens(500))).toEqual(["admit 3"]);
+    expect(play.release(3, tokens(100)), "200 are less than 500").toEqual(["admit 4"]);
+    expect(play.release(4, tokens(1_000))).toEqual(["admit 6"]);
+  });
+
+  test("have a reserve of an eighth, for those that hold no place", () => {
+    const play = idle(16);
+    ask(play, large, ...Array(20).fill(1));
+    expect([play.view.running, play.view.waiting]).toEqual([14, 6]);
+    expect(ask(play, small, 1)).toEqual(["admit 22"]);
+    expect(ask(play, small, 1), "it holds a place now").toEqual([]);
+    expect(play.release(2), "two stay free for the next account").toEqual([]);
+  });
+
+  test("have no reserve if nobody else has asked for an hour, nor on four places", () => {
+    const play = idle(16);
+    play.pass(3_500_000);
+    ask(play, large, ...Array(17).fill(1));
+    expect(play.view.running).toBe(14);
+    expect(play.pass(100_000)).toEqual(["admit 16", "admit 17"]);
+    const four = idle(4);
+    ask(four, large, 1, 1, 1, 1);
+    expect(four.view.running).toBe(4);
+  });
+
+  test("give nothing to the reserve once the drain is closed, since nobody may come any more", () => {
+    const play = idle(16);
+    ask(play, large, ...Array(15).fill(1));
+    play.request(b, 1, small);
+    expect(play.view.running).toBe(14);
+    expect(play.pass(10_000)).toEqual(["admit 16"]);
+  });
+
+  test("overtake a request for many places, within its bound", () => {
+    const play = idle(4);
+    ask(play, large, 1);
+    ask(play, small, 4);
+    for (const count of [1, 2, 3, 4, 5]) ask(play, asId<AccountId>(`comer-${count}`), 1);
+    expect(play.view.running, "three comers run beside the first request").toBe(4);
+    expect(play.release(2), "a fourth one overtakes, and then no more").toEqual(["admit 7"]);
+    expect([4, 5, 6, 7].map((ticket) => play.release(ticket))).toEqual([[], [], [], ["admit 3"]]);
+    expect(play.release(3)).toEqual(["admit 8"]);
   });
 });

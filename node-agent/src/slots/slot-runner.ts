@@ -11,11 +11,12 @@ import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { AwakeEngine, EngineSpec, SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";
+import type { TokensUsed } from "./fair-shares.ts";
 import { answersError, refusalError } from "./refusal.ts";
 import { slotOperations } from "./slot-operations.ts";
 import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
-import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
+import type { Awake, Holding, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
 import { activeOf, nextOf, shownState, stateWords, viewOf } from "./slot-view.ts";
 import type { Running, ShownState, SlotChange, SlotView } from "./slot-view.ts";
 import { transition } from "./slot.ts";
@@ -77,8 +78,8 @@ export class SlotRunner {
       request.signal.addEventListener("abort", onAbort, { once: true });
       const waitsFor = awakeEngine(this.#slot.state)?.model === request.model ? "place" : "switch";
       this.#pending.set(ticket, { request, sinceMs: this.#nowMs(), waitsFor, resolve, reject, onAbort });
-      const { model, answers } = request;
-      this.#dispatch({ kind: "request", ticket, model, answers });
+      const { model, account, answers } = request;
+      this.#dispatch({ kind: "request", ticket, model, account, answers });
     });
   }
 
@@ -174,7 +175,7 @@ export class SlotRunner {
   #perform(effect: SlotEffect): void {
     switch (effect.kind) {
       case "admit":
-        return this.#admit(effect.ticket, effect.engine, effect.places);
+        return this.#admit(effect.ticket, effect.engine, effect.holding);
       case "refuse":
         return this.#refuse(effect.ticket, effect.refusal, refusalError(effect.refusal, effect.retryAfterMs));
       case "reject":
@@ -195,15 +196,15 @@ export class SlotRunner {
     }
   }
 
-  #admit(ticket: Ticket, { model, epoch, endpoint }: Awake, places: number): void {
+  #admit(ticket: Ticket, { model, epoch, endpoint }: Awake, holding: Holding): void {
     const loss = this.#loss;
-    const sinceMs = this.#nowMs();
-    const release = () => {
+    const release = (used?: TokensUsed) => {
       loss.forget(ticket);
       if (!this.#running.delete(ticket)) return;
-      this.#dispatch({ kind: "released", epoch, places, heldMs: this.#nowMs() - sinceMs });
+      this.#dispatch({ kind: "released", epoch, holding, used });
     };
     const pending = this.#taken(ticket);
+    const { places, sinceMs } = holding;
     this.#running.set(ticket, { routerId: pending?.request.routerId ?? "", places, sinceMs });
     if (!pending) return release();
     const waitedMs = this.#nowMs() - pending.sinceMs;

@@ -2,9 +2,10 @@
  * State, events and effects of a slot, as plain data. All times are monotonic milliseconds: a jump of the wall clock
  * changes nothing.
  */
-import type { ModelId } from "@weiche/shared/ids.ts";
+import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import type { SlotConfig, SlotLimits } from "../config/config.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
+import type { FairShares, TokensUsed } from "./fair-shares.ts";
 
 /** Identifies one call of `admit`. Not the request id: a request that is tried again must count twice. */
 export type Ticket = number;
@@ -12,9 +13,25 @@ export type Ticket = number;
 export interface Waiter {
   readonly ticket: Ticket;
   readonly model: ModelId;
+  readonly account: AccountId;
   /** At least 1. Each answer needs a place of its own; all of them begin together. */
   readonly answers: number;
   readonly sinceMs: number;
+}
+
+/** Places of the awake engine that one request holds. */
+export interface Holding {
+  readonly account: AccountId;
+  readonly places: number;
+  /** What the request will probably cost. */
+  readonly cost: number;
+  readonly sinceMs: number;
+}
+
+/** A waiter that was overtaken, and by how many places in total. */
+export interface Overtaken {
+  readonly ticket: Ticket;
+  readonly places: number;
 }
 
 /** An engine that is awake and proven. */
@@ -83,24 +100,37 @@ export interface Slot {
   readonly epoch: number;
   /** Places of the awake engine that requests hold. */
   readonly taken: number;
-  /** In order of arrival. */
+  /** What holds them, in the order of admission. */
+  readonly running: readonly Holding[];
+  /** In order of arrival; who gets a place next is decided by `slot-places.ts`. */
   readonly waiters: readonly Waiter[];
   readonly backoff: ReadonlyMap<ModelId, Backoff>;
   /** Moving average of the time from the stop of the old engine to the proof of each model's; without the drain before. */
   readonly switchMs: ReadonlyMap<ModelId, number>;
   /** Moving average of how long a request of each model held its places. */
   readonly heldMs: ReadonlyMap<ModelId, number>;
+  /** What each account has used of each model's engine. */
+  readonly shares: ReadonlyMap<ModelId, FairShares>;
+  readonly overtaken?: Overtaken;
+  /** Until when places are kept free though a request waits: for accounts that hold none. */
+  readonly reserveUntilMs?: number;
   readonly maintenance: boolean;
   /** A model to activate once, when nobody is in its way. */
   readonly prewarm?: ModelId;
 }
 
 export type SlotEvent =
-  | { readonly kind: "request"; readonly ticket: Ticket; readonly model: ModelId; readonly answers: number }
+  | {
+      readonly kind: "request";
+      readonly ticket: Ticket;
+      readonly model: ModelId;
+      readonly account: AccountId;
+      readonly answers: number;
+    }
   /** The client of a waiter has left. */
   | { readonly kind: "left"; readonly ticket: Ticket }
-  /** A request gives back the places that it has held for so long on the engine of this epoch. Once for each admission. */
-  | { readonly kind: "released"; readonly epoch: number; readonly places: number; readonly heldMs: number }
+  /** A request gives back its places on the engine of this epoch. Once for each admission. `used`: absent if unknown. */
+  | { readonly kind: "released"; readonly epoch: number; readonly holding: Holding; readonly used?: TokensUsed }
   | { readonly kind: "suspected"; readonly epoch: number }
   | { readonly kind: "readopt" }
   | { readonly kind: "adopted"; readonly epoch: number; readonly found?: FoundEngine }
@@ -118,7 +148,7 @@ export type SlotEvent =
 export type RefusalKind = "model_switching" | "model_unavailable" | "overloaded" | "maintenance";
 
 export type SlotEffect =
-  | { readonly kind: "admit"; readonly ticket: Ticket; readonly engine: Awake; readonly places: number }
+  | { readonly kind: "admit"; readonly ticket: Ticket; readonly engine: Awake; readonly holding: Holding }
   | {
       readonly kind: "refuse";
       readonly ticket: Ticket;
@@ -143,10 +173,12 @@ export function createSlot(config: SlotConfig, nowMs: number): Slot {
     stateSinceMs: nowMs,
     epoch: 0,
     taken: 0,
+    running: [],
     waiters: [],
     backoff: new Map(),
     switchMs: new Map(),
     heldMs: new Map(),
+    shares: new Map(),
     maintenance: false,
   };
 }
@@ -180,6 +212,7 @@ export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
     state.kind === "failed" ? state.retryAtMs : undefined,
     idle ? engine.sinceMs + limits.minResidencyMs : undefined,
     slot.prewarm && slot.backoff.get(slot.prewarm)?.untilMs,
+    engine && slot.reserveUntilMs,
   ];
   const ahead = [...deadlines, ...turns.filter((time) => time !== undefined && time > nowMs)];
   const earliest = Math.min(...ahead.filter((time) => time !== undefined));

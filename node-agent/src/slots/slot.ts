@@ -15,11 +15,11 @@
  * - A waiter for another model starts a drain. It is open while the active model still takes requests: until nothing
  *   runs and the minimum residency is over, but at most `drainOpenMsMax` after the first waiter came, even if that one
  *   has left. Then it is closed. Running requests end by themselves, always. With its last waiter the drain is over.
- * - A request for the active model waits in order of arrival until its engine has a place for each of its answers;
- *   nobody overtakes it. Waiters for a switch have the same bounds: `waitersMax` for each model, so that none of them
- *   can fill the queue of another, and `waiterMsMax`.
- * - A model that has become active takes all its waiters at once, as many as its engine may run. The others follow as
- *   places get free; once the drain is closed only those that came before the first waiter for another model. Those
+ * - A request for the active model waits until its engine has a place for each of its answers. Accounts share the places
+ *   (`slot-places.ts`); requests of one account are admitted in order of arrival. Waiters for a switch have the same
+ *   bounds: `waitersMax` for each model, so that none of them can fill the queue of another, and `waiterMsMax`.
+ * - A model that has become active admits as many of its waiters as its engine may run. The others follow as places get
+ *   free; once the drain is closed only those that came before the first waiter for another model. Those
  *   that came after it keep waiting: the model has its turn again. A request that comes to a closed drain is refused.
  * - The next model is that of the oldest waiter. If nobody waits when the old engine is gone, the slot stays empty.
  * - A start that fails, an exit and a suspicion each count as a failure: the model's waiters are refused, and so is
@@ -34,7 +34,9 @@
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
+import { asked } from "./fair-shares.ts";
 import * as move from "./slot-moves.ts";
+import { admit, release, sharesOf } from "./slot-places.ts";
 import { awakeEngine, currentEpoch } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
 
@@ -58,7 +60,7 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
     case "left":
       return { ...slot, waiters: slot.waiters.filter((waiter) => waiter.ticket !== event.ticket) };
     case "released":
-      return move.release(slot, event.places, event.heldMs);
+      return release(slot, event.holding, event.used, nowMs);
     case "suspected":
       return suspected(slot, nowMs, effects);
     case "readopt":
@@ -125,11 +127,11 @@ function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffec
 /** A request that is not refused waits; whether there is a place at once is seen when the slot settles. */
 function request(
   slot: Slot,
-  { ticket, model, answers }: Extract<SlotEvent, { kind: "request" }>,
+  { ticket, model, account, answers }: Extract<SlotEvent, { kind: "request" }>,
   nowMs: number,
   effects: SlotEffect[],
 ): Slot {
-  const waiter: Waiter = { ticket, model, answers, sinceMs: nowMs };
+  const waiter: Waiter = { ticket, model, account, answers, sinceMs: nowMs };
   const { state } = slot;
   const refused = (refusal: RefusalKind, retryAfterMs: number) => {
     move.refuse([waiter], refusal, retryAfterMs, effects);
@@ -148,9 +150,11 @@ function request(
   } else if (state.kind === "stuck" && nowMs < state.retryAtMs) {
     return refused("model_unavailable", state.retryAtMs - nowMs);
   }
-  if (move.waitersFor(slot, model).length >= slot.limits.waitersMax)
-    return refused("overloaded", move.waitEstimateMs(slot, model, nowMs));
-  return { ...slot, waiters: [...slot.waiters, waiter] };
+  const waiting = move.waitersFor(slot, model);
+  if (waiting.length >= slot.limits.waitersMax) return refused("overloaded", move.waitEstimateMs(slot, model, nowMs));
+  const accounts = new Set(waiting.map((other) => other.account));
+  const shares = new Map(slot.shares).set(model, asked(sharesOf(slot, model), account, accounts, nowMs));
+  return { ...slot, shares, waiters: [...slot.waiters, waiter] };
 }
 
 function adopted(slot: Slot, found: FoundEngine | undefined, nowMs: number, effects: SlotEffect[]): Slot {
@@ -170,7 +174,7 @@ function adopted(slot: Slot, found: FoundEngine | undefined, nowMs: number, effe
 
 function activated(slot: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
   const active = move.enter(move.withoutPrewarm(slot, engine.model), { kind: "active", engine }, nowMs);
-  return move.admit(active, engine, active.waiters, effects);
+  return admit(active, engine, active.waiters, { isOpen: true, nowMs }, effects);
 }
 
 function started(slot: Slot, endpoint: EngineEndpoint, nowMs: number, effects: SlotEffect[]): Slot {
@@ -207,7 +211,7 @@ function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]
   const counted =
     engine.suspectedAtMs === undefined ? move.fail(slot, model, nowMs - engine.sinceMs, nowMs, effects) : slot;
   // No request runs on an engine that is gone, however late it notices.
-  const gone = { ...counted, taken: 0 };
+  const gone = { ...counted, taken: 0, running: [] };
   return move.stop(gone, { model, forGood: true, restart: true, attempt: 0 }, nowMs, effects);
 }
 
@@ -219,7 +223,7 @@ function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]
   const closesAtMs = closingTimeMs(before, engine, other);
   const closed = nowMs >= closesAtMs;
   const older = closed ? before.waiters.slice(0, other ? before.waiters.indexOf(other) : 0) : before.waiters;
-  const slot = suspect ? before : move.admit(before, engine, older, effects);
+  const slot = suspect ? before : admit(before, engine, older, { isOpen: !closed, nowMs }, effects);
 
   const next = other?.model ?? (suspect ? model : duePrewarm(slot, nowMs));
   const rested = nowMs >= engine.sinceMs + slot.limits.minResidencyMs;

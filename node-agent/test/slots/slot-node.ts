@@ -1,6 +1,6 @@
 /** The slots of a node on virtual time, over engines that do what a test tells them. */
 import { ApiError } from "@weiche/shared/errors.ts";
-import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import { asId, type AccountId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { Admission } from "../../src/slots/admission.ts";
 import type { SlotEvents } from "../../src/slots/slot-events.ts";
@@ -60,6 +60,7 @@ export class Node {
   ): Promise<Admission> {
     const admission = this.slots.admit({
       model,
+      account: asId<AccountId>("alone"),
       routerId: options.routerId ?? "r1",
       answers: options.answers ?? 1,
       signal: options.signal ?? new AbortController().signal,

@@ -1,11 +1,13 @@
 /** A slot to which things happen one after the other, told in words. */
-import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
+import { asId, type AccountId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { FoundEngine } from "../../src/engines/engine.ts";
+import type { TokensUsed } from "../../src/slots/fair-shares.ts";
 import type { SlotConfig, SlotLimits } from "../../src/config/config.ts";
 import {
   createSlot,
   currentEpoch,
   wakeAtMs,
+  type Holding,
   type Slot,
   type SlotEffect,
   type SlotEvent,
@@ -35,13 +37,15 @@ export const config: SlotConfig = {
     stopMsMax: 20_000,
   },
 };
+export const alone = asId<AccountId>("alone");
+const nothing: Holding = { account: alone, places: 1, cost: 0, sinceMs: 0 };
 export const endpoint = { origin: "http://127.0.0.1:1" };
 
 export class Play {
   slot: Slot;
   nowMs = 0;
   #tickets = 0;
-  readonly #admitted = new Map<number, { readonly epoch: number; readonly places: number; readonly sinceMs: number }>();
+  readonly #admitted = new Map<number, { readonly epoch: number; readonly holding: Holding }>();
 
   constructor(limits: Partial<SlotLimits> = {}) {
     this.slot = createSlot({ ...config, limits: { ...config.limits, ...limits } }, 0);
@@ -59,19 +63,19 @@ export class Play {
     this.slot = after;
     for (const effect of effects)
       if (effect.kind === "admit")
-        this.#admitted.set(effect.ticket, { ...effect, epoch: effect.engine.epoch, sinceMs: this.nowMs });
+        this.#admitted.set(effect.ticket, { epoch: effect.engine.epoch, holding: effect.holding });
     return effects.map(inWords);
   }
 
   /** Requests have the tickets 1, 2, 3 … */
-  request(model: ModelId, answers = 1): string[] {
-    return this.event({ kind: "request", ticket: ++this.#tickets, model, answers });
+  request(model: ModelId, answers = 1, account: AccountId = alone): string[] {
+    return this.event({ kind: "request", ticket: ++this.#tickets, model, account, answers });
   }
 
   /** A request that was never admitted counts as one on an engine of long ago. */
-  release(ticket: number): string[] {
-    const { epoch, places, sinceMs } = this.#admitted.get(ticket) ?? { epoch: -1, places: 1, sinceMs: this.nowMs };
-    return this.event({ kind: "released", epoch, places, heldMs: this.nowMs - sinceMs });
+  release(ticket: number, used?: TokensUsed): string[] {
+    const { epoch, holding } = this.#admitted.get(ticket) ?? { epoch: -1, holding: nothing };
+    return this.event({ kind: "released", epoch, holding, used });
   }
 
   /** A request for each of these models, one after the other. */

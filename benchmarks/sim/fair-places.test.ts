@@ -1,0 +1,193 @@
+/**
+ * Places follow accounts: nobody keeps another account out, and under contention everybody gets the same. Each rule is
+ * also broken on purpose, which must be seen.
+ */
+import { expect, test } from "vitest";
+import type { Slot, SlotEvent } from "@weiche/node-agent/src/slots/slot-state.ts";
+import { transition } from "@weiche/node-agent/src/slots/slot.ts";
+import { FairSimulation, jainIndex, quantile } from "./fair-simulation.ts";
+
+type Behaviour = typeof transition;
+
+const nightly = process.env["WEICHE_NIGHTLY"] === "1";
+const seeds = Array.from({ length: nightly ? 100 : 1 }, (_, index) => index + 1);
+const hours = 3_600;
+/** What answers last, in seconds. */
+const usual = [5, 60] as const;
+/** Most requests of the largest package at once. */
+const parallel = 20;
+const answersMax = 8;
+
+/** How long the first request of other accounts waits beside accounts at every limit of their package, in seconds. */
+async function comerWaits(
+  { places, hogs = 1, hogAnswers = answersMax }: { places: number; hogs?: number; hogAnswers?: number },
+  comer: { gapSeconds?: number; answers?: number; atOnce?: number; accounts?: number },
+  seed = 1,
+  behaviour?: Behaviour,
+): Promise<readonly number[]> {
+  const simulation = new FairSimulation({ places, seed, transition: behaviour && (() => behaviour) });
+  for (let hog = 0; hog < hogs; hog++)
+    simulation.keepAsking(parallel, { account: `hog-${hog}`, answers: hogAnswers, seconds: usual });
+  await simulation.pass(120);
+  const { gapSeconds = 60, answers = 1, atOnce = 1, accounts } = comer;
+  const waits = simulation.comers(gapSeconds, { answers, seconds: usual }, { atOnce, accounts });
+  // The first one finds an account that was alone: it waits for the first place that gets free.
+  await simulation.pass(600);
+  const from = waits.length;
+  await simulation.pass((nightly ? 10 : 2) * hours);
+  return waits.slice(from);
+}
+
+test.each([
+  ["an account at every limit, n at its bound", { places: 16 }, {}],
+  ["an account at every limit, n at its bound", { places: 64 }, {}],
+  ["an account at every limit, n 1", { places: 16, hogAnswers: 1 }, {}],
+  ["three such accounts", { places: 16, hogs: 3 }, { accounts: 5 }],
+  ["an account at every limit, n at its bound", { places: 64 }, { atOnce: 5 }],
+  ["an account at every limit, a comer each four minutes", { places: 16 }, { gapSeconds: 240 }],
+] as const)("beside %s, others get their first place within 2 s at p99: %j %j", async (_what, engine, comer) => {
+  for (const seed of seeds) expect(quantile(await comerWaits(engine, comer, seed), 0.99)).toBeLessThanOrEqual(2);
+});
+
+test("on an engine of 4 places, the first place comes within the longest answer at p99", async () => {
+  for (const seed of seeds)
+    expect(quantile(await comerWaits({ places: 4 }, {}, seed), 0.99)).toBeLessThanOrEqual(usual[1]);
+});
+
+test("a comer that asks for eight answers gets them at once on 64 places, and in its turn on 16", async () => {
+  for (const seed of seeds) {
+    expect(quantile(await comerWaits({ places: 64 }, { answers: 8 }, seed), 0.9)).toBeLessThanOrEqual(2);
+    const waits = await comerWaits({ places: 16 }, { answers: 8, gapSeconds: 240 }, seed);
+    expect(quantile(waits, 0.5)).toBeLessThanOrEqual(usual[1]);
+    expect(quantile(waits, 1)).toBeLessThanOrEqual(3 * usual[1]);
+  }
+});
+
+test("an account that is alone has every place, also an hour after another one has asked", async () => {
+  const simulation = new FairSimulation({ places: 16, seed: 1 });
+  const taken = () => simulation.world.agent.slots.views()[0]!.running;
+  simulation.keepAsking(parallel, { account: "alone", seconds: usual });
+  await simulation.pass(60);
+  expect(taken()).toBe(16);
+  void simulation.ask({ account: "other", seconds: [1, 1] });
+  await simulation.pass(300);
+  expect(taken(), "two are kept for the other one").toBe(14);
+  await simulation.pass(1.1 * hours);
+  expect(taken()).toBe(16);
+});
+
+/** What the second of two accounts gets of all tokens, if the first one asks for more and more at once. */
+async function shareOfModest(
+  many: { answers?: number; seconds?: readonly [number, number] },
+  few: { seconds?: readonly [number, number]; afterSeconds?: number },
+  seed = 1,
+  behaviour?: Behaviour,
+): Promise<number> {
+  const places = 4;
+  const simulation = new FairSimulation({ places, seed, transition: behaviour && (() => behaviour) });
+  simulation.keepAsking(20 * places, { account: "many", seconds: usual, ...many });
+  await simulation.pass(few.afterSeconds ?? 0);
+  simulation.keepAsking(2 * places, { account: "few", seconds: few.seconds ?? usual });
+  if (!few.afterSeconds) await simulation.pass(600);
+  const used = await simulation.usedWithin(few.afterSeconds ? 900 : 2 * hours);
+  const [most, least] = [used.get("many") ?? 0, used.get("few") ?? 0];
+  return least / (most + least);
+}
+
+test.each([
+  ["of the same length", {}, {}],
+  ["that are longer", { seconds: [20, 60] }, { seconds: [1, 5] }],
+  ["that are shorter", { seconds: [1, 5] }, { seconds: [20, 60] }],
+  ["for four answers each", { answers: 4 }, {}],
+] as const)("of two accounts, one with ten times as many requests %s, each gets half", async (_what, many, few) => {
+  for (const seed of seeds) expect(Math.abs((await shareOfModest(many, few, seed)) - 0.5)).toBeLessThanOrEqual(0.025);
+});
+
+test("an account that comes after an hour gets half from then on, and nothing for the hour", async () => {
+  for (const seed of seeds)
+    expect(Math.abs((await shareOfModest({}, { afterSeconds: hours }, seed)) - 0.5)).toBeLessThanOrEqual(0.1);
+});
+
+test("64 accounts with different wishes get the same (Jain's index 0.95 at least), and no place is idle", async () => {
+  for (const seed of seeds) {
+    const simulation = new FairSimulation({ places: 16, seed });
+    for (let account = 0; account < 64; account++)
+      simulation.keepAsking(1 + (account % 5), { account: `a${account}`, seconds: [1, 5 + (account % 7)] });
+    await simulation.pass(120);
+    expect(jainIndex([...(await simulation.usedWithin(600)).values()])).toBeGreaterThanOrEqual(0.95);
+    expect(simulation.world.agent.slots.views()[0]!.running).toBe(16);
+  }
+});
+
+/** The longest wait for eight of 16 places beside many accounts that ask for one each, in seconds. */
+async function longestWaitForMany(seed = 1, behaviour?: Behaviour): Promise<number> {
+  const simulation = new FairSimulation({ places: 16, seed, transition: behaviour && (() => behaviour) });
+  for (let account = 0; account < 40; account++) simulation.keepAsking(1, { account: `a${account}`, seconds: [1, 10] });
+  await simulation.pass(60);
+  let longest = 0;
+  for (let count = 0; count < 6; count++) {
+    const waited = simulation.ask({ account: "large", answers: 8, seconds: [1, 10] });
+    void waited.then((seconds) => (longest = Math.max(longest, seconds)));
+    await simulation.pass(350);
+  }
+  return longest;
+}
+
+/** Until it is next, and then the places that overtake it and the longest answer. */
+const longestWaitSeconds = 60;
+
+test("a request for many places has its turn beside many small ones", async () => {
+  for (const seed of seeds) expect(await longestWaitForMany(seed)).toBeLessThanOrEqual(longestWaitSeconds);
+});
+
+const onSlots =
+  (change: (slot: Slot, event: SlotEvent) => Slot): Behaviour =>
+  (slot, event, nowMs) =>
+    transition(change(slot, event), event, nowMs);
+const onEvents =
+  (change: (event: SlotEvent) => SlotEvent): Behaviour =>
+  (slot, event, nowMs) =>
+    transition(slot, change(event), nowMs);
+
+const enteringAtZero: Behaviour = (slot, event, nowMs) => {
+  const [after, effects] = transition(slot, event, nowMs);
+  const shares = event.kind === "request" ? after.shares.get(event.model) : undefined;
+  if (event.kind !== "request" || !shares) return [after, effects];
+  const before = slot.shares.get(event.model)?.accounts.get(event.account);
+  const accounts = new Map(shares.accounts).set(event.account, { askedMs: nowMs, used: before?.used ?? 0 });
+  return [{ ...after, shares: new Map(after.shares).set(event.model, { ...shares, accounts }) }, effects];
+};
+const reservingNothing = onSlots((slot) => ({
+  ...slot,
+  shares: new Map(
+    [...slot.shares].map(([model, shares]) => {
+      const accounts = [...shares.accounts].map(([account, share]) => [account, { ...share, askedMs: -1e9 }] as const);
+      return [model, { ...shares, accounts: new Map(accounts) }] as const;
+    }),
+  ),
+}));
+const oneForAll = onEvents((event) => (event.kind === "request" ? { ...event, account: "one" as never } : event));
+const countingNothing = onEvents((event) => (event.kind === "released" ? { ...event, used: undefined } : event));
+const overtakingWithoutEnd = onSlots((slot) => ({ ...slot, overtaken: undefined }));
+
+test.each<[string, () => Promise<boolean>]>([
+  [
+    "the level at which accounts enter",
+    async () => (await shareOfModest({}, { afterSeconds: hours }, 1, enteringAtZero)) <= 0.6,
+  ],
+  [
+    "the reserve",
+    async () => quantile(await comerWaits({ places: 16, hogAnswers: 1 }, {}, 1, reservingNothing), 0.99) <= 2,
+  ],
+  ["whose request it is", async () => (await shareOfModest({}, {}, 1, oneForAll)) >= 0.475],
+  [
+    "what requests used",
+    async () => (await shareOfModest({ seconds: [20, 60] }, { seconds: [1, 5] }, 1, countingNothing)) >= 0.475,
+  ],
+  [
+    "how often a waiter was overtaken",
+    async () => (await longestWaitForMany(1, overtakingWithoutEnd)) <= longestWaitSeconds,
+  ],
+])("a slot that forgets %s is seen", async (_what, isFair) => {
+  expect(await isFair().catch(() => false)).toBe(false);
+});
