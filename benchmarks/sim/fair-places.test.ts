@@ -153,16 +153,23 @@ const enteringAtZero: Behaviour = (slot, event, nowMs) => {
   const [after, effects] = transition(slot, event, nowMs);
   const shares = event.kind === "request" ? after.shares.get(event.model) : undefined;
   if (event.kind !== "request" || !shares) return [after, effects];
-  const before = slot.shares.get(event.model)?.accounts.get(event.account);
-  const accounts = new Map(shares.accounts).set(event.account, { askedMs: nowMs, used: before?.used ?? 0 });
+  const knows = (one: Slot) => one.shares.get(event.model)?.accounts.find((bucket) => bucket.has(event.account));
+  const before = knows(slot)?.get(event.account);
+  const accounts = shares.accounts.map((bucket) =>
+    bucket.has(event.account)
+      ? new Map(bucket).set(event.account, { askedMs: nowMs, used: before?.used ?? 0 })
+      : bucket,
+  );
   return [{ ...after, shares: new Map(after.shares).set(event.model, { ...shares, accounts }) }, effects];
 };
 const reservingNothing = onSlots((slot) => ({
   ...slot,
   shares: new Map(
     [...slot.shares].map(([model, shares]) => {
-      const accounts = [...shares.accounts].map(([account, share]) => [account, { ...share, askedMs: -1e9 }] as const);
-      return [model, { ...shares, accounts: new Map(accounts) }] as const;
+      const accounts = shares.accounts.map(
+        (bucket) => new Map([...bucket].map(([account, share]) => [account, { ...share, askedMs: -1e9 }])),
+      );
+      return [model, { ...shares, accounts }] as const;
     }),
   ),
 }));

@@ -6,6 +6,13 @@ interface Held {
   readonly longestMs: number;
 }
 
+interface Turns {
+  readonly least: number;
+  readonly most: number;
+  /** Those that the request takes itself. */
+  readonly own: number;
+}
+
 const retrySecondsMin = 1;
 const retrySecondsMax = 300;
 
@@ -18,19 +25,29 @@ export class HeldRule {
     this.#held.set(model, { shortestMs: Math.min(shortestMs, heldMs), longestMs: Math.max(longestMs, heldMs) });
   }
 
+  /** When the client that was told the latest time comes back. */
+  readonly #latestMs = new Map<ModelId, number>();
+
+  /** A client of the model was told to wait so many seconds. */
+  told(model: ModelId, seconds: number, nowMs: number): void {
+    this.#latestMs.set(model, Math.max(this.#latestMs.get(model) ?? 0, nowMs + seconds * 1_000));
+  }
+
   /**
    * Whether a client may be told to wait so many seconds when others wait for so many turns of the whole engine: at least
-   * the time of that many shortest requests seen, and at most that of the longest.
+   * the time of that many shortest requests seen, and at most that of the longest, or its own turn after the client that
+   * was told the latest time.
    */
-  isHonest(model: ModelId, seconds: number, turns: { readonly least: number; readonly most: number }): boolean {
+  isHonest(model: ModelId, seconds: number, turns: Turns, nowMs: number): boolean {
     if (seconds < retrySecondsMin || seconds > retrySecondsMax) return false;
     const held = this.#held.get(model);
     if (!held) return true;
     const bounded = (ms: number) => Math.min(retrySecondsMax, Math.max(retrySecondsMin, ms / 1_000));
+    const afterTold = (this.#latestMs.get(model) ?? 0) - nowMs + held.longestMs * turns.own;
     const roundingSeconds = 1e-6;
     return (
       seconds >= bounded(held.shortestMs * turns.least) - roundingSeconds &&
-      seconds <= bounded(held.longestMs * turns.most) + roundingSeconds
+      seconds <= bounded(Math.max(held.longestMs * turns.most, afterTold)) + roundingSeconds
     );
   }
 }

@@ -166,19 +166,22 @@ export class SlotRules {
     };
     if (!sound[error.kind]) this.#broken(`a request for ${model} is refused as ${error.kind} without reason`);
     const isForPlaces = error.kind === "overloaded" && same && !same.suspect && !this.#isClosed;
-    if (isForPlaces && !this.#held.isHonest(model, error.retryAfterSeconds!, this.#turnsOf(request)))
-      this.#broken(`a client of ${model} is told to come back in ${error.retryAfterSeconds} s`);
+    const seconds = error.retryAfterSeconds!;
+    if (isForPlaces && !this.#held.isHonest(model, seconds, this.#turnsOf(request), this.#now))
+      this.#broken(`a client of ${model} is told to come back in ${seconds} s`);
+    this.#held.told(model, seconds, this.#now);
     this.#followDrain();
   }
 
   /** How many times the waiting requests fill the engine. Requests over their bound may count or not. */
-  #turnsOf({ model, answers }: SimRequest): { least: number; most: number } {
+  #turnsOf({ model, account, answers }: SimRequest): { least: number; most: number; own: number } {
     const places = this.#placesOf(model);
     const waiting = this.#waitingFor(model);
     const staying = waiting.filter(({ sinceMs }) => this.#now < sinceMs + this.#limits.waiterMsMax);
     const turns = (requests: readonly Pick<SimRequest, "answers">[]) =>
       requests.reduce((sum, each) => sum + Math.min(each.answers, places), 0) / places;
-    return { least: turns(staying), most: turns([...waiting, { answers }]) };
+    const ofAccount = staying.filter((request) => request.account === account);
+    return { least: turns(ofAccount), most: turns([...waiting, { answers }]), own: turns([{ answers }]) };
   }
 
   left(request: SimRequest): void {

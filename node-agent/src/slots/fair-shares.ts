@@ -15,18 +15,25 @@ export interface FairShares {
   readonly level: number;
   /** Moving average of the cost of one answer. */
   readonly answerCost: number;
-  /** Accounts that have asked lately, in the order of their last request. */
-  readonly accounts: ReadonlyMap<AccountId, Share>;
+  readonly accounts: AccountTable;
 }
+
+/** Accounts that have asked lately, in buckets by a hash, so that a change copies few of them. Each in order of the last request. */
+type AccountTable = readonly ReadonlyMap<AccountId, Share>[];
 
 /** How long an account is remembered after its last request. */
 export const rememberedMs = 3_600_000;
+const buckets = 32;
 /** Bound of the memory. An account that is forgotten enters again at the level. */
-const accountsMax = 1_024;
+const bucketAccountsMax = 32;
 
 const newestWeight = 0.1;
 
-export const noShares: FairShares = { level: 0, answerCost: 1_000, accounts: new Map() };
+export const noShares: FairShares = {
+  level: 0,
+  answerCost: 1_000,
+  accounts: Array.from({ length: buckets }, () => new Map()),
+};
 
 /** Output weighs twice as much as input, as in the paper: the tokens of a prompt are read together. */
 export function costOf({ promptTokens, completionTokens }: TokensUsed): number {
@@ -39,7 +46,7 @@ export interface TokensUsed {
 }
 
 export function usedBy({ accounts, level }: FairShares, account: AccountId): number {
-  return accounts.get(account)?.used ?? level;
+  return accounts[bucketOf(account)]!.get(account)?.used ?? level;
 }
 
 /** Notes a request of the account. `waiting`: the accounts that wait for this engine. */
@@ -49,18 +56,19 @@ export function asked(
   waiting: ReadonlySet<AccountId>,
   nowMs: number,
 ): FairShares {
-  const accounts = new Map(shares.accounts);
+  const index = bucketOf(account);
+  const bucket = new Map(shares.accounts[index]);
   const used = usedBy(shares, account);
-  accounts.delete(account);
-  accounts.set(account, {
+  bucket.delete(account);
+  bucket.set(account, {
     used: waiting.has(account) ? used : Math.max(used, levelOf(shares, waiting)),
     askedMs: nowMs,
   });
-  for (const [oldest, { askedMs }] of accounts) {
-    if (accounts.size <= accountsMax && askedMs > nowMs - rememberedMs) break;
-    accounts.delete(oldest);
+  for (const [oldest, { askedMs }] of bucket) {
+    if (bucket.size <= bucketAccountsMax && askedMs > nowMs - rememberedMs) break;
+    bucket.delete(oldest);
   }
-  return { ...shares, accounts };
+  return { ...shares, accounts: shares.accounts.with(index, bucket) };
 }
 
 function levelOf(shares: FairShares, waiting: ReadonlySet<AccountId>): number {
@@ -72,8 +80,22 @@ function levelOf(shares: FairShares, waiting: ReadonlySet<AccountId>): number {
 /** Counts what a request of the account used for so many answers. */
 export function used(shares: FairShares, account: AccountId, cost: number, answers: number): FairShares {
   const answerCost = shares.answerCost + newestWeight * (cost / answers - shares.answerCost);
-  const share = shares.accounts.get(account);
+  const index = bucketOf(account);
+  const share = shares.accounts[index]!.get(account);
   if (!share) return { ...shares, answerCost };
-  const accounts = new Map(shares.accounts).set(account, { ...share, used: share.used + cost });
-  return { ...shares, answerCost, accounts };
+  const bucket = new Map(shares.accounts[index]).set(account, { ...share, used: share.used + cost });
+  return { ...shares, answerCost, accounts: shares.accounts.with(index, bucket) };
+}
+
+/** The accounts that have asked lately, with the time of their last request. */
+export function* comersOf({ accounts }: FairShares, nowMs: number): Generator<readonly [AccountId, number]> {
+  for (const bucket of accounts)
+    for (const [account, { askedMs }] of bucket) if (askedMs > nowMs - rememberedMs) yield [account, askedMs];
+}
+
+/** FNV-1a. */
+function bucketOf(account: AccountId): number {
+  let hash = 2_166_136_261;
+  for (let index = 0; index < account.length; index++) hash = Math.imul(hash ^ account.charCodeAt(index), 16_777_619);
+  return ((hash ^ (hash >>> 15)) >>> 0) % buckets;
 }

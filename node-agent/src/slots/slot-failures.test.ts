@@ -116,7 +116,7 @@ describe("an engine that exits", () => {
     expect(play.news("suspected")).toEqual([]);
     expect(play.request(a)).toEqual(["refuse 3 model_unavailable 4000"]);
     expect(play.release(2)).toEqual(["stop a for good"]);
-    expect(play.request(a)).toEqual(["refuse 4 model_unavailable 4000"]);
+    expect(play.request(a), "a little later than the one before").toEqual(["refuse 4 model_unavailable 4100"]);
     expect(play.news("stopped")).toEqual([]);
     expect(play.pass(4_000)).toEqual(["start a"]);
   });

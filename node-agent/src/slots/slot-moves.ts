@@ -1,18 +1,10 @@
 /** The steps that a slot's transition is made of: each takes a slot, adds effects, and returns the next slot. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { placesFor } from "./slot-places.ts";
-import { awakeEngine, placesOf } from "./slot-state.ts";
+import { waitEstimateMs } from "./retry-after.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Waiter } from "./slot-state.ts";
 
-/** Assumed time from the stop of the old engine to the proof of the new one, for a model that was not started yet. */
-const switchMsDefault = 10_000;
 /** Weight of the newest switch in the moving average. */
 const newestWeight = 0.3;
-/** Assumed time for which a request holds its places, until one of the model has ended. */
-const heldMsDefault = 10_000;
-/** Bounds of the time that a client is told to wait if it finds the queue full. */
-const retryMsMin = 1_000;
-const retryMsMax = 300_000;
 
 export function enter(slot: Slot, state: SlotState, nowMs: number): Slot {
   return { ...slot, state, stateSinceMs: state.kind === slot.state.kind ? slot.stateSinceMs : nowMs };
@@ -134,7 +126,8 @@ export function withoutExpired(slot: Slot, nowMs: number, effects: SlotEffect[])
   const expired = slot.waiters.filter((waiter) => nowMs >= waiter.sinceMs + slot.limits.waiterMsMax);
   if (expired.length === 0) return slot;
   const staying = { ...slot, waiters: slot.waiters.slice(expired.length) };
-  for (const waiter of expired) refuse([waiter], "overloaded", waitEstimateMs(staying, waiter.model, nowMs), effects);
+  for (const waiter of expired)
+    refuse([waiter], "overloaded", waitEstimateMs(staying, waiter.model, nowMs, waiter.account), effects);
   return staying;
 }
 
@@ -155,24 +148,6 @@ export function waitersFor(slot: Slot, model: ModelId): readonly Waiter[] {
 
 export function backoffLeftMs(slot: Slot, model: ModelId, nowMs: number): number {
   return Math.max(0, (slot.backoff.get(model)?.untilMs ?? 0) - nowMs);
-}
-
-export function switchEstimateMs(slot: Slot, model: ModelId): number {
-  return slot.switchMs.get(model) ?? switchMsDefault;
-}
-
-/** Estimated wait of one more request for the model: for places of an engine that takes requests, else for a switch. */
-export function waitEstimateMs(slot: Slot, model: ModelId, nowMs: number): number {
-  const { state } = slot;
-  const engine = awakeEngine(state);
-  // A drain ends with its last waiter, who may have left just now.
-  const isForOthers = slot.waiters.some((waiter) => waiter.model !== model);
-  const isClosed = state.kind === "draining" && nowMs >= state.closesAtMs && isForOthers;
-  if (engine?.model !== model || engine.suspectedAtMs !== undefined || isClosed) return switchEstimateMs(slot, model);
-  const places = placesOf(slot, engine);
-  const wanted = waitersFor(slot, model).reduce((sum, { answers }) => sum + placesFor(answers, places), 0);
-  const waitMs = ((slot.heldMs.get(model) ?? heldMsDefault) * wanted) / places;
-  return Math.min(retryMsMax, Math.max(retryMsMin, waitMs));
 }
 
 export function measured(slot: Slot, model: ModelId, tookMs: number): Slot {

@@ -65,7 +65,7 @@ describe("a request that finds its engine full", () => {
     const play = active(a, 2, { waitersMax: 8 });
     play.requests(a, a, b);
     play.pass(10_000);
-    expect(play.request(a)).toEqual(["refuse 6 model_switching 10000"]);
+    expect(play.request(a)).toEqual(["refuse 6 model_switching 25000"]);
     expect(play.release(1)).toEqual(["admit 3"]);
     expect(play.release(2)).toEqual(["admit 4"]);
     play.release(3);

@@ -9,7 +9,7 @@
  *   overtake one waiter are bounded in total, so that every waiter has its turn.
  */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
-import { costOf, noShares, rememberedMs, used, usedBy } from "./fair-shares.ts";
+import { comersOf, costOf, noShares, rememberedMs, used, usedBy } from "./fair-shares.ts";
 import type { FairShares, TokensUsed } from "./fair-shares.ts";
 import { awakeEngine, placesOf } from "./slot-state.ts";
 import type { Awake, Holding, Overtaken, Slot, SlotEffect, Waiter } from "./slot-state.ts";
@@ -106,7 +106,6 @@ class Turns {
   /** What running requests of each account will probably cost. */
   readonly #expected = new Map<AccountId, number>();
   #shares: FairShares;
-  #comers: Map<AccountId, number> | undefined;
 
   constructor(
     slot: Slot,
@@ -123,7 +122,9 @@ class Turns {
     this.#shares = sharesOf(slot, model);
     const hasRoom = slot.taken < places;
     this.#queues = hasRoom ? Map.groupBy(waiters, ({ account }) => account) : new Map();
-    if (hasRoom) for (const holding of slot.running) this.#hold(holding);
+    // Where nobody is in the way of the only waiter, who holds what does not matter.
+    const isEasy = waiters.length === 1 && this.#needs(waiters[0]!) <= places - slot.taken - this.#reserve;
+    if (hasRoom && !isEasy) for (const holding of slot.running) this.#hold(holding);
   }
 
   get shares(): FairShares {
@@ -185,7 +186,6 @@ class Turns {
     this.given.set(waiter, holding);
     this.taken += places;
     this.#hold(holding);
-    this.#comers?.delete(account);
     const queue = this.#queues.get(account)!;
     queue.shift();
     if (queue.length === 0) this.#queues.delete(account);
@@ -202,25 +202,20 @@ class Turns {
 
   /** Whether another account may ask for the reserve. */
   #isReserved(account: AccountId): boolean {
-    if (this.#reserve === 0) return false;
-    const comers = (this.#comers ??= this.#findComers());
-    return comers.size > (comers.has(account) ? 1 : 0);
+    return this.#reserve > 0 && !this.#comersBeside(account).next().done;
   }
 
-  /** Accounts that hold no place and have asked lately, with the time. One that waits for more than the reserve is none. */
-  #findComers(): Map<AccountId, number> {
-    const comers = new Map<AccountId, number>();
-    for (const [account, { askedMs }] of this.#shares.accounts) {
-      if (this.#held.has(account) || askedMs <= this.#nowMs - rememberedMs) continue;
-      const [waiter] = this.#queues.get(account) ?? [];
-      if (!waiter || this.#needs(waiter) <= this.#reserve) comers.set(account, askedMs);
+  /** Other accounts that hold no place and have asked lately, with the time. One that waits for more than the reserve is none. */
+  *#comersBeside(account: AccountId): Generator<number> {
+    for (const [comer, askedMs] of comersOf(this.#shares, this.#nowMs)) {
+      if (comer === account || this.#held.has(comer)) continue;
+      const [waiter] = this.#queues.get(comer) ?? [];
+      if (!waiter || this.#needs(waiter) <= this.#reserve) yield askedMs;
     }
-    return comers;
   }
 
   #noteReserve(next: Waiter): void {
     if (this.#needs(next) > this.#places - this.taken) return;
-    const others = [...(this.#comers ?? [])].filter(([account]) => account !== next.account);
-    this.reserveUntilMs = Math.max(...others.map(([, askedMs]) => askedMs)) + rememberedMs;
+    this.reserveUntilMs = Math.max(...this.#comersBeside(next.account)) + rememberedMs;
   }
 }

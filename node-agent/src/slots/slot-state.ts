@@ -109,6 +109,8 @@ export interface Slot {
   readonly switchMs: ReadonlyMap<ModelId, number>;
   /** Moving average of how long a request of each model held its places. */
   readonly heldMs: ReadonlyMap<ModelId, number>;
+  /** When the client of each model that was refused last was told to come back. */
+  readonly toldMs: ReadonlyMap<ModelId, number>;
   /** What each account has used of each model's engine. */
   readonly shares: ReadonlyMap<ModelId, FairShares>;
   readonly overtaken?: Overtaken;
@@ -178,6 +180,7 @@ export function createSlot(config: SlotConfig, nowMs: number): Slot {
     backoff: new Map(),
     switchMs: new Map(),
     heldMs: new Map(),
+    toldMs: new Map(),
     shares: new Map(),
     maintenance: false,
   };

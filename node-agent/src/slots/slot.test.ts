@@ -130,8 +130,8 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   },
   "draining, closed": {
     before: "draining-closed a->b, b wait, 1 run",
-    "request a": "same; refuse 3 model_switching 10000",
-    "request two answers of a": "same; refuse 3 model_switching 10000",
+    "request a": "same; refuse 3 model_switching 15000",
+    "request two answers of a": "same; refuse 3 model_switching 15000",
     "request b": "draining-closed a->b, bb wait, 1 run",
     "request c": "draining-closed a->b, bc wait, 1 run",
     "the waiter leaves": "active a, 1 run",

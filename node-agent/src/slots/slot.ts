@@ -36,6 +36,7 @@ import type { ModelId } from "@weiche/shared/ids.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
 import { asked } from "./fair-shares.ts";
 import * as move from "./slot-moves.ts";
+import { drainLeftMs, switchEstimateMs, tell, waitEstimateMs } from "./retry-after.ts";
 import { admit, release, sharesOf } from "./slot-places.ts";
 import { awakeEngine, currentEpoch } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
@@ -133,25 +134,27 @@ function request(
 ): Slot {
   const waiter: Waiter = { ticket, model, account, answers, sinceMs: nowMs };
   const { state } = slot;
-  const refused = (refusal: RefusalKind, retryAfterMs: number) => {
+  const refused = (refusal: RefusalKind, estimateMs: number) => {
+    const [told, retryAfterMs] = tell(slot, waiter, { estimateMs, isQueue: refusal === "overloaded" }, nowMs);
     move.refuse([waiter], refusal, retryAfterMs, effects);
-    return slot;
+    return told;
   };
   if (slot.maintenance) return refused("maintenance", maintenanceRetryMs);
   const engine = awakeEngine(state);
   const restsMs = move.backoffLeftMs(slot, model, nowMs);
   if (engine?.model === model && engine.suspectedAtMs === undefined) {
-    // Its own model leaves: the client is told how long the next one takes to come up.
+    // Its own model leaves. Once it is gone, requests for it are held for its next turn.
     if (state.kind === "draining" && nowMs >= state.closesAtMs)
-      return refused("model_switching", move.switchEstimateMs(slot, state.next));
+      return refused("model_switching", drainLeftMs(slot, engine, nowMs));
   } else if (restsMs > 0) {
-    const restartMs = engine?.model === model ? move.switchEstimateMs(slot, model) : 0;
+    const restartMs = engine?.model === model ? switchEstimateMs(slot, model) : 0;
     return refused("model_unavailable", Math.max(restsMs, restartMs));
   } else if (state.kind === "stuck" && nowMs < state.retryAtMs) {
     return refused("model_unavailable", state.retryAtMs - nowMs);
   }
   const waiting = move.waitersFor(slot, model);
-  if (waiting.length >= slot.limits.waitersMax) return refused("overloaded", move.waitEstimateMs(slot, model, nowMs));
+  if (waiting.length >= slot.limits.waitersMax)
+    return refused("overloaded", waitEstimateMs(slot, model, nowMs, account));
   const accounts = new Set(waiting.map((other) => other.account));
   const shares = new Map(slot.shares).set(model, asked(sharesOf(slot, model), account, accounts, nowMs));
   return { ...slot, shares, waiters: [...slot.waiters, waiter] };
