@@ -2,7 +2,7 @@
 import type { Millicredits } from "./credits.ts";
 import type { AccountId, KeyId, ModelId, RequestId, UserId } from "./ids.ts";
 
-/** `engine`: reported by the engine; `counted`: counted from the stream, since it was cut off. Nothing is estimated. */
+/** `engine`: reported by the engine; `counted`: counted from the stream, because it was cut off or its count is wrong. */
 export type UsageSource = "engine" | "counted";
 
 /**
@@ -44,6 +44,8 @@ export interface UsageRecord extends BillingGrant, Attempt {
   readonly completionTokens: number;
   readonly reasoningTokens?: number;
   readonly cachedTokens?: number;
+  /** Part of both counts that nobody counted and that was estimated. Absent: nothing was. */
+  readonly estimatedTokens?: number;
   readonly source: UsageSource;
   readonly outcome: RequestOutcome;
   readonly durationMs: number;

@@ -1,13 +1,16 @@
 /** Runs a request for embeddings: splits its texts into batches, and cuts the vectors to the requested dimensions. */
-import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { isObject, parseJson } from "@weiche/shared/json.ts";
-import type { EmbeddingRequest } from "../intake/embedding-request.ts";
+import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
+import { textName, type EmbeddingRequest } from "../intake/embedding-request.ts";
+import { promptSize } from "../intake/prompt-size.ts";
 import { refusalOf } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
-import { promptTokensMax } from "./prompt-tokens.ts";
+import type { GenerationScope } from "./generation.ts";
+import type { PromptEstimates } from "./prompt-estimates.ts";
+import { promptTokensMax, textTokensMax } from "./prompt-tokens.ts";
 import { isCount, type TokenCounts } from "./usage-count.ts";
 
 /** TEI's default limit of texts per request; it also keeps each answer small. */
@@ -24,55 +27,89 @@ export class Embedding implements EngineWork {
   readonly #inputTokens: number;
   readonly #tokensMax: number;
   readonly #vectors: Float32Array[] = [];
+  readonly #estimates: PromptEstimates;
   #promptTokens = 0;
-  #isBelieved = true;
+  #estimatedTokens = 0;
 
-  /** `tokensMax`: the router's limit of what may be billed, all texts together. */
-  constructor(request: EmbeddingRequest, rules: ModelRules, tokensMax: number) {
+  constructor(
+    request: EmbeddingRequest,
+    { rules, tokensMax, estimates }: Omit<GenerationScope, "requestId" | "nowMs">,
+  ) {
     this.#request = request;
     this.#model = rules.id;
     this.#inputTokens = rules.embeddings!.inputTokens;
     this.#tokensMax = tokensMax;
+    this.#estimates = estimates;
   }
 
   soFar(): TokenCounts {
-    return { promptTokens: this.#promptTokens, completionTokens: 0, source: "counted" };
+    const estimatedTokens = this.#estimatedTokens || undefined;
+    return { promptTokens: this.#promptTokens, completionTokens: 0, estimatedTokens, source: "counted" };
   }
 
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
-    for (const texts of batches(this.#request.texts)) await this.#embed(engine, texts);
-    const counts = { ...this.soFar(), ...(this.#isBelieved && { source: "engine" as const }) };
+    // An engine with this window refuses longer texts itself.
+    const refuses = engine.windowTokens !== undefined && engine.windowTokens <= this.#inputTokens;
+    const longBytes = refuses ? Infinity : this.#inputTokens;
+    for (const batch of batches(this.#request.texts, longBytes)) await this.#embed(engine, batch);
+    const counts = { ...this.soFar(), ...(this.#estimatedTokens === 0 && { source: "engine" as const }) };
     return { counts, rest: this.#body(counts) };
   }
 
-  async #embed(engine: EngineAccess, texts: readonly string[]): Promise<void> {
-    const body = Buffer.from(JSON.stringify(engine.dialect.embeddingBody(this.#model, texts)));
+  async #embed(engine: EngineAccess, batch: Batch): Promise<void> {
+    const body = Buffer.from(JSON.stringify(engine.dialect.embeddingBody(this.#model, batch.texts)));
     const call = await engine.ask(nodePaths.embeddings, body);
     try {
       if (call.status !== 200) {
         const windowTokens = Math.min(this.#inputTokens, engine.windowTokens ?? Infinity);
         const about = { windowTokens, maxTokens: undefined, input: "input" as const, body };
-        throw await refusalOf(engine, call, { ...about, promptTokensMax: promptTokensMax(body.length, 0) });
+        const inputPart = this.#nameOf(batch, windowTokens);
+        throw await refusalOf(engine, call, { ...about, inputPart, promptTokensMax: promptTokensMax(body.length, 0) });
       }
       const answer = await call.readAll(answerBytesMax);
       call.finish();
       engine.onOutput(1);
-      this.#take(answer, texts.length);
+      this.#take(answer, batch);
     } finally {
       call.close();
     }
   }
 
-  #take(bytes: Buffer, texts: number): void {
+  #take(bytes: Buffer, batch: Batch): void {
     const answer = parseJson(bytes.toString());
     if (!isObject(answer)) throw new EngineFault("malformed", "embeddings that are no JSON object");
-    const vectors = vectorsOf(answer["data"], texts);
+    const vectors = vectorsOf(answer["data"], batch.texts.length);
     for (const vector of vectors) this.#vectors.push(cutTo(vector, this.#request.dimensions));
     const usage = isObject(answer["usage"]) ? answer["usage"] : {};
-    const tokens = usage["prompt_tokens"];
-    const mostTokens = Math.min(this.#inputTokens * texts, this.#tokensMax - this.#promptTokens);
-    if (isCount(tokens, mostTokens)) this.#promptTokens += tokens;
-    else this.#isBelieved = false;
+    this.#count(usage["prompt_tokens"], batch);
+  }
+
+  /** Throws if a text is longer than the rules allow, though its engine takes it. A count of 0 says nothing. */
+  #count(tokens: unknown, batch: Batch): void {
+    const size = promptSize(batch.texts);
+    const mostTokens = this.#inputTokens * batch.texts.length;
+    const leftTokens = this.#tokensMax - this.#promptTokens;
+    if (isCount(tokens, Math.min(mostTokens, leftTokens)) && tokens > 0) {
+      this.#promptTokens += tokens;
+      this.#estimates.learn(this.#model, size, tokens);
+      return;
+    }
+    if (isCount(tokens, textTokensMax(size.bytes, batch.texts.length)) && tokens > mostTokens)
+      throw contextExceeded(this.#inputTokens, tokens, {
+        input: "input",
+        maxTokens: undefined,
+        param: this.#nameOf(batch),
+      });
+    const estimated = Math.min(this.#estimates.tokensOf(this.#model, size), mostTokens, leftTokens);
+    this.#promptTokens += estimated;
+    this.#estimatedTokens += estimated;
+  }
+
+  /** Names the text of a batch that is too long: the only one that can be. */
+  #nameOf({ first, texts }: Batch, windowTokens = this.#inputTokens): string {
+    const long = texts.flatMap((text, index) => (Buffer.byteLength(text) > windowTokens ? [index] : []));
+    const [only] = texts.length === 1 ? [0] : long.length === 1 ? long : [];
+    return only === undefined ? "input" : textName(this.#request.isList, first + only);
   }
 
   /** Yields item by item, as a long list has tens of megabytes. */
@@ -88,20 +125,30 @@ export class Embedding implements EngineWork {
   }
 }
 
-function* batches(texts: readonly string[]): Iterable<readonly string[]> {
-  let batch: string[] = [];
+interface Batch {
+  /** Position of its first text among all. */
+  readonly first: number;
+  readonly texts: readonly string[];
+}
+
+/** A text above `longBytes` is alone: only its own count shows whether it is too long. */
+function* batches(all: readonly string[], longBytes: number): Iterable<Batch> {
+  let texts: string[] = [];
   let characters = 0;
-  for (const text of texts) {
-    const isFull = batch.length >= batchTextsMax || characters + text.length > batchCharactersMax;
-    if (isFull && batch.length > 0) {
-      yield batch;
-      batch = [];
+  let wasLong = false;
+  for (const [index, text] of all.entries()) {
+    const isLong = Buffer.byteLength(text) > longBytes;
+    const isFull = texts.length >= batchTextsMax || characters + text.length > batchCharactersMax || isLong || wasLong;
+    if (isFull && texts.length > 0) {
+      yield { first: index - texts.length, texts };
+      texts = [];
       characters = 0;
     }
-    batch.push(text);
+    texts.push(text);
     characters += text.length;
+    wasLong = isLong;
   }
-  yield batch;
+  yield { first: all.length - texts.length, texts };
 }
 
 /** Returns the vectors in the order of the texts, in whatever order they arrived. */

@@ -19,6 +19,8 @@ export interface Refused {
   readonly maxTokens: number | undefined;
   /** Name of the input parameter in the client's request. */
   readonly input: "messages" | "prompt" | "input";
+  /** The part of the input that is too long, if it is known. */
+  readonly inputPart?: string;
   readonly body: Buffer;
   /** Largest plausible length of the prompt, by the bytes sent. */
   readonly promptTokensMax: number;
@@ -69,14 +71,14 @@ async function withCount(engine: EngineAccess, refusal: EngineRefusal, refused: 
 }
 
 function refusalError(engine: EngineAccess, refusal: EngineRefusal, refused: Refused): Error {
-  const { windowTokens, maxTokens, input } = refused;
+  const { windowTokens, maxTokens, input, inputPart: param } = refused;
   switch (refusal.kind) {
     case "context": {
       const { promptTokens, promptTokensMin, contextTokens = windowTokens } = refusal;
       if ((promptTokens ?? promptTokensMin ?? 0) > refused.promptTokensMax)
         return new EngineFault("malformed", "a count of the prompt that its bytes do not allow");
       const prompt = promptTokens ?? (promptTokensMin === undefined ? undefined : { atLeast: promptTokensMin });
-      return contextExceeded(Math.min(contextTokens, windowTokens), prompt, { input, maxTokens });
+      return contextExceeded(Math.min(contextTokens, windowTokens), prompt, { input, maxTokens, param });
     }
     case "invalid":
       if (refusal.shortfall !== undefined) engine.onShortfall(refusal.shortfall);

@@ -1,6 +1,7 @@
 /** Runs a chat or completion: always asks the engine for a stream, in whatever form the client wants the answer. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SseParser, type SseEvent } from "@weiche/shared/http/sse.ts";
 import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
@@ -14,10 +15,12 @@ import { chatBody } from "./chat-body.ts";
 import { chatEvents } from "./chat-events.ts";
 import { completionBody } from "./completion-body.ts";
 import { completionEvents } from "./completion-events.ts";
+import type { PromptSize } from "../intake/prompt-size.ts";
 import type { EngineCall } from "./engine-call.ts";
 import { eventRefusal, lateFault, refusalOf, type Refused } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { PromptFacts } from "../intake/read-request.ts";
+import type { PromptEstimates } from "./prompt-estimates.ts";
 import { promptTokensMax } from "./prompt-tokens.ts";
 import { soundAnswer } from "./sound-answer.ts";
 import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
@@ -28,6 +31,7 @@ export interface GenerationScope {
   /** The router's limit of what may be billed, prompt and answers together. */
   readonly tokensMax: number;
   readonly nowMs: number;
+  readonly estimates: PromptEstimates;
 }
 
 export interface Prompt {
@@ -58,11 +62,17 @@ export class Generation implements EngineWork {
   readonly #imagesMax: number;
   #promptTokensMax = 0;
   #promptTokens: number | undefined;
+  readonly #estimates: PromptEstimates;
+  readonly #model: ModelId;
+  readonly #size: PromptSize;
   /** The window, or another bound, is reached and the engine would go on: the answer ends without it. */
   #isFull = false;
 
-  constructor(prompt: Prompt, { requestId, rules, tokensMax, nowMs }: GenerationScope) {
+  constructor(prompt: Prompt, { requestId, rules, tokensMax, nowMs, estimates }: GenerationScope) {
     const request = prompt.facts;
+    this.#estimates = estimates;
+    this.#model = rules.id;
+    this.#size = request.size;
     this.#prompt = prompt;
     this.#windowTokens = rules.contextTokens;
     this.#path = request.kind === "chat" ? nodePaths.chat : nodePaths.completions;
@@ -84,7 +94,7 @@ export class Generation implements EngineWork {
   }
 
   soFar(): TokenCounts {
-    return this.#usage?.soFar() ?? noTokens;
+    return this.#usage?.soFar(this.#promptTokens) ?? noTokens;
   }
 
   async run(engine: EngineAccess): Promise<FinishedAnswer> {
@@ -97,6 +107,10 @@ export class Generation implements EngineWork {
     this.#usage = new UsageCount({
       ...{ contextTokens, promptTokensMax: this.#promptTokensMax, maxTokens: this.#maxTokens },
       ...{ tokensMax: this.#tokensMax, choices: this.answers, usagePerChoice, reasons: this.#reasons },
+      estimate: {
+        promptTokens: () => this.#estimates.tokensOf(this.#model, this.#size),
+        tokensPerByte: () => this.#estimates.tokensPerByte(this.#model),
+      },
     });
     try {
       await this.#read(engine, call, this.#usage);
@@ -105,6 +119,7 @@ export class Generation implements EngineWork {
       call.close();
     }
     const counts = this.#isFull ? this.#usage.soFar(this.#promptTokens) : this.#usage.finished();
+    if (counts.source === "engine") this.#estimates.learn(this.#model, this.#size, counts.promptTokens);
     const shown = engine.showsCached ? counts : { ...counts, cachedTokens: undefined };
     return { counts, rest: [this.#writer.closing(shown)] };
   }

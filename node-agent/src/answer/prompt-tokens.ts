@@ -10,3 +10,11 @@ const imageTokensMax = 16_384;
 export function promptTokensMax(bytes: number, images: number): number {
   return bytes * tokensPerByteMax + templateTokensMax + images * imageTokensMax;
 }
+
+/** Tokens around each text, such as its beginning and its end. */
+const edgeTokensMax = 64;
+
+/** `bytes`: size of texts that go through no template. Normalisation may write a character of three bytes as 18. */
+export function textTokensMax(bytes: number, texts: number): number {
+  return bytes * tokensPerByteMax + texts * edgeTokensMax;
+}

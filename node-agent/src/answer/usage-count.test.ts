@@ -8,7 +8,9 @@ const contextTokens = 100;
 
 function counter(more: Partial<UsageLimits> = {}): UsageCount {
   const tokensMax = contextTokens * (more.choices ?? 1);
-  return new UsageCount({ contextTokens, tokensMax, choices: 1, usagePerChoice: false, reasons: false, ...more });
+  const estimate = { promptTokens: () => 0, tokensPerByte: () => 0 };
+  const usual = { contextTokens, tokensMax, choices: 1, usagePerChoice: false, reasons: false, estimate };
+  return new UsageCount({ ...usual, ...more });
 }
 
 const says = (prompt: unknown, completion: unknown, more: object = {}) => ({ usage: { prompt, completion, ...more } });
@@ -213,4 +215,53 @@ test("numbers that JSON can say and nobody should believe", () => {
     );
     expect(usage.finished()).toEqual({ promptTokens: 0, completionTokens: 1, source: "counted" });
   }
+});
+
+const estimate = { promptTokens: () => 40, tokensPerByte: () => 0.25 };
+
+test("a prompt of which the engine has reported nothing is estimated once output has begun", () => {
+  const begun = { promptTokens: 40, completionTokens: 1, estimatedTokens: 40, source: "counted" };
+  expect(counted([word()], { estimate }).soFar()).toEqual(begun);
+  expect(counted([word(), finish()], { estimate }).finished()).toEqual(begun);
+  expect(counted([], { estimate }).soFar()).toEqual({ promptTokens: 0, completionTokens: 0, source: "counted" });
+});
+
+test("a prompt that the engine has reported is not estimated", () => {
+  expect(counted([word(0, says(10, 1))], { estimate }).soFar()).toEqual({
+    ...{ promptTokens: 10, completionTokens: 1, source: "counted" },
+  });
+  expect(counted([word()], { estimate }).soFar(12)).toEqual({
+    ...{ promptTokens: 12, completionTokens: 1, source: "counted" },
+  });
+});
+
+test.each([
+  ["beyond the window", final(101, 1)],
+  ["of no prompt", final(0, 1)],
+  ["of no output", final(10, 0)],
+])("after a final count %s the prompt is the estimate or what was believed, and never free", (_name, chunk) => {
+  const { promptTokens, completionTokens } = counted([word(), finish(), chunk], { estimate }).finished();
+  expect([promptTokens, completionTokens]).toEqual([chunk.usage?.completion === 0 ? 10 : 40, 1]);
+});
+
+test("no estimate exceeds the window or what the router allows", () => {
+  const large = { promptTokens: () => 1_000, tokensPerByte: () => 1_000 };
+  expect(counted([word()], { estimate: large }).soFar()).toMatchObject({ promptTokens: 100, estimatedTokens: 100 });
+  const some = counted([word()], { estimate: large, tokensMax: 30 }).soFar();
+  expect(some).toMatchObject({ promptTokens: 30, completionTokens: 0, estimatedTokens: 30 });
+});
+
+test("pieces that are too large for a token are estimated by their length, and others count one by one", () => {
+  const piece = (content: string): EngineChunk => ({ choices: [{ index: 0, content }] });
+  const call: EngineChunk = {
+    choices: [{ index: 0, toolCalls: [{ index: 0, name: "f".repeat(40), arguments: "x".repeat(160) }] }],
+  };
+  const none = { ...estimate, promptTokens: () => 0 };
+  expect(counted([piece("x".repeat(32))], { estimate: none }).soFar()).toMatchObject({ completionTokens: 1 });
+  expect(counted([call], { estimate: none }).soFar()).toEqual({
+    ...{ promptTokens: 0, completionTokens: 50, estimatedTokens: 49, source: "counted" },
+  });
+  expect(counted([call, finish(), final(10, 42)], { estimate: none }).finished()).toMatchObject({
+    ...{ completionTokens: 42, source: "engine" },
+  });
 });

@@ -7,6 +7,8 @@ export interface TokenCounts {
   readonly completionTokens: number;
   readonly reasoningTokens?: number;
   readonly cachedTokens?: number;
+  /** Part of both counts that was estimated. Absent: nothing was. */
+  readonly estimatedTokens?: number;
   readonly source: UsageSource;
 }
 
@@ -29,7 +31,17 @@ export interface UsageLimits {
   readonly usagePerChoice: boolean;
   /** The model can reason: its reasoning tokens are reported, even if there are none. */
   readonly reasons: boolean;
+  /** Estimates for what the engine does not report. */
+  readonly estimate: Estimate;
 }
+
+export interface Estimate {
+  promptTokens(): number;
+  tokensPerByte(): number;
+}
+
+/** On average no token has so many characters: an engine that sends larger pieces puts several tokens into one. */
+const pieceCharactersMax = 32;
 
 interface Usage {
   readonly prompt: number;
@@ -40,6 +52,7 @@ interface Usage {
 
 interface ChoiceCount {
   pieces: number;
+  characters: number;
   reasoningPieces: number;
   /** The engine's last usage while this answer grew. */
   running?: Usage;
@@ -60,7 +73,7 @@ export class UsageCount {
   constructor(limits: UsageLimits) {
     this.#limits = limits;
     this.#choices = Array.from({ length: limits.choices }, () => ({
-      ...{ pieces: 0, reasoningPieces: 0, reasoningTokens: 0 },
+      ...{ pieces: 0, characters: 0, reasoningPieces: 0, reasoningTokens: 0 },
       ...{ hasFinished: false, isFinal: false },
     }));
   }
@@ -71,6 +84,7 @@ export class UsageCount {
       if (!choice) continue;
       if (hasText(delta)) {
         choice.pieces++;
+        choice.characters += charactersOf(delta);
         this.pieces++;
       }
       if (delta.reasoning) choice.reasoningPieces++;
@@ -129,7 +143,9 @@ export class UsageCount {
   /** The counts of a complete answer, for billing and for the client's `usage`. */
   finished(): TokenCounts {
     const final = this.#isBelieved ? this.#final() : undefined;
-    if (!final) return this.#counted((choice) => choice.pieces);
+    // A count of 0 for what was there says nothing.
+    if (!final || final.prompt === 0 || (final.completion === 0 && this.pieces > 0))
+      return this.#counted(() => undefined);
     const reasoning = final.reasoning ?? Math.min(this.#reasoning(), final.completion);
     return {
       promptTokens: final.prompt,
@@ -148,27 +164,52 @@ export class UsageCount {
     return this.#finals.at(-1);
   }
 
-  /** The counts of an answer that was cut off: what was generated until then, as far as it was read. */
-  soFar(promptTokens = this.#prompt): TokenCounts {
-    const of = (choice: ChoiceCount) =>
-      this.#isBelieved && choice.running ? choice.running.completion : choice.pieces;
-    return this.#counted(of, promptTokens);
+  /**
+   * The counts of an answer that was cut off: what was generated until then, as far as it was read. `promptTokens`: as
+   * the engine reported it beside its usage.
+   */
+  soFar(promptTokens = 0): TokenCounts {
+    const known = ({ running }: ChoiceCount) => (this.#isBelieved ? running?.completion : undefined);
+    return this.#counted(known, this.#prompt || (this.#hasBegun ? promptTokens : 0));
   }
 
-  #counted(of: (choice: ChoiceCount) => number, prompt = this.#prompt): TokenCounts {
-    const { tokensMax } = this.#limits;
+  /** The engine has read the prompt. Before its first output nobody knows whether it has begun to. */
+  get #hasBegun(): boolean {
+    return this.pieces > 0 || this.#choices.some(({ hasFinished }) => hasFinished);
+  }
+
+  /** `known`: the engine's count of an answer; undefined: its pieces count. */
+  #counted(known: (choice: ChoiceCount) => number | undefined, prompt = this.#prompt): TokenCounts {
+    const { tokensMax, contextTokens, estimate } = this.#limits;
+    const of = (choice: ChoiceCount) => known(choice) ?? this.#tokensOf(choice);
     // Some engines report the sum of all answers with each of them: then only the largest is certain.
     const most = Math.max(...this.#choices.map(of));
-    const seen = Math.max(most, Math.min(this.#sum(of), this.pieces));
-    const promptTokens = Math.min(prompt, tokensMax);
+    const seen = Math.max(
+      most,
+      Math.min(
+        this.#sum(of),
+        this.#sum((choice) => this.#tokensOf(choice)),
+      ),
+    );
+    const isEstimated = prompt === 0 && this.#hasBegun;
+    const promptTokens = Math.min(isEstimated ? estimate.promptTokens() : prompt, contextTokens, tokensMax);
     const completionTokens = Math.min(seen, tokensMax - promptTokens);
+    const inPieces = this.#sum((choice) => (known(choice) === undefined ? this.#tokensOf(choice) - choice.pieces : 0));
+    const estimatedTokens = (isEstimated ? promptTokens : 0) + Math.min(inPieces, completionTokens);
     const reasoning = Math.min(this.#reasoning(), completionTokens);
     return {
       promptTokens,
       completionTokens,
       ...((reasoning > 0 || this.#limits.reasons) && { reasoningTokens: reasoning }),
+      ...(estimatedTokens > 0 && { estimatedTokens }),
       source: "counted",
     };
+  }
+
+  /** A piece counts as a token, unless the pieces are too large for that: tool calls often come as one. */
+  #tokensOf({ pieces, characters }: ChoiceCount): number {
+    if (characters <= pieces * pieceCharactersMax) return pieces;
+    return Math.max(pieces, Math.floor(characters * this.#limits.estimate.tokensPerByte()));
   }
 
   #reasoning(): number {
@@ -182,6 +223,11 @@ export class UsageCount {
 
 export function hasText({ reasoning, content, toolCalls }: ChoiceDelta): boolean {
   return Boolean(reasoning || content || toolCalls?.length);
+}
+
+function charactersOf({ reasoning = "", content = "", toolCalls = [] }: ChoiceDelta): number {
+  const inCalls = toolCalls.reduce((sum, { name = "", arguments: json = "" }) => sum + name.length + json.length, 0);
+  return reasoning.length + content.length + inCalls;
 }
 
 /** Adds up several answers to one prompt, which counts once. */

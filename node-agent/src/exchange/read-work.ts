@@ -8,6 +8,7 @@ import { scanLight } from "@weiche/shared/http/json-guard.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { BodyJob, BodyReply } from "./body-thread.ts";
 import { Embedding } from "../answer/embedding.ts";
+import { PromptEstimates } from "../answer/prompt-estimates.ts";
 import type { EngineAccess, EngineWork } from "../answer/engine-work.ts";
 import { Generation, type GenerationScope } from "../answer/generation.ts";
 import { factsOf, readRequest, say, type BodyScope } from "../intake/read-request.ts";
@@ -17,6 +18,7 @@ import type { RequestHead } from "../intake/request-head.ts";
 export const smallBytesMax = 1 << 20;
 
 export class WorkReader implements AsyncDisposable {
+  readonly #estimates = new PromptEstimates();
   readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-thread.ts", import.meta.url));
 
   /** Rejects with an `ApiError` if `readRequest` refuses the body, or with the signal's reason. */
@@ -29,18 +31,18 @@ export class WorkReader implements AsyncDisposable {
   ): Promise<EngineWork> {
     const { path, requestId, billing } = head;
     const scope = { path, rules, dialects };
-    const about = { requestId, rules, tokensMax: billing.tokensMax, nowMs };
+    const about = { requestId, rules, tokensMax: billing.tokensMax, nowMs, estimates: this.#estimates };
     const scan = scanLight(bytes);
     if (!scan) return await this.#readHeavy({ scope, bytes: ownBytes(bytes) }, about, signal);
     const request = readRequest(scope, bytes, scan);
-    if (request.kind === "embedding") return new Embedding(request, rules, about.tokensMax);
+    if (request.kind === "embedding") return new Embedding(request, about);
     const sayTo = ({ dialect, cacheSalt }: EngineAccess) => say(request, dialect, cacheSalt);
     return new Generation({ facts: factsOf(request), say: sayTo }, about);
   }
 
   async #readHeavy(job: BodyJob, about: GenerationScope, signal: EndSignal): Promise<EngineWork> {
     const { bytes, read } = await this.#run(job, signal);
-    if (read!.kind === "embedding") return new Embedding(read!, about.rules, about.tokensMax);
+    if (read!.kind === "embedding") return new Embedding(read!, about);
     const scope = { ...job.scope, dialects: [] }; // none: what its schemas cost was checked when the body was read first
     const say = async ({ dialectName: dialect, cacheSalt }: EngineAccess) =>
       asBuffer((await this.#run({ scope, bytes, dialect, cacheSalt }, signal)).bytes);

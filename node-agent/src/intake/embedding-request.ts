@@ -9,6 +9,8 @@ import type { RequestScope } from "./generation-request.ts";
 export interface EmbeddingRequest {
   readonly kind: "embedding";
   readonly texts: readonly string[];
+  /** The client sent a list, in which a text has a position. */
+  readonly isList: boolean;
   readonly dimensions: number;
   readonly format: "float" | "base64";
 }
@@ -21,15 +23,25 @@ export function readEmbeddingRequest(given: Json, { rules }: RequestScope): Embe
   checkModelRules(embeddingFacts(body), rules);
   const { dimensions, inputTokens, instruction: rule } = rules.embeddings!;
   const texts = typeof body.input === "string" ? [body.input] : body.input;
-  if (texts.some((text) => text.length > textCharactersMax))
-    throw contextExceeded(inputTokens, undefined, { input: "input", maxTokens: undefined });
+  const isList = Array.isArray(body.input);
+  const tooLong = texts.findIndex((text) => text.length > textCharactersMax);
+  if (tooLong >= 0)
+    throw contextExceeded(inputTokens, undefined, {
+      ...{ input: "input", maxTokens: undefined, param: textName(isList, tooLong) },
+    });
   const instruction = body.instruction ?? rule?.default;
   return {
     kind: "embedding",
+    isList,
     texts: rule && instruction !== undefined ? texts.map((text) => instruct(rule, instruction, text)) : texts,
     dimensions: body.dimensions ?? dimensions.default,
     format: body.encoding_format ?? "float",
   };
+}
+
+/** The name of a text in an error. */
+export function textName(isList: boolean, index: number): string {
+  return isList ? `input[${index}]` : "input";
 }
 
 type InstructionRule = NonNullable<NonNullable<ModelRules["embeddings"]>["instruction"]>;

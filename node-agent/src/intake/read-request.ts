@@ -6,6 +6,7 @@ import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { ChatRequest, CompletionRequest, Dialect } from "../engines/dialects/dialect.ts";
 import { schemaBounds, type SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 import type { DialectName } from "../engines/engine.ts";
+import { promptSize, type PromptSize } from "./prompt-size.ts";
 import { readChatRequest } from "./chat-request.ts";
 import { readCompletionRequest } from "./completion-request.ts";
 import { readEmbeddingRequest, type EmbeddingRequest } from "./embedding-request.ts";
@@ -20,9 +21,10 @@ export interface BodyScope {
 }
 
 /** The parts of a request that are needed while its engine works: all but those that can be long. */
-export type PromptFacts =
+export type PromptFacts = (
   | (Omit<ChatRequest, "messages" | "tools" | "responseFormat"> & { readonly schemaIn?: "response_format" | "tools" })
-  | Omit<CompletionRequest, "prompt">;
+  | Omit<CompletionRequest, "prompt">
+) & { readonly size: PromptSize };
 
 /**
  * Throws an `ApiError` if the path or the model's rules do not allow the body, or if its schemas would cost an engine too
@@ -49,12 +51,12 @@ export function readRequest(
 
 export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
   if (request.kind === "chat") {
-    const { messages: _messages, tools, responseFormat, ...facts } = request;
+    const { messages, tools, responseFormat, ...facts } = request;
     const schemaIn = responseFormat ? "response_format" : tools.length > 0 ? "tools" : undefined;
-    return { ...facts, schemaIn };
+    return { ...facts, schemaIn, size: promptSize(messages, tools) };
   }
-  const { prompt: _prompt, ...facts } = request;
-  return facts;
+  const { prompt, ...facts } = request;
+  return { ...facts, size: promptSize(prompt) };
 }
 
 /** The body for an engine of this kind. */

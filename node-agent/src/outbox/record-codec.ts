@@ -17,7 +17,7 @@ export interface StoredRecord {
 const fields = [
   ...(["requestId", "attempt", "accountId", "userId", "keyId", "factor", "model"] as const),
   ...(["promptTokens", "completionTokens", "reasoningTokens", "cachedTokens", "source", "outcome"] as const),
-  ...(["durationMs", "firstTokenMs", "tokensMax", "grant"] as const),
+  ...(["durationMs", "firstTokenMs", "tokensMax", "grant", "estimatedTokens"] as const),
 ] as const satisfies readonly (keyof UsageRecord)[];
 
 export function encodeRecord({ record, writtenAtMs }: StoredRecord): Buffer {

@@ -22,6 +22,37 @@ test("a client that leaves in mid-answer stops the engine and pays for what was 
   }
 });
 
+test("a client that leaves an engine which reports usage only at its end pays for an estimated prompt, and one that stays for the count", async () => {
+  const messages = [{ role: "user", content: "x".repeat(1_000) }];
+  await using rig = await Rig.open(saying(delta({ role: "assistant", content: "" })));
+  const before = rig.chat({ stream: true, messages });
+  await until(() => rig.engine.saw.length === 1, "the engine to be asked");
+  before.stream.cancel();
+  expect(await rig.records()).toMatchObject([{ outcome: "client-ended", promptTokens: 0, completionTokens: 0 }]);
+
+  rig.engine.script = saying(delta({ content: "So" }));
+  const early = rig.chat({ stream: true, messages });
+  await received(early.stream, 2);
+  early.stream.cancel();
+  await rig.quiet();
+  expect(rig.outbox.records[1]).toMatchObject({
+    ...{ outcome: "client-ended", source: "counted", completionTokens: 1 },
+    ...{ promptTokens: 203, estimatedTokens: 203 },
+  });
+
+  rig.engine.script = (socket) => respondEvents(socket, delta({ content: "So" }, "stop") + usageEvent(300, 1) + done);
+  for (let n = 0; n < 30; n++) await rig.chat({ messages }).answer;
+  expect(rig.outbox.records[31]).toMatchObject({ source: "engine", promptTokens: 300 });
+  expect(rig.outbox.records[31]).not.toHaveProperty("estimatedTokens");
+
+  rig.engine.script = saying(delta({ content: "So" }));
+  const late = rig.chat({ stream: true, messages });
+  await received(late.stream, 2);
+  late.stream.cancel();
+  await rig.quiet();
+  expect(rig.outbox.records[32]).toMatchObject({ promptTokens: 300, estimatedTokens: 300 });
+});
+
 test("a client that leaves before the first token stops the engine too, and pays nothing", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open(() => {});

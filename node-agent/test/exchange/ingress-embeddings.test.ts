@@ -3,7 +3,7 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { expect, test } from "vitest";
 import { chatRules, model, Rig } from "./ingress-rig.ts";
-import { httpHead, respond, type EngineSaw } from "./scripted-engine.ts";
+import { httpHead, respond, type EngineSaw, type EngineScript } from "./scripted-engine.ts";
 import { readRecording, recordingText } from "./recordings.ts";
 import type { Socket } from "node:net";
 
@@ -149,6 +149,50 @@ test.each([
   });
 });
 
+/** Takes any text, and counts a token for each character. */
+function counting(socket: Socket, { body }: EngineSaw): void {
+  const texts = body["input"] as string[];
+  const tokens = texts.reduce((sum, text) => sum + text.length, 0);
+  const data = texts.map((_, index) => ({ index, embedding: vectors[0] }));
+  respond(socket, 200, JSON.stringify({ data, usage: { prompt_tokens: tokens } }));
+}
+
+const plain: ModelRules = { ...rules, embeddings: { ...rules.embeddings!, instruction: undefined } };
+
+test.each([
+  ["one text", "x".repeat(513), "input"],
+  ["the second of three", ["x", "x".repeat(513), "x"], "input[1]"],
+  ["a text behind a full batch", [...Array<string>(32).fill("x"), "x".repeat(513)], "input[32]"],
+])(
+  "%s is too long for the rules, though its engine takes it: 400 names it, with both numbers",
+  async (_n, input, param) => {
+    for (const windowTokens of [undefined, 32_768]) {
+      await using rig = await Rig.open(counting, { rules: plain, windowTokens });
+      const { status, text } = await ask(rig, { input });
+      expect(status).toBe(400);
+      expect(JSON.parse(text)).toMatchObject({
+        error: { type: "ContextWindowExceededError", param, message: expect.stringMatching(/512\D.*513\D/) as string },
+      });
+      expect(await rig.records()).toEqual([]);
+    }
+  },
+);
+
+test("a text of as many tokens as the rules allow is embedded, and billed as its engine counts", async () => {
+  await using rig = await Rig.open(counting, { rules: plain, windowTokens: 32_768 });
+  expect((await ask(rig, { input: ["x".repeat(512), "x"] })).status).toBe(200);
+  expect(await rig.records()).toMatchObject([{ source: "engine", promptTokens: 513 }]);
+});
+
+test("an engine that refuses long texts itself gets them in batches as ever, and its refusal names the text", async () => {
+  const refuse: EngineScript = (socket) =>
+    respond(socket, 422, '{"message":"`inputs` must have less than 512 tokens. Given: 600","code":422}');
+  await using rig = await Rig.open(refuse, { rules: plain, windowTokens: 512 });
+  const { status, text } = await ask(rig, { input: ["x", "x".repeat(600)] });
+  expect([status, JSON.parse(text).error.param]).toEqual([400, "input[1]"]);
+  expect(rig.engine.saw).toHaveLength(1);
+});
+
 const item = { index: 0, embedding: vectors[0] };
 test.each([
   ["too few vectors", { data: [] }],
@@ -164,13 +208,14 @@ test.each([
   expect(await rig.records()).toEqual([]);
 });
 
-test.each(["-5", "1e400", "9007199254740993", '"12"', "null", "513"])(
-  "a usage of %s is not believed, and the vectors are",
+test.each(["-5", "0", "1e400", "9007199254740993", '"12"', "null", "513"])(
+  "a usage of %s is not believed, and the vectors are: the text is estimated",
   async (tokens) => {
     const body = `{"data":[${JSON.stringify(item)}],"usage":{"prompt_tokens":${tokens}}}`;
     await using rig = await Rig.open((socket) => respond(socket, 200, body), { rules });
-    expect((await ask(rig, { input: "x" })).status).toBe(200);
-    expect(rig.outbox.records).toMatchObject([{ source: "counted", promptTokens: 0 }]);
+    expect((await ask(rig, { input: "x" })).body.usage).toEqual({ prompt_tokens: 9, total_tokens: 9 });
+    const records = rig.outbox.records;
+    expect(records).toMatchObject([{ source: "counted", promptTokens: 9, estimatedTokens: 9 }]);
   },
 );
 
@@ -184,7 +229,10 @@ test.each([
   await using rig = await Rig.open((socket) => respond(socket, 200, body), { rules });
   const { answer } = rig.send(nodePaths.embeddings, { model, input: ["x", "y", "z"] }, headers);
   expect((await answer).status).toBe(200);
-  expect(rig.outbox.records).toMatchObject([{ source, promptTokens: source === "engine" ? tokens : 0 }]);
+  const estimated = { promptTokens: 27, estimatedTokens: 27 };
+  expect(rig.outbox.records).toMatchObject([
+    { source, ...(source === "engine" ? { promptTokens: tokens } : estimated) },
+  ]);
 });
 
 test("a client that leaves between batches pays for those that were made", async () => {

@@ -1,4 +1,5 @@
 /** Engines that lie, hang or break: each ends the one request that met it, with an error and its place given back. */
+import { once } from "node:events";
 import type { Socket } from "node:net";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
@@ -21,6 +22,8 @@ import type { EngineScript } from "./scripted-engine.ts";
 
 const opening = delta({ role: "assistant", content: "" }) + delta({ content: "Hello" });
 const usage = usageEvent(3, 2);
+/** Of the chat that the rig sends: a fifth of the bytes of `role`, `user`, `content` and `hi`. */
+const estimatedTokens = 3;
 const good = opening + delta({}, "stop") + usage + done;
 
 function raw(...parts: (string | Buffer)[]): EngineScript {
@@ -154,7 +157,7 @@ test.each(late)("%s: an error event, and a record of zero", async (_name, rest, 
 
 test.each(ofAnswer)("%s: an error event, and what the client has got is billed", async (_name, rest, fault) => {
   const { records } = await breakOff(rest, fault);
-  expect(records).toMatchObject([{ outcome: "limit-ended", completionTokens: 1 }]);
+  expect(records).toMatchObject([{ outcome: "limit-ended", completionTokens: 1, estimatedTokens }]);
 });
 
 test("what came in one piece with a fault reaches the client that pays for it", async () => {
@@ -289,9 +292,10 @@ test(
       };
       more();
     });
-    const { status, text } = await rig.chat().answer;
-    expect([status, text.length > 60 << 20, text.length < 80 << 20]).toEqual([200, true, true]);
-    expect(text).toContain('"finish_reason":"length"');
+    const { stream } = rig.chat();
+    const [[status]] = (await once(stream, "head")) as [readonly unknown[]];
+    expect(status).toBe(200);
+    stream.cancel();
     expect(await rig.records()).toMatchObject([{ outcome: "finished", source: "counted" }]);
   },
 );
@@ -299,7 +303,7 @@ test(
 test("an engine that says it gave more than it was asked for is billed by what it gave", async () => {
   const much = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1_000 } });
   await using rig = await Rig.open(opening + delta({}, "stop") + much + done);
-  const told = { completion_tokens: 1, total_tokens: 1 };
+  const told = { completion_tokens: 1, total_tokens: 4 };
   for (const limit of [{ max_tokens: 5 }, { max_completion_tokens: 5 }])
     expect(JSON.parse((await rig.chat(limit).answer).text)).toMatchObject({ usage: told });
   expect(JSON.parse((await rig.chat().answer).text)).toMatchObject({ usage: { completion_tokens: 1_000 } });
@@ -314,13 +318,14 @@ test("an engine that says it gave more than it was asked for is billed by what i
 
 const wide = { ...chatRules, contextTokens: 32_768 };
 
-test("a count of the prompt that its bytes do not allow ends no request, and is not billed", async () => {
+test("a count of the prompt that its bytes do not allow ends no request, and the prompt is estimated", async () => {
   const lie = delta({ content: "So" }, "stop", { usage: usageOf(40_000, 1) });
   await using rig = await Rig.open(lie + done, { rules: wide });
   const { status, text } = await rig.chat().answer;
   expect(status).toBe(200);
-  expect(JSON.parse(text)).toMatchObject({ usage: { prompt_tokens: 0, completion_tokens: 1 } });
-  expect(await rig.records()).toMatchObject([{ outcome: "finished", promptTokens: 0, source: "counted" }]);
+  expect(JSON.parse(text)).toMatchObject({ usage: { prompt_tokens: estimatedTokens, completion_tokens: 1 } });
+  const estimated = { promptTokens: estimatedTokens, estimatedTokens };
+  expect(await rig.records()).toMatchObject([{ outcome: "finished", ...estimated, source: "counted" }]);
 });
 
 test("a refusal for such a count is the engine's fault", async () => {

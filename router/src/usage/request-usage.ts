@@ -13,6 +13,7 @@ export interface RequestUsage {
   readonly node: string;
   readonly promptTokens: number;
   readonly completionTokens: number;
+  readonly estimatedTokens: number;
   readonly factor: string;
   readonly credits: string;
   readonly outcome: string;
@@ -38,7 +39,8 @@ export async function readRequestUsage(pool: Pool, idPrefix: string) {
   const [used, aside] = await Promise.all([
     pool.query<Omit<RequestUsage, "factor" | "credits"> & Record<"factor" | "credits", Millicredits>>(
       `select request_id as "requestId", attempt, account_id as "accountId", user_id as "userId", key_id as "keyId",
-         model, node, prompt_tokens as "promptTokens", completion_tokens as "completionTokens", factor, credits, outcome,
+         model, node, prompt_tokens as "promptTokens", completion_tokens as "completionTokens",
+         estimated_tokens as "estimatedTokens", factor, credits, outcome,
          duration_ms / 1000.0::float8 as "durationSeconds", first_token_ms / 1000.0::float8 as "firstTokenSeconds"
        from usage_records where request_id between $1 and $2 order by request_id desc, attempt limit ${rowsMax}`,
       [end("0"), end("f")],

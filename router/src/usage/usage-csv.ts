@@ -80,7 +80,7 @@ const partCells: Readonly<Record<UsagePart, Readonly<Record<string, (row: UsageR
   },
   user: { userId: ({ user }) => user!.id, user: ({ user }) => user!.email },
 };
-const sums = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits"] as const;
+const sums = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits", "estimatedTokens"] as const;
 
 function headOf(by: readonly UsagePart[]): string[] {
   return [...by.flatMap((part) => Object.keys(partCells[part])), ...sums];

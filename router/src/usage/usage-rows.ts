@@ -69,6 +69,7 @@ const columns: readonly Column[] = [
   { name: "completion_tokens", type: "integer", value: ({ record }) => record.completionTokens },
   { name: "reasoning_tokens", type: "integer", value: ({ record }) => measurement(record.reasoningTokens) },
   { name: "cached_tokens", type: "integer", value: ({ record }) => measurement(record.cachedTokens) },
+  { name: "estimated_tokens", type: "integer", value: ({ record }) => estimatedOf(record) },
   { name: "factor", type: "bigint", value: ({ record }) => record.factor },
   {
     name: "credits",
@@ -80,6 +81,11 @@ const columns: readonly Column[] = [
   { name: "duration_ms", type: "integer", value: ({ record }) => measurement(record.durationMs) ?? 0 },
   { name: "first_token_ms", type: "integer", value: ({ record }) => measurement(record.firstTokenMs) },
 ];
+
+/** At most what the record bills. */
+function estimatedOf({ estimatedTokens, promptTokens, completionTokens }: CheckedRecord): number {
+  return Math.min(measurement(estimatedTokens) ?? 0, promptTokens + completionTokens);
+}
 
 /** The names of the columns, and the statement's parameters as arrays. */
 export const names = columns.map(({ name }) => name).join(", ");
@@ -145,7 +151,7 @@ export function creditsByModel(rows: string): string {
     from (select model, sum(credits)::text as credits from ${rows} group by model) s`;
 }
 
-const moved = ["requests", "prompt_tokens", "completion_tokens", "credits"];
+const moved = ["requests", "prompt_tokens", "completion_tokens", "estimated_tokens", "credits"];
 const totalKeys = "account_id, period_start, scope, subject";
 const dayKeys = "account_id, day, period_start, user_id, key_id, model";
 

@@ -42,7 +42,8 @@ export async function readUsageTable(
      select t.*, p.* from (
        select count(*)::integer as "rowCount", jsonb_build_object('requests', coalesce(sum(requests), 0),
          'promptTokens', coalesce(sum("promptTokens"), 0), 'completionTokens', coalesce(sum("completionTokens"), 0),
-         'totalTokens', coalesce(sum("totalTokens"), 0), 'credits', coalesce(sum(credits), 0)::text) as totals from named) t
+         'totalTokens', coalesce(sum("totalTokens"), 0),
+         'estimatedTokens', coalesce(sum("estimatedTokens"), 0), 'credits', coalesce(sum(credits), 0)::text) as totals from named) t
      left join lateral (select * from named order by ${query.order} limit $9 offset $10) p on true`,
     [...query.values, limit, offset],
   );
@@ -107,7 +108,8 @@ function namedSql(by: readonly UsagePart[]): string {
     with sums as (
       select ${selected.join(", ")}, sum(requests)::float8 as requests, sum(prompt_tokens)::float8 as "promptTokens",
         sum(completion_tokens)::float8 as "completionTokens",
-        sum(prompt_tokens + completion_tokens)::float8 as "totalTokens", sum(credits)::bigint as credits
+        sum(prompt_tokens + completion_tokens)::float8 as "totalTokens",
+        sum(estimated_tokens)::float8 as "estimatedTokens", sum(credits)::bigint as credits
       from usage_days
       where account_id = $1 and requests > 0 and day between $2 and $3 and ($4::timestamptz is null or period_start = $4)
         and ($5::text is null or model = $5) and ($6::uuid is null or key_id = $6) and ($7::uuid[] is null or user_id = any($7))
@@ -115,7 +117,7 @@ function namedSql(by: readonly UsagePart[]): string {
     ), named as (
       select s.day::text as day, s.model, s.key_id::text as "keyId", s.user_id::text as "userId", k.name as "keyName",
         k.last_four as "lastFour", case when u.deleted_at is null then u.email end as email,
-        s.requests, s."promptTokens", s."completionTokens", s."totalTokens", s.credits
+        s.requests, s."promptTokens", s."completionTokens", s."totalTokens", s."estimatedTokens", s.credits
       from sums s
       left join api_keys k on k.id = s.key_id::uuid
       left join users u on u.id = s.user_id::uuid
@@ -148,6 +150,8 @@ interface Sums {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly totalTokens: number;
+  /** Part of `totalTokens` that nobody counted. */
+  readonly estimatedTokens: number;
 }
 
 interface Totals {
@@ -173,14 +177,14 @@ export type UsageRow = ReturnType<typeof viewRow>;
 /** A part that was not asked for is undefined. */
 export function viewRow(by: readonly UsagePart[], row: TableRow) {
   const { day, model, keyId, userId, keyName, lastFour, email } = row;
-  const { requests, promptTokens, completionTokens, totalTokens, credits } = row;
+  const { requests, promptTokens, completionTokens, totalTokens, estimatedTokens, credits } = row;
   const kind: "api" | "test-chat" = (keyId as string) === userId ? "test-chat" : "api";
   return {
     day: day ?? undefined,
     model: model ?? undefined,
     key: by.includes("key") ? { id: keyId!, kind, name: keyName, lastFour, userEmail: email } : undefined,
     user: by.includes("user") ? { id: userId!, email } : undefined,
-    ...{ requests, promptTokens, completionTokens, totalTokens },
+    ...{ requests, promptTokens, completionTokens, totalTokens, estimatedTokens },
     credits: formatCredits(credits),
   };
 }

@@ -71,12 +71,14 @@ const commitSql = `
     select * from unnest(${arrays})
     on conflict (request_id, attempt) do update set outcome = 'void',
       voided_prompt_tokens = r.prompt_tokens, voided_completion_tokens = r.completion_tokens, voided_credits = r.credits,
-      prompt_tokens = 0, completion_tokens = 0, credits = 0
+      voided_estimated_tokens = r.estimated_tokens,
+      prompt_tokens = 0, completion_tokens = 0, estimated_tokens = 0, credits = 0
     where r.outcome not in ('broken', 'void')
     returning *
   ), voided as (
     select account_id, period_start, day, user_id, key_id, model, 1 as requests, voided_prompt_tokens as prompt_tokens,
-      voided_completion_tokens as completion_tokens, voided_credits as credits
+      voided_completion_tokens as completion_tokens, voided_estimated_tokens as estimated_tokens,
+      voided_credits as credits
     from declared where voided_credits is not null
   ), ${movedSums("voided", "-")}
   select (select count(*) from voided)::integer as voided, (${creditsByModel("voided")}) as credits`;

@@ -156,7 +156,7 @@ test("an operator sees what an account is told and what of it was refused, and t
   expect((await weiche("refusals", "--account", String(id))).out).toMatch(/no_node_available +503 +1 +retry-later/);
 
   const csv = await weiche("usage", "--account", String(id), "--by", "key", "--csv");
-  expect(csv.out).toBe("key,name,requests,promptTokens,completionTokens,totalTokens,credits\r\n");
+  expect(csv.out).toBe("key,name,requests,promptTokens,completionTokens,totalTokens,credits,estimatedTokens\r\n");
 });
 
 test("wrong usage ends with 2, what is refused with 1", async () => {

@@ -29,6 +29,7 @@ export function makeRecord(random: Random, atMs: number, more: Partial<UsageReco
     factor: millicredits(BigInt(random.pick([250, 1000, 1500]))),
     promptTokens: random.below(30_000),
     completionTokens: random.below(3_000),
+    estimatedTokens: random.below(2) * random.below(100),
     source: "engine",
     outcome: "finished",
     durationMs: random.below(60_000),
@@ -47,6 +48,7 @@ export function idOf<T extends UsageRecord["accountId" | "userId" | "keyId"]>(
 export interface Sums {
   readonly requests: bigint;
   readonly tokens: bigint;
+  readonly estimated: bigint;
   readonly credits: bigint;
 }
 
@@ -59,12 +61,13 @@ export function sumOf(records: readonly UsageRecord[]): Sums {
   }
   const counts = records.filter(({ requestId, attempt }) => attempt >= voidBelow.get(requestId)!);
   const once = new Map(counts.map((record) => [`${record.requestId} ${record.attempt}`, record]));
-  let sums: Sums = { requests: 0n, tokens: 0n, credits: 0n };
-  for (const { promptTokens, completionTokens, factor, outcome } of once.values()) {
+  let sums: Sums = { requests: 0n, tokens: 0n, estimated: 0n, credits: 0n };
+  for (const { promptTokens, completionTokens, estimatedTokens = 0, factor, outcome } of once.values()) {
     const tokens = BigInt(promptTokens + completionTokens);
     sums = {
       requests: sums.requests + (outcome === "broken" ? 0n : 1n),
       tokens: sums.tokens + tokens,
+      estimated: sums.estimated + BigInt(Math.min(estimatedTokens, promptTokens + completionTokens)),
       credits: sums.credits + tokens * factor,
     };
   }
@@ -76,7 +79,8 @@ export async function sumsOf({
   pool,
 }: Database): Promise<Readonly<Record<"records" | "account" | "user" | "key" | "model" | "days", Sums>>> {
   const sum = (requests: string) => `coalesce(sum(${requests}), 0)::bigint as requests,
-    coalesce(sum(prompt_tokens + completion_tokens), 0)::bigint as tokens, coalesce(sum(credits), 0)::bigint as credits`;
+    coalesce(sum(prompt_tokens + completion_tokens), 0)::bigint as tokens,
+    coalesce(sum(estimated_tokens), 0)::bigint as estimated, coalesce(sum(credits), 0)::bigint as credits`;
   const { rows } = await pool.query<Sums & { what: string }>(`
     select 'records' as what, ${sum("case when outcome in ('broken', 'void') then 0 else 1 end")} from usage_records
     union all select scope, ${sum("requests")} from usage_totals group by scope

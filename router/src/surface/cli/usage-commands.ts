@@ -57,7 +57,7 @@ function viewReport({ by: [by = "day"], items, ...usage }: Answer<"showUsage">) 
   };
 }
 
-const sumColumns = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits"];
+const sumColumns = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits", "estimatedTokens"];
 
 function columnsOf(by: Report["by"]): string[] {
   return [by, ...(by === "key" || by === "user" ? ["name"] : []), ...sumColumns];

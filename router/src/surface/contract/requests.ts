@@ -73,6 +73,7 @@ const usage = object({
   node: Type.String(),
   promptTokens: count,
   completionTokens: count,
+  estimatedTokens: Type.Integer({ minimum: 0, description: "The part of the tokens that was estimated." }),
   factor: credits,
   credits,
   outcome: Type.String(),

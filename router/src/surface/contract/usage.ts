@@ -15,7 +15,11 @@ import {
   type RouteTable,
 } from "./route.ts";
 
-const sums = { requests: count, promptTokens: count, completionTokens: count, totalTokens: count, credits };
+const sums = {
+  ...{ requests: count, promptTokens: count, completionTokens: count, totalTokens: count },
+  estimatedTokens: Type.Integer({ minimum: 0, description: "The part of the tokens that was estimated." }),
+  credits,
+};
 
 const filters = {
   from: Type.Optional(day),

@@ -522,6 +522,11 @@ export interface UsageRecord {
   readonly grant: Buffer;
   /** The most tokens, prompt and answers together, that this attempt may cost: as it came with the request. */
   readonly tokensMax: bigint;
+  /**
+   * Part of prompt_tokens and completion_tokens that nobody counted and that the agent estimated. Absent: nothing was, or
+   * the agent does not say.
+   */
+  readonly estimatedTokens?: number | undefined;
 }
 
 function createBaseLinkRequest(): LinkRequest {
@@ -3799,6 +3804,7 @@ function createBaseUsageRecord(): UsageRecord {
     firstTokenMs: undefined,
     grant: Buffer.alloc(0),
     tokensMax: 0n,
+    estimatedTokens: undefined,
   };
 }
 
@@ -3860,6 +3866,9 @@ export const UsageRecord: MessageFns<UsageRecord> = {
         throw new globalThis.Error("value provided for field message.tokensMax of type uint64 too large");
       }
       writer.uint32(136).uint64(message.tokensMax);
+    }
+    if (message.estimatedTokens !== undefined) {
+      writer.uint32(144).uint32(message.estimatedTokens);
     }
     return writer;
   },
@@ -4011,6 +4020,14 @@ export const UsageRecord: MessageFns<UsageRecord> = {
             }
 
             message.tokensMax = reader.uint64() as bigint;
+            continue;
+          }
+          case 18: {
+            if (tag !== 144) {
+              break;
+            }
+
+            message.estimatedTokens = reader.uint32();
             continue;
           }
         }

@@ -142,8 +142,8 @@ export const help: Shape<typeof english> = {
       tokens:
         "Die Token von Eingabe und Ausgabe, mal dem Faktor des Modells zur Zeit der Anfrage. Embeddings kosten nur ihre Eingabe. Ein Stream kostet so viel wie eine Antwort in einem Stück.",
       failed:
-        "Eine Antwort, die bei uns scheitert (`500`, `503`, ein Stream, der mit einem Fehler-Ereignis endet), kostet nichts.",
-      left: "Eine Antwort, die der Client abbricht, kostet, was bis dahin erzeugt war.",
+        "Eine Antwort, die bei uns scheitert (`500`, `503`, ein Stream, den wir abbrechen), kostet nichts. Ein Stream kostet, was gesendet wurde, wenn die Engine ihn wegen des vom Modell geschriebenen Textes nicht fortsetzen kann.",
+      left: "Eine Antwort, die der Client abbricht, kostet die Eingabe und was bis dahin erzeugt war. Was die Engine noch nicht gezählt hatte, wird geschätzt; die Verbrauchsseite zeigt, wie viel.",
       twice:
         "Eine Anfrage, die zweimal gesendet wird, wird zweimal beantwortet und kostet zweimal, wenn beide beantwortet werden: Es gibt keinen Idempotenz-Schlüssel.",
       moved:

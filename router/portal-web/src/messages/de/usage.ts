@@ -40,6 +40,8 @@ export const usage: Shape<typeof english> = {
   bar: (day, credits) => `${day}: ${credits} Credits`,
   others: "andere",
   asOf: (time) => `Stand ${time}; eine Anfrage erscheint etwa zwei Sekunden nach ihrem Ende`,
+  estimated: (tokens: string) =>
+    `Davon sind ${tokens} Token geschätzt: Das Modell hatte noch keine Zahl gemeldet, als der Client ging. Die CSV-Datei enthält die Zahl je Zeile.`,
   empty: "Nichts in diesen Tagen",
   emptyHint: "Andere Tage haben vielleicht etwas. Gab es noch keine Anfrage, machen Sie die erste.",
   range: (from, to) => `${from} bis ${to}`,

@@ -37,6 +37,8 @@ export const usage = {
   bar: (day: string, credits: string) => `${day}: ${credits} credits`,
   others: "others",
   asOf: (time: string) => `as of ${time}; a request shows about two seconds after its end`,
+  estimated: (tokens: string) =>
+    `Of these tokens, ${tokens} were estimated: the model had reported no count when the client left. The CSV file has the number of each row.`,
   empty: "Nothing in these days",
   emptyHint: "Other days may have something. If there was no request yet, make the first one.",
   range: (from: string, to: string) => `${from} to ${to}`,

@@ -71,6 +71,9 @@ export default function UsagePage() {
                 {t.usage.range(format.longDay(usage.from), format.longDay(usage.to))} ·{" "}
                 {t.usage.asOf(format.clock(Date.parse(usage.asOf)))}
               </p>
+              {usage.totals.estimatedTokens > 0 && (
+                <p className="hint">{t.usage.estimated(format.number(usage.totals.estimatedTokens))}</p>
+              )}
             </>
           )
         }

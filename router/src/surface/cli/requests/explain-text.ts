@@ -116,10 +116,16 @@ function costOf({ running, ended, usage, setAside }: Explained): string[] {
     ),
   );
   const headers = ["ATTEMPT", "NODE", "OUTCOME", "INPUT", "OUTPUT", "FACTOR", "CREDITS"];
-  if (rows.length > 0) return ["It cost:", "", formatTable(headers, rows), ...aside];
+  if (rows.length > 0) return ["It cost:", "", formatTable(headers, rows), ...usage.flatMap(estimateOf), ...aside];
   if (aside.length > 0) return aside;
   if (running) return ["It has cost nothing yet: usage is recorded at its end."];
   if (ended && !ended.tried.some(({ result }) => result === "answered")) return ["It cost nothing."];
   const none = "The database has no usage record of it: it cost nothing, or the record is still on its node";
   return [wrapped(`${none} (\`weiche-agent status\` there).`)];
+}
+
+function estimateOf({ attempt, estimatedTokens }: NonNullable<Explained["usage"]>[number]): string[] {
+  if (estimatedTokens === 0) return [];
+  const why = "the engine had reported no count when the answer ended";
+  return [wrapped(`Of the tokens of attempt ${attempt}, ${estimatedTokens} were estimated: ${why}.`)];
 }

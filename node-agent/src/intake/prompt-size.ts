@@ -1,0 +1,27 @@
+/** How much text a prompt has, from which its tokens are estimated where nobody counts them. */
+export interface PromptSize {
+  /** Bytes of its texts, tools and names in UTF-8, without images. */
+  readonly bytes: number;
+  readonly images: number;
+}
+
+/** The size of messages, tools or texts: all strings in them. An image counts as one, whatever its bytes. */
+export function promptSize(...parts: readonly unknown[]): PromptSize {
+  const size = { bytes: 0, images: 0 };
+  for (const part of parts) addSize(part, size);
+  return size;
+}
+
+function addSize(value: unknown, size: { bytes: number; images: number }): void {
+  if (typeof value === "string") size.bytes += Buffer.byteLength(value);
+  else if (Array.isArray(value)) for (const item of value) addSize(item, size);
+  else if (typeof value === "object" && value !== null) {
+    for (const [name, member] of Object.entries(value)) {
+      if (name === "image_url") size.images++;
+      else {
+        size.bytes += name.length;
+        addSize(member, size);
+      }
+    }
+  }
+}
