@@ -61,7 +61,6 @@ test("nothing else does, at no depth", () => {
       ...{
         logit_bias: { 1: 1 },
         echo: true,
-        parallel_tool_calls: false,
         chat_template: "t",
         stream_options: { include_usage: true, ...secret },
       },
@@ -128,9 +127,14 @@ test("a schema keeps all of its members but __proto__", () => {
 });
 
 test("what the service does not name changes nothing, whatever it is", () => {
+  for (const user of [false, 1, "x"]) expect(said({ user })).toEqual(said({}));
+});
+
+test("one call at most is asked for where the client wants it and there are tools", () => {
   const tools = [{ type: "function", function: { name: "f" } }];
-  for (const parallel_tool_calls of [false, true, "x"])
-    expect(said({ tools, parallel_tool_calls })).toEqual(said({ tools }));
+  expect(said({ tools, parallel_tool_calls: false })).toEqual({ ...said({ tools }), parallel_tool_calls: false });
+  for (const body of [{ tools, parallel_tool_calls: true }, { parallel_tool_calls: false }])
+    expect(said(body)).not.toHaveProperty("parallel_tool_calls");
 });
 
 test("null is the same as absent", () => {

@@ -77,9 +77,9 @@ function callArguments(text: string, at: string): string {
 }
 
 function readTools(
-  { tools: given = [], tool_choice: choice = "auto" }: Chat,
+  { tools: given = [], tool_choice: choice = "auto", parallel_tool_calls: parallel = true }: Chat,
   { toolsEnforced }: ModelRules,
-): Pick<ChatRequest, "tools" | "toolChoice" | "stopsAsToolCalls"> {
+): Pick<ChatRequest, "tools" | "toolChoice" | "oneCall" | "stopsAsToolCalls"> {
   const tools = given.map(({ type, function: { parameters, ...called } }, index) => {
     const schema = parameters && plainSchema(parameters, `tools[${index}].function.parameters`);
     return { type, function: { ...called, parameters: schema } };
@@ -90,6 +90,7 @@ function readTools(
   return {
     tools,
     toolChoice: toolsEnforced ? wanted : "auto",
+    ...(!parallel && { oneCall: true }),
     stopsAsToolCalls: wanted !== "auto" && !toolsEnforced,
   };
 }

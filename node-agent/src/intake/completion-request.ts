@@ -1,4 +1,4 @@
-import { completionBody, completionFacts } from "@weiche/shared/convention/completions.ts";
+import { completionBody, completionFacts, promptOf } from "@weiche/shared/convention/completions.ts";
 import { checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import type { Json } from "@weiche/shared/json.ts";
 import type { CompletionRequest } from "../engines/dialects/dialect.ts";
@@ -7,5 +7,5 @@ import { readGeneration, type RequestScope } from "./generation-request.ts";
 export function readCompletionRequest(given: Json, { rules }: RequestScope): CompletionRequest {
   const body = completionBody.declared({ ...given, model: rules.id });
   checkModelRules(completionFacts(body), rules);
-  return { ...readGeneration(body), kind: "completion", prompt: body.prompt, logprobs: body.logprobs };
+  return { ...readGeneration(body), kind: "completion", prompt: promptOf(body), logprobs: body.logprobs };
 }

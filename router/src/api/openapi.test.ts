@@ -15,8 +15,8 @@ test("every endpoint, every parameter and every status is in it", () => {
   expect(Object.keys(paths)).toEqual(["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/models"]);
   const { requestBody, responses } = paths["/v1/chat/completions"]!.post;
   expect(Object.keys(requestBody.content["application/json"].schema.properties).sort().join()).toBe(
-    "chat_template_kwargs,frequency_penalty,logprobs,max_completion_tokens,max_tokens,messages,model,n,presence_penalty," +
-      "reasoning_effort,response_format,seed,stop,stream,stream_options,temperature,tool_choice,tools,top_logprobs,top_p",
+    "chat_template_kwargs,frequency_penalty,logprobs,max_completion_tokens,max_tokens,messages,model,n,parallel_tool_calls," +
+      "presence_penalty,reasoning_effort,response_format,seed,stop,stream,stream_options,temperature,tool_choice,tools,top_logprobs,top_p",
   );
   expect(Object.keys(responses)).toEqual(["200", "400", "401", "403", "413", "429", "500", "503", "504"]);
 });

@@ -1,7 +1,7 @@
 /** Parses and checks a body. Runs on the main thread for light bodies, in a worker for others. */
 import { hash } from "node:crypto";
 import { chatBody, chatFacts, type ChatBody } from "@weiche/shared/convention/chat.ts";
-import { completionBody, completionFacts } from "@weiche/shared/convention/completions.ts";
+import { completionBody, completionFacts, promptOf } from "@weiche/shared/convention/completions.ts";
 import { embeddingBody, embeddingFacts } from "@weiche/shared/convention/embeddings.ts";
 import type { RequestFacts } from "@weiche/shared/convention/model-rules.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -30,7 +30,7 @@ const readers: Readonly<Record<NodePath, (value: unknown) => Omit<ReadRequest, "
   },
   [nodePaths.completions](value) {
     const body = completionBody.check(value);
-    return { ...completionFacts(body), conversation: hash("sha256", body.prompt.slice(0, beginningCharacters)) };
+    return { ...completionFacts(body), conversation: hash("sha256", promptOf(body).slice(0, beginningCharacters)) };
   },
   [nodePaths.embeddings]: (value) => embeddingFacts(embeddingBody.check(value)),
 };

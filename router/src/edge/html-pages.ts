@@ -16,9 +16,17 @@ const titles: Record<PageStatus, string> = {
   503: "503 Service Temporarily Unavailable",
 };
 
+/** What helps. Clients show the page as the message of their error. */
+const advice: Partial<Record<PageStatus, string>> = {
+  403:
+    "This path or method is not supported. In place of /v1/responses use /v1/chat/completions; " +
+    "there are also /v1/completions, /v1/embeddings and /v1/models.",
+};
+
 export function htmlPage(status: PageStatus): string {
   const title = titles[status];
-  return `<!doctype html>\n<html lang="en">\n<head><title>${title}</title></head>\n<body><h1>${title}</h1></body>\n</html>\n`;
+  const body = `<h1>${title}</h1>${advice[status] === undefined ? "" : `<p>${advice[status]}</p>`}`;
+  return `<!doctype html>\n<html lang="en">\n<head><title>${title}</title></head>\n<body>${body}</body>\n</html>\n`;
 }
 
 /** Thrown where a request is refused with a page instead of the API's error body. */

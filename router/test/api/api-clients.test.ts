@@ -141,6 +141,11 @@ test.each(["model_switching", "overloaded"])(
   },
 );
 
+test("who asks for the Responses API sees in the error what to use instead", async () => {
+  const asked = client().responses.create({ model: request.model, input: "Hello" });
+  await expect(asked).rejects.toThrow(/In place of \/v1\/responses use \/v1\/chat\/completions/);
+});
+
 test("it does not try again when the quota is used up", async () => {
   await client("sk-no-quota", 1)
     .chat.completions.create(request)

@@ -33,7 +33,8 @@ describe("embeddings", () => {
     ["input is not an empty list", { input: [] }, "input"],
     ["input is not an empty text", { input: "" }, "input", /must not be empty/],
     ["no text of a list is empty", { input: ["a", ""] }, "input[1]", /must not be empty/],
-    ["input is a list of strings, not of tokens", { input: [1, 2] }, "input[0]"],
+    ["input is a list of strings, not of tokens", { input: [1, 2] }, "input[0]", /check_embedding_ctx_length=False/],
+    ["nor of lists of tokens", { input: [[1, 2]] }, "input[0]", /check_embedding_ctx_length=False/],
     ["more than 2,048 texts", { input: Array.from({ length: 2_049 }, () => "t") }, "input"],
     ["dimensions below 64", { dimensions: 63 }, "dimensions"],
     ["dimensions above 2048", { dimensions: 2_049 }, "dimensions"],
@@ -63,13 +64,16 @@ describe("legacy completions", () => {
     ["the least seed of 64 bits", { seed: -(2 ** 63) }],
     ...optional.map((name) => [`${name} null, as if absent`, { [name]: null }] as [string, object]),
     ["an empty prompt", { prompt: "" }],
+    ["a prompt as a list of one", { prompt: ["Once"] }],
     ["unknown fields", { best_of: 1, echo: false }],
   ])("accept: %s", async (_sentence, more) => {
     expect((await api.post("/v1/completions", complete(more))).status).toBe(200);
   });
   test.each([
     ["prompt is required", { prompt: undefined }, "prompt"],
-    ["prompt is a string", { prompt: [1, 2] }, "prompt"],
+    ["prompt is no list of token ids", { prompt: [1, 2] }, "prompt"],
+    ["prompt is one text", { prompt: ["a", "b"] }, "prompt"],
+    ["prompt is a list of a text", { prompt: [1] }, "prompt[0]"],
     ["model is required", { model: undefined }, "model"],
     ["max_tokens is at least 1", { max_tokens: 0 }, "max_tokens"],
     ["logprobs is a number here", { logprobs: true }, "logprobs"],

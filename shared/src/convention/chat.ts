@@ -76,6 +76,11 @@ export const chatSchema = Type.Object({
       Type.Object({ type: Type.Literal("function"), function: Type.Object({ name: name() }) }),
     ]),
   ),
+  parallel_tool_calls: optional(
+    Type.Boolean({
+      description: "With false an answer has one tool call at most, where the model's engine can do that.",
+    }),
+  ),
   response_format: optional(
     Type.Object({
       type: Type.Enum(["text", "json_object", "json_schema"]),

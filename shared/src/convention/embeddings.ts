@@ -1,13 +1,16 @@
 /** `POST /v1/embeddings`: vectors of texts. */
 import { Type, type Static } from "typebox";
-import { bodyReader, optional } from "./body-reader.ts";
+import { bodyReader, optional, worded } from "./body-reader.ts";
 import type { RequestFacts } from "./model-rules.ts";
 
 export type EmbeddingBody = Static<typeof embeddingSchema>;
 
 export const textsMax = 2_048;
 
-const text = Type.String({ minLength: 1 });
+const text = worded(
+  Type.String({ minLength: 1 }),
+  "must be a text. Token ids are not taken: with LangChain set check_embedding_ctx_length=False",
+);
 
 export const embeddingSchema = Type.Object({
   model: Type.String({ minLength: 1, description: "API id of an embedding model." }),

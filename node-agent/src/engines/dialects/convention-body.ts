@@ -6,7 +6,7 @@ import type { ChatRequest, CompletionRequest, GenerationRequest, Thinking } from
 const completionTokensDefault = 16;
 
 export function chatBody(request: ChatRequest) {
-  const { tools, toolChoice, logprobs } = request;
+  const { tools, toolChoice, oneCall, logprobs } = request;
   const named = typeof toolChoice === "object";
   return {
     ...generation(request),
@@ -15,6 +15,7 @@ export function chatBody(request: ChatRequest) {
     ...(tools.length > 0 && {
       tools,
       tool_choice: named ? { type: "function", function: { name: toolChoice.name } } : toolChoice,
+      ...(oneCall && { parallel_tool_calls: false }),
     }),
     response_format: request.responseFormat,
     ...thinkingFields(request.thinking),

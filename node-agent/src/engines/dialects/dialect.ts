@@ -55,6 +55,8 @@ export interface ChatRequest extends GenerationRequest {
   readonly messages: readonly object[];
   readonly tools: readonly Tool[];
   readonly toolChoice: "auto" | "required" | { readonly name: string };
+  /** An answer has one call at most, where the engine can do that. */
+  readonly oneCall?: boolean;
   readonly responseFormat?: ResponseFormat;
   readonly thinking: Thinking;
   /** Finish reason `stop` is sent as `tool_calls`: a call was required, but the model cannot be forced to make one. */

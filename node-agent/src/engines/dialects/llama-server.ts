@@ -75,9 +75,9 @@ function alternatives({ logprobs }: GenerationRequest): number | undefined {
  * llama-server's `required` allows text before the call, and a named function counts as `auto`. A schema holds from the
  * first character after the reasoning; with `none` the template still shows the tools.
  */
-function toolFields({ toolChoice, tools }: ChatRequest) {
+function toolFields({ toolChoice, tools, oneCall }: ChatRequest) {
   if (toolChoice === "auto") return {};
-  return { tool_choice: "none", response_format: requiredCallsFormat({ tools, toolChoice }) };
+  return { tool_choice: "none", response_format: requiredCallsFormat({ tools, toolChoice, oneCall }) };
 }
 
 /** Only the response format is rewritten, as it becomes a grammar. Tool schemas stay, as the model reads them. */

@@ -35,6 +35,9 @@ test("a call of any function or a list of them, each with its own arguments, who
       },
     },
   });
+  expect(requiredCallsFormat({ tools, toolChoice: "required", oneCall: true })).toMatchObject({
+    json_schema: { schema: { anyOf: [call("f", 0), call("g", 1), call("h", 2)] } },
+  });
   expect(requiredCallsFormat({ tools, toolChoice: { name: "h" } })).toMatchObject({
     json_schema: { schema: { ...call("h", 0), $defs: { 0: { type: "object" } } } },
   });

@@ -11,7 +11,11 @@ import { positionWithin, type SchemaPosition } from "./schema-positions.ts";
 const headCharactersMax = 4 << 10;
 
 /** Returns a `response_format` for at least one call of these functions, or for exactly one of the named function. */
-export function requiredCallsFormat({ tools, toolChoice }: Pick<ChatRequest, "tools" | "toolChoice">): object {
+export function requiredCallsFormat({
+  tools,
+  toolChoice,
+  oneCall = false,
+}: Pick<ChatRequest, "tools" | "toolChoice" | "oneCall">): object {
   const named = typeof toolChoice === "object" ? toolChoice.name : undefined;
   const callable = tools.filter((tool) => named === undefined || tool.function.name === named);
   const calls = callable.map((tool, index) => ({
@@ -22,8 +26,9 @@ export function requiredCallsFormat({ tools, toolChoice }: Pick<ChatRequest, "to
   }));
   // A single call needs no list, as in most templates: restricted to lists, a small model chose wrong functions.
   const list = { type: "array", items: calls.length === 1 ? calls[0] : { anyOf: calls }, minItems: 1 };
+  const any = { anyOf: oneCall ? calls : [...calls, list] };
   const schema = {
-    ...(named === undefined ? { anyOf: [...calls, list] } : calls[0]),
+    ...(named === undefined ? any : calls[0]),
     $defs: Object.fromEntries(callable.map((tool, index) => [index, argumentsOf(tool, pointerTo(index))])),
   };
   return { type: "json_schema", json_schema: { name: "tool_calls", schema } };
