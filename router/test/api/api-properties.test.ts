@@ -27,7 +27,7 @@ const toolCall = fc.record({
   function: fc.record({ name: text, arguments: text }),
 });
 const message = fc.oneof(
-  fc.record({ role: fc.constantFrom("system", "user"), content }),
+  fc.record({ role: fc.constantFrom("system", "developer", "user"), content }),
   fc.record({ role: fc.constant("user"), content: parts! }),
   fc.record({
     role: fc.constant("assistant"),
@@ -70,6 +70,7 @@ const chat = fc
       messages: fc.array(message, { minLength: 1, maxLength: 5 }),
       tools: maybe(fc.array(tool, { maxLength: 3 })),
       tool_choice: maybe(fc.oneof(fc.constantFrom("auto", "none", "required"), fc.record(named))),
+      parallel_tool_calls: maybe(fc.boolean()),
       response_format: maybe(format),
       reasoning_effort: maybe(fc.constantFrom("none", "low")),
       chat_template_kwargs: maybe(fc.record({ enable_thinking: maybe(fc.boolean()) })),
@@ -92,7 +93,7 @@ function coherent(body: object): object {
   };
 }
 const completion = fc.record(
-  { ...generation, prompt: text, logprobs: maybe(fc.integer({ min: 0, max: 20 })) },
+  { ...generation, prompt: fc.oneof(text, fc.tuple(text)), logprobs: maybe(fc.integer({ min: 0, max: 20 })) },
   { requiredKeys: ["model", "prompt"] },
 );
 const embedding = fc.record(
