@@ -146,7 +146,7 @@ function startUpkeep(core: Core, { database, ledger }: Storage, evaluator: Evalu
   const removeAudit = async () =>
     events.auditEntriesRemoved(await removeOldAudit(database, clock.now(), config.auditDays));
   opened.use(job("usage-days", hourMs, () => ledger.rollDays()));
-  opened.use(job("identity-sweep", hourMs, () => sweepIdentity(database, clock.now())));
+  opened.use(job("identity-sweep", hourMs, () => sweepIdentity(database, clock.now(), config.deadKeyDays)));
   opened.use(jobOfOne("audit-retention", 6 * hourMs, removeAudit, { atStart: true }));
   opened.use(jobOfOne("credits", config.evaluateMs, () => evaluator.evaluate()));
 }

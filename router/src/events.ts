@@ -290,7 +290,7 @@ function createLimitEvents(log: Log, metrics: Metrics): SharedLimiterEvents {
 const jobFailures: Readonly<Record<string, string>> = {
   "audit-retention": "old entries of the audit log could not be removed",
   credits: "credits could not be evaluated; limits hold as they were",
-  "identity-sweep": "sessions and links that are over could not be deleted; they open no door",
+  "identity-sweep": "sessions, links and keys that are over could not be deleted; they open no door",
   "node-wishes": "what operators want of the nodes cannot be read",
   refusals: "counts of refused requests could not be stored; they are kept in memory",
   routers: "which routers there are cannot be read",

@@ -135,6 +135,7 @@ async function deleteOfUsers(
 async function revokeKeys(transaction: Transaction<Schema>, id: AccountId, nowMs: number): Promise<void> {
   const revokedAt = sql<string>`coalesce(revoked_at, ${instantText(nowMs)})`;
   await transaction.updateTable("apiKeys").set({ name: deletedName, revokedAt }).where("accountId", "=", id).execute();
+  await transaction.updateTable("retiredKeys").set({ name: deletedName }).where("accountId", "=", id).execute();
   const keys = transaction.selectFrom("apiKeys").select("id").where("accountId", "=", id);
   await transaction.deleteFrom("keyUses").where("keyId", "in", keys).execute();
 }

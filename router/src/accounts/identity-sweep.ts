@@ -1,9 +1,11 @@
-/** Deletes expired sessions, links and attempts. All of them are without effect before they are deleted. */
+/** Deletes expired sessions, links and attempts, and retires dead keys. All of them have no effect any more. */
 import { instantText, type Database } from "../db/database.ts";
 import { forgottenMs } from "../sign-in/attempt-rules.ts";
+import { retireOldKeys } from "./retired-keys.ts";
 import { idleMsMax } from "../sign-in/sessions.ts";
 
-export async function sweepIdentity({ pool }: Pick<Database, "pool">, nowMs: number): Promise<void> {
+export async function sweepIdentity(database: Database, nowMs: number, deadKeyDays: number): Promise<void> {
+  const { pool } = database;
   const [now, idle, forgotten] = [nowMs, nowMs - idleMsMax, nowMs - forgottenMs].map(instantText);
   await pool.query("delete from sessions where expires_at <= $1 or seen_at <= $2", [now, idle]);
   await pool.query("delete from password_resets where expires_at <= $1", [now]);
@@ -11,4 +13,5 @@ export async function sweepIdentity({ pool }: Pick<Database, "pool">, nowMs: num
     forgotten,
     now,
   ]);
+  await retireOldKeys(database, nowMs, deadKeyDays);
 }

@@ -40,9 +40,10 @@ export async function listKeys(
 ) {
   const use = await packageUse(database, accountId, nowMs);
   const now = sql`${instantText(nowMs)}::timestamptz`;
-  const used = (scope: "key" | "user", subject: string) => sql`
-    coalesce((select t.credits from usage_totals t where t.account_id = k.account_id
-      and t.period_start = ${use.periodStart}::timestamptz and t.scope = ${scope} and t.subject = ${sql.ref(subject)}::text), 0)`;
+  const totals = (scope: "key" | "user", subject: string) => sql`
+    left join usage_totals ${sql.ref(`of_${scope}`)} on ${sql.ref(`of_${scope}.account_id`)} = ${accountId}
+      and ${sql.ref(`of_${scope}.period_start`)} = ${use.periodStart}::timestamptz
+      and ${sql.ref(`of_${scope}.scope`)} = ${scope} and ${sql.ref(`of_${scope}.subject`)} = ${sql.ref(subject)}::text`;
   const ofAccount = use.quota === null ? "no-package" : use.exhaustedUntil ? "quota-exhausted" : null;
   const matching = sql`
     with keys as (
@@ -59,10 +60,11 @@ export async function listKeys(
         k.last_four, k.allowed_models,
         case when k.allowed_models is null then u.allowed_models when u.allowed_models is null then k.allowed_models
           else array(select m from unnest(k.allowed_models) m where m = any(u.allowed_models)) end as usable_models,
-        k.credit_limit, ${used("key", "k.id")} as credits_used,
-        u.credit_limit as user_limit, ${used("user", "u.id")} as user_used,
+        k.credit_limit, coalesce(of_key.credits, 0) as credits_used,
+        u.credit_limit as user_limit, coalesce(of_user.credits, 0) as user_used,
         k.expires_at, l.last_used_at, k.created_at
       from api_keys k join users u on u.id = k.user_id join accounts a on a.id = k.account_id left join key_uses l on l.key_id = k.id
+        ${totals("key", "k.id")} ${totals("user", "u.id")}
       where k.account_id = ${accountId} and (${filter.userId ?? null}::uuid is null or k.user_id = ${filter.userId ?? null})
         and (${filter.id ?? null}::uuid is null or k.id = ${filter.id ?? null})
         and ${containing(filter.search, "k.name || ' ' || u.email || ' ' || k.last_four")}

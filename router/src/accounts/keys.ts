@@ -5,7 +5,7 @@
  *   active ──revoke──▶ revoked      active ◀──▶ user-blocked
  *   active ──regenerate──▶ revoked, and a new key with the same settings
  */
-import type { Selectable, Transaction } from "kysely";
+import { sql, type Selectable, type Transaction } from "kysely";
 import { asId, uuidv7, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { hashApiKey, makeApiKey } from "../callers/api-key.ts";
 import { instantText } from "../db/database.ts";
@@ -15,6 +15,7 @@ import { audited, type Deed } from "../rights/audit-log.ts";
 import { plainRow } from "../rights/plain-row.ts";
 import { found, RequestError } from "../rights/request-error.ts";
 import { lockUser, mayChangeKey, mayRevokeKey, requireRight } from "../rights/rights.ts";
+import { retireSurplus } from "./retired-keys.ts";
 import { restrictionColumns, type Restrictions } from "./users.ts";
 
 export type KeyView = ReturnType<typeof viewKey>;
@@ -63,9 +64,7 @@ export function createKeys(context: AccountsContext) {
           const object = { kind: "user", id: userId, accountId: user.accountId } as const;
           await requireRight(context, transaction, object, (actor) => mayChangeKey(actor, { userId }));
           requireAhead(wish.expiresMs, nowMs);
-          const keys = await transaction.selectFrom("apiKeys").selectAll().where("userId", "=", userId).execute();
-          const active = keys.filter((key) => !isOver(keyState(key, user, nowMs))).length;
-          if (active >= activeKeysMax)
+          if ((await livingKeys(transaction, userId, nowMs)) >= activeKeysMax)
             throw new RequestError("conflict", `the user has ${activeKeysMax} active keys already`);
           return insertKey(transaction, user, {
             name: wish.name.trim(),
@@ -151,8 +150,18 @@ export function createKeys(context: AccountsContext) {
       })
       .returningAll()
       .executeTakeFirstOrThrow();
+    await retireSurplus(transaction, user.id, nowMs);
     return { ...viewKey(row, user, nowMs), key };
   }
+}
+
+/** The number of the user's keys that are neither revoked nor expired. */
+async function livingKeys(transaction: Transaction<Schema>, userId: UserId, nowMs: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count from api_keys
+    where user_id = ${userId} and revoked_at is null
+      and (expires_at is null or expires_at > ${instantText(nowMs)})`.execute(transaction);
+  return rows[0]!.count;
 }
 
 /** The details that the audit log keeps: a name may be that of a person, and goes with the account. */

@@ -171,6 +171,12 @@ export const routerSchema = Type.Object(
         default: 400,
         description: "days for which single usage records and counts of refusals are kept; totals stay",
       }),
+      deadKeyDays: Type.Integer({
+        minimum: 1,
+        default: 90,
+        description:
+          "days for which revoked and expired keys stay in lists; of more than 100 of one user the oldest leave earlier. Usage keeps the names of keys that were used",
+      }),
       auditDays: Type.Integer({
         minimum: 1,
         default: 3_650,

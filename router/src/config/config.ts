@@ -106,6 +106,8 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     announce: dialled("announce"),
     /** How many days of usage records are kept. */
     usageDays: raw.retention?.usageDays ?? 400,
+    /** How many days dead keys stay in lists. */
+    deadKeyDays: raw.retention?.deadKeyDays ?? 90,
     /** How many days of the audit log are kept. */
     auditDays: raw.retention?.auditDays ?? 3_650,
     /** How often usage is compared with quotas and limits. */

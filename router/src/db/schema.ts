@@ -113,6 +113,14 @@ export interface Schema {
     regeneratedAs: KeyId | null;
     createdAt: Instant;
   };
+  readonly retiredKeys: {
+    id: KeyId;
+    accountId: AccountId;
+    userId: UserId;
+    name: string;
+    lastFour: string;
+    retiredAt: Instant;
+  };
   readonly keyUses: {
     keyId: KeyId;
     lastUsedAt: Instant;

@@ -34,6 +34,9 @@ export interface Subject {
   readonly id: string;
 }
 
+/** Changes of one person: so many at once, then one a second. They bound how fast all that a person can make grows. */
+export const changesBurst = 1_000;
+
 /** The previous hash of a chain's first entry. */
 export const chainStart = "0".repeat(64);
 
@@ -47,6 +50,7 @@ export async function audited<T>(
   const { database } = context;
   try {
     const { result, entry } = await inTransaction(database, async (transaction) => {
+      await countChange(context, transaction, deed);
       const done = await work(transaction);
       return { result: done, entry: await append(context, transaction, deed, madeBy?.(done) ?? deed.on, "done") };
     });
@@ -54,15 +58,45 @@ export async function audited<T>(
     return result;
   } catch (error) {
     // `not_found`: the object does not exist, or is another account's, whose log the actor must not write to.
-    if (error instanceof RequestError && error.kind !== "not_found") {
+    if (error instanceof RequestError && error.kind !== "not_found" && !(error instanceof TooManyChanges)) {
       const refused = `refused: ${error.kind}`;
-      const entry = await inTransaction(database, (transaction) =>
-        append(context, transaction, deed, deed.on, refused),
-      );
+      const entry = await inTransaction(database, async (transaction) => {
+        await countChange(context, transaction, deed);
+        return append(context, transaction, deed, deed.on, refused);
+      });
       if (entry) context.audits?.audited(entry);
     }
     throw error;
   }
+}
+
+/** One person has changed too much at once. Not logged: the log must not grow with what is refused for its number. */
+class TooManyChanges extends RequestError {
+  constructor() {
+    super("too_many_attempts", "too many changes: wait a second before each next one", { retryAfterSeconds: 1 });
+  }
+}
+
+/** The subject in `attempts` by which the changes of an actor are counted. */
+export function changesOf(actor: string): string {
+  return hash("sha256", `changes ${actor}`);
+}
+
+/** Sign-ins have limits of their own, and nobody may keep a person from ending sessions. */
+async function countChange(
+  { clock, origin = operator }: ActingContext,
+  transaction: Transaction<Schema>,
+  { action }: Deed,
+): Promise<void> {
+  if (origin.actor === operator.actor || action.startsWith("session.")) return;
+  const now = instantText(clock.now());
+  const { rows } = await sql`
+    insert into attempts as a (subject, level, at) values (${changesOf(origin.actor)}, 1, ${now})
+    on conflict (subject) do update set at = greatest(a.at, excluded.at),
+      level = greatest(0, a.level - greatest(0, extract(epoch from excluded.at - a.at))) + 1
+    where a.level - extract(epoch from excluded.at - a.at) + 1 <= ${changesBurst}
+    returning 1`.execute(transaction);
+  if (rows.length === 0) throw new TooManyChanges();
 }
 
 export function hashEntry(before: string, entry: AuditEntry): string {

@@ -31,38 +31,59 @@ const orders = {
   result: "result",
 } as const;
 
+/** `searchedMax`: only so many entries are looked at, the newest of the time that is asked for; null: all. */
 export async function auditPage(
   database: Log,
   accountId: AccountId,
   filter: AuditFilter,
   page: Page<keyof typeof orders>,
+  searchedMax: number | null,
 ) {
-  const found = matching(accountId, filter);
+  const found = matching(accountId, filter, searchedMax);
   const { rows, total } = await readPage<Row>(database, found, page, orders[page.sort], "number desc");
-  return { items: rows.map(viewNamed), total };
+  return { items: rows.map(viewNamed), total, isCut: await hasMore(database, accountId, filter, searchedMax) };
+}
+
+async function hasMore({ kysely }: Log, accountId: AccountId, filter: AuditFilter, searchedMax: number | null) {
+  if (searchedMax === null) return false;
+  const { rows } = await sql`${newest(accountId, filter, 1)} offset ${searchedMax}`.execute(kysely);
+  return rows.length > 0;
 }
 
 /** Newest first. */
 export async function auditEntries({ kysely }: Log, accountId: AccountId, filter: AuditFilter, limit: number) {
-  const { rows } = await sql<Row>`${matching(accountId, filter)} order by number desc limit ${limit}`.execute(kysely);
+  const found = matching(accountId, filter, null);
+  const { rows } = await sql<Row>`${found} order by number desc limit ${limit}`.execute(kysely);
   return rows.map(viewNamed);
 }
 
-function matching(accountId: AccountId, filter: AuditFilter) {
-  const { actor = null, object = null, action = null, from = null, to = null, before = null, search } = filter;
+function newest(accountId: AccountId, filter: AuditFilter, limit: number | null) {
+  const [from, to, before] = [filter.from ?? null, filter.to ?? null, filter.before ?? null];
+  return sql`
+    select * from audit_log where account_id = ${accountId}
+      and (${from}::timestamptz is null or at >= ${from}::timestamptz)
+      and (${to}::timestamptz is null or at < ${to}::timestamptz)
+      and (${before}::bigint is null or number < ${before})
+    order by at desc, number desc limit ${limit}`;
+}
+
+function matching(accountId: AccountId, filter: AuditFilter, searchedMax: number | null) {
+  const { actor = null, object = null, action = null, search } = filter;
   return sql`
     select l.*, a.email as actor_name, coalesce(u.email, k.name) as object_name
-    from audit_log l
-      left join users a on a.id::text = l.actor and a.account_id = l.account_id and a.deleted_at is null
-      left join users u on l.object = 'user ' || u.id and u.account_id = l.account_id and u.deleted_at is null
-      left join api_keys k on l.object = 'key ' || k.id and k.account_id = l.account_id
-    where l.account_id = ${accountId} and (${actor}::text is null or l.actor = ${actor})
+    from (${newest(accountId, filter, searchedMax)}) l
+      left join users a on a.id = case when l.actor ~ '^[0-9a-f-]{36}$' then l.actor::uuid end and a.account_id = l.account_id and a.deleted_at is null
+      left join users u on u.id = ${idIn("user")} and u.account_id = l.account_id and u.deleted_at is null
+      left join known_keys k on k.id = ${idIn("key")} and k.account_id = l.account_id
+    where (${actor}::text is null or l.actor = ${actor})
       and (${object}::text is null or split_part(l.object, ' ', 2) = ${object})
       and (${action}::text is null or l.action = ${action})
-      and (${from}::timestamptz is null or l.at >= ${from}::timestamptz)
-      and (${to}::timestamptz is null or l.at < ${to}::timestamptz)
-      and (${before}::bigint is null or l.number < ${before})
       and ${containing(search, "concat_ws(' ', l.actor, a.email, u.email, k.name, l.action, l.result, l.source)")}`;
+}
+
+/** The id of an entry's object if it is of this kind; else null. As a uuid it finds its row by the index. */
+function idIn(kind: "user" | "key") {
+  return sql`case when l.object like ${`${kind} %`} then substr(l.object, ${kind.length + 2})::uuid end`;
 }
 
 type Row = Selectable<Schema["auditLog"]> & { readonly actorName: string | null; readonly objectName: string | null };

@@ -14,7 +14,7 @@ export async function nameUsageFilter(
     `select k.name as "keyName", k.last_four as "lastFour", holder.email as holder, tester.email as tester,
        person.email as person
      from (select $2::uuid as key_id, $3::uuid as user_id, $4::uuid[] as seen) asked
-     left join api_keys k on k.id = asked.key_id and k.account_id = $1 and (seen is null or k.user_id = any(seen))
+     left join known_keys k on k.id = asked.key_id and k.account_id = $1 and (seen is null or k.user_id = any(seen))
      left join users holder on holder.id = k.user_id and holder.deleted_at is null
      left join users tester on tester.id = asked.key_id and tester.account_id = $1 and tester.deleted_at is null
        and (seen is null or tester.id = any(seen))

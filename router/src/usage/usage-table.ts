@@ -119,7 +119,7 @@ function namedSql(by: readonly UsagePart[]): string {
         k.last_four as "lastFour", case when u.deleted_at is null then u.email end as email,
         s.requests, s."promptTokens", s."completionTokens", s."totalTokens", s."estimatedTokens", s.credits
       from sums s
-      left join api_keys k on k.id = s.key_id::uuid
+      left join known_keys k on k.id = s.key_id::uuid
       left join users u on u.id = s.user_id::uuid
       where $8::text is null or strpos(lower(concat_ws(' ', s.model, k.name, u.email)), lower($8)) > 0
     )`;

@@ -285,7 +285,7 @@ test("what is over is deleted, and nothing else", async () => {
   rig.clock.advance(idleMsMax);
   const { token } = await signedIn();
   await rig.identity.passwords.makeResetLink(userId);
-  await sweepIdentity(rig.database, rig.clock.now());
+  await sweepIdentity(rig.database, rig.clock.now(), 90);
   const rows = async (table: string) => (await rig.database.pool.query(`select 1 from ${table}`)).rowCount;
   expect([await rows("sessions"), await rows("password_resets")]).toEqual([1, 1]);
   expect(await rig.identity.sessions.find(token)).toBeDefined();

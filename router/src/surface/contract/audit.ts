@@ -48,7 +48,12 @@ export const auditContract = {
         before: Type.Optional(Type.Integer({ minimum: 1, description: "Entries with a lower number." })),
       }),
     },
-    reply: pageOf(entry),
+    reply: pageOf(entry, {
+      isCut: Type.Boolean({
+        description:
+          "Only the newest 10,000 entries of the time that was asked for were searched; there are older ones.",
+      }),
+    }),
   },
   exportAudit: {
     summary: "The same, all of it, as CSV, the youngest entry first",

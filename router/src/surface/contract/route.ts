@@ -147,8 +147,8 @@ export function pageQuery<S extends TSchema, P extends Record<string, TSchema>>(
 }
 
 /** `total`: number of items on all pages. */
-export function pageOf<T extends TSchema>(item: T) {
-  return object({ items: Type.Array(item), total: count, page: count, pageSize: count });
+export function pageOf<T extends TSchema, M extends Record<string, TSchema> = {}>(item: T, more?: M) {
+  return object({ items: Type.Array(item), total: count, page: count, pageSize: count, ...(more as M) });
 }
 
 /** The rows of a list that a query asks for. */

@@ -13,6 +13,7 @@ export const audit: Shape<typeof english> = {
   done: "getan",
   empty: "Kein Eintrag passt dazu",
   emptyHint: "Andere Wörter oder andere Tage finden vielleicht einen.",
+  cut: "Durchsucht wurden die neuesten 10.000 Einträge. Wählen Sie Tage, um ältere zu sehen; die CSV-Datei enthält alle.",
   clearFilter: "Alle Einträge zeigen",
   details: "Einzelheiten",
 };

@@ -10,6 +10,7 @@ export const audit = {
   done: "done",
   empty: "No entry matches",
   emptyHint: "Other words or other days may find one.",
+  cut: "These are from the newest 10,000 entries. Choose days to see older ones; the CSV has them all.",
   clearFilter: "Show all entries",
   details: "Details",
 };

@@ -66,9 +66,10 @@ export default function AuditPage() {
                 state={list}
               />
               <Pages state={list} list={entries} />
+              {entries.isCut && <p>{t.audit.cut}</p>}
             </>
           ) : (
-            <Empty title={t.audit.empty} hint={t.audit.emptyHint}>
+            <Empty title={t.audit.empty} hint={entries.isCut ? t.audit.cut : t.audit.emptyHint}>
               <Button onClick={() => list.set({ search: undefined, from: undefined, to: undefined })}>
                 {t.audit.clearFilter}
               </Button>

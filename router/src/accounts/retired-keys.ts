@@ -1,0 +1,63 @@
+/**
+ * Moves dead keys (revoked or expired) out of the table of keys, so that no list and no count grows with them. A key that
+ * was used keeps its name for usage reports; one that was not leaves nothing.
+ */
+import { sql, type RawBuilder, type Transaction } from "kysely";
+import type { UserId } from "@weiche/shared/ids.ts";
+import { inTransaction, instantText, type Database } from "../db/database.ts";
+import type { Schema } from "../db/schema.ts";
+
+/** More dead keys of one user are retired, the oldest first. */
+export const deadKeysPerUserMax = 100;
+/** Each key that goes is a change that caches are told of by one row, which gets slower with each time in a transaction. */
+const keysPerStep = 200;
+const dayMs = 86_400_000;
+
+/** Retires some of the user's dead keys beyond `deadKeysPerUserMax`. Call with the user's row locked. */
+export async function retireSurplus(transaction: Transaction<Schema>, userId: UserId, nowMs: number): Promise<void> {
+  const surplus = sql`
+    select id from api_keys where user_id = ${userId} and (revoked_at is not null or expires_at <= ${instantText(nowMs)})
+    order by created_at desc, id offset ${deadKeysPerUserMax} limit ${deadKeysPerUserMax}`;
+  await retire(transaction, surplus, nowMs);
+}
+
+/** Retires keys that have been dead for `keepDays`, and those beyond `deadKeysPerUserMax`. Returns their number. */
+export async function retireOldKeys(database: Database, nowMs: number, keepDays: number): Promise<number> {
+  const dead = sql`(revoked_at is not null or expires_at <= ${instantText(nowMs)})`;
+  const oldest = instantText(nowMs - keepDays * dayMs);
+  let retired = await retireAll(database, sql`${dead} and coalesce(revoked_at, expires_at) <= ${oldest}`, nowMs);
+  const { rows } = await sql<{ userId: UserId; youngest: Temporal.Instant }>`
+    select many.user_id, youngest.created_at as youngest
+    from (select user_id from api_keys where ${dead} group by user_id having count(*) > ${deadKeysPerUserMax}) many
+    cross join lateral (select created_at from api_keys where user_id = many.user_id and ${dead}
+      order by created_at desc, id offset ${deadKeysPerUserMax} limit 1) youngest`.execute(database.kysely);
+  for (const { userId, youngest } of rows) {
+    const surplus = sql`user_id = ${userId} and ${dead} and created_at <= ${youngest.toString()}::timestamptz`;
+    retired += await retireAll(database, surplus, nowMs);
+  }
+  return retired;
+}
+
+async function retireAll(database: Database, which: RawBuilder<unknown>, nowMs: number): Promise<number> {
+  const some = sql`select id from api_keys where ${which} limit ${keysPerStep}`;
+  let retired = 0;
+  for (let step = keysPerStep; step === keysPerStep; retired += step)
+    step = await inTransaction(database, (transaction) => retire(transaction, some, nowMs));
+  return retired;
+}
+
+/** `chosen`: a query of ids. Rows that another transaction holds are passed over. */
+async function retire(transaction: Transaction<Schema>, chosen: RawBuilder<unknown>, nowMs: number): Promise<number> {
+  const { rows } = await sql<{ id: string }>`
+    with gone as (
+      delete from api_keys where id in (
+        select id from api_keys where id in (${chosen}) order by id for update skip locked)
+      returning id, account_id, user_id, name, last_four
+    ), used as (delete from key_uses where key_id in (select id from gone) returning key_id)
+    , kept as (
+      insert into retired_keys
+      select id, account_id, user_id, name, last_four, ${instantText(nowMs)} from gone where id in (select key_id from used)
+    )
+    select id from gone`.execute(transaction);
+  return rows.length;
+}

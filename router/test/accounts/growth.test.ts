@@ -1,0 +1,122 @@
+/** What a person can make without end stays cheap: dead keys leave their table, changes have a rate, long logs are cut. */
+import { expect, test } from "vitest";
+import { asId, type AccountId, type KeyId } from "@weiche/shared/ids.ts";
+import { deadKeysPerUserMax, retireOldKeys } from "../../src/accounts/retired-keys.ts";
+import { auditPage } from "../../src/rights/audit-page.ts";
+import { changesBurst, changesOf } from "../../src/rights/audit-log.ts";
+import { readUsageTable } from "../../src/usage/usage-table.ts";
+import { auditOf, keysOf } from "./whole-lists.ts";
+import { accounts, clock, database, nowMs, refusal, userId, userPerTest } from "./accounts-rig.ts";
+
+const dayMs = 86_400_000;
+await userPerTest();
+
+async function accountOfUser(): Promise<AccountId> {
+  const user = database.kysely.selectFrom("users").select("accountId").where("id", "=", userId);
+  return (await user.executeTakeFirstOrThrow()).accountId;
+}
+
+/** Adds keys as they would be after as many calls of `create` and `revoke`. */
+async function addRevoked(count: number): Promise<void> {
+  await database.pool.query(
+    `insert into api_keys (id, account_id, user_id, hash, last_four, name, revoked_at, created_at)
+     select gen_random_uuid(), u.account_id, u.id, encode(sha256((u.id || ' ' || n)::bytea), 'hex'), 'abcd', 'old ' || n,
+       to_timestamp($3), to_timestamp($3) - n * interval '1 second'
+     from users u, generate_series(1, $2::integer) n where u.id = $1`,
+    [userId, count, nowMs / 1000],
+  );
+}
+
+/** Adds usage of one request with the key, as a commit of usage does. */
+async function use(id: KeyId): Promise<void> {
+  await database.pool.query("insert into key_uses (key_id, last_used_at) values ($1, now())", [id]);
+  await database.pool.query(
+    `insert into usage_days (account_id, day, period_start, user_id, key_id, model, requests, prompt_tokens, completion_tokens, credits)
+     select account_id, '2026-01-31', '2026-01-01T00:00:00Z', user_id, id, 'm', 1, 1, 1, 1 from api_keys where id = $1`,
+    [id],
+  );
+}
+
+test("of a user's dead keys 100 stay in lists, and one that was used keeps its name in usage", async () => {
+  const used = await accounts.keys.create(userId, { name: "the used one" });
+  await use(used.id);
+  await accounts.keys.revoke(used.id);
+  await addRevoked(deadKeysPerUserMax + 50);
+  await database.pool.query("update api_keys set created_at = '2020-01-01' where id = $1", [used.id]);
+  const { id } = await accounts.keys.create(userId, { name: "new" });
+  const listed = await keysOf(database, userId, clock.now());
+  expect(listed.filter(({ state }) => state === "revoked")).toHaveLength(deadKeysPerUserMax);
+  expect(listed.map((key) => key.id)).toContain(id);
+  const { rows } = await database.pool.query("select name from retired_keys where user_id = $1", [userId]);
+  expect(rows).toEqual([{ name: "the used one" }]);
+  const usage = await readUsageTable(database, clock, await accountOfUser(), { by: ["key"], from: "2026-01-01" });
+  expect(usage.rows).toMatchObject([{ key: { id: used.id, name: "the used one" } }]);
+  expect(await refusal(accounts.keys.update(used.id, { name: "again" }))).toMatch(/^not_found/);
+});
+
+test("dead keys leave lists after their days, living ones never; a key goes before the one that it replaced", async () => {
+  const living = await accounts.keys.create(userId, { name: "living", expiresMs: nowMs + 300 * dayMs });
+  const expired = await accounts.keys.create(userId, { name: "expired", expiresMs: nowMs + dayMs });
+  const replaced = await accounts.keys.create(userId, { name: "replaced" });
+  const successor = await accounts.keys.regenerate(replaced.id);
+  await accounts.keys.revoke(successor.id);
+  await database.pool.query("update api_keys set revoked_at = to_timestamp($2) where id = $1", [
+    replaced.id,
+    (nowMs + 60 * dayMs) / 1000,
+  ]);
+  clock.advance(50 * dayMs);
+  await retireOldKeys(database, clock.now(), 40);
+  expect((await keysOf(database, userId, clock.now())).map(({ id }) => id)).toEqual([living.id, replaced.id]);
+  expect(expired.id).not.toBe(living.id);
+  clock.advance(200 * dayMs);
+  await retireOldKeys(database, clock.now(), 40);
+  expect((await keysOf(database, userId, clock.now())).map(({ id }) => id)).toEqual([living.id]);
+});
+
+test("a person makes 1,000 changes at once and one a second after that; more are refused and not logged", async () => {
+  const me = accounts.as({ actor: userId, source: "192.0.2.7" });
+  const rename = () => me.keys.update(id, { name: `n${Math.random()}` });
+  const { id } = await me.keys.create(userId, { name: "ci" });
+  await database.pool.query("update attempts set level = $2 where subject = $1", [changesOf(userId), changesBurst - 1]);
+  await rename();
+  const accountId = await accountOfUser();
+  const before = await auditOf(database, accountId);
+  expect(await refusal(rename())).toBe("too_many_attempts: too many changes: wait a second before each next one");
+  expect(await auditOf(database, accountId)).toEqual(before);
+  clock.advance(1_000);
+  await rename();
+  expect(await refusal(rename())).toMatch(/^too_many_attempts/);
+  // Refused changes count as well, since they are logged; the operator has no limit.
+  clock.advance(1_000);
+  expect(await refusal(me.keys.update(id, { expiresMs: 1 }))).toMatch(/^invalid/);
+  expect(await refusal(rename())).toMatch(/^too_many_attempts/);
+  await accounts.keys.update(id, { name: "by the operator" });
+});
+
+test("a person searches the newest entries of a long log, of the days that they choose, and is told so", async () => {
+  const accountId = await accountOfUser();
+  await accounts.keys.create(userId, { name: "first" });
+  clock.advance(dayMs);
+  for (let more = 0; more < 3; more++) await accounts.keys.create(userId, { name: `later ${more}` });
+  const page = { limit: 10, offset: 0, sort: "at", order: "desc" } as const;
+  const found = async (filter: object, searchedMax: number | null) => {
+    const { items, total, isCut } = await auditPage(database, accountId, filter, page, searchedMax);
+    return { newest: items[0]?.number, total, isCut };
+  };
+  expect(await found({}, 3)).toEqual({ newest: 5, total: 3, isCut: true });
+  expect(await found({}, 5)).toEqual({ newest: 5, total: 5, isCut: false });
+  expect(await found({}, null)).toEqual({ newest: 5, total: 5, isCut: false });
+  expect(await found({ action: "account.create" }, 3)).toEqual({ newest: undefined, total: 0, isCut: true });
+  const to = new Date(nowMs + 1).toISOString();
+  expect(await found({ action: "account.create", to }, 3)).toEqual({ newest: 1, total: 1, isCut: false });
+});
+
+test("the user's own limit of 25 keys counts those that are neither revoked nor expired", async () => {
+  await addRevoked(50);
+  for (let at = 0; at < 25; at++)
+    await accounts.keys.create(userId, { name: `k${at}`, expiresMs: at < 2 ? nowMs + 1_000 : null });
+  expect(await refusal(accounts.keys.create(userId, { name: "one more" }))).toMatch(/^conflict/);
+  clock.advance(1_000);
+  for (let at = 0; at < 2; at++) await accounts.keys.create(userId, { name: `more ${at}` });
+  expect(await refusal(accounts.keys.create(asId(userId), { name: "one more" }))).toMatch(/^conflict/);
+});
