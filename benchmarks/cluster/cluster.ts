@@ -42,6 +42,7 @@ interface NodeShown {
     readonly state: string;
     readonly active?: string;
     readonly running: number;
+    readonly troubles: readonly { readonly model: string; readonly kind: string }[];
   }[];
 }
 

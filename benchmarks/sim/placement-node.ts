@@ -16,7 +16,8 @@ import { usualLimits } from "./slot-world.ts";
 export interface PlacementNodeOptions {
   readonly name: NodeId;
   readonly clock: Clock;
-  readonly model: ModelId;
+  /** Each has a slot of its own. */
+  readonly models: readonly ModelId[];
   readonly places: number;
   /** Whether the engine runs from the beginning. */
   readonly awake: boolean;
@@ -25,7 +26,6 @@ export interface PlacementNodeOptions {
   readonly newsMs: number;
 }
 
-const slotName = asId<SlotName>("a");
 const endpoint = { origin: "http://engine" };
 const silent = new Proxy({} as SlotEvents, { get: () => () => {} });
 
@@ -41,16 +41,18 @@ export class PlacementNode {
   constructor(options: PlacementNodeOptions) {
     this.#options = options;
     const { clock } = options;
-    const engines = () => this.#engines();
-    this.slots = createSlots({ slots: [slotOf(options)], engines, clock, events: silent });
+    const slots = options.models.map((model) => slotOf(model, options.places));
+    const engines = (slot: SlotConfig) => this.#engines(slot.engines[0]!.model);
+    this.slots = createSlots({ slots, engines, clock, events: silent });
     this.slots.onMove(() => this.#reportSoon());
     void this.slots.readopt();
   }
 
   /** Links to the router and reports now, then each second from `afterMs` on: links were not made at the same moment. */
   linkTo(routerId: string, registry: NodeRegistry, afterMs: number): void {
-    const { name, clock, model } = this.#options;
-    const hello = { node: name, bootId: "1", agentVersion: "", slots: [{ name: slotName, models: [model] }] };
+    const { name, clock, models } = this.#options;
+    const slots = models.map((model) => ({ name: slotOf(model, 0).name, models: [model] }));
+    const hello = { node: name, bootId: "1", agentVersion: "", slots };
     const link = registry.linkUp(hello, clock.monotonicMs());
     registry.sessionUp(name);
     this.#links.set(routerId, link);
@@ -80,8 +82,8 @@ export class PlacementNode {
     clock.after(newsMs, () => link.report(report, clock.monotonicMs()));
   }
 
-  #engines(): SlotEngines {
-    const { clock, model, awake, startMs } = this.#options;
+  #engines(model: ModelId): SlotEngines {
+    const { clock, awake, startMs } = this.#options;
     return {
       activate: () => {
         this.starts++;
@@ -96,9 +98,9 @@ export class PlacementNode {
   }
 }
 
-function slotOf({ model, places }: PlacementNodeOptions): SlotConfig {
+function slotOf(model: ModelId, places: number): SlotConfig {
   return {
-    name: slotName,
+    name: asId<SlotName>(`of-${model}`),
     memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 },
     gpus: [0],
     limits: usualLimits,

@@ -6,7 +6,7 @@ import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type AccountId, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import { reportEveryMs } from "@weiche/node-agent/src/links/load.ts";
-import type { Placed } from "@weiche/router/src/nodes/placement.ts";
+import type { Placed, PlacementRequest } from "@weiche/router/src/nodes/placement.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import { PlacementNode } from "./placement-node.ts";
 import type { Strategy } from "./placement-strategies.ts";
@@ -34,6 +34,44 @@ export interface PlacementOptions {
   readonly conversations: number;
   /** Makes the strategy of each router. */
   readonly strategy: () => Strategy;
+  /** Each on all nodes, asked for equally often. Default 1. */
+  readonly models?: number;
+  /** Requests come from so many accounts, each from any of them. Default 20. */
+  readonly accounts?: number;
+  /** What an attempt meets at a node, once what is counted begins. Default: it is served. */
+  readonly fate?: (attempt: SimAttempt) => Fate;
+  /** Most attempts of a request. Default 2. */
+  readonly attemptsMax?: number;
+}
+
+export interface SimAttempt {
+  /** Number of the node, from 0. */
+  readonly node: number;
+  readonly model: number;
+  readonly account: number;
+  /** Since what is counted has begun. */
+  readonly sinceMs: number;
+  readonly random: () => number;
+}
+
+/**
+ * The time after which it fails, or until its first byte; by default it is served, and its first byte comes at once. An
+ * answer that has begun is not tried again.
+ */
+export type Fate =
+  | { readonly failsAfterMs: number; readonly hasBegun?: boolean }
+  | { readonly firstByteMs: number }
+  | undefined;
+
+/** Counts of ten seconds. */
+export interface TenSeconds {
+  requests: number;
+  /** Were told that they failed. */
+  failed: number;
+  /** Attempts that failed, whatever became of their requests. */
+  failedAttempts: number;
+  /** Attempts that were served or not, by the number of their node. */
+  readonly attempts: number[];
 }
 
 /** Counts of requests. */
@@ -46,9 +84,9 @@ export interface PlacementResult {
   laterTurns: number;
   /** Engines that were started. */
   starts: number;
+  /** Only with a `fate`. */
+  readonly course: TenSeconds[];
 }
-
-const model = asId<ModelId>("m");
 
 export async function simulatePlacement(options: PlacementOptions): Promise<PlacementResult> {
   const world = new PlacementWorld(options);
@@ -57,7 +95,7 @@ export async function simulatePlacement(options: PlacementOptions): Promise<Plac
 }
 
 class PlacementWorld {
-  readonly result: PlacementResult = { requests: 0, metFull: 0, hits: 0, laterTurns: 0, starts: 0 };
+  readonly result: PlacementResult = { requests: 0, metFull: 0, hits: 0, laterTurns: 0, starts: 0, course: [] };
   readonly #options: PlacementOptions;
   readonly #clock = new VirtualClock(0);
   readonly #random: Random;
@@ -65,17 +103,20 @@ class PlacementWorld {
   readonly #routers: readonly Router[];
   /** The node of the previous request of each conversation. */
   readonly #turns = new Map<string, NodeId>();
+  readonly #models: readonly ModelId[];
   #requests = 0;
 
   constructor(options: PlacementOptions) {
     this.#options = options;
     this.#random = createRandom(options.seed);
+    this.#models = Array.from({ length: options.models ?? 1 }, (_, index) => asId<ModelId>(`m-${index}`));
+    const models = this.#models;
     const names = Array.from({ length: options.nodes }, (_, index) => asId<NodeId>(`node-${index}`));
     const clock = this.#clock;
     this.#nodes = new Map(
       names.map((name, index) => {
         const places = options.places[index % options.places.length]!;
-        return [name, new PlacementNode({ ...options, name, clock, model, places })];
+        return [name, new PlacementNode({ ...options, name, clock, models, places })];
       }),
     );
     this.#routers = Array.from({ length: options.routers }, (_, index) => {
@@ -111,17 +152,21 @@ class PlacementWorld {
 
   #come(): void {
     const router = this.#random.pick(this.#routers);
-    const { conversations, meanRunMs } = this.#options;
+    const { conversations, meanRunMs, accounts = 20 } = this.#options;
     const conversation = conversations > 0 ? `conversation ${this.#random.below(conversations)}` : undefined;
     const runMs = exponential(this.#random, meanRunMs);
-    const nowMs = this.#clock.monotonicMs();
-    const request = { model, affinityKey: conversation };
-    const placed = router.strategy(request, router.registry.view(nowMs), nowMs, () => router.random.next());
-    if ("refused" in placed) throw new Error(`the router knows no node: ${placed.refused}`);
-    const isCounted = nowMs >= this.#options.newsMs + this.#options.warmUpMs;
+    const number = this.#models.length > 1 ? this.#random.below(this.#models.length) : 0;
+    const account = this.#options.fate ? this.#random.below(accounts) : 0;
+    const isCounted = this.#sinceMs() >= 0;
     if (isCounted) this.result.requests++;
-    if (conversation !== undefined) this.#turn(conversation, placed.node, isCounted);
-    void this.#serve(router, placed, runMs, isCounted);
+    const model = this.#models[number]!;
+    const asked = { router, model, number, account, runMs, conversation, isCounted };
+    void this.#serve(asked, { model, affinityKey: conversation });
+  }
+
+  /** Since what is counted has begun; negative before. */
+  #sinceMs(): number {
+    return this.#clock.monotonicMs() - this.#options.newsMs - this.#options.warmUpMs;
   }
 
   #turn(conversation: string, node: NodeId, isCounted: boolean): void {
@@ -132,24 +177,93 @@ class PlacementWorld {
     if (before === node) this.result.hits++;
   }
 
-  async #serve(router: Router, { node, slot }: Placed, runMs: number, isCounted: boolean): Promise<void> {
+  /** As the router does it: a failed attempt is followed by another one. */
+  async #serve(asked: Asked, request: PlacementRequest): Promise<void> {
+    const { router, conversation, isCounted } = asked;
+    const { attemptsMax = 2 } = this.#options;
+    const tried = new Set<NodeId>();
+    this.#count((ten) => ten.requests++);
+    while (tried.size < attemptsMax) {
+      const nowMs = this.#clock.monotonicMs();
+      const placed = router.strategy(request, router.registry.view(nowMs), nowMs, () => router.random.next(), tried);
+      if ("refused" in placed) {
+        if (tried.size > 0) break;
+        throw new Error(`the router knows no node: ${placed.refused}`);
+      }
+      if (conversation !== undefined && tried.size === 0) this.#turn(conversation, placed.node, isCounted);
+      tried.add(placed.node);
+      if (await this.#attempt(asked, placed, isCounted && tried.size === 1)) return;
+    }
+    this.#count((ten) => ten.failed++);
+  }
+
+  /** Resolves with whether another attempt is unnecessary. */
+  async #attempt(asked: Asked, { node, slot }: Placed, isFirst: boolean): Promise<boolean> {
+    const { router, model, account, runMs } = asked;
+    const clock = this.#clock;
+    const of = { node, slot, model, account: asId<AccountId>(`account-${account}`), bodyBytes: 1_000 };
     const settle = router.registry.dispatched(node, slot);
+    const ended = router.registry.began(of, clock.monotonicMs());
     const requestId = asId<RequestId>(`request-${++this.#requests}`);
     const { signal } = new AbortController();
-    const account = asId<AccountId>("one");
-    const asked = { requestId, model, account, slot, answers: 1, routerId: router.id, signal };
-    if (isCounted) this.result.metFull++; // until it has a place
+    if (isFirst) this.result.metFull++; // until it has a place
     try {
-      const admission = await this.#nodes.get(node)!.slots.admit(asked);
-      if (isCounted && admission.waitedMs === 0) this.result.metFull--;
-      this.#clock.after(runMs, () => {
+      const admission = await this.#nodes.get(node)!.slots.admit({
+        ...{ requestId, model, account: of.account, slot, answers: 1, routerId: router.id, signal },
+      });
+      if (isFirst && admission.waitedMs === 0) this.result.metFull--;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const fate = this.#fateOf(asked, node);
+      const failsMs = fate && "failsAfterMs" in fate ? fate.failsAfterMs : undefined;
+      const firstByteMs = fate && "firstByteMs" in fate ? fate.firstByteMs : 0;
+      clock.after(failsMs ?? runMs + firstByteMs, () => {
         admission.release();
         settle();
+        resolve();
       });
+      await promise;
+      if (failsMs === undefined) {
+        ended({ outcome: "served", firstByteMs }, clock.monotonicMs());
+        return true;
+      }
+      ended({ outcome: "failed" }, clock.monotonicMs());
+      const isOver = "hasBegun" in fate! && fate.hasBegun === true;
+      this.#count((ten) => {
+        ten.failedAttempts++;
+        if (isOver) ten.failed++;
+      });
+      return isOver;
     } catch {
       settle(); // the queue of the slot is full
+      ended("overloaded", clock.monotonicMs());
+      return this.#options.fate === undefined;
     }
   }
+
+  #fateOf({ number: model, account }: Asked, name: NodeId): Fate {
+    const node = [...this.#nodes.keys()].indexOf(name);
+    this.#count((ten) => (ten.attempts[node] = (ten.attempts[node] ?? 0) + 1));
+    const sinceMs = this.#sinceMs();
+    if (sinceMs < 0) return undefined;
+    return this.#options.fate?.({ node, model, account, sinceMs, random: () => this.#random.next() });
+  }
+
+  #count(add: (ten: TenSeconds) => void): void {
+    const index = Math.floor(this.#sinceMs() / 10_000);
+    if (index < 0 || !this.#options.fate) return;
+    add((this.result.course[index] ??= { requests: 0, failed: 0, failedAttempts: 0, attempts: [] }));
+  }
+}
+
+interface Asked {
+  readonly router: Router;
+  readonly model: ModelId;
+  /** Of the model. */
+  readonly number: number;
+  readonly account: number;
+  readonly runMs: number;
+  readonly conversation: string | undefined;
+  readonly isCounted: boolean;
 }
 
 interface Router {

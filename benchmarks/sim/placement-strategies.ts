@@ -4,12 +4,13 @@ import type { NodeId } from "@weiche/shared/ids.ts";
 import { SlotState, type NodeView } from "@weiche/router/src/nodes/node-view.ts";
 import { place, type Placed, type Placement, type PlacementRequest } from "@weiche/router/src/nodes/placement.ts";
 
-/** Chooses among nodes with one slot each. `nowMs` is monotonic, `random` in [0, 1). */
+/** Chooses among nodes with one slot each. `nowMs` is monotonic, `random` in [0, 1), `exclude` are nodes that were tried. */
 export type Strategy = (
   request: PlacementRequest,
   nodes: readonly NodeView[],
   nowMs: number,
   random: () => number,
+  exclude?: ReadonlySet<NodeId>,
 ) => Placement;
 
 export const anyNode: Strategy = (_request, nodes, _nowMs, random) => placedOn(pick(nodes, random));
@@ -36,6 +37,39 @@ export const withoutOwn: Strategy = (request, nodes, nowMs, random) => {
     return { node, reachable, reportedAtMs, admitting, maintenance, slots: ownless };
   });
   return place(request, forgotten, nowMs, random);
+};
+
+/** The production strategy, except that it knows nothing of how attempts ended. */
+export const forgetful: Strategy = (request, nodes, nowMs, random, exclude) => {
+  const forgotten = nodes.map(({ node, reachable, reportedAtMs, admitting, maintenance, slots }) => {
+    const innocent = slots.map((slot) => ({ ...slot, troubles: undefined }));
+    return { node, reachable, reportedAtMs, admitting, maintenance, slots: innocent };
+  });
+  return place(request, forgotten, nowMs, random, exclude);
+};
+
+/** The production strategy, except that it does not wait between the requests that try a slot. */
+export const impatient: Strategy = (request, nodes, nowMs, random, exclude) => {
+  const due = nodes.map(({ node, reachable, reportedAtMs, admitting, maintenance, slots }) => {
+    const tried = slots.map((slot) => ({
+      ...slot,
+      troubles: new Map(slot.troubles?.entries().map(([model, trouble]) => [model, { ...trouble, tryAtMs: 0 }])),
+    }));
+    return { node, reachable, reportedAtMs, admitting, maintenance, slots: tried };
+  });
+  return place(request, due, nowMs, random, exclude);
+};
+
+/** The production strategy, except that a slot that was in trouble is never tried again. */
+export const unforgiving: Strategy = (request, nodes, nowMs, random, exclude) => {
+  const closed = nodes.map(({ node, reachable, reportedAtMs, admitting, maintenance, slots }) => {
+    const shut = slots.map((slot) => ({
+      ...slot,
+      troubles: new Map(slot.troubles?.entries().map(([model, trouble]) => [model, { ...trouble, tryAtMs: Infinity }])),
+    }));
+    return { node, reachable, reportedAtMs, admitting, maintenance, slots: shut };
+  });
+  return place(request, closed, nowMs, random, exclude);
 };
 
 /** The production strategy, except that it takes each report for true until the next one. */

@@ -22,6 +22,7 @@ import type { MailEvents } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
+import type { OutcomeEvents } from "./nodes/outcomes/outcomes.ts";
 import { auditMessage, loggedDeed, type AuditEvents } from "./rights/audit-entry.ts";
 import type { WebEvents } from "./surface/server/web-answers.ts";
 
@@ -105,11 +106,21 @@ function createNodeEvents(
   log: Log,
   metrics: Metrics,
   few: FewLines,
-): NodeLinkEvents & DataConnectionsEvents & TlsFilesEvents & CertificateEvents & LiveRouterEvents {
+): NodeLinkEvents & OutcomeEvents & DataConnectionsEvents & TlsFilesEvents & CertificateEvents & LiveRouterEvents {
   return {
     nodeLinked(node, bootId, agentVersion) {
       beginAtZero(metrics.hostingIgnored, { node: [node] });
+      beginAtZero(metrics.attemptsFailed, { node: [node] });
       few.say("linked", node, (left) => log.info({ node, bootId, agentVersion, ...left }, "node linked"));
+    },
+    attemptFailed: ({ node }) => metrics.attemptsFailed.inc({ node }),
+    placeTroubled({ node, slot, model }, { kind, share }) {
+      const what = "requests for this model fail here, or are slow: others are asked first";
+      few.say("trouble", node, (left) => log.warn({ node, slot, model, kind, share, ...left }, what));
+    },
+    placeTrusted({ node, slot, model }) {
+      const what = "requests for this model are served here again";
+      few.say("trusted", node, (left) => log.info({ node, slot, model, ...left }, what));
     },
     nodeUnlinked(node, reason) {
       few.say("unlinked", node, (left) => log.info({ node, reason, ...left }, "node unlinked"));

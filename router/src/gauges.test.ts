@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from "vitest";
-import { asId, type NodeId } from "@weiche/shared/ids.ts";
+import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { publishGauges, type GaugedParts } from "./gauges.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
+import { SlotState } from "./nodes/node-view.ts";
 import { NodeRegistry } from "./nodes/registry.ts";
 
 const node = asId<NodeId>("gpu-1");
@@ -76,6 +77,21 @@ test("the link of a node, and how many data sessions it has", async () => {
   registry.sessionDown(node);
   link.down(nowMs);
   expect(await both()).toEqual(['node_link_up{node="gpu-1"} 0', 'data_sessions{node="gpu-1"} 2']);
+});
+
+test("trouble of a slot with a model, which fades while no request comes", async () => {
+  const slot = asId<SlotName>("a");
+  const model = asId<ModelId>("m");
+  const idle = { name: slot, state: SlotState.ACTIVE, running: 0, runningOfRouter: 0, waiters: [], stateAgeMs: 0 };
+  const link = registry.linkUp({ ...hello, slots: [{ name: slot, models: [model] }] }, 0);
+  link.report({ ...report, slots: [idle] }, 0);
+  expect(await samples("slot_trouble")).toEqual([]);
+  for (let time = 0; time < 3; time++)
+    registry.began({ node, slot, model, account: asId("x"), bodyBytes: 1 }, 0)({ outcome: "failed" }, 0);
+  const series = 'slot_trouble{node="gpu-1",slot="a",model="m",kind="failing"}';
+  expect(await samples("slot_trouble")).toEqual([`${series} 0.578125`]);
+  nowMs = 300_000;
+  expect(await samples("slot_trouble")).toEqual([`${series} 0.2890625`]);
 });
 
 test("connections to the database by pool, and who waits for one", async () => {

@@ -9,6 +9,7 @@ import type { Mail } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
 import { nodeState, nodeStates } from "./nodes/node-state.ts";
 import type { NodeDetail } from "./nodes/registry.ts";
+import { shareAt } from "./nodes/outcomes/standing.ts";
 
 export interface GaugedParts {
   readonly nodes: { readonly details: () => readonly NodeDetail[]; readonly nowMs: () => number };
@@ -51,9 +52,9 @@ function publishRouters(metrics: Metrics, { all, own }: GaugedParts["routers"]):
 }
 
 function publishNodes(metrics: Metrics, nodes: readonly NodeDetail[], nowMs: number): void {
-  const { nodeState: states, nodeLinks, nodeMaintenance, reportAge, dataSessions } = metrics;
+  const { nodeState: states, nodeLinks, nodeMaintenance, reportAge, dataSessions, troubles } = metrics;
   // Removes series of nodes that are forgotten, or have not reported since their agent started.
-  for (const gauge of [states, nodeLinks, nodeMaintenance, reportAge, dataSessions]) gauge.reset();
+  for (const gauge of [states, nodeLinks, nodeMaintenance, reportAge, dataSessions, troubles]) gauge.reset();
   for (const detail of nodes) {
     const { node, reportedAtMs, maintenance } = detail.view;
     nodeLinks.set({ node }, detail.linked ? 1 : 0);
@@ -61,6 +62,9 @@ function publishNodes(metrics: Metrics, nodes: readonly NodeDetail[], nowMs: num
     dataSessions.set({ node }, detail.dataSessions);
     const is = nodeState(detail);
     for (const state of nodeStates) states.set({ node, state }, state === is ? 1 : 0);
+    for (const { name: slot, troubles: ofSlot } of detail.view.slots)
+      for (const [model, trouble] of ofSlot ?? [])
+        troubles.set({ node, slot, model, kind: trouble.kind }, shareAt(trouble, nowMs));
     if (Number.isFinite(reportedAtMs)) reportAge.set({ node }, (nowMs - reportedAtMs) / 1000);
   }
 }

@@ -51,9 +51,9 @@ function createRequestMetrics({ registry, counter, histogram }: MetricRegistry, 
     ),
     retries: counter(
       "weiche_router_retries_total",
-      "Requests that were tried on a second node",
+      "Requests that were tried on a second node, because the first was lost, full, or failed",
       [],
-      "it rises: nodes are lost, or full",
+      "it rises: nodes are lost, full, or fail",
     ),
     connectionsRefused: counter(
       "weiche_router_connections_refused_total",
@@ -108,6 +108,18 @@ function createNodeMetrics({ counter, gauge }: MetricRegistry) {
       "above 3: nothing goes to this node any more",
     ),
     dataSessions: gauge("weiche_router_data_sessions", "Open data sessions", ["node"], "0 while the link is up"),
+    attemptsFailed: counter(
+      "weiche_router_attempts_failed_total",
+      "Attempts that failed by their node or its engine, whether another node served their requests or not",
+      ["node"],
+      "it rises",
+    ),
+    troubles: gauge(
+      "weiche_router_slot_trouble",
+      "Share of the latest requests for a model that failed in a slot (`failing`) or were far slower there than elsewhere (`slow`), 0 to 1. This router asks others first while they can serve. The share fades while no request comes. Absent: no trouble",
+      ["node", "slot", "model", "kind"],
+      "it is there for minutes",
+    ),
     nodesRefused: counter(
       "weiche_router_nodes_refused_total",
       "Links and data sessions that were refused: no or a foreign certificate (`tls`), another node's name (`name`), too many (`too-many`), and the like",

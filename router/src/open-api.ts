@@ -26,6 +26,7 @@ export async function openApi(core: Core, { keys, voids, refusals }: Storage, { 
     ...{ config, clock, events, tls, keys, limiter },
     catalogue: catalogue.get,
     place: nodes.place,
+    began: nodes.began,
     upstream: nodes.data,
     verdicts: {
       settled: (attempt) => nodes.link.settled(attempt.node, attempt),

@@ -11,6 +11,7 @@ import { addressesOf, type LiveRouter } from "./db/live-routers.ts";
 import { DataConnections } from "./nodes/data-connections.ts";
 import { openNodeLink } from "./nodes/node-link.ts";
 import { openNodeWishes, readWishesMs } from "./nodes/node-wishes.ts";
+import type { AttemptEnd, Attempted } from "./nodes/outcomes/outcomes.ts";
 import { place, type PlacementRequest } from "./nodes/placement.ts";
 import { NodeRegistry } from "./nodes/registry.ts";
 import type { Storage } from "./open-storage.ts";
@@ -24,7 +25,7 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   const { config, clock, random, events, job, routerId, catalogue, opened } = core;
   const wishes = await openNodeWishes(database);
   opened.use(job("node-wishes", readWishesMs, () => wishes.read()));
-  const registry = new NodeRegistry((node) => wishes.isMaintained(node));
+  const registry = new NodeRegistry((node) => wishes.isMaintained(node), events);
   const linkClock = opened.use(new LoopClock(clock));
   /** Absent: plain connections, of nodes on this host. */
   const tls = config.nodesTls && opened.use(openTlsFiles(config.nodesTls, clock, events));
@@ -71,5 +72,10 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
     usualWaitMs: (model: ModelId) => registry.waits.usualMs(model, nowMs()),
     place: (request: PlacementRequest, exclude?: ReadonlySet<NodeId>) =>
       place(request, views(), nowMs(), random, exclude),
+    /** Call before an attempt is sent; the returned function takes its end. */
+    began: (at: Attempted) => {
+      const ended = registry.began(at, nowMs());
+      return (end: AttemptEnd | "overloaded") => ended(end, nowMs());
+    },
   };
 }

@@ -51,6 +51,12 @@ export function readRecord(text: string): readonly unknown[] {
 /** The engine died during an attempt. `alone`: nothing else ran on it. `shared`: other requests may have been the cause. */
 export type EngineDeath = "alone" | "shared";
 
+/**
+ * An attempt failed, and not because of its request: by the engine or the agent (`node-failed`), or because the engine hung
+ * or went (`engine-lost`), which the request may have caused.
+ */
+export type NodeFault = "node-failed" | "engine-lost";
+
 /** First request on a new data session: the agent answers with a `NodeIdentity` as JSON. */
 export const identityPath = "/weiche/identity";
 

@@ -31,6 +31,10 @@ const api = createApiServer({
   catalogue: () => catalogue,
   place: (request, exclude) =>
     place(request, registry.view(clock.monotonicMs()), clock.monotonicMs(), Math.random, exclude),
+  began(at) {
+    const ended = registry.began(at, clock.monotonicMs());
+    return (end) => ended(end, clock.monotonicMs());
+  },
   upstream: data,
   verdicts: { settled: (attempt) => link.settled(attempt.node, attempt), declareVoid: () => {} },
   clock,

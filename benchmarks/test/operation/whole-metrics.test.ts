@@ -79,7 +79,7 @@ test("before the first request every metric of the page is there but those that 
   }
 });
 const needsMore =
-  /^weiche_(router_limit_store_up$|agent_(gpu_|host_|slot_drain_closes_|sleeper_|engine_(window_missing|kv_cache_use|prefix_cache_hit)_))/;
+  /^weiche_(router_limit_store_up$|router_slot_trouble$|agent_(gpu_|host_|slot_drain_closes_|sleeper_|engine_(window_missing|kv_cache_use|prefix_cache_hit)_))/;
 
 test("each certificate in use tells when it expires", async () => {
   const { router, agent } = programs();

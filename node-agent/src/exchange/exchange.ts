@@ -135,11 +135,11 @@ export class Exchange implements StreamSink {
     if (!this.#isAnswering) {
       this.#respond(error.status, "json", Number(errorHeaders(error)["retry-after"] ?? 0));
       this.#stream.write(body);
-      return await this.#finish(deathOf(error) ?? ends.complete);
+      return await this.#finish(faultEndOf(error) ?? ends.complete);
     }
     if (!this.#isEventStream) return this.cut();
     this.#stream.write(`data: ${body}\n\n`);
-    await this.#finish(deathOf(error) ?? ends.failed);
+    await this.#finish(faultEndOf(error) ?? ends.failed);
   }
 
   /** Ends the stream without an END. */
@@ -191,8 +191,11 @@ export class Exchange implements StreamSink {
   }
 }
 
-/** The END that tells the router that the engine died over this request. */
-function deathOf({ kind, reason }: ApiError): number | undefined {
-  if (kind !== "engine_died") return undefined;
-  return reason === "alone" ? ends.engineDiedAlone : ends.engineDiedShared;
+/** The END that tells the router that the engine or this node failed, and how. Undefined: neither did. */
+function faultEndOf({ reason }: ApiError): number | undefined {
+  if (reason === "alone") return ends.engineDiedAlone;
+  if (reason === "shared") return ends.engineDiedShared;
+  if (reason === "node-failed") return ends.nodeFailed;
+  if (reason === "engine-lost") return ends.engineLost;
+  return undefined;
 }

@@ -8,12 +8,18 @@ import type { FrameStream, StreamSink } from "@weiche/shared/frames/frame-stream
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
-import { nodePaths, nodeRequestsMax, type NodePath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
+import {
+  nodePaths,
+  nodeRequestsMax,
+  type NodeFault,
+  type NodePath,
+  type NodeRequest,
+} from "@weiche/shared/node-protocol.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
-import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
-import type { CachePrompts, DialectName } from "../engines/engine.ts";
+import { EngineFault, nodeFaultOf, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
+import type { DialectName } from "../engines/engine.ts";
 import type { EngineLife } from "../engines/engine-life.ts";
 import type { Admission, Admissions } from "../slots/admission.ts";
 import type { UnsettledAnswers } from "../outbox/unsettled-answers.ts";
@@ -21,10 +27,12 @@ import type { ChunkGaps } from "../answer/chunk-gaps.ts";
 import { afterNews, engineNewsMsMax } from "../answer/engine-news.ts";
 import { EngineConnections } from "../answer/engine-connections.ts";
 import type { EngineAccess, FinishedAnswer } from "../answer/engine-work.ts";
+import { cacheSaltOf } from "./cache-salt.ts";
+import { EngineDoubts } from "./engine-doubts.ts";
 import { Ended, Exchange } from "./exchange.ts";
 import { WorkReader } from "./read-work.ts";
 import { bodyBytesMax } from "../intake/request-body.ts";
-import { readRequestHead, type RequestHead } from "../intake/request-head.ts";
+import { readRequestHead } from "../intake/request-head.ts";
 import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
 import { RequestRun } from "./request-run.ts";
 import { unfinishedOutcome } from "./unfinished-outcome.ts";
@@ -93,6 +101,7 @@ export class Ingress implements AsyncDisposable {
   readonly #connections: EngineConnections;
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
+  readonly #doubts: EngineDoubts;
   /** In the order of arrival. */
   readonly #running = new TransientMap<number, RunningRequest>();
   #arrived = 0;
@@ -102,6 +111,7 @@ export class Ingress implements AsyncDisposable {
   constructor(parts: IngressParts) {
     this.#parts = parts;
     this.#budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, parts.clock);
+    this.#doubts = new EngineDoubts(parts.clock);
     this.#connections = new EngineConnections(parts.clock, parts.life, Math.min(silenceMsMax, parts.requestMsMax / 2));
   }
 
@@ -215,16 +225,34 @@ export class Ingress implements AsyncDisposable {
       run.admission = admission;
       meter.onAdmitted();
       if (admission.waitedMs >= 1) exchange.hasWaited(admission.waitedFor, admission.waitedMs);
-      return await run.work.run(this.#accessTo(admission, exchange, run));
+      const answer = await run.work.run(this.#accessTo(admission, exchange, run));
+      this.#doubts.served(admission.endpoint);
+      return answer;
     } catch (error) {
       const cause = exchange.causeOf(error);
       if (!(cause instanceof EngineFault)) throw cause;
       if (cause.reason === "core died") admission.lose(cause.reason);
       else if (suspicious.includes(cause.reason)) admission.suspect(cause.reason);
-      throw await afterNews(cause, exchange.signal, clock, this.#parts.newsMsMax ?? engineNewsMsMax);
+      const fault = await afterNews(cause, exchange.signal, clock, this.#parts.newsMsMax ?? engineNewsMsMax);
+      this.#doubt(fault, admission, run);
+      throw fault;
     } finally {
       admission.release(run.soFar());
     }
+  }
+
+  /** Counts a fault after which the engine goes on. */
+  #doubt(fault: EngineFault, admission: Admission, run: RequestRun): void {
+    const { reason } = fault;
+    if (!fault.isOurs && run.hasOutput) return;
+    if (reason === "gone" || reason === "core died" || suspicious.includes(reason)) return;
+    const { endpoint, slot, engine } = admission;
+    const { model, billing } = run.head;
+    this.#doubts.failed({
+      ...{ endpoint, slot, model, account: billing.accountId, hadOutput: run.hasOutput },
+      probe: (signal) => this.#parts.dialects[engine.dialect].readiness(endpoint, model, signal),
+      suspect: () => admission.suspect("failing"),
+    });
   }
 
   #accessTo(admission: Admission, exchange: Exchange, run: RequestRun): EngineAccess {
@@ -253,6 +281,8 @@ export class Ingress implements AsyncDisposable {
       onUnknownFinish: (reason) => this.#parts.events.unknownFinish(requestId, run.head.model, reason),
       onOutput: (chunks) => {
         run.giveRoom();
+        if (!run.hasOutput) this.#doubts.output(endpoint);
+        run.hasOutput = true;
         run.meter.onOutput(chunks);
       },
     };
@@ -271,7 +301,7 @@ export class Ingress implements AsyncDisposable {
     return error;
   }
 
-  #errorOf({ head, admission }: RequestRun, cause: unknown): ApiError {
+  #errorOf({ head, admission, hasOutput }: RequestRun, cause: unknown): ApiError {
     if (cause instanceof ApiError) return cause;
     if (cause instanceof Ended) {
       return cause.by === "limit"
@@ -282,25 +312,19 @@ export class Ingress implements AsyncDisposable {
       this.#parts.events.engineFault(head.requestId, head.model, admission.slot, cause.reason, cause.message);
       if (cause.death)
         return new ApiError("engine_died", "The model's engine ended while it worked.", { reason: cause.death });
-      return cause.reason === "refused"
-        ? new ApiError("model_unavailable", "The model's engine does not answer.", { retryAfterSeconds: 1 })
-        : new ApiError("internal", "The model's engine failed.");
+      if (cause.reason === "refused")
+        return new ApiError("model_unavailable", "The model's engine does not answer.", { retryAfterSeconds: 1 });
+      const reason = nodeFaultOf(cause, admission.engine.launcher.kind !== "external", hasOutput);
+      return new ApiError("internal", "The model's engine failed.", { reason });
     }
     this.#parts.events.requestBug(cause);
-    return new ApiError("internal", "Internal error.");
+    return ownFault();
   }
 }
 
-function cacheSaltOf(mode: CachePrompts = "per-account", { billing, requestId }: RequestHead): string | undefined {
-  switch (mode) {
-    case "per-account":
-      return billing.accountId;
-    case "off":
-      return requestId;
-    case "shared":
-      return undefined;
-  }
+function ownFault(): ApiError {
+  return new ApiError("internal", "Internal error.", { reason: "node-failed" satisfies NodeFault });
 }
 
-/** Faults of an engine that may be gone or hang. A malformed answer says nothing about the next one. */
+/** Faults of an engine that may be gone or hang. Others say little about the next request: `EngineDoubts` counts them. */
 const suspicious: readonly EngineFaultReason[] = ["silent", "refused"];

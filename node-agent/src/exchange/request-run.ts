@@ -15,6 +15,7 @@ export class RequestRun {
   readonly meter: UsageMeter;
   work: EngineWork | undefined;
   admission: Admission | undefined;
+  hasOutput = false;
 
   constructor(head: RequestHead, meter: UsageMeter) {
     this.head = head;

@@ -61,6 +61,7 @@ describe("a restart", () => {
     ["exit", () => engines.sleeperExited(slot, model, exit)],
     ["silent", () => slots.engineSuspected(slot, model, "silent")],
     ["refused", () => slots.engineSuspected(slot, model, "refused")],
+    ["failing", () => slots.engineSuspected(slot, model, "failing")],
     ["probe", () => engines.engineSurprised(slot, model, "probe", "x")],
     ["sleep", () => engines.engineSurprised(slot, model, "sleep", "x")],
     ["wake", () => engines.engineSurprised(slot, model, "wake", "x")],

@@ -14,7 +14,7 @@ import { stateWords } from "../slots/slot-view.ts";
 import type { SwitchHistory } from "../slots/switch-history.ts";
 
 /** Reasons of a suspicion that are counted as a restart of the engine. */
-const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused"]);
+const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused", "failing"]);
 
 export function createSlotEvents(
   log: Log,
@@ -74,7 +74,7 @@ export function createSlotEvents(
     engineSuspected(slot, model, reason) {
       if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);
       failures.failed(slot, model, reason);
-      log.warn({ slot, model, reason }, "engine is suspected to hang: it takes nothing new and is restarted");
+      log.warn({ slot, model, reason }, "engine is suspected to hang or fail: it takes nothing new and is restarted");
     },
   };
 }

@@ -5,9 +5,10 @@ import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 
 /**
  * `exit`: the engine exited by itself. `silent`, `refused`: a request got no sign of life, or found nothing listening.
+ * `failing`: requests failed in a row.
  * `probe`, `sleep`, `wake`: that failed, and the engine was stopped. `start`: the previous start failed.
  */
-const reasons = ["exit", "silent", "refused", "probe", "sleep", "wake", "start"] as const;
+const reasons = ["exit", "silent", "refused", "failing", "probe", "sleep", "wake", "start"] as const;
 export type RestartReason = (typeof reasons)[number];
 
 export class EngineRestarts {

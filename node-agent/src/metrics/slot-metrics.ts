@@ -99,7 +99,7 @@ function createCounters({ counter }: MetricRegistry) {
     ),
     engineRestarts: counter(
       "weiche_agent_engine_restarts_total",
-      "Engines that run again after they were lost, by why: `exit` (ended by themselves), `silent` or `refused` (as a request found them), `probe`, `sleep`, `wake` (did not do so as asked), `start` (the start before failed)",
+      "Engines that run again after they were lost, by why: `exit` (ended by themselves), `silent` or `refused` (as a request found them), `failing` (requests in a row), `probe`, `sleep`, `wake` (did not do so as asked), `start` (the start before failed)",
       ["model", "reason"],
       "it rises",
     ),

@@ -32,7 +32,10 @@ export interface Admission {
   onEngineLost(listener: LossListener): void;
   /** Gives its places back, and says what the request used, as far as it is known. Only the first call counts. */
   release(used?: TokensUsed): void;
-  /** Tells the slot that the engine seems to hang: it takes nothing new, and is restarted once nothing runs on it. */
+  /**
+   * Tells the slot that the engine seems to hang or to fail every request: it takes nothing new, and is restarted
+   * once nothing runs on it.
+   */
   suspect(reason: string): void;
   /** Tells the slot that the engine is dead, though its process may still be there. */
   lose(reason: string): void;

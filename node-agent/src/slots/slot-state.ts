@@ -41,7 +41,7 @@ export interface Awake {
   readonly epoch: number;
   readonly endpoint: EngineEndpoint;
   readonly sinceMs: number;
-  /** When a request found it silent, or found that nothing listens; from then on it takes nothing new. */
+  /** When requests found it silent, failing, or that nothing listens; from then on it takes nothing new. */
   readonly suspectedAtMs?: number;
 }
 

@@ -179,7 +179,9 @@ async function collect(stream: SimStream): Promise<Answer> {
   const text = String(await stream.read());
   const { ending: code } = stream;
   const [status, kind, retryAfter] = record;
-  const ending = code === undefined ? undefined : code === ends.complete ? "complete" : "error";
+  // With an error's status the code only says whose fault it was.
+  const isOfError = status !== 200 && (code === ends.nodeFailed || code === ends.engineLost);
+  const ending = code === undefined ? undefined : code === ends.complete || isOfError ? "complete" : "error";
   return { status: status as number | undefined, kind, retryAfter, text, ending, code };
 }
 

@@ -8,8 +8,10 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../callers/caller.ts";
+import { endOfAnswer, endOfError, endOfRefusal, mayAskAnother, type AttemptEnded } from "./attempt-end.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
+import type { Attempted } from "../nodes/outcomes/outcomes.ts";
 import type { Placed, Placement, PlacementRequest } from "../nodes/placement.ts";
 import { NodeLost, type Upstream, type UpstreamRequest } from "../nodes/upstream.ts";
 import { authenticate, quotaError, type Authenticated } from "./authenticate.ts";
@@ -34,6 +36,8 @@ export interface GenerateDeps {
   readonly limiter: Limiter;
   readonly catalogue: () => Catalogue;
   readonly place: Place;
+  /** Called before each attempt; placement learns from the ends. */
+  readonly began: (at: Attempted) => AttemptEnded;
   readonly upstream: Upstream;
   readonly verdicts: AttemptVerdicts;
   readonly engineDeaths: EngineDeaths;
@@ -45,7 +49,7 @@ export interface GenerateDeps {
   readonly times: BodyTimes & { readonly stallMsMax: number; readonly graceMs: number };
 }
 
-/** A second node is asked if the first was lost or busy before the first byte. */
+/** A second node is asked if the first was lost, failed or was busy before the first byte. */
 const attemptsMax = 2;
 const maintenanceRetrySeconds = 5;
 
@@ -120,17 +124,10 @@ function limitDuration(exchange: Exchange, { clock, requestMsMax, times }: Gener
 async function answer(
   exchange: Exchange,
   request: Omit<UpstreamRequest, "attempt" | "slot" | "remainingMs" | "body">,
-  {
-    body,
-    suspect,
-    affinityKey,
-    onPlaced,
-  }: Pick<PlacementRequest, "affinityKey"> &
-    Partial<Pick<InsideRequest, "onPlaced">> & { readonly body: HeldBody; readonly suspect: SuspectBody },
+  { body, suspect, affinityKey, onPlaced }: Asked,
   deps: GenerateDeps,
 ): Promise<void> {
-  const { clock, requestMsMax, times, verdicts, engineDeaths } = deps;
-  const { requestId, model, billing } = request;
+  const { model, billing } = request;
   const excluded = new Set<NodeId>();
   let refusal: NodeRefusal | undefined;
   while (exchange.attempts < attemptsMax) {
@@ -138,37 +135,72 @@ async function answer(
     if ("refused" in placed) throw refusal ?? unplaced(placed.refused);
     onPlaced?.(placed, billing.factor);
     excluded.add(placed.node);
-    const sentMs = clock.monotonicMs() - exchange.startedAtMs;
-    const tried: TriedNode = { node: placed.node, slot: placed.slot, sentMs };
-    const attempt = exchange.tried.push(tried);
-    const remainingMs = Math.max(0, requestMsMax - sentMs);
-    const sent = { requestId, attempt, node: placed.node, model, ...billing };
+    const ended = deps.began({ ...placed, model, account: billing.accountId, bodyBytes: body.bytes!.length });
     try {
-      const asked = { ...request, attempt, slot: placed.slot, remainingMs };
-      const reply = await deps.upstream.send(placed.node, { ...asked, body: body.bytes! }, exchange.signal);
-      tried.repliedMs = clock.monotonicMs() - exchange.startedAtMs;
-      tried.waited = reply.waited;
-      if (reply.status === 200) {
-        tried.result = "answered";
-        engineDeaths.watch(suspect, exchange, reply.body);
-        await relay(exchange, reply, clock, times.stallMsMax);
-        decideAtEnd(sent, reply.body, exchange, verdicts);
-        // After the first byte no other node can be asked, so that the body is no longer needed.
-        return body.drop();
-      }
-      refusal = await readNodeRefusal(reply, exchange.signal);
-      tried.result = refusalCodeOf(refusal);
-      if (reply.body.engineDeath) engineDeaths.died(suspect, reply.body.engineDeath);
-      if (refusal.status !== 503) throw refusal;
+      refusal = await attempt(exchange, { ...request, slot: placed.slot }, { placed, body, suspect, ended }, deps);
+      if (!refusal) return;
     } catch (error) {
-      decideAfter(error, sent, exchange, verdicts);
+      ended(endOfError(error, exchange));
       if (!(error instanceof NodeLost)) throw error;
-      tried.repliedMs ??= clock.monotonicMs() - exchange.startedAtMs;
-      tried.result = "lost";
     }
     exchange.signal.throwIfAborted();
   }
   throw refusal ?? unplaced("no_node_available");
+}
+
+interface Asked extends Pick<PlacementRequest, "affinityKey">, Partial<Pick<InsideRequest, "onPlaced">> {
+  readonly body: HeldBody;
+  readonly suspect: SuspectBody;
+}
+
+interface AttemptParts extends Pick<Asked, "body" | "suspect"> {
+  readonly placed: Placed;
+  readonly ended: AttemptEnded;
+}
+
+/**
+ * Sends the request to one node. Resolves with nothing once its answer has begun, or with a refusal after which another
+ * node may be asked. Rejects with `NodeLost`, after which it may be asked, too, or with what the client is told.
+ */
+async function attempt(
+  exchange: Exchange,
+  request: Omit<UpstreamRequest, "attempt" | "remainingMs" | "body">,
+  { placed, body, suspect, ended }: AttemptParts,
+  { clock, requestMsMax, times, verdicts, engineDeaths, upstream }: GenerateDeps,
+): Promise<NodeRefusal | undefined> {
+  const { requestId, model, billing } = request;
+  const sentMs = clock.monotonicMs() - exchange.startedAtMs;
+  const tried: TriedNode = { ...placed, sentMs };
+  const attempt = exchange.tried.push(tried);
+  const sent = { requestId, attempt, node: placed.node, model, ...billing };
+  try {
+    const remainingMs = Math.max(0, requestMsMax - sentMs);
+    const asked = { ...request, attempt, remainingMs, body: body.bytes! };
+    const reply = await upstream.send(placed.node, asked, exchange.signal);
+    tried.repliedMs = clock.monotonicMs() - exchange.startedAtMs;
+    tried.waited = reply.waited;
+    if (reply.status === 200) {
+      tried.result = "answered";
+      engineDeaths.watch(suspect, exchange, reply.body);
+      exchange.onSettled(() => ended(endOfAnswer(exchange, reply, sentMs, request.path)));
+      await relay(exchange, reply, clock, times.stallMsMax);
+      decideAtEnd(sent, reply.body, exchange, verdicts);
+      // After the first byte no other node can be asked, so that the body is no longer needed.
+      body.drop();
+      return undefined;
+    }
+    const refusal = await readNodeRefusal(reply, exchange.signal);
+    tried.result = refusalCodeOf(refusal);
+    ended(endOfRefusal(refusal, reply.body));
+    if (reply.body.engineDeath) engineDeaths.died(suspect, reply.body.engineDeath);
+    if (mayAskAnother(refusal, reply.body)) return refusal;
+    throw refusal;
+  } catch (error) {
+    decideAfter(error, sent, exchange, verdicts);
+    tried.repliedMs ??= clock.monotonicMs() - exchange.startedAtMs;
+    if (error instanceof NodeLost) tried.result = "lost";
+    throw error;
+  }
 }
 
 function unplaced(why: "no_node_available" | "maintenance"): ApiError {

@@ -36,7 +36,7 @@ import { isExpected, refusalCodeOf, refuse } from "./refuse.ts";
 
 export interface ApiServerDeps extends Pick<
   GenerateDeps,
-  "keys" | "limiter" | "catalogue" | "place" | "upstream" | "verdicts" | "clock"
+  "keys" | "limiter" | "catalogue" | "place" | "began" | "upstream" | "verdicts" | "clock"
 > {
   readonly config: Pick<RouterConfig, "limits" | "requestMsMax"> & { readonly listen: { readonly api: ListenAddress } };
   readonly events: ApiEvents;

@@ -1,7 +1,7 @@
 /** One request at a node, and the body of its answer, handed on piece by piece. */
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
-import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
+import type { EngineDeath, NodeFault } from "@weiche/shared/node-protocol.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { readAnswerRecord } from "./answer-record.ts";
 import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerReader, type UpstreamResponse } from "./upstream.ts";
@@ -12,6 +12,7 @@ export class NodeRefused extends NodeLost {}
 export class NodeAnswer implements AnswerBody, StreamSink {
   ending: AnswerEnding = "broken";
   engineDeath: EngineDeath | undefined;
+  nodeFault: NodeFault | undefined;
   /** Settles as `Upstream.send` says; rejects with `NodeRefused` too. */
   readonly begun: Promise<UpstreamResponse>;
   /** Set right after the stream was opened, before anything can come on it. */
@@ -75,6 +76,8 @@ export class NodeAnswer implements AnswerBody, StreamSink {
     this.ending = code === ends.complete ? "complete" : "error";
     if (code === ends.engineDiedAlone) this.engineDeath = "alone";
     if (code === ends.engineDiedShared) this.engineDeath = "shared";
+    if (code === ends.nodeFailed) this.nodeFault = "node-failed";
+    if (code === ends.engineLost) this.nodeFault = "engine-lost";
     this.#end();
   }
 

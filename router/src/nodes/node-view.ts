@@ -10,6 +10,7 @@ import {
   type SlotLoad,
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
+import type { Trouble } from "./outcomes/standing.ts";
 
 export { SlotState };
 
@@ -58,6 +59,8 @@ export interface SlotView extends SlotReport {
   readonly waiting: number;
   /** Monotonic ms of this router since when nothing has run or waited. Absent: something does, or it is not known. */
   readonly idleSinceMs?: number;
+  /** The models whose requests fail or are slow in this slot, by this router's own attempts. */
+  readonly troubles?: ReadonlyMap<ModelId, Trouble>;
 }
 
 export function waitingFor({ waiters }: Pick<SlotLoad, "waiters">, model: ModelId): number {

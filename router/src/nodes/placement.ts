@@ -30,29 +30,70 @@ export function place(
   exclude?: ReadonlySet<NodeId>,
 ): Placement {
   const { model } = request;
-  let best: Candidate[] = [];
-  let bestRank: Rank = ranks.backoff;
+  let found = look(model, nodes, nowMs, exclude, true);
+  // A second attempt must not be a trial: nothing would be left to rescue it.
+  const trial = exclude?.size ? undefined : found.due.find(({ rank }) => rank < ranks.empty && rank <= found.rank);
+  if (trial) return placedOn(trial.candidate);
+  if (found.rank > ranks.taken && found.isAvoiding) found = look(model, nodes, nowMs, exclude, false);
+  const { best, rank, reportedFull, isMaintained } = found;
+  if (best.length === 0) return { refused: isMaintained ? "maintenance" : "no_node_available" };
+  if (rank === ranks.active) best.push(...reportedFull.filter(({ slot }) => slot.state === SlotState.ACTIVE));
+  return placedOn(choose(best, rank, request, nowMs, random));
+}
+
+interface Found {
+  rank: Rank;
+  /** The candidates of this rank. */
+  best: Candidate[];
   /** Full by their reports, but perhaps no longer. */
-  const reportedFull: Candidate[] = [];
-  let maintained = false;
+  readonly reportedFull: Candidate[];
+  /** In trouble, and due to be tried; with the ranks that they would have otherwise. */
+  readonly due: { readonly candidate: Candidate; readonly rank: Rank }[];
+  /** Whether a candidate was left out because its requests fail. */
+  isAvoiding: boolean;
+  isMaintained: boolean;
+}
+
+/** `avoids`: slots whose requests fail are left out, and those that are slow count as full. */
+function look(
+  model: ModelId,
+  nodes: readonly NodeView[],
+  nowMs: number,
+  exclude: ReadonlySet<NodeId> | undefined,
+  avoids: boolean,
+): Found {
+  const found: Found = {
+    ...{ rank: ranks.backoff, best: [], reportedFull: [], due: [], isAvoiding: false, isMaintained: false },
+  };
   for (const node of nodes) {
     if (!node.reachable || exclude?.has(node.node)) continue;
     for (const slot of node.slots) {
       if (!slot.models.includes(model)) continue;
-      maintained ||= node.maintenance;
+      found.isMaintained ||= node.maintenance;
       if (node.maintenance || !node.admitting) continue;
       const candidate = { node: node.node, slot, ageMs: nowMs - node.reportedAtMs };
       const rank = rankOf(candidate, model);
-      if (rank === ranks.full && !isStillFull(candidate, model)) reportedFull.push(candidate);
-      if (rank > bestRank) continue;
-      if (rank < bestRank) best = [];
-      bestRank = rank;
-      best.push(candidate);
+      const trouble = avoids ? slot.troubles?.get(model) : undefined;
+      if (!trouble) add(found, candidate, rank, rank === ranks.full && !isStillFull(candidate, model));
+      else {
+        if (nowMs >= trouble.tryAtMs) found.due.push({ candidate, rank });
+        if (trouble.kind === "failing") found.isAvoiding = true;
+        else add(found, candidate, rank < ranks.full ? ranks.full : rank, false);
+      }
     }
   }
-  if (best.length === 0) return { refused: maintained ? "maintenance" : "no_node_available" };
-  if (bestRank === ranks.active) best.push(...reportedFull.filter(({ slot }) => slot.state === SlotState.ACTIVE));
-  const { node, slot } = choose(best, bestRank, request, nowMs, random);
+  return found;
+}
+
+function add(found: Found, candidate: Candidate, rank: Rank, isReportedFull: boolean): void {
+  if (isReportedFull) found.reportedFull.push(candidate);
+  if (rank > found.rank) return;
+  if (rank < found.rank) found.best = [];
+  found.rank = rank;
+  found.best.push(candidate);
+}
+
+function placedOn({ node, slot }: Candidate): Placed {
   return { node, slot: slot.name };
 }
 
@@ -163,6 +204,11 @@ function loadOf(slot: SlotView, model: ModelId): number {
 /** Places for the model; 1 while its engine has not said how many it has. */
 function placesOf({ activeModel, maxConcurrent }: SlotView, model: ModelId): number {
   return (activeModel === model ? maxConcurrent : undefined) ?? 1;
+}
+
+/** The share of the slot's places for the model that are taken, 0 or more. */
+export function fullnessOf(slot: SlotView, model: ModelId): number {
+  return (slot.inFlight + othersAt(slot, model)) / placesOf(slot, model);
 }
 
 /** Chooses the slot that would be the least full with this request, ties at random. */

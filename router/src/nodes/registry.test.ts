@@ -200,3 +200,46 @@ test("past switches of slots that the hello does not have are not kept", () => {
   link.report(report({ history }), 100);
   expect([...registry.details(100)[0]!.histories.keys()]).toEqual(report().slots.map(({ name }) => name));
 });
+
+describe("a slot that says it has no room", () => {
+  const refuse = (times: number) => {
+    for (let time = 0; time < times; time++)
+      registry.began({ node, slot, model, account: asId("x"), bodyBytes: 1 }, 0)("overloaded", 0);
+    return look(0).slots[0]!.troubles!.size;
+  };
+  test("is in trouble if it is at most half full, since that is not its load", () => {
+    registry.linkUp(hello, 0).report(report({ maxConcurrent: 8, running: 4 }), 0);
+    expect(refuse(3)).toBe(1);
+  });
+  test.each([
+    ["is more than half full", { maxConcurrent: 8, running: 5 }],
+    ["serves another model", { activeModel: asId<ModelId>("other"), maxConcurrent: 8 }],
+  ])("is in none if it %s", (_what, given) => {
+    registry.linkUp(hello, 0).report(report(given), 0);
+    expect(refuse(20)).toBe(0);
+  });
+});
+
+test("an agent that starts again begins without trouble", () => {
+  registry.linkUp(hello, 0).report(report(), 0);
+  for (let time = 0; time < 3; time++)
+    registry.began({ node, slot, model, account: asId("x"), bodyBytes: 1 }, 0)({ outcome: "failed" }, 0);
+  const troubles = () => look(0).slots[0]!.troubles!.size;
+  expect(troubles()).toBe(1);
+  registry.linkUp(hello, 0).report(report(), 0);
+  expect(troubles()).toBe(1);
+  registry.linkUp({ ...hello, bootId: "2" }, 0).report(report(), 0);
+  expect(troubles()).toBe(0);
+});
+
+test("of slots that the hello does not have nothing is remembered, nor of those that it no longer has", () => {
+  const link = registry.linkUp(hello, 0);
+  link.report({ ...report(), slots: [...report().slots, ...report({ name: asId("other") }).slots] }, 0);
+  expect(look(0).slots.map(({ troubles }) => troubles !== undefined)).toEqual([true, false]);
+  for (let time = 0; time < 3; time++)
+    registry.began({ node, slot, model, account: asId("x"), bodyBytes: 1 }, 0)({ outcome: "failed" }, 0);
+  link.hostingChanged({ ...hello, slots: [] });
+  link.hostingChanged(hello);
+  link.report(report(), 0);
+  expect(look(0).slots[0]!.troubles!.size).toBe(0);
+});

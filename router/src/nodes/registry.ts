@@ -4,6 +4,8 @@
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import type { NodeHello, NodeReport, NodeView, PastSwitch, SlotReport, SlotView } from "./node-view.ts";
+import { Outcomes, type Attempted, type AttemptEnd, type OutcomeEvents } from "./outcomes/outcomes.ts";
+import { fullnessOf } from "./placement.ts";
 import { RecentWaits, WaitWatch } from "./recent-waits.ts";
 
 /** A node as operators see it. */
@@ -41,10 +43,12 @@ export class NodeRegistry {
   readonly waits = new RecentWaits();
   readonly #nodes = new Map<NodeId, NodeEntry>();
   readonly #isMaintained: (node: NodeId) => boolean;
+  readonly #outcomes: Outcomes;
 
   /** `isMaintained`: whether this side wants a node in maintenance, whatever it reports. */
-  constructor(isMaintained: (node: NodeId) => boolean = () => false) {
+  constructor(isMaintained: (node: NodeId) => boolean = () => false, events?: OutcomeEvents) {
     this.#isMaintained = isMaintained;
+    this.#outcomes = new Outcomes(events);
   }
 
   /** Replaces the link of the node. Its last report stays, unless the agent has started again. */
@@ -65,7 +69,7 @@ export class NodeRegistry {
       },
     };
     if (entry.hello?.bootId !== hello.bootId) entry.forget();
-    entry.hello = hello;
+    entry.host(hello);
     entry.link = link;
     entry.linkedAtMs = nowMs;
     return link;
@@ -78,7 +82,7 @@ export class NodeRegistry {
   sessionDown(node: NodeId): void {
     const entry = this.#entry(node);
     entry.dataSessions--;
-    if (entry.dataSessions === 0 && !entry.hello) this.#nodes.delete(node);
+    if (entry.dataSessions === 0 && !entry.hello) this.#forget(node);
   }
 
   /** Counts a request of this router to the slot, with all its answers, until the returned function is called, once. */
@@ -92,13 +96,26 @@ export class NodeRegistry {
     };
   }
 
+  /** Call before an attempt is sent. The returned function takes its end, and ignores later calls. */
+  began(at: Attempted, nowMs: number): (end: AttemptEnd | "overloaded", nowMs: number) => void {
+    const ended = this.#outcomes.began(at, nowMs);
+    return (end, endedMs) => ended(end === "overloaded" ? this.#endOfOverloaded(at) : end, endedMs);
+  }
+
+  /** A slot that is at most half full and has no room for a request refuses it for another reason than its load. */
+  #endOfOverloaded({ node, slot: name, model }: Attempted): AttemptEnd {
+    const slot = this.#nodes.get(node)?.slots.find((one) => one.name === name);
+    const hasRoom = slot?.activeModel === model && fullnessOf(slot, model) <= 1 / 2;
+    return { outcome: hasRoom ? "failed" : "untold" };
+  }
+
   /** The nodes that are known. Live objects: use them before the next `await`. */
   view(nowMs: number): readonly NodeView[] {
     const views: NodeView[] = [];
     for (const [node, entry] of this.#nodes) {
       if (!entry.hello) continue;
       const keptMs = entry.maintenance ? maintainedMs : missedMs;
-      if (!entry.link && nowMs - entry.lostAtMs > keptMs && entry.dataSessions === 0) this.#nodes.delete(node);
+      if (!entry.link && nowMs - entry.lostAtMs > keptMs && entry.dataSessions === 0) this.#forget(node);
       else views.push(entry.look(nowMs));
     }
     return views;
@@ -111,9 +128,14 @@ export class NodeRegistry {
     });
   }
 
+  #forget(node: NodeId): void {
+    this.#nodes.delete(node);
+    this.#outcomes.forget(node);
+  }
+
   #entry(node: NodeId): NodeEntry {
     let entry = this.#nodes.get(node);
-    if (!entry) this.#nodes.set(node, (entry = new NodeEntry(node, this.#isMaintained, this.waits)));
+    if (!entry) this.#nodes.set(node, (entry = new NodeEntry(node, this.#isMaintained, this.waits, this.#outcomes)));
     return entry;
   }
 }
@@ -138,10 +160,12 @@ class NodeEntry implements NodeView {
   readonly #inFlight = new Map<SlotName, number>();
   readonly #isMaintained: (node: NodeId) => boolean;
   readonly #waits: WaitWatch;
+  readonly #outcomes: Outcomes;
 
-  constructor(node: NodeId, isMaintained: (node: NodeId) => boolean, waits: RecentWaits) {
+  constructor(node: NodeId, isMaintained: (node: NodeId) => boolean, waits: RecentWaits, outcomes: Outcomes) {
     this.node = node;
     this.#isMaintained = isMaintained;
+    this.#outcomes = outcomes;
     this.#waits = new WaitWatch(waits);
   }
 
@@ -164,10 +188,18 @@ class NodeEntry implements NodeView {
     this.reportedAtMs = -Infinity;
     this.histories.clear();
     this.#waits.forget();
+    this.#outcomes.forget(this.node);
+  }
+
+  /** The slots and models that the node has from now on. */
+  host(hello: NodeHello): void {
+    this.hello = hello;
+    const names = hello.slots.map(({ name }) => name);
+    this.#outcomes.retain(this.node, names);
   }
 
   rehost(hello: NodeHello): void {
-    this.hello = hello;
+    this.host(hello);
     this.slots = this.slots.map((slot) => ({ ...slot, models: this.#modelsOf(slot.name) }));
   }
 
@@ -192,7 +224,12 @@ class NodeEntry implements NodeView {
       inFlight: this.#inFlight.get(slot.name) ?? 0,
       waiting: slot.waiters.reduce((sum, { waiting }) => sum + waiting, 0),
       idleSinceMs: idleSince(slot, before.get(slot.name), nowMs),
+      troubles: this.#hosts(slot.name) ? this.#outcomes.troublesOf(this.node, slot.name) : undefined,
     }));
+  }
+
+  #hosts(name: SlotName): boolean {
+    return this.hello!.slots.some((slot) => slot.name === name);
   }
 
   #modelsOf(name: SlotName): readonly ModelId[] {

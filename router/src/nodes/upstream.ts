@@ -1,6 +1,6 @@
 /** The interface between the API and the data connections: sends one request to one node. */
 import type { ModelId, NodeId, RequestId, SlotName } from "@weiche/shared/ids.ts";
-import type { AnswerKind, EngineDeath, NodePath } from "@weiche/shared/node-protocol.ts";
+import type { AnswerKind, EngineDeath, NodeFault, NodePath } from "@weiche/shared/node-protocol.ts";
 import type { BillingIdentity } from "@weiche/shared/usage-record.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 
@@ -35,6 +35,8 @@ export interface AnswerBody {
   readonly ending: AnswerEnding;
   /** Set if the node's engine died during the request; valid after its end. */
   readonly engineDeath: EngineDeath | undefined;
+  /** Set if the node or its engine failed, and did not die; valid after its end. */
+  readonly nodeFault: NodeFault | undefined;
   /** Call once. Pieces that came before are handed over at once. */
   readInto(reader: AnswerReader): void;
   /** Nothing more is handed over until `resume`, and the node sends no more than a window. */

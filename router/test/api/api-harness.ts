@@ -13,7 +13,7 @@ import {
   type RequestId,
   type UserId,
 } from "@weiche/shared/ids.ts";
-import type { AnswerKind, EngineDeath } from "@weiche/shared/node-protocol.ts";
+import type { AnswerKind, EngineDeath, NodeFault } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../../src/callers/caller.ts";
 import type { FinishedRequest } from "../../src/api/exchange.ts";
 import type { SentAttempt } from "../../src/api/sent-attempts.ts";
@@ -66,6 +66,7 @@ export interface SimAnswer {
   readonly chunks?: Iterable<string | Buffer | Promise<unknown>>;
   readonly ending?: AnswerEnding;
   readonly engineDeath?: EngineDeath;
+  readonly nodeFault?: NodeFault;
   /** The node goes before the head of its answer. */
   readonly lost?: true;
   /** The head waits for it. */
@@ -103,9 +104,11 @@ class SimBody implements AnswerBody {
   readonly stream: Readable;
   readonly ending: AnswerEnding;
   readonly engineDeath: EngineDeath | undefined;
+  readonly nodeFault: NodeFault | undefined;
 
-  constructor({ chunks = [], failing, ending, engineDeath }: SimAnswer) {
+  constructor({ chunks = [], failing, ending, engineDeath, nodeFault }: SimAnswer) {
     this.engineDeath = engineDeath;
+    this.nodeFault = nodeFault;
     this.ending = ending ?? (failing ? "broken" : "complete");
     const pieces = chunks[Symbol.iterator]();
     this.stream = new Readable({
@@ -162,6 +165,8 @@ export interface Harness extends AsyncDisposable {
   readonly refused: RefusalCode[];
   /** Verdicts about attempts, such as `void n1 1`. */
   readonly verdicts: string[];
+  /** What placement learns of attempts, such as `n1 failed`. */
+  readonly ends: string[];
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   fetch(path: string, init?: RequestInit): Promise<Answer>;
@@ -207,6 +212,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
   const failures: unknown[] = [];
   const refused: RefusalCode[] = [];
   const verdicts: string[] = [];
+  const ends: string[] = [];
   const decided = (word: string) => (sent: SentAttempt) => void verdicts.push(`${word} ${sent.node} ${sent.attempt}`);
   const place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>): Placement => {
     placement.asked.push(request);
@@ -219,6 +225,13 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     limiter: options.limiter?.(limiter) ?? limiter,
     catalogue: options.catalogue ?? (() => catalogue),
     place: options.place ?? place,
+    began({ node }) {
+      let isOver = false;
+      return (end) => {
+        if (!isOver) ends.push(`${node} ${end === "overloaded" ? end : end.outcome}`);
+        isOver = true;
+      };
+    },
     upstream: options.upstream ?? nodes,
     verdicts: { settled: decided("settled"), declareVoid: decided("void") },
     clock,
@@ -256,6 +269,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     failures,
     refused,
     verdicts,
+    ends,
     fetch: request,
     get: (path, headers = {}) => request(path, { headers: { authorization, ...headers } }),
     post: (path, body, headers = {}) =>

@@ -35,6 +35,7 @@ const slot = {
   inFlight: 0,
   waitingByModel: {},
   stateSeconds: 1,
+  troubles: [],
   models: [],
 } as const;
 const gpu1 = {

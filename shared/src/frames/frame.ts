@@ -23,7 +23,13 @@ export const lengths: readonly (readonly [min: number, max: number] | undefined)
 ];
 
 /** How an END says that a body ended; more codes may follow. */
-export const ends = { complete: 0, failed: 1, engineDiedAlone: 2, engineDiedShared: 3 } as const;
+export const ends = {
+  ...{ complete: 0, failed: 1, engineDiedAlone: 2, engineDiedShared: 3 },
+  /** The engine or the agent failed; another node may be asked. */
+  nodeFailed: 4,
+  /** The engine hung or went, perhaps because of this request: no other node is asked. */
+  engineLost: 5,
+} as const;
 
 const cancels = ["unwanted", "refused", "internal"] as const;
 export type Cancel = (typeof cancels)[number];

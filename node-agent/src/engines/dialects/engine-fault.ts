@@ -1,4 +1,4 @@
-import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
+import type { EngineDeath, NodeFault } from "@weiche/shared/node-protocol.ts";
 
 /** How an engine failed to answer. Ends only the request that met it. Messages are for the log and quote nothing. */
 export type EngineFaultReason =
@@ -62,4 +62,15 @@ export class EngineFault extends Error {
   get isOurs(): boolean {
     return this.death !== undefined || causes[this.reason] === "ours";
   }
+}
+
+/**
+ * What the router is told. Hangs and deaths are `engine-lost`: the same request may do that to the next engine. Undefined:
+ * what the model wrote may be the cause. `seesExit`: a broken connection is no death, since the agent would know.
+ */
+export function nodeFaultOf(fault: EngineFault, seesExit: boolean, hadOutput: boolean): NodeFault | undefined {
+  const { reason } = fault;
+  if (!fault.isOurs && hadOutput) return undefined;
+  const isLost = reason === "silent" || reason === "core died" || (reason === "connection lost" && !seesExit);
+  return isLost ? "engine-lost" : "node-failed";
 }

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
 import { SlotState, type SlotView } from "../../nodes/node-view.ts";
+import type { Trouble } from "../../nodes/outcomes/standing.ts";
 import { nodesText, nodeText } from "./node-tables.ts";
 import { viewMachine } from "../routes/node-machine.ts";
 import { viewNode } from "../routes/nodes.ts";
@@ -44,6 +45,21 @@ test("a failed slot has no active model, but what failed and when it is tried ag
   expect(slot).toMatchObject({ state: "failed", failed: "model-a", retryInSeconds: 7.4 });
   expect(slot.active).toBeUndefined();
   expect(row).toMatch(/^gpu-1 +live +a +failed +– +– +0 +0 +model-a failed, tried again in 7\.4 s$/);
+});
+
+test("a slot whose requests fail or are slow says for which model, how many of the latest, and since when", () => {
+  const trouble = { share: 0.803, sinceMs: -73_400, tryAtMs: 0, changedAtMs: 0 };
+  const other = asId<ModelId>("model-b");
+  const troubles = new Map<ModelId, Trouble>([
+    [model, { ...trouble, kind: "failing" }],
+    [other, { ...trouble, kind: "slow", share: 1 }],
+  ]);
+  const { slot, row } = shown({ state: SlotState.ACTIVE, activeModel: model, troubles });
+  expect(slot.troubles).toEqual([
+    { model: "model-a", kind: "failing", share: 0.8, seconds: 75 },
+    { model: "model-b", kind: "slow", share: 1, seconds: 75 },
+  ]);
+  expect(row).toMatch(/model-a +– +0 +0 +model-a fails \(80 %\) for 75 s; model-b is slow \(100 %\) for 75 s$/);
 });
 
 test("a slot of which it is not known what is awake says why it rests", () => {

@@ -20,7 +20,7 @@ export function nodesText(nodes: Nodes, width?: number): string {
   const rows = nodes.flatMap(({ name, state, slots }) =>
     slots.map((slot) => [
       ...[name, state, slot.name, slot.state, slot.active, slot.next, slot.running, slot.waiting],
-      failure(slot),
+      noteOf(slot),
     ]),
   );
   return formatTable(
@@ -39,9 +39,11 @@ export function nodesScene(nodes: Nodes): Scene {
   return { value: nodes, text: (width) => nodesText(nodes, width), lines: new Map(nodes.flatMap(ofNode)) };
 }
 
-function slotLine({ state, active, next, failed, running, waiting }: Nodes[number]["slots"][number]): string {
+function slotLine(slot: Nodes[number]["slots"][number]): string {
+  const { state, active, next, failed, running, waiting } = slot;
   const models = [active ?? failed, next && `next ${next}`].filter((part) => part !== undefined);
-  return `${[state, ...models].join(" ")}, ${running} running, ${waiting} waiting`;
+  const troubles = slot.troubles.map(({ model, kind }) => `, ${model} ${words[kind]}`);
+  return `${[state, ...models].join(" ")}, ${running} running, ${waiting} waiting${troubles.join("")}`;
 }
 
 /** Describes a node: its slots, the use of its host, and its machine if the agent reports it. */
@@ -58,6 +60,18 @@ export function nodeText(node: Node, width?: number): string {
   ]
     .filter((part) => part !== "")
     .join("\n\n");
+}
+
+const words = { failing: "fails", slow: "is slow" } as const;
+
+/** Such as `model-a fails (80 %) for 75 s`. */
+function noteOf(slot: Nodes[number]["slots"][number]): string | undefined {
+  const troubles = slot.troubles.map(
+    ({ model, kind, share, seconds }) =>
+      `${model} ${words[kind]} (${Math.round(share * 100)} %) for ${Math.round(seconds)} s`,
+  );
+  const notes = [failure(slot), ...troubles].filter((note) => note !== undefined);
+  return notes.length > 0 ? notes.join("; ") : undefined;
 }
 
 function failure({ state, failed, retryInSeconds }: Nodes[number]["slots"][number]): string | undefined {

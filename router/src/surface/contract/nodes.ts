@@ -10,7 +10,16 @@ const nodeState = Type.Enum(["live", "maintenance", "not-admitting", "silent", "
   description: "silent: linked, but no report or no data session of late. gone: not linked.",
 });
 
-const troubles = ["gone", "silent", "slot-failed", "not-admitting", "outbox-old", "gpu-hot"] as const;
+const troubles = [
+  "gone",
+  "silent",
+  "slot-failed",
+  "failing",
+  "not-admitting",
+  "slow",
+  "outbox-old",
+  "gpu-hot",
+] as const;
 
 const slot = object({
   name: Type.String(),
@@ -27,6 +36,15 @@ const slot = object({
   closesInSeconds: seconds,
   retryInSeconds: seconds,
   oldestWaitingSeconds: seconds,
+  troubles: Type.Array(
+    object({
+      model: Type.String(),
+      kind: Type.Enum(["failing", "slow"]),
+      share: Type.Number({ description: "Of the latest requests, 0 to 1." }),
+      seconds: Type.Number({ description: "Since when the slot is avoided while another one can serve." }),
+    }),
+    { description: "Models whose requests fail or are slow here, as this router has seen." },
+  ),
   stateSeconds: Type.Number({ description: "How long it has been in this state." }),
   switching: Type.Optional(
     object(

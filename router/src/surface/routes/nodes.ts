@@ -82,14 +82,14 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
     linkAgeSeconds: linkedAtMs === undefined ? undefined : seconds(nowMs - linkedAtMs),
     outbox: outbox && { records: Number(outbox.records), oldestSeconds: seconds(outbox.oldestMs) },
     troubles: troublesOf(detail),
-    slots: view.slots.map((slot) => viewSlot(slot, reportAgeMs)),
+    slots: view.slots.map((slot) => viewSlot(slot, reportAgeMs, nowMs)),
     host: report?.host && numbers(report.host),
   };
 }
 
 type Slot = Node["slots"][number];
 
-function viewSlot(slot: SlotView, reportAgeMs: number): Slot {
+function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
   const { name, activeModel, nextModel, running, waiting, inFlight, waiters, models } = slot;
   // `activeModel` of a failed slot names the model that failed.
   const hasFailed = slot.state === SlotState.FAILED;
@@ -108,6 +108,9 @@ function viewSlot(slot: SlotView, reportAgeMs: number): Slot {
     closesInSeconds: seconds(slot.closesInMs),
     retryInSeconds: seconds(slot.retryInMs && Math.max(0, slot.retryInMs - reportAgeMs)),
     oldestWaitingSeconds: seconds(slot.oldestWaitingMs),
+    troubles: Array.from(slot.troubles ?? [], ([model, { kind, share, sinceMs }]) => {
+      return { model, kind, share: Math.round(share * 100) / 100, seconds: seconds(nowMs - sinceMs)! };
+    }),
     stateSeconds: seconds(slot.stateAgeMs)!,
     switching: viewSwitching(slot.switching),
   };
@@ -128,10 +131,15 @@ const gpuHotCelsius = 85;
 function troublesOf(detail: NodeDetail): Node["troubles"] {
   const { report, view } = detail;
   const state = nodeState(detail);
+  const found = new Set(
+    view.slots.flatMap(({ troubles = new Map() }) => [...troubles.values()].map(({ kind }) => kind)),
+  );
+  const kinds = (["failing", "slow"] as const).filter((kind) => found.has(kind));
   const isHot = (gpu: { readonly temperatureCelsius?: number }) => (gpu.temperatureCelsius ?? 0) > gpuHotCelsius;
   return [
     ...(state === "gone" || state === "silent" || state === "not-admitting" ? [state] : []),
     ...(view.slots.some((slot) => slot.state === SlotState.FAILED) ? (["slot-failed"] as const) : []),
+    ...kinds,
     ...((report?.outbox?.oldestMs ?? 0) > outboxOldMs ? (["outbox-old"] as const) : []),
     ...(report?.host?.gpus.some(isHot) ? (["gpu-hot"] as const) : []),
   ];

@@ -10,7 +10,7 @@ interface Ranked {
 }
 
 const ranks: readonly ConsoleNode["troubles"][number][] = [
-  ...(["gone", "silent", "slot-failed", "not-admitting", "outbox-old", "gpu-hot"] as const),
+  ...(["gone", "silent", "slot-failed", "failing", "not-admitting", "slow", "outbox-old", "gpu-hot"] as const),
 ];
 
 export function inOrder<T extends Ranked>(nodes: readonly T[]): readonly T[] {

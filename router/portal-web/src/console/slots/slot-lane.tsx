@@ -85,6 +85,8 @@ function Happening({ lane: { slot, atMs }, nowMs }: Pick<SlotLaneProps, "lane" |
     if (phase) lines.push(c.slots.phase(c.slots.parts[phase], format.duration(Math.floor(seconds + since))));
     if (usualSeconds !== undefined) lines.push(c.slots.usual(format.duration(usualSeconds)));
   }
+  for (const { model, kind, share, seconds } of slot.troubles)
+    lines.push(c.slots.troubles[kind](model, format.percent(share), format.duration(Math.floor(seconds + since))));
   if (slot.retryInSeconds !== undefined) lines.push(c.slots.retryIn(left(slot.retryInSeconds)));
   return <span className="happening number">{lines.join(" · ")}</span>;
 }

@@ -1,0 +1,115 @@
+/** When requests that fail in a row make an engine suspect. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { asId } from "@weiche/shared/ids.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { EngineDoubts, pauseMsMin } from "./engine-doubts.ts";
+
+let clock: VirtualClock;
+let doubts: EngineDoubts;
+let endpoint: { origin: string };
+let suspicions: number;
+let probes: number;
+let probe: (signal: AbortSignal) => Promise<unknown>;
+beforeEach(() => {
+  clock = new VirtualClock(1_000_000);
+  doubts = new EngineDoubts(clock);
+  endpoint = { origin: "http://engine" };
+  [suspicions, probes] = [0, 0];
+  probe = () => Promise.resolve();
+});
+
+async function fail(accounts: string, { hadOutput = false, model = "m" } = {}): Promise<void> {
+  for (const account of accounts) {
+    doubts.failed({
+      ...{ endpoint, slot: asId("s"), model: asId(model), account: asId(account), hadOutput },
+      probe: (signal) => (probes++, probe(signal)),
+      suspect: () => void suspicions++,
+    });
+    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+  }
+}
+
+test("three failures in a row of two accounts are a suspicion, one alone, without a probe", async () => {
+  await fail("xy");
+  expect(suspicions).toBe(0);
+  await fail("xyxyxy");
+  expect([suspicions, probes]).toEqual([1, 0]);
+});
+
+describe("failures of one account alone", () => {
+  test("are none while the probe passes, which is asked once in half a minute", async () => {
+    await fail("x".repeat(500));
+    expect([suspicions, probes]).toEqual([0, 1]);
+    clock.advance(30_000);
+    await fail("xx");
+    expect([suspicions, probes]).toEqual([0, 2]);
+  });
+
+  test("are one if the probe fails, too", async () => {
+    probe = () => Promise.reject(new Error("500"));
+    await fail("xx");
+    expect(probes).toBe(0);
+    await fail("x");
+    expect([suspicions, probes]).toEqual([1, 1]);
+  });
+
+  test("are none if the probe is late, since the engine may be busy", async () => {
+    probe = (signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("late"))));
+    await fail("xxx");
+    clock.advance(60_000);
+    await fail("");
+    expect(suspicions).toBe(0);
+  });
+
+  test("are none if another request is served before the probe fails", async () => {
+    const { promise, reject } = Promise.withResolvers<never>();
+    probe = () => promise;
+    await fail("xxx");
+    doubts.served(endpoint);
+    reject(new Error("500"));
+    await fail("");
+    expect(suspicions).toBe(0);
+  });
+});
+
+test("an answer that is whole ends the row, and so does output unless answers failed after theirs", async () => {
+  await fail("xy");
+  doubts.served(endpoint);
+  await fail("xy");
+  doubts.output(endpoint);
+  await fail("xy");
+  expect(suspicions).toBe(0);
+  await fail("z");
+  expect(suspicions).toBe(1);
+  endpoint = { origin: "http://other" };
+  await fail("xy", { hadOutput: true, model: "n" });
+  doubts.output(endpoint);
+  await fail("z", { hadOutput: true, model: "n" });
+  expect(suspicions).toBe(2);
+});
+
+test("an engine that a restart did not help is restarted after pauses that double", async () => {
+  const restarted = async () => {
+    endpoint = { origin: "http://engine" };
+    await fail("xyz");
+  };
+  await restarted();
+  await restarted();
+  clock.advance(pauseMsMin - 1);
+  await restarted();
+  expect(suspicions).toBe(1);
+  clock.advance(1);
+  await restarted();
+  expect(suspicions).toBe(2);
+  clock.advance(pauseMsMin);
+  await restarted();
+  expect(suspicions).toBe(2);
+  clock.advance(pauseMsMin);
+  await restarted();
+  expect(suspicions).toBe(3);
+  await fail("xyz", { model: "another" });
+  expect(suspicions).toBe(3);
+  endpoint = { origin: "http://another" };
+  await fail("xyz", { model: "another" });
+  expect(suspicions).toBe(4);
+});

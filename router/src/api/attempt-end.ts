@@ -1,0 +1,51 @@
+/** Says of an attempt that is over what it tells of the node, and whether another node may be asked. */
+import { ApiError, apiErrors } from "@weiche/shared/errors.ts";
+import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
+import type { AttemptEnd } from "../nodes/outcomes/outcomes.ts";
+import { NodeLost, type AnswerBody, type UpstreamResponse } from "../nodes/upstream.ts";
+import type { Exchange } from "./exchange.ts";
+import type { NodeRefusal } from "./node-refusal.ts";
+
+/** Takes the end of one attempt. Later calls are ignored. */
+export type AttemptEnded = (end: AttemptEnd | "overloaded") => void;
+
+const failed = { outcome: "failed" } as const;
+const untold = { outcome: "untold" } as const;
+
+/**
+ * Whether another node may be asked after a refusal: after a 503, and after a fault of the node or its engine. Not after
+ * the engine died or hung, since the request may do that to the next engine.
+ */
+export function mayAskAnother({ status }: NodeRefusal, { nodeFault }: AnswerBody): boolean {
+  return status === 503 || nodeFault === "node-failed";
+}
+
+export function endOfRefusal(refusal: NodeRefusal, body: AnswerBody): AttemptEnd | "overloaded" {
+  if (body.nodeFault ?? body.engineDeath) return failed;
+  const { code } = refusal.body.error;
+  if (code === apiErrors.model_unavailable.code) return failed;
+  return code === apiErrors.overloaded.code ? "overloaded" : untold;
+}
+
+/** The end of an attempt without an answer. A client that left and the time limit say nothing. */
+export function endOfError(error: unknown, { signal, isCutByUs }: Exchange): AttemptEnd {
+  const isOfNode = error instanceof NodeLost || error instanceof ApiError;
+  return isOfNode && !signal.aborted && !isCutByUs ? failed : untold;
+}
+
+/** The end of an attempt whose answer began. Call when the exchange is settled. */
+export function endOfAnswer(
+  { outcome, isCutByUs, startedAtMs, firstByteAtMs }: Exchange,
+  { kind, body, waited }: UpstreamResponse,
+  sentMs: number,
+  path: NodePath,
+): AttemptEnd {
+  if (body.nodeFault ?? body.engineDeath) return failed;
+  if (outcome === "broken" && body.ending === "broken" && !isCutByUs) return failed;
+  if (outcome !== "answered") return untold;
+  // A whole answer as JSON takes as long as it is; only embeddings are alike.
+  const isTimed = kind === "events" || path === nodePaths.embeddings;
+  const waitedMs = Number(waited?.split(" ")[1] ?? 0);
+  const firstByteMs = firstByteAtMs! - startedAtMs - sentMs - waitedMs;
+  return { outcome: "served", firstByteMs: isTimed ? firstByteMs : undefined };
+}
