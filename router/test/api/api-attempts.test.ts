@@ -53,7 +53,7 @@ test.each<[string, SimAnswer, readonly [number, string], string]>([
   ["an engine that died", error("engine_died", { engineDeath: "alone" }), [500, "engine_died"], "failed"],
   ["an engine that hung", error("internal", { nodeFault: "engine-lost" }), [500, "500"], "failed"],
   ["the request's own mistake", error("invalid_request"), [400, "400"], "untold"],
-  ["a prompt that is too long", error("context_window_exceeded"), [400, "400"], "untold"],
+  ["a prompt that is too long", error("context_window_exceeded"), [400, "context_length_exceeded"], "untold"],
   ["the time limit", error("timeout"), [504, "timeout"], "untold"],
   ["a 500 without a reason", error("internal"), [500, "500"], "untold"],
 ])("no other node is asked after %s", async (_what, answer, seen, end) => {
