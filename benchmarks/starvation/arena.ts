@@ -27,6 +27,8 @@ interface Outcome {
 
 const attackerFile = join(import.meta.dirname, "attacker.ts");
 const model = "sim";
+/** Fewer than one account may ask for. */
+const places = 64;
 
 export class Arena implements AsyncDisposable {
   readonly #cluster: Cluster;
@@ -41,7 +43,11 @@ export class Arena implements AsyncDisposable {
     const cluster = await Cluster.start({
       catalogue: catalogueOf(model),
       router: { limits: {} },
-      agents: { "node-1": { slots: [{ name: "a", engines: [simEngine(model, { "itl-ms": paceMs })] }] } },
+      agents: {
+        "node-1": {
+          slots: [{ name: "a", engines: [{ ...simEngine(model, { "itl-ms": paceMs }), maxConcurrent: places }] }],
+        },
+      },
     });
     const { apiKey } = await cluster.account("Streams");
     return new Arena(cluster, new PacedStreams({ baseUrl: cluster.baseUrl, apiKey, model }));

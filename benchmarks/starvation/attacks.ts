@@ -1,6 +1,7 @@
 /** The table of attacks. `npm test` runs each for seconds, `npm run nightly` for longer and with the limits on gaps, `npm run bench` reports the gaps. */
 import type { Attack } from "./attack.ts";
 import { heavyBodies } from "./heavy-bodies.ts";
+import { manyAnswers } from "./many-answers.ts";
 import { manyConnections } from "./many-connections.ts";
 import { neverReading } from "./never-reading.ts";
 import { pipelining } from "./pipelining.ts";
@@ -17,5 +18,6 @@ export const attacks: readonly Attack[] = [
   unsentBodies,
   signIns,
   heavyBodies,
+  manyAnswers,
   neverReading,
 ];
