@@ -97,6 +97,9 @@ const endings = {
   "an engine that resets": read(stream("itl=1,fault=reset:3")),
   "an engine that ends too soon": read(json("itl=1,fault=cut:3")),
   "an engine that says what is no JSON": read(stream("itl=1,fault=not-json:3")),
+  "an engine that reports an error in the stream": read(stream("itl=1,fault=error-event:3")),
+  "an engine that cuts a character in two": read(stream("itl=1,fault=invalid-utf8:3")),
+  "an engine whose counts are missing": read(stream("itl=1,fault=usage-missing")),
   "an engine that hangs until the time is over": read(stream("fault=hang:3")),
   "an engine that hangs before its first byte": read(json("fault=hang:0")),
   "a reader who does not read and leaves": async (asked) => {

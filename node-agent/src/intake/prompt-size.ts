@@ -1,4 +1,6 @@
 /** How much text a prompt has, from which its tokens are estimated where nobody counts them. */
+import type { Json } from "@weiche/shared/json.ts";
+
 export interface PromptSize {
   /** Bytes of its texts, tools and names in UTF-8, without images. */
   readonly bytes: number;
@@ -16,11 +18,12 @@ function addSize(value: unknown, size: { bytes: number; images: number }): void 
   if (typeof value === "string") size.bytes += Buffer.byteLength(value);
   else if (Array.isArray(value)) for (const item of value) addSize(item, size);
   else if (typeof value === "object" && value !== null) {
-    for (const [name, member] of Object.entries(value)) {
+    // `Object.entries` takes four times as long, and every request comes by here.
+    for (const name in value) {
       if (name === "image_url") size.images++;
       else {
         size.bytes += name.length;
-        addSize(member, size);
+        addSize((value as Json)[name], size);
       }
     }
   }
