@@ -1,15 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import {
-  factorAt,
-  factorEntryAt,
-  isCallable,
-  mayHost,
-  parseCatalogue,
-  requestTokensMax,
-  rulesOf,
-} from "./catalogue.ts";
+import { factorAt, factorEntryAt, isCallable, mayHost, parseCatalogue, rulesOf } from "./catalogue.ts";
 import { asId, type ModelId, type NodeId } from "./ids.ts";
 
 const entry = (more: string) =>
@@ -58,13 +50,6 @@ test("a model that is announced is not callable, one of any other status is", ()
     isCallable(parseCatalogue(entry(factors).replace("Beta", status)).catalogue!.get(asId<ModelId>("m"))!);
   expect(isCallableAs("Demnächst")).toBe(false);
   expect(["Beta", "Verfügbar", "Auslaufend"].map(isCallableAs)).toEqual([true, true, true]);
-});
-
-test("a request may cost the window for each answer, and an embedding what a text may be long for each text", () => {
-  const chat = parseCatalogue(entry(factors)).catalogue!.get(asId<ModelId>("m"))!;
-  expect([1, 3].map((answers) => requestTokensMax(chat, answers))).toEqual([100, 300]);
-  const embeddings = { dimensions: { min: 1, max: 2, default: 2 }, inputTokens: 60 };
-  expect(requestTokensMax({ ...chat, embeddings }, 5)).toBe(300);
 });
 
 const mistakes: [name: string, text: string, message: RegExp][] = [

@@ -64,14 +64,6 @@ export function factorEntryAt({ factors }: Pick<CatalogueEntry, "factors">, atMs
   return factors.findLast((f) => f.validFromMs <= atMs) ?? factors[0]!;
 }
 
-/**
- * The most tokens, input and output together, that a request for this many answers (choices, or texts to embed) may
- * cost: each answer fits the model's context window, input included.
- */
-export function requestTokensMax({ contextTokens, embeddings }: ModelRules, answers: number): number {
-  return (embeddings?.inputTokens ?? contextTokens) * answers;
-}
-
 /** Whether the public API serves and lists the model. */
 export function isCallable(entry: CatalogueEntry): boolean {
   return entry.status !== "Demnächst";

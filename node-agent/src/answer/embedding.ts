@@ -1,4 +1,5 @@
 /** Runs a request for embeddings: splits its texts into batches, and cuts the vectors to the requested dimensions. */
+import { promptTokensMax, textTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
@@ -10,7 +11,6 @@ import { refusalOf } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { GenerationScope } from "./generation.ts";
 import type { PromptEstimates } from "./prompt-estimates.ts";
-import { promptTokensMax, textTokensMax } from "./prompt-tokens.ts";
 import { isCount, type TokenCounts } from "./usage-count.ts";
 
 /** TEI's default limit of texts per request; it also keeps each answer small. */

@@ -1,4 +1,5 @@
 /** Runs a chat or completion: always asks the engine for a stream, in whatever form the client wants the answer. */
+import { promptTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -21,7 +22,6 @@ import { eventRefusal, lateFault, refusalOf, type Refused } from "./engine-refus
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { PromptFacts } from "../intake/read-request.ts";
 import type { PromptEstimates } from "./prompt-estimates.ts";
-import { promptTokensMax } from "./prompt-tokens.ts";
 import { soundAnswer } from "./sound-answer.ts";
 import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
 

@@ -1,4 +1,5 @@
 /** Counts the tokens of one answer: as reported, if plausible, else by output chunks. Keeps no text. */
+import { endTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
 import type { UsageSource } from "@weiche/shared/usage-record.ts";
 import type { ChoiceDelta, EngineChunk, RawUsage } from "../engines/dialects/dialect.ts";
 
@@ -13,9 +14,6 @@ export interface TokenCounts {
 }
 
 export const noTokens: TokenCounts = { promptTokens: 0, completionTokens: 0, source: "counted" };
-
-/** Some engines count the token that ends an answer, some of these in addition to `max_tokens`. */
-const endTokensMax = 1;
 
 export interface UsageLimits {
   /** The model's context window: bounds the prompt and each answer. */

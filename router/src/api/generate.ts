@@ -1,7 +1,8 @@
 /** Answers requests for chats, completions and embeddings by a node. Reads downwards: each line may refuse. */
 import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import { checkAnswers, checkModelRules } from "@weiche/shared/convention/model-rules.ts";
-import { factorAt, requestTokensMax } from "@weiche/shared/catalogue.ts";
+import { requestTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
+import { factorAt } from "@weiche/shared/catalogue.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Millicredits } from "@weiche/shared/credits.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -88,7 +89,8 @@ export async function generateAs(
   const suspect = { accountId, model: entry.id, digest: facts.digest };
   deps.engineDeaths.refuseBarred(suspect);
   const request = {
-    ...{ path, requestId: exchange.id, model: entry.id, tokensMax: requestTokensMax(entry, facts.answers) },
+    ...{ path, requestId: exchange.id, model: entry.id },
+    tokensMax: requestTokensMax(entry, facts, body.bytes!.length),
     // The time of acceptance decides on the factor, as it does on the billing period.
     billing: { accountId, userId, keyId, factor: factorAt(entry, exchange.acceptedAtMs) },
     // The texts of an embedding request are processed one after the other.
@@ -190,6 +192,7 @@ async function attempt(
       return undefined;
     }
     const refusal = await readNodeRefusal(reply, exchange.signal);
+    verdicts.declareVoid(sent);
     tried.result = refusalCodeOf(refusal);
     ended(endOfRefusal(refusal, reply.body));
     if (reply.body.engineDeath) engineDeaths.died(suspect, reply.body.engineDeath);

@@ -29,8 +29,9 @@ export function decideAtEnd(attempt: SentAttempt, answer: AnswerBody, exchange: 
 }
 
 /**
- * Decides on an attempt that ended before its answer began. A node that refused it has recorded nothing. The reasons of
- * the exchange's abort (the client left, the limit of 600 s) leave the record as it is.
+ * Decides on an attempt that ended before its answer began. One that a node refused is void already: the node still holds
+ * its grant, and the client got nothing of it. The reasons of the exchange's abort (the client left, the limit of 600 s)
+ * leave the record as it is.
  */
 export function decideAfter(error: unknown, attempt: SentAttempt, exchange: Exchange, verdicts: AttemptVerdicts): void {
   if (error instanceof NodeRefusal) return;

@@ -82,9 +82,11 @@ const ask = () => api.post(chatPath, chat());
 test.each<[path: string, body: object, tokensMax: number]>([
   ["chat/completions", { messages: [{ role: "user", content: "x" }] }, 32_768],
   ["chat/completions", { messages: [{ role: "user", content: "x" }], n: 3 }, 3 * 32_768],
-  ["completions", { prompt: "x", n: 8 }, 8 * 32_768],
-  ["embeddings", { input: "x" }, 8_192],
-  ["embeddings", { input: ["x", "y"] }, 2 * 8_192],
+  ["chat/completions", { messages: [{ role: "user", content: "x" }], max_tokens: 10 }, 4_096 + 6 * 81 + 11],
+  ["completions", { prompt: "x", n: 3, max_completion_tokens: 10 }, 3 * 32_768],
+  ["completions", { prompt: "x", n: 3, max_tokens: 10 }, 4_096 + 6 * 57 + 3 * 11],
+  ["embeddings", { input: "x".repeat(4_000) }, 8_192],
+  ["embeddings", { input: ["x".repeat(4_000), "y".repeat(4_000)] }, 2 * 8_192],
 ])("a node may bill of %s %j at most %i tokens", async (path, body, tokensMax) => {
   const model = path === "embeddings" ? "vl-embedding-2b" : "coder-next";
   expect((await api.post(`/v1/${path}`, { model, ...body })).status).toBe(200);

@@ -9,7 +9,7 @@ import { FewLines } from "@weiche/shared/program/few-lines.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { readGrants, type Grants } from "../../src/usage/grants.ts";
-import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
+import { createUsageLedger, type UsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { Database } from "../../src/db/database.ts";
 import { createEvents } from "../../src/events.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
@@ -23,6 +23,7 @@ const tokensMax = 32_768;
 let grants: Grants;
 let open: AsyncDisposableStack;
 let rig: NodeLinkRig;
+let ledger: UsageLedger;
 let metrics: Metrics;
 let logged: Record<string, unknown>[];
 
@@ -42,7 +43,7 @@ async function openRouter(of: Database): Promise<NodeLinkRig> {
   const log = pino({ level: "warn" }, { write: (line) => void logged.push(JSON.parse(line) as object as never) });
   const events = createEvents(log, metrics, new FewLines(systemClock));
   const options = { grants: await readGrants(of.pool) };
-  const ledger = open.use(await createUsageLedger(of, systemClock, events, options));
+  ledger = open.use(await createUsageLedger(of, systemClock, events, options));
   return open.use(await NodeLinkRig.open(ledger));
 }
 
@@ -135,6 +136,21 @@ test("a node's own grant for the same attempt, used again with other counts, cou
   await deliver(agent, { ...honest, completionTokens: 30_000 }, honest);
   expect(await billed()).toEqual(linesOf(honest));
   expect(await refused()).toBe(0);
+});
+
+test("a node that refused a request and bills its grant is paid nothing, whichever comes first", async () => {
+  const agent = await rig.linked();
+  const [early, late, beside] = [sent(), sent(), sent()];
+  await deliver(agent, early);
+  await ledger.declareVoid([early, late].map((record) => ({ ...record, node })));
+  await deliver(agent, late, beside);
+  const paid = (await billed()).filter((line) => !line.endsWith(" 0"));
+  expect(paid).toEqual(linesOf(beside));
+  const { rows } = await database.pool.query<{ credits: bigint }>(
+    "select sum(credits)::bigint as credits from usage_totals where scope = 'account' and account_id = $1",
+    [beside.accountId],
+  );
+  expect(rows[0]!.credits).toBe(30n * beside.factor);
 });
 
 test("the node to which a request was sent bills it, whatever another one has tried before", async () => {

@@ -1,5 +1,6 @@
 /** `POST /v1/embeddings`: vectors of texts. */
 import { Type, type Static } from "typebox";
+import { keptStringBytes } from "../http/json-guard.ts";
 import { bodyReader, optional, worded } from "./body-reader.ts";
 import type { RequestFacts } from "./model-rules.ts";
 
@@ -22,7 +23,10 @@ export const embeddingSchema = Type.Object({
 
 export const embeddingBody = bodyReader(embeddingSchema);
 
-export function embeddingFacts({ model, input, dimensions }: EmbeddingBody): RequestFacts {
+export function embeddingFacts({ model, input, dimensions, instruction }: EmbeddingBody): RequestFacts {
   const answers = Array.isArray(input) ? input.length : 1;
-  return { model, embeds: true, answers, dimensions: dimensions ?? undefined };
+  const bytes = Buffer.byteLength(instruction ?? "");
+  // A longer text may have been cut to so many.
+  const instructionBytes = bytes < keptStringBytes ? bytes : Infinity;
+  return { model, embeds: true, answers, dimensions: dimensions ?? undefined, instructionBytes };
 }

@@ -17,6 +17,8 @@ export interface RequestFacts {
   readonly templateKwargs?: boolean;
   readonly images?: readonly ImageFacts[];
   readonly dimensions?: number;
+  /** Of the instruction that is written before each text to embed. Infinity: it is longer than the router reads. */
+  readonly instructionBytes?: number;
 }
 
 /** Throws a 400 for what the model does not take. */

@@ -216,6 +216,7 @@ const usageRecord = message(
   // 16 bytes today.
   text(16, "grant", idBytes),
   number(17, "tokens_max"),
+  number(18, "estimated_tokens"),
 );
 const usageBatch = message("UsageBatch", number(1, "batch_id"), many(batchRecordsMax, one(2, "records", usageRecord)));
 
