@@ -122,7 +122,7 @@ function createNodeMetrics({ counter, gauge }: MetricRegistry) {
     ),
     nodesRefused: counter(
       "weiche_router_nodes_refused_total",
-      "Links and data sessions that were refused: no or a foreign certificate (`tls`), another node's name (`name`), too many (`too-many`), and the like",
+      "Links and data sessions that were refused: no or a foreign certificate (`tls`), another node's name (`name`), too many of a node (`too-many`) or of strangers (`crowd`), and the like",
       ["reason"],
       "it rises",
     ),

@@ -13,6 +13,8 @@ import { openNodeLink } from "./nodes/node-link.ts";
 import { openNodeWishes, readWishesMs } from "./nodes/node-wishes.ts";
 import type { AttemptEnd, Attempted } from "./nodes/outcomes/outcomes.ts";
 import { place, type PlacementRequest } from "./nodes/placement.ts";
+import { StrangerLimit } from "./nodes/stranger-limit.ts";
+import { readTrusted } from "./edge/client-address.ts";
 import { NodeRegistry } from "./nodes/registry.ts";
 import type { Storage } from "./open-storage.ts";
 
@@ -29,7 +31,8 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   const linkClock = opened.use(new LoopClock(clock));
   /** Absent: plain connections, of nodes on this host. */
   const tls = config.nodesTls && opened.use(openTlsFiles(config.nodesTls, clock, events));
-  const shared = { routerId, clock: linkClock, events, tls };
+  const strangers = tls && new StrangerLimit(clock, readTrusted(config.limits.trustedProxies));
+  const shared = { routerId, clock: linkClock, events, tls, strangers };
 
   const data = await DataConnections.open({ ...shared, listen: config.listen.data, counts: registry, grants });
   opened.defer(() => data.close(closeMsMax));

@@ -50,12 +50,21 @@ export class IpLimit {
 
   /** Whether one more request is admitted. A refused one takes no token. */
   admit(address: string): boolean {
+    return this.#take(address, 1);
+  }
+
+  /** Whether `admit` would admit one now. Takes no token. */
+  hasRoom(address: string): boolean {
+    return this.#take(address, 0);
+  }
+
+  #take(address: string, tokens: 0 | 1): boolean {
     if (this.#perMs === 0 || address === unknownAddress) return true;
     const nowMs = this.#clock.monotonicMs();
     this.#turn(nowMs);
     const buckets = this.#bucketsOf(address, nowMs);
     if (buckets.some(({ bucket }) => bucket.tokens < wholeToken)) return false;
-    for (const { bucket } of buckets) bucket.tokens--;
+    for (const { bucket } of buckets) bucket.tokens -= tokens;
     return true;
   }
 

@@ -1,5 +1,6 @@
 /** The HTTP server under the public API: timeouts, TLS, connection limit, and checks of the head that Node omits. */
 import { constants } from "node:crypto";
+import type { EventEmitter } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
@@ -64,14 +65,18 @@ export function createListener(
 }
 
 /** Runs before all existing listeners for connections, TLS included. */
-function limitConnections(server: Server, limit: ConnectionLimit, onRefused: () => void): void {
+export function limitConnections(
+  server: EventEmitter,
+  limit: ConnectionLimit,
+  onRefused: (socket: Socket) => void,
+): void {
   const listeners = server.listeners("connection");
   server.removeAllListeners("connection");
   server.on("connection", (socket: Socket) => {
     if (limit(socket)) for (const each of listeners) each.call(server, socket);
     else {
+      onRefused(socket);
       socket.resetAndDestroy();
-      onRefused();
     }
   });
 }

@@ -22,13 +22,14 @@ import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { Grants } from "../usage/grants.ts";
 import { NodeAnswer, NodeRefused } from "./answer-body.ts";
 import { askIdentity } from "./data-identity.ts";
-import { certificateOf, maySpeakFor, openNodeListener, type NodeListener } from "./node-listener.ts";
+import { certificateOf, crowded, maySpeakFor, openNodeListener, type NodeListener } from "./node-listener.ts";
 import { readNodeRequests } from "./node-requests.ts";
+import type { StrangerLimit } from "./stranger-limit.ts";
 import { question } from "./session-question.ts";
 import type { NodeRegistry } from "./registry.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
 
-export type DataRefusal = "tls" | "protocol" | "identity" | "name" | "too-many";
+export type DataRefusal = "crowd" | "tls" | "protocol" | "identity" | "name" | "too-many";
 
 export interface DataConnectionsEvents {
   dataSessionUp(node: NodeId, sessions: number): void;
@@ -45,6 +46,7 @@ interface DataConnectionsOptions {
   readonly listen: ListenAddress;
   /** Absent: plain TCP, on loopback. */
   readonly tls?: TlsFiles;
+  readonly strangers?: StrangerLimit;
   readonly routerId: string;
   readonly clock: Clock;
   readonly counts: Pick<NodeRegistry, "sessionUp" | "sessionDown" | "dispatched">;
@@ -85,6 +87,7 @@ export class DataConnections implements Upstream {
       ...options,
       alpn: dataAlpn,
       accept: (socket) => void data.#admit(socket),
+      onCrowd: (from) => options.events.dataSessionRefused("crowd", crowded, from),
       onTlsRefused: (reason, from) => options.events.dataSessionRefused("tls", reason, from),
     });
     return data;

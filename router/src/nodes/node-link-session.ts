@@ -47,8 +47,8 @@ export interface NodeLinkEvents {
  * another link; `stopped`: this router stops.
  */
 export type UnlinkReason = "ended" | "silent" | "replaced" | "stopped" | "misbehaved";
-/** `tls`: a client without a certificate of ours. */
-export type RefusalReason = "tls" | "invalid" | "name" | "older-boot" | "late" | "stopping";
+/** `tls`: a client without a certificate of ours; `crowd`: one of too many such clients, which TLS did not see. */
+export type RefusalReason = "crowd" | "tls" | "invalid" | "name" | "older-boot" | "late" | "stopping";
 
 export interface NodeLinkParts {
   /** Present: a link needs a certificate that names its node. */
@@ -114,7 +114,7 @@ export class NodeLinkSession {
   }
 
   /** Ends the link and tells the agent why. */
-  refuse(reason: Exclude<RefusalReason, "tls">, detail: string): void {
+  refuse(reason: Exclude<RefusalReason, "crowd" | "tls">, detail: string): void {
     if (this.#isOver) return;
     this.#parts.events.nodeRefused(reason, detail, this.#hello?.node ?? addressOf(this.#call));
     this.end("misbehaved", { code: refusalStatus[reason], details: detail });

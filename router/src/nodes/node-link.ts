@@ -14,11 +14,13 @@ import type { Attempt } from "@weiche/shared/usage-record.ts";
 import { pacing } from "./link-pace.ts";
 import { linkService, linkServiceName, type Downlink, type LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type LinksByNode, type NodeLinkParts } from "./node-link-session.ts";
-import { openNodeListener } from "./node-listener.ts";
+import { crowded, openNodeListener } from "./node-listener.ts";
+import type { StrangerLimit } from "./stranger-limit.ts";
 import { describeServices } from "./reflection.ts";
 
 interface NodeLinkOptions extends NodeLinkParts {
   readonly listen: ListenAddress;
+  readonly strangers?: StrangerLimit;
   readonly job: StartJob;
   /** Names the state of the database that usage is committed to. */
   readonly ledgerName: () => string;
@@ -91,6 +93,7 @@ export async function openNodeLink(options: NodeLinkOptions) {
     ...options,
     alpn: "h2",
     accept: (socket) => injector.injectConnection(socket),
+    onCrowd: (from) => options.events.nodeRefused("crowd", crowded, from),
     onTlsRefused: (reason, from) => options.events.nodeRefused("tls", reason, from),
   });
 

@@ -1,13 +1,71 @@
-import { Server } from "node:net";
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { connect, Server, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { expect, test, vi } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
+import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
+import { issueAuthority, issueCertificate } from "../certificates/issue.ts";
 import { openNodeListener } from "./node-listener.ts";
+import { handshakesPerAddressMax, StrangerLimit } from "./stranger-limit.ts";
 
 test("a thousand nodes that dial at once wait in line: the kernel holds more connections than Node asks for by itself", async () => {
   const asked = vi.spyOn(Server.prototype, "listen");
-  const parts = { alpn: "x", clock: systemClock, accept() {}, onTlsRefused() {} };
+  const parts = { alpn: "x", clock: systemClock, accept() {}, onCrowd() {}, onTlsRefused() {} };
   const listener = await openNodeListener({ ...parts, listen: { host: "127.0.0.1", port: 0 } });
   expect(asked.mock.calls).toEqual([[0, "127.0.0.1", 4_096]]);
   await listener.close(0);
   asked.mockRestore();
+});
+
+/** A listener with mutual TLS, and what its clients need. */
+async function openSecure(handshakeMsMax: number) {
+  const validity = { fromMs: Date.now() - 60_000, days: 2 };
+  const { cert: ca, key: caKey } = issueAuthority(validity);
+  const authority = { cert: new X509Certificate(ca), key: createPrivateKey(caKey) };
+  const own = issueCertificate(authority, ["localhost"], validity);
+  const current = { ...own, ca, minVersion: "TLSv1.3" };
+  const tls = { current, onChange: () => () => {} } as unknown as TlsFiles;
+  const strangers = new StrangerLimit(systemClock, () => false);
+  const seen = { accepted: [] as Socket[], crowd: 0, refused: 0 };
+  const listener = await openNodeListener({
+    ...{ alpn: "x", clock: systemClock, tls, strangers, handshakeMsMax, listen: { host: "127.0.0.1", port: 0 } },
+    accept: (socket) => void seen.accepted.push(socket.on("error", () => {})),
+    onCrowd: () => seen.crowd++,
+    onTlsRefused: () => seen.refused++,
+  });
+  const { port } = listener.address;
+  const as = { host: "127.0.0.1", port, servername: "localhost", ALPNProtocols: ["x"], ...own, ca };
+  const node = () => connectTls(as).on("error", () => {});
+  const stranger = () =>
+    connect(port, "127.0.0.1")
+      .on("error", () => {})
+      .resume();
+  return { listener, strangers, seen, node, stranger };
+}
+
+test("strangers that say nothing are reset beyond a number, closed after the time of a handshake, and concern no node that is linked", async () => {
+  const { listener, strangers, seen, node, stranger } = await openSecure(500);
+  const before = Array.from({ length: 20 }, node);
+  await expect.poll(() => seen.accepted.length).toBe(20);
+  const held = Array.from({ length: 400 }, stranger);
+  await expect.poll(() => held.filter(({ destroyed }) => destroyed).length, { timeout: 20_000 }).toBe(400);
+  expect(seen.crowd).toBeGreaterThan(0);
+  expect(seen.refused + seen.crowd).toBeGreaterThanOrEqual(400);
+  expect(seen.refused).toBeGreaterThanOrEqual(handshakesPerAddressMax);
+  await expect.poll(() => strangers.handshakes).toBe(0);
+  expect(before.every((socket) => !socket.destroyed)).toBe(true);
+  await listener.close(0);
+});
+
+test("nodes behind one address are taken, one after the other, and none counts as a stranger", async () => {
+  const { listener, strangers, seen, node } = await openSecure(5_000);
+  for (let rounds = 0; rounds < 6; rounds++) {
+    const dialled = Array.from({ length: 10 }, node);
+    await Promise.all(dialled.map((socket) => once(socket, "secureConnect")));
+  }
+  await expect.poll(() => seen.accepted.length).toBe(60);
+  expect(strangers.handshakes).toBe(0);
+  expect(seen).toMatchObject({ crowd: 0, refused: 0 });
+  await listener.close(0);
 });

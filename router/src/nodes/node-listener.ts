@@ -1,27 +1,42 @@
-/** Accepts connections of nodes: plain on loopback, otherwise with mutual TLS whose files may be replaced. */
+/**
+ * Accepts connections of nodes: plain on loopback, otherwise with mutual TLS whose files may be replaced. With TLS, strangers
+ * are limited before it.
+ */
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
-import { createServer as createTlsServer, TLSSocket } from "node:tls";
+import { createServer as createTlsServer, TLSSocket, type Server as TlsServer } from "node:tls";
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { listenOn } from "@weiche/shared/program/ops-server.ts";
+import { limitConnections } from "../edge/listener.ts";
+import type { StrangerLimit } from "./stranger-limit.ts";
 import { namesNode, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 
 export interface NodeListenerOptions {
   readonly listen: ListenAddress;
   readonly tls?: TlsFiles;
+  /** With TLS. The two ports of a router share it. */
+  readonly strangers?: StrangerLimit;
+  /** Absent: `handshakeMsMax`. */
+  readonly handshakeMsMax?: number;
   /** The name of the protocol above TLS. */
   readonly alpn: string;
   readonly clock: Clock;
   readonly accept: (socket: Socket) => void;
+  /** A connection that `strangers` does not admit. */
+  readonly onCrowd: (from: string) => void;
   /** A client without a certificate of ours, or with one that is no longer valid. `from`: "" if it is gone. */
   readonly onTlsRefused: (reason: string, from: string) => void;
 }
 
 export type NodeListener = Awaited<ReturnType<typeof openNodeListener>>;
 
-const handshakeMsMax = 10_000;
+/** What the log says of a connection that was not admitted. */
+export const crowded = "too many connections without a certificate of ours, from this address or from all";
+
+/** An agent gives up after 10 s. */
+const handshakeMsMax = 5_000;
 /**
  * Connections that the kernel holds until they are accepted; a thousand nodes dial at once. One beyond it dials again
  * after a second or more. Linux allows 4,096 (net.core.somaxconn).
@@ -31,17 +46,20 @@ const unacceptedMax = 4_096;
 const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 1_000 };
 
 export async function openNodeListener(options: NodeListenerOptions) {
-  const { listen, tls, alpn, clock, accept, onTlsRefused } = options;
-  const server = tls ? createSecureServer(tls, alpn, accept) : createServer(socketOptions, accept);
+  const { listen, tls, clock, accept, onTlsRefused } = options;
+  const server = tls ? createSecureServer(tls, options) : createServer(socketOptions, accept);
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
   // The error of a rejected certificate says only that the connection was closed.
-  server.on("tlsClientError", (error: Error, { authorizationError, remoteAddress }: TLSSocket) =>
-    onTlsRefused(authorizationError ? String(authorizationError) : error.message, remoteAddress ?? ""),
-  );
+  server.on("tlsClientError", (error: Error, socket: TLSSocket) => {
+    const { authorizationError, remoteAddress = "" } = socket;
+    onTlsRefused(authorizationError ? String(authorizationError) : error.message, remoteAddress);
+    // Node leaves a connection open whose handshake takes too long.
+    socket.destroy();
+  });
   const port = await listenOn(server, listen, unacceptedMax);
   return {
     address: { host: listen.host, port },
@@ -69,14 +87,17 @@ export function maySpeakFor(
   return certificate ? namesNode(certificate, node) : tls === undefined;
 }
 
-function createSecureServer(tls: TlsFiles, alpn: string, accept: (socket: Socket) => void) {
+type SecureOptions = Pick<NodeListenerOptions, "alpn" | "accept" | "strangers" | "onCrowd" | "handshakeMsMax">;
+
+function createSecureServer(tls: TlsFiles, options: SecureOptions) {
+  const { alpn, accept, strangers, onCrowd } = options;
   const server = createTlsServer(
     {
       ...tls.current,
       requestCert: true,
       rejectUnauthorized: true,
       ALPNProtocols: [alpn],
-      handshakeTimeout: handshakeMsMax,
+      handshakeTimeout: options.handshakeMsMax ?? handshakeMsMax,
       ...socketOptions,
     },
     accept,
@@ -85,5 +106,34 @@ function createSecureServer(tls: TlsFiles, alpn: string, accept: (socket: Socket
     "close",
     tls.onChange((material) => server.setSecureContext(material)),
   );
+  if (strangers) limitStrangers(server, strangers, onCrowd);
   return server;
+}
+
+/** Runs before TLS sees a connection. */
+function limitStrangers(server: TlsServer, strangers: StrangerLimit, onCrowd: (from: string) => void): void {
+  const unknown = new Map<string, (isKnown: boolean) => void>();
+  const known = ({ remoteAddress, remotePort }: Socket, isKnown: boolean) => {
+    const key = `${remoteAddress} ${remotePort}`;
+    unknown.get(key)?.(isKnown);
+    unknown.delete(key);
+  };
+  server.on("secureConnection", (socket) => known(socket, true));
+  limitConnections(
+    server,
+    (socket) => {
+      const settle = strangers.admit(socket);
+      if (!settle) return false;
+      const { remoteAddress, remotePort } = socket;
+      const key = `${remoteAddress} ${remotePort}`;
+      unknown.set(key, settle);
+      socket.once("close", () => {
+        if (unknown.get(key) !== settle) return;
+        unknown.delete(key);
+        settle(false);
+      });
+      return true;
+    },
+    ({ remoteAddress = "" }) => onCrowd(remoteAddress),
+  );
 }

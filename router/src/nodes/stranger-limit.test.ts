@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { handshakesMax, handshakesPerAddressMax, StrangerLimit } from "./stranger-limit.ts";
+
+function rig() {
+  const clock = new VirtualClock();
+  const strangers = new StrangerLimit(clock, (address) => address === "10.0.0.1");
+  const open = (remoteAddress: string, count = 1) =>
+    Array.from({ length: count }, () => strangers.admit({ remoteAddress })).filter((settle) => settle !== undefined);
+  return { clock, strangers, open };
+}
+
+test("an address has a bounded number of handshakes at a time, and another address is not concerned", () => {
+  const { open } = rig();
+  const held = open("192.0.2.1", 1_000);
+  expect(held).toHaveLength(handshakesPerAddressMax);
+  expect(open("192.0.2.2")).toHaveLength(1);
+  held[0]!(true);
+  expect(open("192.0.2.1", 10)).toHaveLength(1);
+});
+
+test("all addresses of a line of IPv6 count as one, and all strangers together are bounded", () => {
+  const { open, strangers } = rig();
+  expect(Array.from({ length: 1_000 }, (_, n) => open(`2001:db8::${n.toString(16)}`)).flat()).toHaveLength(
+    handshakesPerAddressMax,
+  );
+  for (let n = 0; n < 5_000; n++) open(`198.51.${n >> 8}.${n & 255}`);
+  expect(strangers.handshakes).toBe(handshakesMax);
+});
+
+test("ten thousand connections of nodes behind one address pass one after the other, as long as each is known", () => {
+  const { open } = rig();
+  for (let n = 0; n < 10_000; n++) {
+    const [settle] = open("192.0.2.1");
+    settle!(true);
+  }
+  expect(open("192.0.2.1")).toHaveLength(1);
+});
+
+test("an address whose handshakes fail is refused after a hundred, and is back at five a second", () => {
+  const { clock, open, strangers } = rig();
+  let admitted = 0;
+  const knock = () => open("192.0.2.1").forEach((settle) => (admitted++, settle(false)));
+  for (let n = 0; n < 4_000; n++) knock();
+  expect(admitted).toBe(100);
+  clock.advance(2_000);
+  for (let n = 0; n < 4_000; n++) knock();
+  expect(admitted).toBe(110);
+  expect(open("192.0.2.2")).toHaveLength(1);
+  expect(strangers.handshakes).toBe(1);
+});
+
+test("a trusted proxy, behind which strangers and nodes have one address, is bounded by what all may hold", () => {
+  const { open } = rig();
+  for (let n = 0; n < 1_000; n++) for (const settle of open("10.0.0.1")) settle(false);
+  expect(open("10.0.0.1", 1_000)).toHaveLength(handshakesMax);
+});
