@@ -33,7 +33,7 @@ test("a 500 of a node or its engine is tried once on another node, and costs not
   expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
   await until(() => api.ends.length === 2);
   expect(api.ends).toEqual(["n1 failed", "n2 served"]);
-  expect(api.verdicts).toEqual(["settled n2 2"]);
+  expect(api.verdicts).toEqual(["void n1 1", "settled n2 2"]);
 });
 
 test("after two such failures the client is told, and no third node is asked", async () => {
