@@ -94,8 +94,10 @@ export interface Service extends AsyncDisposable {
   };
 }
 
-export async function startService(): Promise<Service> {
+/** `router`: settings other than those of all clusters, which limit no address. */
+export async function startService(router: object = {}): Promise<Service> {
   const cluster = await Cluster.start({
+    router,
     catalogue: { models: [...models("deploy/catalogue.yaml"), ...models("deploy/demo/catalogue.yaml"), precious] },
     agents: { "node-1": { slots: slots() } },
   });
