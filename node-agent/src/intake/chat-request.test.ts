@@ -326,7 +326,7 @@ test("llama-server gets a seed that it can hold, and is always asked for an alte
     [7, 7],
     [-1, 1],
     [2 ** 32 - 1, 0],
-    [-(2 ** 63), 1_024],
+    [-(2 ** 63), 2 ** 31],
     [-(2 ** 40), 256],
   ])
     expect(said({ seed }, {}, "llama-server")).toMatchObject({ seed: held });

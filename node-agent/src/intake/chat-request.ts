@@ -13,20 +13,21 @@ import { plainSchema } from "./plain-schema.ts";
 
 type Chat = Declared<ChatBody>;
 
-export function readChatRequest(given: Json, { rules }: RequestScope): ChatRequest {
+/** `kept`: the same body with its schemas and its seed as the client wrote them. */
+export function readChatRequest(given: Json, { rules }: RequestScope, kept: Json = given): ChatRequest {
   const body = chatBody.declared({ ...given, model: rules.id });
   const facts = chatFacts(body);
   checkModelRules(facts, rules);
   // The router keeps only the beginning of long strings.
   for (const { url, param } of imagesOf(body.messages)) if (!isWholeBase64(url)) throw invalid(param, notAnImage);
   return {
-    ...readGeneration(body),
+    ...readGeneration(body, kept["seed"]),
     maxTokens: facts.maxTokens,
     kind: "chat",
     messages: body.messages.map(forTemplate),
     logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
-    ...readTools(body, rules),
-    responseFormat: readResponseFormat(body),
+    ...readTools(body, rules, kept),
+    responseFormat: readResponseFormat(body, kept),
     thinking: readThinking(body, rules),
   };
 }
@@ -79,9 +80,12 @@ function callArguments(text: string, at: string): string {
 function readTools(
   { tools: given = [], tool_choice: choice = "auto", parallel_tool_calls: parallel = true }: Chat,
   { toolsEnforced }: ModelRules,
+  kept: Json,
 ): Pick<ChatRequest, "tools" | "toolChoice" | "oneCall" | "stopsAsToolCalls"> {
   const tools = given.map(({ type, function: { parameters, ...called } }, index) => {
-    const schema = parameters && plainSchema(parameters, `tools[${index}].function.parameters`);
+    const schema =
+      parameters &&
+      plainSchema(within(kept, "tools", index, "function", "parameters"), `tools[${index}].function.parameters`);
     return { type, function: { ...called, parameters: schema } };
   });
   // If the prompt named them, the model would call them all the same, as text.
@@ -95,10 +99,15 @@ function readTools(
   };
 }
 
-function readResponseFormat({ response_format: format }: Chat): ResponseFormat | undefined {
+function within(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((at, name) => (at as Record<string | number, unknown>)[name], value);
+}
+
+function readResponseFormat({ response_format: format }: Chat, kept: Json): ResponseFormat | undefined {
   if (format === undefined || format.type === "text") return undefined;
   if (format.type === "json_object") return { type: "json_object" };
-  const { schema, ...described } = format.json_schema!;
+  const { schema: _schema, ...described } = format.json_schema!;
+  const schema = within(kept, "response_format", "json_schema", "schema");
   return {
     type: "json_schema",
     json_schema: { ...described, schema: plainSchema(schema, "response_format.json_schema.schema") },

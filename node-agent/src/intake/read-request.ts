@@ -2,6 +2,7 @@
 import { invalid } from "@weiche/shared/errors.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { JsonScan } from "@weiche/shared/http/json-guard.ts";
+import { writeKept } from "@weiche/shared/http/kept-json.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { ChatRequest, CompletionRequest, Dialect } from "../engines/dialects/dialect.ts";
 import { schemaBounds, type SchemaBounds } from "../engines/dialects/schema-bounds.ts";
@@ -35,15 +36,15 @@ export function readRequest(
   bytes: Buffer,
   scan?: JsonScan,
 ): ChatRequest | CompletionRequest | EmbeddingRequest {
-  const body = parseBody(bytes, scan);
+  const { value: body, kept } = parseBody(bytes, scan);
   switch (scope.path) {
     case nodePaths.chat: {
-      const request = readChatRequest(body, scope);
+      const request = readChatRequest(body, scope, kept);
       for (const dialect of scope.dialects) boundGrammar(request, schemaBounds[dialect]);
       return request;
     }
     case nodePaths.completions:
-      return readCompletionRequest(body, scope);
+      return readCompletionRequest(body, scope, kept);
     case nodePaths.embeddings:
       return readEmbeddingRequest(body, scope);
   }
@@ -65,7 +66,7 @@ export function say(request: ChatRequest | CompletionRequest, dialect: Dialect, 
     request.kind === "chat"
       ? dialect.chatBody({ ...request, cacheSalt })
       : dialect.completionBody({ ...request, cacheSalt });
-  return Buffer.from(JSON.stringify(said));
+  return Buffer.from(writeKept(said));
 }
 
 function boundGrammar(request: ChatRequest, bounds: SchemaBounds): void {

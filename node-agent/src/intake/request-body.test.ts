@@ -6,7 +6,7 @@ const nested = (depth: number, value = "1") => `${'{"a":'.repeat(depth)}${value}
 
 test("a body is read like JSON.parse does, up to 64 levels", () => {
   for (const text of ["{}", nested(depthMax), '{"a":"[[{\\"\\\\","b":[[]]}'])
-    expect(parseBody(Buffer.from(text))).toEqual(JSON.parse(text));
+    expect(parseBody(Buffer.from(text)).value).toEqual(JSON.parse(text));
 });
 
 test.each([
@@ -24,8 +24,8 @@ test.each([
 
 test("texts with NUL and halves of surrogate pairs are mended, and names of members are refused", () => {
   const broken = ["a\0", "\ud83d", "\ude00\ud83d", "\ud83d\ude00", "\\u0000"];
-  const body = parseBody(Buffer.from(JSON.stringify({ broken })));
-  expect(body).toEqual({ broken: ["a\ufffd", "\ufffd", "\ufffd\ufffd", "\ud83d\ude00", "\\u0000"] });
+  const { value } = parseBody(Buffer.from(JSON.stringify({ broken })));
+  expect(value).toEqual({ broken: ["a\ufffd", "\ufffd", "\ufffd\ufffd", "\ud83d\ude00", "\\u0000"] });
   for (const [name, message] of [
     ["\0", /NUL/],
     ["\ud83d", /surrogate/],

@@ -1,6 +1,7 @@
 /** Takes the body of a request, bounded in size, depth and number of values before it is parsed. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { mendTexts, notJson, scanJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
+import { parseKept } from "@weiche/shared/http/kept-json.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 
 export const bodyBytesMax = 20 << 20;
@@ -34,15 +35,21 @@ export class IncomingBody {
   }
 }
 
+export interface ParsedBody {
+  readonly value: Json;
+  /** The same with the names and numbers of schemas, and the seed, as `parseKept` marks them. */
+  readonly kept: Json;
+}
+
 /**
  * Broken texts are mended in the bytes themselves: results of tools that read binaries must not end a conversation.
  * `scan`: the result of `scanJson` for these bytes, if there is one already.
  */
-export function parseBody(bytes: Buffer, scan: JsonScan = scanJson(bytes)): Json {
+export function parseBody(bytes: Buffer, scan: JsonScan = scanJson(bytes)): ParsedBody {
   if ("problem" in scan) throw new ApiError("invalid_request", scan.problem);
   if (scan.brokenText !== undefined) mendTexts(bytes);
   const value = parseJson(bytes.toString());
   if (value === undefined) throw new ApiError("invalid_request", notJson);
   if (!isObject(value)) throw new ApiError("invalid_request", "The body must be a JSON object.");
-  return value;
+  return { value, kept: scan.kept.length === 0 ? value : (parseKept(bytes, scan) as Json) };
 }

@@ -2,6 +2,7 @@
  * Resolves the unions, references and type lists of a JSON Schema into the alternatives that a value may begin as: an
  * object, an array, a string, a literal or another plain value. What lies inside of these is left as it is.
  */
+import { plainName } from "@weiche/shared/http/kept-json.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 
 /** A schema within the document, and its path there. */
@@ -130,7 +131,12 @@ export function keyChoicesOf({ properties, required, others }: Alternative): num
 function propertiesOf({ schema, at }: { schema: Json; at: string }, expansion: Expansion): Map<string, SchemaAt[]> {
   const named = isObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
   expansion.step(at, named.length);
-  return new Map(named.map(([name, of]) => [name, [{ schema: of, at: `${at}.properties.${shownName(name)}` }]]));
+  return new Map(
+    named.map(([marked, of]) => {
+      const name = plainName(marked);
+      return [name, [{ schema: of, at: `${at}.properties.${shownName(name)}` }]];
+    }),
+  );
 }
 
 /** Returns one schema, or those of a list or of a map. */

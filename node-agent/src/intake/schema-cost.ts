@@ -3,6 +3,7 @@
  * walk itself ends at the bounds.
  */
 import { invalid } from "@weiche/shared/errors.ts";
+import { memberOf, numberOf } from "@weiche/shared/http/kept-json.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import type { MergedLiterals, SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 import { patternCost, type PatternCost } from "./pattern-cost.ts";
@@ -241,8 +242,9 @@ class Walk {
     this.#budget.step(at, parts.length);
     for (const part of parts) {
       const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-      if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, key)) return undefined;
-      schema = (schema as Json)[key];
+      if (typeof schema !== "object" || schema === null) return undefined;
+      schema = memberOf(schema, key);
+      if (schema === undefined) return undefined;
       at += Array.isArray(schema) ? `[${shownName(key)}]` : `.${shownName(key)}`;
     }
     return { schema, at };
@@ -289,7 +291,8 @@ const patternStep = 8;
 /** Characters that count for each character of a string and each item of an array that a bound allows. */
 const elementSize = 10;
 
-function repetitions(least: unknown, most: unknown): number {
-  const count = typeof most === "number" && most <= repetitionsMax ? most : typeof least === "number" ? least : 0;
+function repetitions(minimum: unknown, maximum: unknown): number {
+  const [least, most] = [numberOf(minimum), numberOf(maximum)];
+  const count = most !== undefined && most <= repetitionsMax ? most : (least ?? 0);
   return Math.min(Math.max(0, count), repetitionsMax);
 }

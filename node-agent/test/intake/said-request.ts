@@ -1,5 +1,6 @@
 /** The body that an engine is sent for a chat of a client, by the rules of its model. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import { writeKept } from "@weiche/shared/http/kept-json.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { dialects } from "../../src/engines/dialects/all.ts";
 import type { DialectName } from "../../src/engines/engine.ts";
@@ -22,5 +23,5 @@ export function said(
   dialect: DialectName = "openai",
 ): Record<string, unknown> {
   const request = readChatRequest({ messages, ...body }, scope(rules));
-  return JSON.parse(JSON.stringify(dialects[dialect].chatBody(request))) as Record<string, unknown>;
+  return JSON.parse(writeKept(dialects[dialect].chatBody(request))) as Record<string, unknown>;
 }

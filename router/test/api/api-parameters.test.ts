@@ -1,4 +1,5 @@
 /** Every parameter of chat completions with its range, its refusal and the name that the refusal gives it. */
+import { rawJson } from "@weiche/shared/http/kept-json.ts";
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { chat, startApi } from "./api-harness.ts";
@@ -38,7 +39,7 @@ const accepted: [sentence: string, more: Record<string, unknown>][] = [
   ["seed is an integer", { seed: 42 }],
   ["seed may be negative", { seed: -1 }],
   ["seed may be the least of 64 bits", { seed: -(2 ** 63) }],
-  ["seed may be the largest number below 2^63", { seed: 2 ** 63 - 1_024 }],
+  ["seed may be the largest number below 2^63", { seed: rawJson("9223372036854775807") }],
   ["penalties may be -2", { presence_penalty: -2, frequency_penalty: -2 }],
   ["penalties may be 2", { presence_penalty: 2, frequency_penalty: 2 }],
   ["logprobs with top_logprobs", { logprobs: true, top_logprobs: 20 }],
@@ -194,7 +195,7 @@ const refused: [sentence: string, more: Record<string, unknown>, param: string, 
   ["n is at most 8, the model's bound", { n: 64 }, "n", /at most 8 for this model, not 64/],
   ["n is at most 128 for any model", { n: 129 }, "n", /from 1 to 128|at most 128/],
   ["seed is an integer", { seed: 0.5 }, "seed"],
-  ["seed is below 2^63", { seed: 2 ** 63 }, "seed"],
+  ["seed is below 2^63", { seed: 2 ** 63 + 2_048 }, "seed"],
   ["seed is at least -2^63", { seed: -(2 ** 63) - 2_048 }, "seed"],
   ["presence_penalty is at most 2", { presence_penalty: 2.1 }, "presence_penalty"],
   ["presence_penalty is at least -2", { presence_penalty: -2.1 }, "presence_penalty"],

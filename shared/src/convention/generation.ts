@@ -25,7 +25,8 @@ export const generationFields = {
     }),
   ),
   seed: optional(
-    worded(Type.Integer({ minimum: -(2 ** 63), exclusiveMaximum: 2 ** 63 }), "must be an integer of 64 bits"),
+    // JSON.parse rounds 2^63-1 up: the node, which keeps the digits, refuses what is above it.
+    worded(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), "must be an integer of 64 bits"),
   ),
   presence_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),
   frequency_penalty: optional(Type.Number({ minimum: -2, maximum: 2 })),

@@ -5,6 +5,7 @@
  * never quotes the input.
  */
 import { isUtf8 } from "node:buffer";
+import { scanName, scanNumber } from "./kept-json.ts";
 
 export const depthMax = 64;
 /**
@@ -56,7 +57,7 @@ export function scanLight(bytes: Buffer): JsonScan | undefined {
 
 export type JsonScan = Scan | { readonly problem: string };
 
-interface Scan {
+export interface Scan {
   readonly members: number;
   /** Number of items and members, plus one for each empty array or object. */
   readonly values: number;
@@ -64,8 +65,11 @@ interface Scan {
   readonly longStrings: readonly number[];
   /** The problem of the first text, not the name of a member, with NUL or half of a surrogate pair. */
   readonly brokenText: string | undefined;
+  /** Pairs of offsets: names and numbers that `JSON.parse` would change, where a body may hold schemas. */
+  readonly kept: readonly number[];
 }
 
+const [minus, zero, nine] = [0x2d, 0x30, 0x39];
 const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, closeBracket] = [
   0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d,
 ];
@@ -78,6 +82,8 @@ export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
   let members = 0;
   let values = 0;
   let brokenText: string | undefined;
+  const kept: number[] = [];
+  let [from, to] = [0, 0];
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!;
     if (byte === quote) {
@@ -89,16 +95,22 @@ export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
         if (isName(bytes, end)) return { problem };
         brokenText ??= problem;
       }
+      from = at + 1;
       if (end - at > longStringBytes) longStrings.push(at + 1, end);
       at = end;
+      to = end;
     } else if (byte === openBrace || byte === openBracket) {
       if (++depth > depthMax) return { problem: `The body is nested deeper than ${depthMax} levels.` };
       if (++values > limit) return tooMany(limit);
     } else if (byte === closeBrace || byte === closeBracket) depth--;
-    else if (byte === colon) members++;
-    else if (byte === comma && ++values > limit) return tooMany(limit);
+    else if (byte === colon) {
+      members++;
+      scanName(bytes, from, to, depth, kept);
+    } else if (byte === comma) {
+      if (++values > limit) return tooMany(limit);
+    } else if (byte === minus || (byte >= zero && byte <= nine)) at = scanNumber(bytes, at, depth, kept);
   }
-  return { members, values, longStrings, brokenText };
+  return { members, values, longStrings, brokenText, kept };
 }
 
 function tooMany(limit: number): JsonScan {

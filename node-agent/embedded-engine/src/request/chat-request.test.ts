@@ -115,7 +115,7 @@ test.each([
   [{ stop: ["a", 1] }, "stop[1]"],
   [{ stop: ["a", ""] }, "stop[1]"],
   [{ max_tokens: 2 ** 31 + 1 }, "max_tokens"],
-  [{ seed: 2 ** 60 }, "seed"],
+  [{ seed: 2 ** 64 }, "seed"],
   [{ top_k: -2 }, "top_k"],
   [{ top_logprobs: 3 }, "top_logprobs"],
   [{ stream: "yes" }, "stream"],

@@ -36,7 +36,6 @@ export const engineFields = {
   ...generationFields,
   model: optional(Type.String()),
   max_tokens: optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 })),
-  seed: optional(Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
   stop: optional(Type.Union([stopText, Type.Array(stopText, { maxItems: stopsMax })])),
   top_k: optional(Type.Integer({ minimum: -1, maximum: 2 ** 31 })),
   min_p: optional(Type.Number({ minimum: 0, maximum: 1 })),

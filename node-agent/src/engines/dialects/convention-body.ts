@@ -1,4 +1,5 @@
 /** Request bodies in the OpenAI convention, the base of every dialect's. Undefined fields are not sent. */
+import { rawJson } from "@weiche/shared/http/kept-json.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { ChatRequest, CompletionRequest, GenerationRequest, Thinking } from "./dialect.ts";
 
@@ -36,10 +37,12 @@ export function embeddingBody(model: ModelId, texts: readonly string[]) {
 }
 
 function generation(request: GenerationRequest) {
+  const { seed } = request.sampling;
   return {
     model: request.model,
     max_tokens: request.maxTokens,
     ...request.sampling,
+    seed: seed === undefined ? undefined : rawJson(String(seed)),
     n: request.choices,
     stream: true,
     stream_options: { include_usage: true, continuous_usage_stats: true },

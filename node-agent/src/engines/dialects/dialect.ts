@@ -42,7 +42,7 @@ export interface GenerationRequest {
   readonly cacheSalt?: string;
   readonly maxTokens?: number;
   /** Fields of the convention that engines take as they are: temperature, penalties, stop strings. */
-  readonly sampling: { readonly seed?: number; readonly [field: string]: unknown };
+  readonly sampling: { readonly seed?: bigint; readonly [field: string]: unknown };
   readonly choices: number;
   /** Number of alternatives per token. Absent: no log probabilities. */
   readonly logprobs?: number;

@@ -1,5 +1,6 @@
 /** Rewrites long `enum` lists in a JSON Schema as patterns, for engines that try each `enum` value separately. */
 import { literalTrie, type LiteralTrie } from "@weiche/shared/literal-trie.ts";
+import { isRawJson } from "@weiche/shared/http/kept-json.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import { positionWithin, type SchemaPosition } from "./schema-positions.ts";
 
@@ -11,7 +12,7 @@ const plain = /^[ !#-[\]-~\u00a1-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]+$/u;
 export function withEnumPatterns(schema: unknown, position: SchemaPosition = "schema"): unknown {
   if (position === "data") return schema;
   if (Array.isArray(schema)) return schema.map((item) => withEnumPatterns(item, position));
-  if (!isObject(schema)) return schema;
+  if (!isObject(schema) || isRawJson(schema)) return schema;
   const values = schema["enum"];
   if (position === "schema" && Array.isArray(values) && values.length >= valuesMin) {
     const words = plainWords(values);

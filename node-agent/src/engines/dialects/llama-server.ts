@@ -50,7 +50,7 @@ const properties = {
 };
 
 /** Seeds have 32 bits; the highest value means "random". */
-const seedsMax = 2 ** 32 - 1;
+const seedsMax = 2n ** 32n - 1n;
 
 function ownFields({ sampling: { seed }, cacheSalt }: GenerationRequest) {
   return {
@@ -58,7 +58,7 @@ function ownFields({ sampling: { seed }, cacheSalt }: GenerationRequest) {
     cache_prompt: cacheSalt === undefined,
     top_k: 0,
     min_p: 0,
-    seed: seed === undefined ? undefined : Math.abs(seed) % seedsMax,
+    seed: seed === undefined ? undefined : Number((seed < 0n ? -seed : seed) % seedsMax),
     stream_options: { include_usage: true },
     timings_per_token: true,
     // Sends progress events, which are signs of life; llama-server notices a lost client only while it sends.

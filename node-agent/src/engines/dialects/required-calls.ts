@@ -2,6 +2,7 @@
  * Required tool calls, for an engine that enforces a JSON Schema but allows text before a call: it writes calls as JSON
  * text, `{"name": …, "arguments": {…}}` or a list of them, which is parsed as it arrives.
  */
+import { isRawJson } from "@weiche/shared/http/kept-json.ts";
 import type { ChatRequest, ChoiceDelta, Tool, ToolCallPiece } from "./dialect.ts";
 import { EngineFault } from "./engine-fault.ts";
 import { JsonEnd } from "./json-end.ts";
@@ -45,7 +46,7 @@ function argumentsOf({ function: { parameters } }: Tool, at: string): object {
 
 /** Rewrites the internal references of a schema that has become a part of another one at `to`. */
 function moved(value: unknown, to: string, position: SchemaPosition = "schema"): unknown {
-  if (position === "data" || typeof value !== "object" || value === null) return value;
+  if (position === "data" || typeof value !== "object" || value === null || isRawJson(value)) return value;
   if (Array.isArray(value)) return value.map((item) => moved(item, to, position));
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [

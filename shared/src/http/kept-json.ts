@@ -1,0 +1,97 @@
+/**
+ * JSON whose numbers and order of names are those of its text. `JSON.parse` rounds numbers and moves names that look like
+ * indices to the front, so both are marked with NUL, which no text of a request holds: `{"1": 1.0}` is parsed as
+ * `{"\0001": "\0001.0"}`.
+ */
+
+const mark = "\0";
+const [quote, backslash, minus, zero, nine] = [0x22, 0x5c, 0x2d, 0x30, 0x39];
+/** What may stand in a number besides digits. */
+const numberSigns: ReadonlySet<number | undefined> = new Set(Buffer.from("+-.eE"));
+
+/** Names and numbers below this depth are kept: schemas in `tools` and in `response_format` begin there. */
+const keptDepth = 4;
+/** Integers of fewer digits are never rounded. */
+const wholeDigits = 16;
+
+/** Returns the offset of the last byte of the number at `at`, and adds the number to `kept` if it would change. */
+export function scanNumber(bytes: Buffer, at: number, depth: number, kept: number[]): number {
+  let end = at + 1;
+  while (bytes[end]! >= zero && bytes[end]! <= nine) end++;
+  const isWhole = !numberSigns.has(bytes[end]);
+  if (isWhole && end - at < wholeDigits && bytes[at] !== minus) return end - 1;
+  while ((bytes[end]! >= zero && bytes[end]! <= nine) || numberSigns.has(bytes[end])) end++;
+  // Of the members of the body itself only whole numbers are kept: a seed has 64 bits.
+  if (depth >= keptDepth || (depth === 1 && end - at >= wholeDigits)) {
+    const text = bytes.toString("latin1", at, end);
+    if (depth === 1 ? /^-?\d{16,}$/.test(text) : String(Number(text)) !== text) kept.push(at, end);
+  }
+  return end - 1;
+}
+
+/** Adds a name that looks like an index to `kept`. Its text is from `from` to `end`, without the quotes. */
+export function scanName(bytes: Buffer, from: number, end: number, depth: number, kept: number[]): void {
+  const first = bytes[from]!;
+  if (depth < keptDepth || first > backslash) return;
+  const isEscaped = first === backslash;
+  const digit = isEscaped ? (JSON.parse(bytes.toString("utf8", from - 1, end + 1)) as string).charCodeAt(0) : first;
+  if (digit >= zero && digit <= nine) kept.push(from - 1, end + 1);
+}
+
+/** Parses valid JSON, its kept names and numbers marked. */
+export function parseKept(bytes: Buffer, { kept }: { readonly kept: readonly number[] }): unknown {
+  const parts: string[] = [];
+  let copied = 0;
+  for (let pair = 0; pair < kept.length; pair += 2) {
+    const [from, end] = [kept[pair]!, kept[pair + 1]!];
+    const isName = bytes[from] === quote;
+    parts.push(bytes.toString("utf8", copied, isName ? from + 1 : from), isName ? "\\u0000" : '"\\u0000');
+    parts.push(bytes.toString("utf8", isName ? from + 1 : from, end), isName ? "" : '"');
+    copied = end;
+  }
+  parts.push(bytes.toString("utf8", copied));
+  return JSON.parse(parts.join(""));
+}
+
+export interface RawJson {
+  readonly rawJSON: string;
+}
+
+/** TypeScript does not know these functions of JSON yet. */
+const json = JSON as unknown as { rawJSON(text: string): RawJson; isRawJSON(value: unknown): value is RawJson };
+
+/** A number that `JSON.stringify` writes as this text. */
+export function rawJson(text: string): RawJson {
+  return json.rawJSON(text);
+}
+
+export function isRawJson(value: unknown): value is RawJson {
+  return json.isRawJSON(value);
+}
+
+/** The text of a marked number; undefined: the value is another one. */
+export function keptNumber(value: unknown): string | undefined {
+  return typeof value === "string" && value.startsWith(mark) ? value.slice(1) : undefined;
+}
+
+/** The number that a schema holds, written as raw JSON or not. */
+export function numberOf(value: unknown): number | undefined {
+  if (typeof value === "number") return value;
+  return isRawJson(value) ? Number(value.rawJSON) : undefined;
+}
+
+export function plainName(name: string): string {
+  return name.startsWith(mark) ? name.slice(1) : name;
+}
+
+/** The member of an object by its plain name; undefined: there is none. */
+export function memberOf(value: object, name: string): unknown {
+  if (Object.hasOwn(value, name)) return (value as Record<string, unknown>)[name];
+  return (value as Record<string, unknown>)[mark + name];
+}
+
+/** Writes a value with its names as they came. Numbers that were kept are raw JSON. */
+export function writeKept(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.includes('"\\u0000') ? text.replaceAll('"\\u0000', '"') : text;
+}
