@@ -33,7 +33,7 @@ function work({ scope, bytes, dialect, cacheSalt }: BodyJob): BodyReply {
     const request = readRequest(scope, asBuffer(bytes));
     if (request.kind === "embedding") return { bytes, read: request };
     if (dialect === undefined) return { bytes, read: factsOf(request) };
-    return { bytes: ownBytes(say(request, dialects[dialect], cacheSalt)) };
+    return { bytes: ownBytes(say(request, { dialect: dialects[dialect], dialectName: dialect, cacheSalt })) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const { kind, message, param } = error;

@@ -36,16 +36,17 @@ export class WorkReader implements AsyncDisposable {
     if (!scan) return await this.#readHeavy({ scope, bytes: ownBytes(bytes) }, about, signal);
     const request = readRequest(scope, bytes, scan);
     if (request.kind === "embedding") return new Embedding(request, about);
-    const sayTo = ({ dialect, cacheSalt }: EngineAccess) => say(request, dialect, cacheSalt);
+    const sayTo = (engine: EngineAccess) => say(request, engine);
     return new Generation({ facts: factsOf(request), say: sayTo }, about);
   }
 
   async #readHeavy(job: BodyJob, about: GenerationScope, signal: EndSignal): Promise<EngineWork> {
     const { bytes, read } = await this.#run(job, signal);
     if (read!.kind === "embedding") return new Embedding(read!, about);
-    const scope = { ...job.scope, dialects: [] }; // none: what its schemas cost was checked when the body was read first
-    const say = async ({ dialectName: dialect, cacheSalt }: EngineAccess) =>
-      asBuffer((await this.#run({ scope, bytes, dialect, cacheSalt }, signal)).bytes);
+    const say = async ({ dialectName: dialect, cacheSalt }: EngineAccess) => {
+      const scope = { ...job.scope, dialects: [dialect] }; // tools may have a form of their own for its engine
+      return asBuffer((await this.#run({ scope, bytes, dialect, cacheSalt }, signal)).bytes);
+    };
     return new Generation({ facts: read!, say }, about);
   }
 

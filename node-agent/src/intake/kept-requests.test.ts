@@ -14,7 +14,7 @@ const all = Object.keys(dialects) as DialectName[];
 function told(fields: string, dialect: DialectName): string {
   const body = Buffer.from(`{"messages":[{"role":"user","content":"hi"}],${fields}}`);
   const request = readRequest({ path: nodePaths.chat, rules: plain, dialects: all }, body) as ChatRequest;
-  return say(request, dialects[dialect], undefined).toString();
+  return say(request, { dialect: dialects[dialect], dialectName: dialect }).toString();
 }
 const tool = (schema: string) => `"tools":[{"type":"function","function":{"name":"f","parameters":${schema}}}]`;
 const format = (schema: string) =>

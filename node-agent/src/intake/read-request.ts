@@ -4,13 +4,14 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { JsonScan } from "@weiche/shared/http/json-guard.ts";
 import { writeKept } from "@weiche/shared/http/kept-json.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
-import type { ChatRequest, CompletionRequest, Dialect } from "../engines/dialects/dialect.ts";
+import type { ChatRequest, CompletionRequest, Dialect, Tool } from "../engines/dialects/dialect.ts";
 import { schemaBounds, type SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 import type { DialectName } from "../engines/engine.ts";
 import { promptSize, type PromptSize } from "./prompt-size.ts";
 import { readChatRequest } from "./chat-request.ts";
 import { readCompletionRequest } from "./completion-request.ts";
 import { readEmbeddingRequest, type EmbeddingRequest } from "./embedding-request.ts";
+import { fittingTools } from "./light-tools.ts";
 import { parseBody } from "./request-body.ts";
 import { boundSchemas, type RequestSchema } from "./schema-cost.ts";
 
@@ -23,7 +24,9 @@ export interface BodyScope {
 
 /** The parts of a request that are needed while its engine works: all but those that can be long. */
 export type PromptFacts = (
-  | (Omit<ChatRequest, "messages" | "tools" | "responseFormat"> & { readonly schemaIn?: "response_format" | "tools" })
+  | (Omit<ChatRequest, "messages" | "tools" | "lightTools" | "responseFormat"> & {
+      readonly schemaIn?: "response_format" | "tools";
+    })
   | Omit<CompletionRequest, "prompt">
 ) & { readonly size: PromptSize };
 
@@ -40,8 +43,8 @@ export function readRequest(
   switch (scope.path) {
     case nodePaths.chat: {
       const request = readChatRequest(body, scope, kept);
-      for (const dialect of scope.dialects) boundGrammar(request, schemaBounds[dialect]);
-      return request;
+      const fitting = scope.dialects.map((dialect) => [dialect, boundGrammar(request, schemaBounds[dialect])] as const);
+      return { ...request, lightTools: new Map(fitting) };
     }
     case nodePaths.completions:
       return readCompletionRequest(body, scope, kept);
@@ -52,7 +55,7 @@ export function readRequest(
 
 export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
   if (request.kind === "chat") {
-    const { messages, tools, responseFormat, ...facts } = request;
+    const { messages, tools, lightTools: _tools, responseFormat, ...facts } = request;
     const schemaIn = responseFormat ? "response_format" : tools.length > 0 ? "tools" : undefined;
     return { ...facts, schemaIn, size: promptSize(messages, tools) };
   }
@@ -60,28 +63,27 @@ export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
   return { ...facts, size: promptSize(prompt) };
 }
 
+export interface Addressee {
+  readonly dialect: Dialect;
+  readonly dialectName: DialectName;
+  readonly cacheSalt?: string | undefined;
+}
+
 /** The body for an engine of this kind. */
-export function say(request: ChatRequest | CompletionRequest, dialect: Dialect, cacheSalt: string | undefined): Buffer {
+export function say(request: ChatRequest | CompletionRequest, { dialect, dialectName, cacheSalt }: Addressee): Buffer {
   const said =
     request.kind === "chat"
-      ? dialect.chatBody({ ...request, cacheSalt })
+      ? dialect.chatBody({ ...request, tools: request.lightTools?.get(dialectName) ?? request.tools, cacheSalt })
       : dialect.completionBody({ ...request, cacheSalt });
   return Buffer.from(writeKept(said));
 }
 
-function boundGrammar(request: ChatRequest, bounds: SchemaBounds): void {
-  if (request.tools.length > bounds.toolsMax)
+/** Returns the tools as engines with these bounds get them. */
+function boundGrammar({ tools, toolChoice, responseFormat }: ChatRequest, bounds: SchemaBounds): readonly Tool[] {
+  if (tools.length > bounds.toolsMax)
     throw invalid("tools", `must be an array of at most ${bounds.toolsMax} functions`);
-  boundSchemas(schemasOf(request), bounds);
-}
-
-/** The schemas from which an engine makes grammars. */
-function schemasOf({ tools, toolChoice, responseFormat }: ChatRequest): RequestSchema[] {
-  const schemas: RequestSchema[] = tools.map(({ function: { parameters } }, index) => ({
-    ...{ of: "tool", schema: parameters, isOptional: toolChoice === "auto" },
-    at: `tools[${index}].function.parameters`,
-  }));
-  if (responseFormat?.type === "json_schema")
-    schemas.push({ of: "answer", schema: responseFormat.json_schema.schema, at: "response_format.json_schema.schema" });
-  return schemas.filter(({ schema }) => schema !== undefined);
+  const at = "response_format.json_schema.schema";
+  const answer: RequestSchema[] =
+    responseFormat?.type === "json_schema" ? [{ of: "answer", schema: responseFormat.json_schema.schema, at }] : [];
+  return fittingTools(tools, toolChoice === "auto", boundSchemas(answer, bounds));
 }

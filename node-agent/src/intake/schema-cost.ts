@@ -6,6 +6,7 @@ import { invalid } from "@weiche/shared/errors.ts";
 import { memberOf, numberOf } from "@weiche/shared/http/kept-json.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import type { MergedLiterals, SchemaBounds } from "../engines/dialects/schema-bounds.ts";
+import { Budget } from "./schema-budget.ts";
 import { patternCost, type PatternCost } from "./pattern-cost.ts";
 import { alternativesOf, literalsOf, referenceWords, shownName } from "./schema-alternatives.ts";
 import type { Alternative, SchemaAt } from "./schema-alternatives.ts";
@@ -15,55 +16,21 @@ export interface RequestSchema extends SchemaAt {
   readonly of: "tool" | "answer";
   /** A tool that the model need not call. */
   readonly isOptional?: boolean;
+  /** What its references refer to, if it is a part of another schema. */
+  readonly document?: SchemaAt;
 }
 
-/** Throws an `ApiError` that names the place in the schema, never what stands there. */
+/**
+ * Adds the cost of the schemas to the budget, and returns it. Throws an `ApiError` that names the place in the schema,
+ * never what stands there.
+ */
 export function boundSchemas(
   schemas: readonly RequestSchema[],
   bounds: SchemaBounds,
-): Pick<Budget, "size" | "choices" | "steps"> {
-  const budget = new Budget(bounds);
+  budget: Budget = new Budget(bounds),
+): Budget {
   for (const schema of schemas) new Walk(schema, budget).measure();
   return budget;
-}
-
-/** Cost of all schemas of a request so far. */
-class Budget {
-  readonly bounds: SchemaBounds;
-  size = 0;
-  choices = 0;
-  steps = 0;
-
-  constructor(bounds: SchemaBounds) {
-    this.bounds = bounds;
-  }
-
-  step(at: string, count = 1): void {
-    this.steps += count;
-    if (this.steps > this.bounds.stepsMax)
-      throw invalid(at, "must be a smaller schema: with this, the schemas of the request unfold too far");
-  }
-
-  spend(size: number, at: string): void {
-    this.size += size;
-    this.check(this.size, at);
-  }
-
-  check(size: number, at: string): void {
-    const { sizeMax } = this.bounds;
-    if (size > sizeMax)
-      throw invalid(
-        at,
-        `must be a smaller schema: with this, those of the request unfold to more than ${sizeMax} characters of grammar`,
-      );
-  }
-
-  choose(choices: number, at: string): void {
-    const { choicesMax } = this.bounds;
-    this.choices = Math.max(this.choices, choices);
-    if (choices > choicesMax)
-      throw invalid(at, `must be a schema with at most ${choicesMax} ways to go on at each place of the answer`);
-  }
 }
 
 interface Way {
@@ -78,6 +45,7 @@ const start: Way = { depth: 0, name: "", references: 0 };
 
 class Walk {
   readonly #root: SchemaAt;
+  readonly #document: SchemaAt;
   readonly #merged: MergedLiterals;
   readonly #patternRepetitionMax: number;
   readonly #budget: Budget;
@@ -90,6 +58,7 @@ class Walk {
 
   constructor(root: RequestSchema, budget: Budget) {
     this.#root = root;
+    this.#document = root.document ?? root;
     this.#merged = budget.bounds.merges[root.of];
     this.#patternRepetitionMax = root.isOptional ? Infinity : budget.bounds.patternRepetitionMax;
     this.#budget = budget;
@@ -98,7 +67,7 @@ class Walk {
   measure(): void {
     this.#measure();
     if (this.#targets.size === 0) return;
-    const copiedBytes = this.#targets.size * JSON.stringify(this.#root.schema).length;
+    const copiedBytes = this.#targets.size * JSON.stringify(this.#document.schema).length;
     if (copiedBytes > this.#budget.bounds.copiedBytesMax)
       throw invalid(this.#root.at, "must be a schema with fewer different references, or a smaller one");
   }
@@ -238,7 +207,7 @@ class Walk {
   }
 
   #follow(parts: readonly string[]): SchemaAt | undefined {
-    let { schema, at } = this.#root;
+    let { schema, at } = this.#document;
     this.#budget.step(at, parts.length);
     for (const part of parts) {
       const key = part.replaceAll("~1", "/").replaceAll("~0", "~");

@@ -17,7 +17,7 @@ test.each(["llama-server", "openai", "vllm"] as const)("costly schemas never rea
   for (const { schema } of costlySchemas)
     for (const [body, at] of [
       [inFormat(schema), "response_format.json_schema.schema"],
-      [inTools({}, schema), "tools[1].function.parameters"],
+      [{ ...inTools({}, schema), tool_choice: "required" }, "tools[1].function.parameters"],
     ] as const) {
       const { status, text } = await rig.chat(body).answer;
       expect(status).toBe(400);
@@ -30,6 +30,16 @@ test.each(["llama-server", "openai", "vllm"] as const)("costly schemas never rea
   await rig.quiet();
   expect([rig.engine.connections, rig.bugs]).toEqual([0, []]);
   expect(rig.slot.requests, "requests for a place, each of which could start a switch").toEqual([]);
+});
+
+test("a wide tool reaches an engine in its light form, from a small body and from one that is read in a thread", async () => {
+  await using rig = await Rig.open(answer, { dialect: "llama-server" });
+  const properties = Object.fromEntries(Array.from({ length: 48 }, (_, index) => [`p${index}`, { type: "string" }]));
+  for (const description of ["d", "d".repeat(200_000)]) {
+    const wide = { type: "object", properties, description };
+    expect((await rig.chat({ ...inTools({}, wide), stream: true }).answer).status).toBe(200);
+    expect(rig.engine.saw.at(-1)!.body).toMatchObject(inTools({}, { ...wide, oneOf: [{ type: "object" }] }));
+  }
 });
 
 test.each(["llama-server", "openai", "vllm"] as const)(

@@ -85,7 +85,7 @@ describe("legacy completions", () => {
     ["stop has at most 64 strings", { stop: Array(65).fill("x") }, "stop"],
     ["n is at most 8, the model's bound", { n: 9 }, "n"],
     ["n is at least 1", { n: 0 }, "n"],
-    ["seed is below 2^63", { seed: 2 ** 63 }, "seed"],
+    ["seed is below 2^63", { seed: 2 ** 63 + 2_048 }, "seed"],
     ["presence_penalty is at most 2", { presence_penalty: 2.1 }, "presence_penalty"],
     ["frequency_penalty is at least -2", { frequency_penalty: -2.1 }, "frequency_penalty"],
     ["stream is a boolean", { stream: 1 }, "stream"],

@@ -127,6 +127,15 @@ test.each([
   expect(() => json(schema)).toThrow(reason);
 });
 
+test("a oneOf of one bare type is all that counts of a schema", () => {
+  const properties = { a: { type: "integer" } };
+  expect(misjudged({ properties, required: ["a"], oneOf: [{ type: "object" }] }, ['{"b":"c"}', "{}"], ["1"])).toEqual(
+    [],
+  );
+  expect(misjudged({ enum: [1], type: "string", oneOf: [{ type: "string" }] }, ['"any"'], ["1"])).toEqual([]);
+  expect(misjudged({ properties, oneOf: [{ type: "object", properties }] }, ['{"a":1}'], ['{"a":"c"}'])).toEqual([]);
+});
+
 test("a schema that is too deep or too large is refused before it costs anything", () => {
   let deep: object = {};
   for (let level = 0; level < 100; level++) deep = { type: "array", items: deep };

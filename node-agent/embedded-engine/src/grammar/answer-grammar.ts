@@ -134,6 +134,8 @@ class Schema {
     if (schema === true) return "value";
     if (!isObject(schema)) throw invalid("the JSON schema must be an object");
     if (typeof schema["$ref"] === "string") return this.#reference(schema["$ref"], depth);
+    const only = onlyType(schema["oneOf"]);
+    if (only !== undefined) return this.#visit(only, depth + 1);
     if (Array.isArray(schema["allOf"])) return this.#visit(this.#merged(schema, schema["allOf"]), depth + 1);
     if (schema["const"] !== undefined) return this.#values([schema["const"]]);
     if (Array.isArray(schema["enum"])) return this.#values(schema["enum"]);
@@ -272,6 +274,12 @@ class Schema {
     }
     return merged;
   }
+}
+
+/** A `oneOf` of one bare type: what stands beside it is for the model, and would cost too much as a grammar. */
+function onlyType(either: unknown): Json | undefined {
+  if (!Array.isArray(either) || either.length !== 1 || !isObject(either[0])) return undefined;
+  return Object.keys(either[0]).join() === "type" ? either[0] : undefined;
 }
 
 /** Number of members that are copied when it is merged with another one. */

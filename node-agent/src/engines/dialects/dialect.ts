@@ -4,6 +4,7 @@
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { DialectLifecycle } from "../dialect-lifecycle.ts";
+import type { DialectName } from "../engine.ts";
 import type { Json } from "@weiche/shared/json.ts";
 
 export interface Dialect extends DialectLifecycle {
@@ -54,6 +55,8 @@ export interface ChatRequest extends GenerationRequest {
   readonly kind: "chat";
   readonly messages: readonly object[];
   readonly tools: readonly Tool[];
+  /** The tools as engines of some kinds get them, whose grammars would otherwise cost too much. */
+  readonly lightTools?: ReadonlyMap<DialectName, readonly Tool[]>;
   readonly toolChoice: "auto" | "required" | { readonly name: string };
   /** An answer has one call at most, where the engine can do that. */
   readonly oneCall?: boolean;

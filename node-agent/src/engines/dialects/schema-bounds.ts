@@ -21,6 +21,8 @@ export interface SchemaBounds {
   readonly choicesMax: number;
   /** Tools, each an alternative at the beginning of a call; their names soon tell them apart. */
   readonly toolsMax: number;
+  /** Properties of a tool in its light form: with some templates each is one way to go on where an argument begins. */
+  readonly lightPropertiesMax: number;
   /** Ways in which a pattern can match one text of 64 characters. */
   readonly waysMax: number;
   /** Which `enum` values count as one alternative while they share a prefix; others count one each. */
@@ -41,6 +43,7 @@ const llamaServer: SchemaBounds = {
   patternRepetitionMax: Infinity,
   choicesMax: 48,
   toolsMax: 128,
+  lightPropertiesMax: 64,
   waysMax: 5_000,
   merges: { tool: "none", answer: "plain words" },
   depthMax: 100,
@@ -66,6 +69,7 @@ const vllm: SchemaBounds = {
   patternRepetitionMax: 128,
   choicesMax: 500,
   toolsMax: 500,
+  lightPropertiesMax: 500,
 };
 
 export const schemaBounds: Readonly<Record<DialectName, SchemaBounds>> = { "llama-server": llamaServer, openai, vllm };

@@ -1,0 +1,99 @@
+/** Tools with auto are taken whatever their schemas cost, as long as an engine can be spared the grammar. */
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import type { ApiError } from "@weiche/shared/errors.ts";
+import { expect, test } from "vitest";
+import { costlySchemas } from "../../test/exchange/costly-schemas.ts";
+import { usualTools } from "../../test/exchange/usual-schemas.ts";
+import { plain } from "../../test/intake/said-request.ts";
+import { dialects } from "../engines/dialects/all.ts";
+import type { DialectName } from "../engines/engine.ts";
+import type { ChatRequest } from "../engines/dialects/dialect.ts";
+import { readRequest, say } from "./read-request.ts";
+
+const all = Object.keys(dialects) as DialectName[];
+const light = ["llama-server", "openai"] as const;
+
+/** The schemas of the tools as an engine gets them. */
+function told(schemas: readonly unknown[], dialect: DialectName, more: object = {}): Record<string, unknown>[] {
+  const tools = schemas.map((parameters, index) => ({ type: "function", function: { name: `f${index}`, parameters } }));
+  const body = Buffer.from(JSON.stringify({ messages: [{ role: "user", content: "hi" }], tools, ...more }));
+  const request = readRequest({ path: nodePaths.chat, rules: plain, dialects: all }, body) as ChatRequest;
+  const written = JSON.parse(say(request, { dialect: dialects[dialect], dialectName: dialect }).toString()) as {
+    tools: { function: { parameters: Record<string, unknown> } }[];
+  };
+  return written.tools.map((tool) => tool.function.parameters);
+}
+
+const named = (count: number, schema: object = { type: "string" }) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, schema]));
+const wide = (count: number) => ({ type: "object", properties: named(count), description: "d" });
+const references = Object.fromEntries(
+  Array.from({ length: 80 }, (_, index) => [`d${index}`, { $ref: `#/$defs/d${index}` }]),
+);
+const list = { type: "array", items: { type: "object", properties: named(30) } };
+const words = { enum: Array.from({ length: 60 }, (_, index) => `w${index}`), type: "string" };
+
+test.each([22, 48, 64])("a tool with %d optional properties is told whole, beside one bare type", (count) => {
+  const schema = wide(count);
+  for (const dialect of light) expect(told([schema], dialect)).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
+  expect(told([schema], "vllm")).toEqual([schema]);
+});
+
+test("only the tools, and of these only the properties, that cost too much get a light form", () => {
+  const schema = { type: "object", properties: { a: { type: "string" }, list, words }, required: ["a"] };
+  const properties = {
+    ...schema.properties,
+    list: { ...list, oneOf: [{ type: "array" }] },
+    words: { ...words, oneOf: [{ type: "string" }] },
+  };
+  expect(told([{ type: "object" }, schema], "llama-server")).toEqual([
+    { type: "object" },
+    { ...schema, properties, oneOf: [{ type: "object" }] },
+  ]);
+});
+
+test("a call that must come keeps its schema: one that costs too much is refused, with the number and the bound", () => {
+  for (const tool_choice of ["required", { type: "function", function: { name: "f0" } }])
+    expect(() => told([wide(48)], "llama-server", { tool_choice })).toThrow(
+      expect.objectContaining({
+        param: "tools[0].function.parameters",
+        message: expect.stringMatching(/at most 48 ways to go on .*: here are 98/) as string,
+      }) as Error,
+    );
+});
+
+test.each([
+  [".properties", wide(65), "at most 64 properties"],
+  [".properties.a", { properties: { a: { oneOf: [wide(48)] } } }, "at most 48 ways"],
+  [".$defs.a", { properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: wide(48) } }, "at most 48 ways"],
+  [".oneOf[0]", { oneOf: [wide(48)] }, "at most 48 ways"],
+  ["", { ...wide(48), $defs: references, x: "x".repeat(300_000) }, "fewer different references"],
+])("where a light form does not help, the place is named: %s", (place, schema, message) => {
+  expect(() => told([{}, schema], "llama-server")).toThrow(
+    expect.objectContaining({
+      param: expect.stringContaining(`tools[1].function.parameters${place}`) as string,
+      message: expect.stringContaining(message) as string,
+    }) as Error,
+  );
+});
+
+test("128 wide tools are taken together, and the work for those that do not fit is bounded", () => {
+  const mixed = Array.from({ length: 128 }, (_, index) => (index % 2 ? wide(48) : usualTools[0]!.schema));
+  expect(told(mixed, "llama-server")).toHaveLength(128);
+  const slow = { type: "object", allOf: [{ $ref: "#/$defs/big" }] };
+  expect(() => told([{ type: "object", properties: named(60, slow), $defs: { big: wide(2_000) } }], "openai")).toThrow(
+    "unfold too far",
+  );
+});
+
+test.each(costlySchemas)("$name reaches no engine as a tool unless beside a bare type", ({ schema }) => {
+  expect(["invalid_request", '[{"type":"object"}]']).toContain(toldOrRefused(schema));
+});
+
+function toldOrRefused(schema: unknown): string {
+  try {
+    return JSON.stringify(told([schema], "llama-server")[0]!["oneOf"]);
+  } catch (error) {
+    return (error as ApiError).kind;
+  }
+}

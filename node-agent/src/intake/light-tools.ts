@@ -1,0 +1,100 @@
+/**
+ * Tools that the model need not call, in a form whose grammar costs little: `oneOf` with one bare type beside all that
+ * the client wrote. Engines make the grammar of the `oneOf`, and templates show the whole schema to the model.
+ */
+import { ApiError, invalid } from "@weiche/shared/errors.ts";
+import { isObject, type Json } from "@weiche/shared/json.ts";
+import type { Tool } from "../engines/dialects/dialect.ts";
+import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
+import type { Budget } from "./schema-budget.ts";
+import { boundSchemas, type RequestSchema } from "./schema-cost.ts";
+import { referenceWords, shownName } from "./schema-alternatives.ts";
+
+/**
+ * Returns the tools, each in its light form where its own costs too much. Throws an `ApiError` that names the place if
+ * that does not help, or if a call is required: then its schema must hold. `budget`: what the other schemas cost.
+ */
+export function fittingTools(tools: readonly Tool[], isOptional: boolean, budget: Budget): readonly Tool[] {
+  return tools.map((tool, index) => {
+    const { parameters } = tool.function;
+    if (parameters === undefined) return tool;
+    const whole: RequestSchema = {
+      of: "tool",
+      schema: parameters,
+      at: `tools[${index}].function.parameters`,
+      isOptional,
+    };
+    const tooMuch = misfit(whole, budget);
+    if (!tooMuch) return tool;
+    if (!isOptional) throw tooMuch;
+    return { ...tool, function: { ...tool.function, parameters: lightRoot(whole, budget, tooMuch) } };
+  });
+}
+
+/** Adds the cost of a schema to the budget. Returns why, and adds nothing but the work of the check, if it does not fit. */
+function misfit(schema: RequestSchema, budget: Budget): ApiError | undefined {
+  const attempt = budget.copy();
+  try {
+    boundSchemas([schema], attempt.bounds, attempt);
+    budget.take(attempt);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    budget.lose(attempt, schema.at);
+    return error;
+  }
+}
+
+/**
+ * Some templates write each argument in tags of its own. For them engines make a grammar of each property, so each must
+ * be cheap by itself, or light as well.
+ */
+function lightRoot(root: RequestSchema, budget: Budget, tooMuch: ApiError): Json {
+  const { schema, at } = root;
+  const { bounds } = budget;
+  if (!isObject(schema) || !isFree(schema)) throw tooMuch;
+  checkReferences(schema, at, bounds);
+  const named = isObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+  if (named.length > bounds.lightPropertiesMax)
+    throw invalid(
+      `${at}.properties`,
+      `must be at most ${bounds.lightPropertiesMax} properties, unless they are in required: there are ${named.length}`,
+    );
+  const properties = named.map(([name, property]) => {
+    const of = { ...root, schema: property, at: `${at}.properties.${shownName(name)}`, document: root };
+    return [name, fittingProperty(of, budget)];
+  });
+  const whole = named.length > 0 ? { ...schema, properties: Object.fromEntries(properties) as Json } : schema;
+  return { ...whole, oneOf: [{ type: "object" }] };
+}
+
+function fittingProperty(of: RequestSchema, budget: Budget): unknown {
+  const tooMuch = misfit(of, budget);
+  const { schema } = of;
+  if (!tooMuch) return schema;
+  const type = isObject(schema) && isFree(schema) ? typeOf(schema) : undefined;
+  if (type === undefined) throw tooMuch;
+  return { ...(schema as Json), oneOf: [{ type }] };
+}
+
+/** Whether engines make the grammar of a `oneOf` that is added. */
+function isFree(schema: Json): boolean {
+  return schema["oneOf"] === undefined && referenceWords.every((word) => schema[word] === undefined);
+}
+
+function typeOf(schema: Json): unknown {
+  if (schema["type"] !== undefined) return schema["type"];
+  if (isObject(schema["properties"])) return "object";
+  return schema["items"] === undefined ? undefined : "array";
+}
+
+/** Engines copy the document for each reference in it, whether its grammar needs it or not. */
+function checkReferences(schema: Json, at: string, { copiedBytesMax }: SchemaBounds): void {
+  const references = new Set<string>();
+  const length = JSON.stringify(schema, (name, value: unknown) => {
+    if (referenceWords.includes(name) && typeof value === "string") references.add(value);
+    return value;
+  }).length;
+  if (references.size * length > copiedBytesMax)
+    throw invalid(at, "must be a schema with fewer different references, or a smaller one");
+}

@@ -1,0 +1,64 @@
+/** What the schemas of a request may cost together, and what they cost so far. */
+import { invalid } from "@weiche/shared/errors.ts";
+import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
+
+export class Budget {
+  readonly bounds: SchemaBounds;
+  size = 0;
+  choices = 0;
+  steps = 0;
+  #stepsLost = 0;
+
+  constructor(bounds: SchemaBounds) {
+    this.bounds = bounds;
+  }
+
+  copy(): Budget {
+    const copy = new Budget(this.bounds);
+    copy.take(this);
+    return copy;
+  }
+
+  take({ size, choices, steps }: Budget): void {
+    Object.assign(this, { size, choices, steps });
+  }
+
+  /** Counts the work of an attempt that failed. Throws when attempts took as many steps as a whole request may. */
+  lose(attempt: Budget, at: string): void {
+    this.#stepsLost += attempt.steps - this.steps;
+    if (this.#stepsLost > this.bounds.stepsMax) throw endless(at);
+  }
+
+  step(at: string, count = 1): void {
+    this.steps += count;
+    if (this.steps > this.bounds.stepsMax) throw endless(at);
+  }
+
+  spend(size: number, at: string): void {
+    this.size += size;
+    this.check(this.size, at);
+  }
+
+  check(size: number, at: string): void {
+    const { sizeMax } = this.bounds;
+    if (size > sizeMax)
+      throw invalid(
+        at,
+        `must be a smaller schema: with this, those of the request unfold to more than ${sizeMax} characters of grammar`,
+      );
+  }
+
+  choose(choices: number, at: string): void {
+    const { choicesMax } = this.bounds;
+    this.choices = Math.max(this.choices, choices);
+    if (choices > choicesMax)
+      throw invalid(
+        at,
+        `must be a schema with at most ${choicesMax} ways to go on at each place of the answer: here are ${choices}`,
+      );
+  }
+}
+
+function endless(at: string): Error {
+  return invalid(at, "must be a smaller schema: with this, the schemas of the request unfold too far");
+}
