@@ -1,11 +1,8 @@
 /** The events of the router: one function per event writes the log line and moves the metric together. */
 import type { FewLines } from "@weiche/shared/program/few-lines.ts";
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
-import { endingMessage, type CertificateEvents } from "@weiche/shared/program/certificate-expiry.ts";
-import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { JobEvents } from "@weiche/shared/time/job.ts";
-import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
 import type { IdentityEvents } from "./sign-in/identity-context.ts";
 import type { KeyCacheEvents } from "./callers/key-cache.ts";
 import type { AdminEvents } from "./surface/admin/admin-socket.ts";
@@ -16,13 +13,10 @@ import type { EvaluatorEvents } from "./usage/evaluator.ts";
 import type { Refusals } from "./usage/refusal-counts.ts";
 import type { UsageQueueEvents } from "./usage/usage-queue.ts";
 import type { DatabaseEvents } from "./db/database.ts";
-import type { LiveRouterEvents } from "./db/live-routers.ts";
 import type { SharedLimiterEvents } from "./limits/shared-limiter.ts";
 import type { MailEvents } from "./mail/mail.ts";
 import type { Metrics } from "./metrics.ts";
-import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
-import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
-import type { OutcomeEvents } from "./nodes/outcomes/outcomes.ts";
+import { createNodeEvents } from "./node-events.ts";
 import { auditMessage, loggedDeed, type AuditEvents } from "./rights/audit-entry.ts";
 import type { WebEvents } from "./surface/server/web-answers.ts";
 
@@ -68,9 +62,6 @@ export function createApiEvents(
   };
 }
 
-/** Models that one log line names. */
-const modelsLoggedMax = 20;
-
 const unreadProxiesMax = 16;
 
 /** One line for each proxy: each of its requests may have such an entry. */
@@ -98,91 +89,6 @@ export function createEvents(log: Log, metrics: Metrics, few: FewLines) {
     ...createIdentityEvents(log, metrics),
     ...createDatabaseEvents(log, metrics, few),
     ...createLimitEvents(log, metrics),
-  };
-}
-
-/** What a node or a stranger can cause again and again is written through `few`. */
-function createNodeEvents(
-  log: Log,
-  metrics: Metrics,
-  few: FewLines,
-): NodeLinkEvents & OutcomeEvents & DataConnectionsEvents & TlsFilesEvents & CertificateEvents & LiveRouterEvents {
-  return {
-    nodeLinked(node, bootId, agentVersion) {
-      beginAtZero(metrics.hostingIgnored, { node: [node] });
-      beginAtZero(metrics.attemptsFailed, { node: [node] });
-      few.say("linked", node, (left) => log.info({ node, bootId, agentVersion, ...left }, "node linked"));
-    },
-    attemptFailed: ({ node }) => metrics.attemptsFailed.inc({ node }),
-    placeTroubled({ node, slot, model }, { kind, share }) {
-      const what = "requests for this model fail here, or are slow: others are asked first";
-      few.say("trouble", node, (left) => log.warn({ node, slot, model, kind, share, ...left }, what));
-    },
-    placeTrusted({ node, slot, model }) {
-      const what = "requests for this model are served here again";
-      few.say("trusted", node, (left) => log.info({ node, slot, model, ...left }, what));
-    },
-    nodeUnlinked(node, reason) {
-      few.say("unlinked", node, (left) => log.info({ node, reason, ...left }, "node unlinked"));
-    },
-    nodeRefused(reason, detail, from) {
-      metrics.nodesRefused.inc({ reason });
-      few.say("link refused", from, (left) => log.warn({ reason, detail, from, ...left }, "a node's link was refused"));
-    },
-    hostingIgnored(node, models) {
-      metrics.hostingIgnored.inc({ node }, models.length);
-      const some = { models: models.slice(0, modelsLoggedMax), count: models.length };
-      few.say("hosting ignored", node, (left) =>
-        log.warn(
-          { node, ...some, ...left },
-          "a node says that it hosts models which the catalogue gives to others: ignored",
-        ),
-      );
-    },
-    reportUnreadable(node, slots) {
-      few.say("report", node, (left) =>
-        log.warn({ node, slots, ...left }, "a report has slots in unknown states; is the agent newer than the router?"),
-      );
-    },
-    usageRejected(node, rejected) {
-      const sample = { records: rejected.length, rejected: rejected[0] };
-      few.say("usage rejected", node, (left) =>
-        log.error({ node, ...sample, ...left }, "usage records are unreadable and are set aside"),
-      );
-    },
-    usageNotRecorded(node, records, error) {
-      few.say("usage not recorded", node, (left) =>
-        log.warn(
-          { node, records, ...describeError(error), ...left },
-          "usage not recorded yet; the node sends it again",
-        ),
-      );
-    },
-    otherRouters(count, wereFirst) {
-      const routers = { routers: count + 1 };
-      if (count === 0) log.info("no other router uses this database any more");
-      else if (wereFirst) log.warn(routers, "this router is not the first: rate and parallel limits hold per router");
-      else log.info(routers, "other routers of this database came or went");
-    },
-    dataSessionUp(node, sessions) {
-      log.debug({ node, sessions }, "data session up");
-    },
-    dataSessionDown(node, sessions) {
-      log.debug({ node, sessions }, "data session down");
-    },
-    dataSessionRefused(reason, detail, from) {
-      metrics.nodesRefused.inc({ reason });
-      few.say("data refused", from, (left) =>
-        log.warn({ reason, detail, from, ...left }, "a data connection was refused"),
-      );
-    },
-    tlsReloaded() {
-      log.info("certificate read again");
-    },
-    tlsReloadFailed(reason) {
-      log.error({ reason }, "the new certificate cannot be used; the one before stays");
-    },
-    certificateEnding: (file) => log.warn(file, endingMessage),
   };
 }
 
