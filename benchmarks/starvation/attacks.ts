@@ -7,6 +7,7 @@ import { neverReading } from "./never-reading.ts";
 import { pipelining } from "./pipelining.ts";
 import { reconnecting } from "./reconnecting.ts";
 import { signIns } from "./sign-ins.ts";
+import { slowReading } from "./slow-reading.ts";
 import { trickling } from "./trickling.ts";
 import { unsentBodies } from "./unsent-bodies.ts";
 
@@ -20,4 +21,5 @@ export const attacks: readonly Attack[] = [
   heavyBodies,
   manyAnswers,
   neverReading,
+  slowReading,
 ];

@@ -80,7 +80,7 @@ export async function createAgent(
   });
   const certificates = { links: tls, ops: ops.tls };
   tellEnding(certificates, clock.now(), linkEvents);
-  const gauged = { ...usage, slots, links, telemetry, machine, maintenance, certificates };
+  const gauged = { ...usage, slots, ingress: requests.ingress, links, telemetry, machine, maintenance, certificates };
   metrics.scrape.onScrape(() => publishGauges(metrics, gauged));
 
   slots.setMaintenance(maintenance.on);

@@ -108,6 +108,12 @@ const endings = {
     await sleep(500);
     await leave(client, "RST");
   },
+  "a reader who reads a byte at a time and leaves": async (asked) => {
+    const { socket } = send(asked, flood);
+    socket.removeAllListeners("data").pause();
+    for (let n = 0; n < 20; n++) await sleep(25).then(() => socket.read(1));
+    socket.resetAndDestroy();
+  },
   "two requests at once on a connection": async (asked) => {
     const second = post(asked.apiKey, json(), "connection: close");
     await send(asked, json()).send(second).all(answerMsMax);

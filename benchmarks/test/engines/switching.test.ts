@@ -5,6 +5,7 @@ import { createRandom } from "@weiche/shared/testing/random.ts";
 import { Cluster } from "../../cluster/cluster.ts";
 import { SimNodeEngine, simNodes } from "../../cluster/sim-node.ts";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
+import { RawClient, rawPost } from "@weiche/router/test/edge/raw-client.ts";
 
 const nightly = process.env["WEICHE_NIGHTLY"] !== undefined;
 const switchesWanted = nightly ? 200 : 20;
@@ -51,6 +52,25 @@ test("a model that is not asked for sleeps, and its process is woken when it is"
   // Two cold starts and a wake: each was proven.
   expect([await switches("start"), await switches("probe")]).toEqual([3, 3]);
 });
+
+test("a switch does not wait for a client that reads slowly, and that client still gets all of its answer", async () => {
+  const messages = [{ role: "user", content: "sim:tokens=30000,itl=0 go on" }];
+  const body = JSON.stringify({ model: "model-a", stream: true, messages });
+  const post = rawPost("/v1/chat/completions", body, ["connection: close"]).replace("sk-good", apiKeys[0]!);
+  const reader = new RawClient(Number(new URL(cluster.baseUrl).port));
+  reader.socket.pause();
+  const engine = engineOf("model-a");
+  const asked = (await engine.requests()).length;
+  reader.send(post);
+  while ((await engine.requests()).length === asked) await sleep(10);
+  const other = await Promise.race([ask("model-b", "sim:tokens=3"), sleep(30_000)]);
+  expect(other).toMatchObject({ ending: "whole" });
+  reader.socket.resume();
+  const received = await reader.all(30_000);
+  expect(received.match(/"content":/g)!.length).toBeGreaterThan(29_000);
+  expect(received).toContain("data: [DONE]");
+  expect((await engine.requests()).filter(({ aborted }) => aborted)).toEqual([]);
+}, 90_000);
 
 test(`over ${switchesWanted} switches under load no stream is aborted and no engine is put to sleep while it works`, async () => {
   const random = createRandom(7);

@@ -12,6 +12,7 @@ import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts"
 import type { GenerationScope } from "./generation.ts";
 import type { PromptEstimates } from "./prompt-estimates.ts";
 import { isCount, type TokenCounts } from "./usage-count.ts";
+import { VectorsRest } from "./vectors-rest.ts";
 
 /** TEI's default limit of texts per request; it also keeps each answer small. */
 const batchTextsMax = 32;
@@ -53,7 +54,9 @@ export class Embedding implements EngineWork {
     const longBytes = refuses ? Infinity : this.#inputTokens;
     for (const batch of batches(this.#request.texts, longBytes)) await this.#embed(engine, batch);
     const counts = { ...this.soFar(), ...(this.#estimatedTokens === 0 && { source: "engine" as const }) };
-    return { counts, rest: this.#body(counts) };
+    const { format } = this.#request;
+    const { promptTokens } = counts;
+    return { counts, rest: new VectorsRest(this.#vectors, { model: this.#model, format, promptTokens }) };
   }
 
   async #embed(engine: EngineAccess, batch: Batch): Promise<void> {
@@ -111,18 +114,6 @@ export class Embedding implements EngineWork {
     const [only] = texts.length === 1 ? [0] : long.length === 1 ? long : [];
     return only === undefined ? "input" : textName(this.#request.isList, first + only);
   }
-
-  /** Yields item by item, as a long list has tens of megabytes. */
-  *#body({ promptTokens }: TokenCounts): Iterable<string> {
-    const base64 = this.#request.format === "base64";
-    yield '{"object":"list","data":[';
-    for (const [index, vector] of this.#vectors.entries()) {
-      const text = base64 ? `"${toBase64(vector)}"` : `[${vector.join(",")}]`;
-      yield `${index === 0 ? "" : ","}{"object":"embedding","index":${index},"embedding":${text}}`;
-    }
-    const usage = { prompt_tokens: promptTokens, total_tokens: promptTokens };
-    yield `],"model":${JSON.stringify(this.#model)},"usage":${JSON.stringify(usage)}}`;
-  }
 }
 
 interface Batch {
@@ -176,10 +167,4 @@ function cutTo(vector: Float32Array, dimensions: number): Float32Array {
   const cut = vector.subarray(0, dimensions);
   const length = Math.hypot(...cut) || 1;
   return cut.map((value) => value / length);
-}
-
-function toBase64(vector: Float32Array): string {
-  const bytes = Buffer.allocUnsafe(vector.length * 4);
-  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);
-  return bytes.toString("base64");
 }

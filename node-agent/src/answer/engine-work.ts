@@ -36,6 +36,11 @@ export interface EngineAccess {
 
 export interface FinishedAnswer {
   readonly counts: TokenCounts;
-  /** The rest of the answer, with its last byte. */
-  readonly rest: Iterable<string>;
+  readonly rest: AnswerRest;
+}
+
+/** The rest of an answer with its last byte, in pieces that are made when they are needed. */
+export interface AnswerRest extends Iterable<string> {
+  /** Memory that is held for pieces to come. */
+  readonly heldBytes: number;
 }

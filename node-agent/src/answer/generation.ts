@@ -23,6 +23,7 @@ import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts"
 import type { PromptFacts } from "../intake/read-request.ts";
 import type { PromptEstimates } from "./prompt-estimates.ts";
 import { soundAnswer } from "./sound-answer.ts";
+import { TextRest } from "./text-rest.ts";
 import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
 
 export interface GenerationScope {
@@ -121,7 +122,7 @@ export class Generation implements EngineWork {
     const counts = this.#isFull ? this.#usage.soFar(this.#promptTokens) : this.#usage.finished();
     if (counts.source === "engine") this.#estimates.learn(this.#model, this.#size, counts.promptTokens);
     const shown = engine.showsCached ? counts : { ...counts, cachedTokens: undefined };
-    return { counts, rest: [this.#writer.closing(shown)] };
+    return { counts, rest: new TextRest(this.#writer.closing(shown)) };
   }
 
   async #open(engine: EngineAccess): Promise<EngineCall> {

@@ -15,6 +15,7 @@ export class UsageMeter {
   readonly #clock: Clock;
   #admittedMs: number | undefined;
   #firstTokenMs: number | undefined;
+  #generatedMs: number | undefined;
   record: UsageRecord | undefined;
 
   constructor(head: RequestHead, outbox: UsageOutbox, clock: Clock) {
@@ -32,9 +33,15 @@ export class UsageMeter {
     this.gaps.take(chunks, this.#clock.monotonicMs());
   }
 
-  /** Since the first token. Absent: none has come. */
+  /** The engine is done. Its client may still read. */
+  onGenerated(): void {
+    this.#generatedMs = this.#sinceAdmissionMs();
+  }
+
+  /** From the first token to the last, or until now. Absent: none has come. */
   get generatingMs(): number | undefined {
-    return this.#firstTokenMs === undefined ? undefined : this.#sinceAdmissionMs() - this.#firstTokenMs;
+    if (this.#firstTokenMs === undefined) return undefined;
+    return (this.#generatedMs ?? this.#sinceAdmissionMs()) - this.#firstTokenMs;
   }
 
   /** Resolves when the record is on disk. Only the first call counts: a finished request cannot break any more. */

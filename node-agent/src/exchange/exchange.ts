@@ -1,11 +1,14 @@
 /** One request of a router: its stream, its deadline, and every way in which it can end. */
 import { EndController, type EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
+import { Patience } from "@weiche/shared/time/patience.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
 import { waitedText, type AnswerKind, type AnswerRecord, type WaitedFor } from "@weiche/shared/node-protocol.ts";
+import type { AnswerRest } from "../answer/engine-work.ts";
 import { IncomingBody } from "../intake/request-body.ts";
+import type { UnreadAnswer } from "./unread-answers.ts";
 
 /** Why a request ends early, other than by a fault of the engine. */
 type EndedBy =
@@ -25,9 +28,13 @@ export class Ended extends Error {
   }
 }
 
-const stallMsMax = 60_000;
-/** Longer texts are written in pieces, as the stall limit applies to each write. */
-const pieceBytesMax = 64 << 10;
+/**
+ * A client that holds its engine back, because too much is unread already, must read at least so fast. How fast any other
+ * one must read is for the router to judge: an agent learns of 128 KiB at a time.
+ */
+const holdingBack = { msMax: 60_000, floorBytesPerSecond: 16 << 10 };
+/** How long the error event of a request at its time limit may wait to be read. */
+const lastEventMsMax = 60_000;
 
 export class Exchange implements StreamSink {
   readonly #stream: FrameStream;
@@ -41,8 +48,15 @@ export class Exchange implements StreamSink {
   /** Set with the last byte. */
   #hasFinished = false;
   #waited = "";
-  /** Tells a write that waits: the router takes more, or never will. */
+  /** Tells who waits that nothing is unsent any more, or never will be sent. */
   #onDrain: (() => void) | undefined;
+  #unread: UnreadAnswer | undefined;
+  /** What the client has not read, as counted last. */
+  #unreadBytes = 0;
+  #rest: AnswerRest | undefined;
+  /** Tells who waits that what is unread is within its bounds again, or that the request has ended. */
+  #onRoom: (() => void) | undefined;
+  #patience: Patience | undefined;
 
   constructor(stream: FrameStream, clock: Clock) {
     this.#stream = stream;
@@ -69,8 +83,19 @@ export class Exchange implements StreamSink {
     this.#waited = waitedText(waitedFor, ms);
   }
 
+  /** From now on what the client has not read counts here. */
+  countIn(unread: UnreadAnswer): void {
+    this.#unread = unread;
+  }
+
   limitTo(ms: number): void {
-    this.#limit = this.#clock.after(ms, () => this.endBy("limit"));
+    this.#limit = this.#clock.after(ms, () => this.#atLimit());
+  }
+
+  #atLimit(): void {
+    if (this.#hasFinished) return this.leave();
+    this.#limit = this.#clock.after(lastEventMsMax, () => this.leave());
+    this.endBy("limit");
   }
 
   endBy(by: EndedBy): void {
@@ -80,7 +105,7 @@ export class Exchange implements StreamSink {
   endWith(reason: Error): void {
     this.#ended.abort(reason);
     this.#body?.fail(reason);
-    if (!this.#hasFinished) this.#onDrain?.();
+    if (!this.#hasFinished) this.#wake();
   }
 
   /** Rejects with an `ApiError` if the body is too large, or with the signal's reason. */
@@ -105,26 +130,54 @@ export class Exchange implements StreamSink {
 
   gone(why: Gone): void {
     // The answer is complete: nobody reads why its stream has ended.
-    if (this.#hasFinished) this.#onDrain?.();
+    if (this.#hasFinished) this.#wake();
     else this.endBy(why === "lost" ? "router" : "client");
   }
 
-  drain(): void {
-    this.#onDrain?.();
+  drain(left: number): void {
+    this.#count();
+    if (left === 0) this.#onDrain?.();
   }
 
-  /** Writes events. Returns a promise if the client is slower than its engine. */
+  /** Writes events. Returns a promise if more is unread than may be: wait for it before the next ones. */
   writeEvents(text: string): Promise<void> | undefined {
     this.signal.throwIfAborted();
     if (!this.#isAnswering) this.#respond(200, "events");
-    return this.#write(text);
+    if (this.#stream.write(text)) return undefined;
+    this.#count();
+    return this.room();
+  }
+
+  /** The engine is done: what `rest` holds is unread from now on, too. */
+  keep(rest: AnswerRest): void {
+    this.#rest = rest;
+    this.#count();
+  }
+
+  /** Resolves when what is unread is within its bounds, or the request has ended. Undefined: it is. */
+  room(): Promise<void> | undefined {
+    return this.#unread?.isFull && !this.signal.aborted ? this.#roomAgain() : undefined;
+  }
+
+  /** Resolves when all that was written has been handed to the socket; rejects with the signal's reason. */
+  async sent(): Promise<void> {
+    this.signal.throwIfAborted();
+    if (this.#stream.unsent === 0) return;
+    await this.#drained();
+    this.signal.throwIfAborted();
   }
 
   /** Sends the last bytes of a complete answer, or all of it as one body, with the mark that it is complete. */
-  async complete(pieces: Iterable<string>): Promise<void> {
+  async complete(rest: AnswerRest): Promise<void> {
     this.signal.throwIfAborted();
     if (!this.#isAnswering) this.#respond(200, "json");
-    for (const piece of pieces) await this.#write(piece);
+    for (const piece of rest) {
+      const isSent = this.#stream.write(piece);
+      this.#count();
+      if (isSent) continue;
+      await this.#drained();
+      this.signal.throwIfAborted();
+    }
     await this.#finish(ends.complete);
   }
 
@@ -137,28 +190,44 @@ export class Exchange implements StreamSink {
       this.#stream.write(body);
       return await this.#finish(faultEndOf(error) ?? ends.complete);
     }
-    if (!this.#isEventStream) return this.cut();
+    // A router declares void what is cut: right for a fault of ours, wrong for a client that has used up its time.
+    if (!this.#isEventStream) return error.kind === "timeout" ? this.leave() : this.cut();
     this.#stream.write(`data: ${body}\n\n`);
     await this.#finish(faultEndOf(error) ?? ends.failed);
   }
 
-  /** Ends the stream without an END. */
+  /** Ends the stream without an END: the answer costs nothing. */
   cut(): void {
-    this.#limit?.cancel();
     this.#stream.cancel("unwanted");
+    this.#wake();
+  }
+
+  /** Ends an answer that its client does not read: it costs what its record says. */
+  leave(): void {
+    if (!this.#isAnswering) return this.cut();
+    this.#stream.endNow(ends.unread);
+    this.#wake();
+  }
+
+  /** Gives back what the request holds. Call once it is served. */
+  close(): void {
+    this.#limit?.cancel();
+    this.#patience?.stop();
+    this.#rest = undefined;
+    this.#count();
+  }
+
+  #wake(): void {
     this.#onDrain?.();
+    this.#onRoom?.();
   }
 
-  #write(text: string): Promise<void> | undefined {
-    if (text.length > pieceBytesMax) return this.#writeLong(Buffer.from(text));
-    return this.#stream.write(text) ? undefined : this.#drained();
-  }
-
-  async #writeLong(bytes: Buffer): Promise<void> {
-    for (let at = 0; at < bytes.length; at += pieceBytesMax) {
-      this.signal.throwIfAborted();
-      if (!this.#stream.write(bytes.subarray(at, at + pieceBytesMax))) await this.#drained();
-    }
+  #count(): void {
+    const unreadBytes = this.#stream.unsent + (this.#rest?.heldBytes ?? 0);
+    if (unreadBytes < this.#unreadBytes) this.#patience?.took(this.#unreadBytes - unreadBytes);
+    this.#unreadBytes = unreadBytes;
+    this.#unread?.is(unreadBytes);
+    if (this.#onRoom && !this.#unread?.isFull) this.#onRoom();
   }
 
   #respond(status: number, kind: AnswerKind, retryAfterSeconds = 0): void {
@@ -169,25 +238,27 @@ export class Exchange implements StreamSink {
 
   /** Resolves when the connection has everything, or never will. */
   async #finish(code: number): Promise<void> {
-    this.#limit?.cancel();
     this.#hasFinished = true;
-    if (this.#stream.end(code)) return;
-    await this.#wait(() => this.cut());
+    if (!this.#stream.end(code)) await this.#drained();
   }
 
+  /** Resolves when nothing is unsent, or the request has ended. */
   async #drained(): Promise<void> {
-    await this.#wait(() => this.endBy("client"));
-    this.signal.throwIfAborted();
-  }
-
-  /** Resolves when more can be written or the request has ended; calls `stalled` after a minute without either. */
-  async #wait(stalled: () => void): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onDrain = resolve;
-    const stall = this.#clock.after(stallMsMax, stalled);
     await promise;
-    stall.cancel();
     this.#onDrain = undefined;
+  }
+
+  async #roomAgain(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onRoom = resolve;
+    const giveUp = () => (this.#hasFinished ? this.leave() : this.endBy("client"));
+    this.#patience ??= new Patience({ clock: this.#clock, ...holdingBack, giveUp });
+    this.#patience.start();
+    await promise;
+    this.#patience.stop();
+    this.#onRoom = undefined;
   }
 }
 

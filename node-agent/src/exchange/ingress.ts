@@ -32,10 +32,12 @@ import { EngineDoubts } from "./engine-doubts.ts";
 import { Ended, Exchange } from "./exchange.ts";
 import { WorkReader } from "./read-work.ts";
 import { bodyBytesMax } from "../intake/request-body.ts";
+import type { TokenCounts } from "../answer/usage-count.ts";
 import { readRequestHead } from "../intake/request-head.ts";
 import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
 import { RequestRun } from "./request-run.ts";
 import { unfinishedOutcome } from "./unfinished-outcome.ts";
+import { UnreadAnswers } from "./unread-answers.ts";
 
 interface IngressParts {
   readonly admissions: Admissions;
@@ -50,6 +52,8 @@ interface IngressParts {
   readonly requestMsMax: number;
   /** How long a request whose connection to the engine broke waits to hear whether the engine died. Default 400. */
   readonly newsMsMax?: number;
+  /** Counts what clients have not read yet. Absent: it begins empty. */
+  readonly unread?: UnreadAnswers;
   readonly events: IngressEvents;
 }
 
@@ -93,6 +97,9 @@ const silenceMsMax = 60_000;
 /** How long a stop waits for the disk to take the records of requests that it broke off. */
 const recordMsMax = 2_000;
 
+/** How long a stop then waits for clients to read how their answers have ended. */
+const readMsMax = 2_000;
+
 /** Memory for all large bodies, from first byte to first output. Measured: 64 at once took 1.8 GB with 512 MB. */
 const largeBodiesBytesMax = 320_000_000;
 
@@ -102,6 +109,7 @@ export class Ingress implements AsyncDisposable {
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
   readonly #doubts: EngineDoubts;
+  readonly #unread: UnreadAnswers;
   /** In the order of arrival. */
   readonly #running = new TransientMap<number, RunningRequest>();
   #arrived = 0;
@@ -110,6 +118,7 @@ export class Ingress implements AsyncDisposable {
 
   constructor(parts: IngressParts) {
     this.#parts = parts;
+    this.#unread = parts.unread ?? new UnreadAnswers();
     this.#budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, parts.clock);
     this.#doubts = new EngineDoubts(parts.clock);
     this.#connections = new EngineConnections(parts.clock, parts.life, Math.min(silenceMsMax, parts.requestMsMax / 2));
@@ -118,6 +127,11 @@ export class Ingress implements AsyncDisposable {
   /** Requests between their first header and their last byte, waiting ones included. */
   get running(): number {
     return this.#running.size;
+  }
+
+  /** Bytes of answers that their clients have not read yet. */
+  get unreadBytes(): number {
+    return this.#unread.bytes;
   }
 
   /** Those requests, the oldest first. */
@@ -139,22 +153,27 @@ export class Ingress implements AsyncDisposable {
       this.#parts.events.requestBug(error);
       await exchange.fail(new ApiError("internal", "Internal error.")).catch(() => exchange.cut());
     });
-    void running.served.then(() => this.#running.delete(id));
+    void running.served.then(() => {
+      exchange.close();
+      this.#running.delete(id);
+    });
     return exchange;
   };
 
   /**
    * Refuses new requests, and resolves when running ones have ended. After `graceMs` they are made to end; 2 s later so
-   * are answers whose record is not on disk.
+   * are answers whose record is not on disk, and after 2 s more those whose clients do not read how they have ended.
    */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
     const { clock } = this.#parts;
     const deadline = clock.after(graceMs, () => this.#endAll());
     const recordDeadline = clock.after(graceMs + recordMsMax, () => this.#giveUp());
+    const readDeadline = clock.after(graceMs + recordMsMax + readMsMax, () => this.#cutAll());
     await Promise.all(this.#running.values().map(async ({ served }) => served));
     deadline.cancel();
     recordDeadline.cancel();
+    readDeadline.cancel();
     await Promise.all([this.#connections[Symbol.asyncDispose](), this.#reader[Symbol.asyncDispose]()]);
   }
 
@@ -167,16 +186,23 @@ export class Ingress implements AsyncDisposable {
     for (const { exchange } of this.#running.values()) exchange.endBy("stop");
   }
 
+  #cutAll(): void {
+    for (const { exchange } of this.#running.values()) exchange.cut();
+  }
+
   async #serve(running: RunningRequest, headRecord: readonly unknown[]): Promise<void> {
     const head = readRequestHead(headRecord);
     const run = new RequestRun(head, new UsageMeter(head, this.#parts.outbox, this.#parts.clock));
     running.run = run;
     const { exchange } = running;
+    exchange.countIn(this.#unread.open(head.billing.accountId));
     let error: ApiError | undefined;
     try {
       const { counts, rest } = await this.#answer(exchange, run);
+      await exchange.sent();
       if (!(await this.#isKept(run, run.meter.append("finished", counts)))) throw new Ended("stop");
-      this.#parts.unsettled.finished(head.routerId, run.meter.record!);
+      // Its router has settled an answer that its client has left meanwhile, and says no more of it.
+      if (!hasLeft(exchange)) this.#parts.unsettled.finished(head.routerId, run.meter.record!);
       await exchange.complete(rest);
     } catch (thrown) {
       // An engine's fault stays the cause, even if the client leaves while `afterNews` waits.
@@ -227,6 +253,9 @@ export class Ingress implements AsyncDisposable {
       if (admission.waitedMs >= 1) exchange.hasWaited(admission.waitedFor, admission.waitedMs);
       const answer = await run.work.run(this.#accessTo(admission, exchange, run));
       this.#doubts.served(admission.endpoint);
+      run.generated(answer.counts);
+      exchange.keep(answer.rest);
+      this.#release(admission, exchange, answer.counts);
       return answer;
     } catch (error) {
       const cause = exchange.causeOf(error);
@@ -237,7 +266,7 @@ export class Ingress implements AsyncDisposable {
       this.#doubt(fault, admission, run);
       throw fault;
     } finally {
-      admission.release(run.soFar());
+      if (!run.isGenerated) admission.release(run.soFar());
     }
   }
 
@@ -255,10 +284,19 @@ export class Ingress implements AsyncDisposable {
     });
   }
 
+  /** The place is the engine's: it does not wait for the client, unless more is unread than may be. */
+  #release(admission: Admission, exchange: Exchange, used: TokenCounts): void {
+    const room = exchange.room();
+    if (room) void room.then(() => admission.release(used));
+    else admission.release(used);
+  }
+
   #accessTo(admission: Admission, exchange: Exchange, run: RequestRun): EngineAccess {
     const { engine, endpoint } = admission;
     const dialect = this.#parts.dialects[engine.dialect];
-    admission.onEngineLost((death) => exchange.endWith(new EngineFault("gone", "gone", death)));
+    admission.onEngineLost((death) => {
+      if (!run.isGenerated) exchange.endWith(new EngineFault("gone", "gone", death));
+    });
     const { requestId } = run.head;
     const { signal } = exchange;
     const cacheSalt = cacheSaltOf(engine.cachePrompts, run.head);
@@ -293,7 +331,7 @@ export class Ingress implements AsyncDisposable {
     const outcome = unfinishedOutcome(cause, exchange.isAnswering);
     if (outcome) await this.#isKept(run, run.meter.append(outcome, run.soFar()));
     if (cause instanceof Ended && (cause.by === "client" || cause.by === "router")) {
-      exchange.cut();
+      exchange.leave();
       return undefined;
     }
     const error = this.#errorOf(run, cause);
@@ -324,6 +362,10 @@ export class Ingress implements AsyncDisposable {
 
 function ownFault(): ApiError {
   return new ApiError("internal", "Internal error.", { reason: "node-failed" satisfies NodeFault });
+}
+
+function hasLeft({ signal }: Exchange): boolean {
+  return signal.reason instanceof Ended && signal.reason.by === "client";
 }
 
 /** Faults of an engine that may be gone or hang. Others say little about the next request: `EngineDoubts` counts them. */

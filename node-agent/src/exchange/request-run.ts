@@ -16,6 +16,8 @@ export class RequestRun {
   work: EngineWork | undefined;
   admission: Admission | undefined;
   hasOutput = false;
+  /** What the answer costs, once the engine is done with it. */
+  #counts: TokenCounts | undefined;
 
   constructor(head: RequestHead, meter: UsageMeter) {
     this.head = head;
@@ -37,6 +39,16 @@ export class RequestRun {
     this.giveRoom = () => budget.shrink(room, 0);
   }
 
+  get isGenerated(): boolean {
+    return this.#counts !== undefined;
+  }
+
+  /** The engine is done: nothing that becomes of it matters to this request any more. */
+  generated(counts: TokenCounts): void {
+    this.#counts = counts;
+    this.meter.onGenerated();
+  }
+
   /** Idempotent. */
   giveRoom: () => void = () => {};
 
@@ -56,6 +68,6 @@ export class RequestRun {
   }
 
   soFar(): TokenCounts {
-    return this.work?.soFar() ?? noTokens;
+    return this.#counts ?? this.work?.soFar() ?? noTokens;
   }
 }

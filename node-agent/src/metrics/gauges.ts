@@ -1,6 +1,7 @@
 /** Sets the gauges: the metrics of the present state. */
 import { publishCertificates, type CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
 import type { MachineSource } from "../host/machine-telemetry.ts";
+import type { Ingress } from "../exchange/ingress.ts";
 import { publishHost } from "./host-metrics.ts";
 import type { RouterLinks } from "../links/router-links.ts";
 import { publishMachine } from "./machine-metrics.ts";
@@ -14,6 +15,7 @@ import type { MeasuredEngine, Telemetry } from "./telemetry.ts";
 interface GaugedParts {
   readonly outbox: Pick<Outbox, "oldestMs" | "depth" | "admitting" | "freeBytes">;
   readonly slots: Pick<Slots, "views">;
+  readonly ingress: Pick<Ingress, "unreadBytes">;
   readonly links: Pick<RouterLinks, "states">;
   readonly telemetry: Pick<Telemetry, "host" | "gpus" | "measured">;
   readonly machine: Pick<MachineSource, "reading">;
@@ -22,7 +24,7 @@ interface GaugedParts {
 }
 
 export async function publishGauges(metrics: Metrics, parts: GaugedParts): Promise<void> {
-  const { outbox, slots, links, telemetry, machine, maintenance, certificates } = parts;
+  const { outbox, slots, ingress, links, telemetry, machine, maintenance, certificates } = parts;
   const oldestMs = await outbox.oldestMs().catch(() => undefined);
   const { routerLink, dataSessions, kvCacheUse, prefixCacheHits, sleeperMemory } = metrics;
   // Removes series of things that no longer exist or are no longer measured.
@@ -33,6 +35,7 @@ export async function publishGauges(metrics: Metrics, parts: GaugedParts): Promi
     dataSessions.set({ router: address }, sessions);
   }
   publishOutbox(metrics, outbox, oldestMs);
+  metrics.unreadBytes.set(ingress.unreadBytes);
   metrics.maintenance.set(maintenance.on ? 1 : 0);
   publishCertificates(metrics.certificateExpiry, certificates);
   for (const engine of telemetry.measured) publishEngine(metrics, engine);

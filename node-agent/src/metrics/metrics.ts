@@ -71,6 +71,12 @@ function createNodeMetrics({ counter, gauge }: MetricRegistry) {
       [],
       "below some hundred megabytes",
     ),
+    unreadBytes: gauge(
+      "weiche_agent_unread_answer_bytes",
+      "Bytes of answers that engines have made and clients have not read yet. At most 256 MiB; an account may hold a third of what is left of them",
+      [],
+      "over 128 MiB for minutes: many clients read slowly, and engines may soon wait for them",
+    ),
     answersVoided: counter(
       "weiche_agent_answers_voided_total",
       "Finished answers that cost nothing, because their router died before it had handed them over",

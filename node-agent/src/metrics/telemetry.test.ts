@@ -53,6 +53,7 @@ const publish = () =>
   publishGauges(metrics, {
     outbox: { depth: 4, admitting: true, freeBytes, oldestMs: () => Promise.resolve(1_500) },
     slots: { views: () => slots },
+    ingress: { unreadBytes: 0 },
     links: { states: () => routers },
     telemetry,
     machine: {},

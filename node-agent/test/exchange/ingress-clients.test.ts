@@ -115,7 +115,7 @@ test("a client that leaves at the very end pays for the whole, once", async () =
   }
 });
 
-test("a client that does not read holds its engine back, and is cut after a minute", async () => {
+test("a client that leaves 16 MiB unread holds its engine back, and is cut after a minute", async () => {
   const clock = new VirtualClock();
   let written = 0;
   await using rig = await Rig.open(
@@ -123,7 +123,7 @@ test("a client that does not read holds its engine back, and is cut after a minu
       saying(opening)(socket);
       const more = () => {
         for (let n = 0; n < 50 && !socket.destroyed; n++) {
-          const text = chunk(++written, { content: "x".repeat(1_000) });
+          const text = chunk(++written, { content: "x".repeat(100_000) });
           const bytes = `${text.length.toString(16)}\r\n${text}\r\n`;
           if (!socket.write(bytes)) return void socket.once("drain", more);
         }
@@ -142,6 +142,9 @@ test("a client that does not read holds its engine back, and is cut after a minu
     return performance.now() - before.atMs > 250;
   };
   await until(isHeld, "the engine to be held back", 30_000);
+  expect(written).toBeGreaterThan(160);
+  expect(rig.ingress.unreadBytes).toBeGreaterThan(16 << 20);
+  expect(rig.ingress.unreadBytes).toBeLessThan(17 << 20);
   clock.advance(59_999);
   expect(rig.slot.running).toBe(1);
   clock.advance(1);

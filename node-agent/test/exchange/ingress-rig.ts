@@ -14,6 +14,7 @@ import { dialects } from "../../src/engines/dialects/all.ts";
 import { EngineLife } from "../../src/engines/engine-life.ts";
 import type { DialectName, EngineEndpoint } from "../../src/engines/engine.ts";
 import { Ingress, type RequestSummary } from "../../src/exchange/ingress.ts";
+import type { UnreadAnswers } from "../../src/exchange/unread-answers.ts";
 import { respondEvents, ScriptedEngine, type EngineScript } from "./scripted-engine.ts";
 import { SimulatedOutbox, SimulatedSlot, type EngineSettings } from "./simulated-slot.ts";
 
@@ -77,6 +78,8 @@ export interface RigOptions extends EngineSettings {
   readonly windowTokens?: number;
   /** How long news of the engine's death are waited for; as in production unless told otherwise. */
   readonly newsMsMax?: number;
+  /** Counts what clients have not read yet. Absent: it begins empty. */
+  readonly unread?: UnreadAnswers;
 }
 
 export class Rig implements AsyncDisposable {
@@ -127,6 +130,7 @@ export class Rig implements AsyncDisposable {
       clock,
       requestMsMax: 600_000,
       newsMsMax: options.newsMsMax,
+      unread: options.unread,
       events: {
         requestEnded: (summary) => this.summaries.push(summary),
         engineFault: (_id, _model, _slot, reason, detail) => this.faults.push(`${reason}: ${detail}`),

@@ -3,11 +3,15 @@
  * END, and a cut answer must not look complete: of a stream only finished events are passed on, so that an
  * error event can always follow; of any other answer the last piece waits for the END.
  */
-import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
+import type { Clock } from "@weiche/shared/time/clock.ts";
+import { Patience } from "@weiche/shared/time/patience.ts";
 import { ApiError, asApiError, errorBody } from "@weiche/shared/errors.ts";
 import { NodeLost, type AnswerBody, type AnswerReader, type UpstreamResponse } from "../nodes/upstream.ts";
 import { ClientGone, type Exchange } from "./exchange.ts";
 import { LastPiece, UnfinishedEvent } from "./withheld.ts";
+
+/** A client must read so fast, beyond what its sockets hold. */
+const floorBytesPerSecond = 1 << 10;
 
 /**
  * Resolves with the first byte; the rest follows until the exchange is settled. Rejects while another status is still
@@ -22,12 +26,13 @@ class Relay implements AnswerReader {
   readonly #exchange: Exchange;
   readonly #body: AnswerBody;
   readonly #clock: Clock;
-  readonly #stallMsMax: number;
   readonly #first = Promise.withResolvers<void>();
   readonly #isStream: boolean;
   /** Received bytes that must not be passed on yet. */
   readonly #withheld: UnfinishedEvent | LastPiece;
-  #stall: Timer | undefined;
+  readonly #patience: Patience;
+  /** Bytes handed to the sink since it had none left. */
+  #written = 0;
   #received = false;
   #detached = false;
 
@@ -35,12 +40,12 @@ class Relay implements AnswerReader {
     this.#exchange = exchange;
     this.#body = answer.body;
     this.#clock = clock;
-    this.#stallMsMax = stallMsMax;
+    this.#patience = new Patience({ clock, msMax: stallMsMax, floorBytesPerSecond, giveUp: () => this.#giveUp() });
     this.#isStream = answer.kind === "events";
     this.#withheld = this.#isStream ? new UnfinishedEvent() : new LastPiece();
     exchange.sink.onDrain(() => this.#drained());
     exchange.signal.addEventListener("abort", this.#onAbort);
-    exchange.onSettled(() => this.#stall?.cancel());
+    exchange.onSettled(() => this.#patience.stop());
     if (exchange.signal.aborted) this.#onAbort();
     answer.body.readInto(this);
   }
@@ -56,12 +61,14 @@ class Relay implements AnswerReader {
     const ready = this.#withheld.push(chunk);
     if (!ready || this.#write(ready)) return;
     this.#body.pause();
-    this.#watchStall();
+    this.#patience.start();
   }
 
   #drained(): void {
     if (this.#detached) return;
-    this.#stall?.cancel();
+    this.#patience.took(this.#written);
+    this.#patience.stop();
+    this.#written = 0;
     this.#body.resume();
   }
 
@@ -73,7 +80,9 @@ class Relay implements AnswerReader {
       case "complete":
         return this.#finish();
       case "error":
-        return hasBegun ? this.#cutAfter(undefined, "broken") : this.#first.reject(broken());
+      case "unread":
+        if (!hasBegun) return this.#first.reject(broken());
+        return this.#cutAfter(undefined, this.#body.ending === "unread" ? "stalled" : "broken");
       case "broken":
         if (hasBegun) return this.#cutAfter(broken(), "broken");
         return this.#first.reject(this.#received ? broken() : new NodeLost("the answer ended before it began"));
@@ -92,6 +101,7 @@ class Relay implements AnswerReader {
   #write(bytes: Buffer): boolean {
     if (!this.#exchange.sink.hasBegun) this.#head();
     this.#exchange.bytesSent += bytes.length;
+    this.#written += bytes.length;
     return this.#exchange.sink.piece(bytes);
   }
 
@@ -100,14 +110,16 @@ class Relay implements AnswerReader {
     const { rest } = this.#withheld;
     if (!sink.hasBegun) this.#head(rest?.length ?? 0);
     this.#exchange.bytesSent += rest?.length ?? 0;
-    if (!sink.end(rest)) this.#watchStall();
+    // What is buffered may be read at the floor.
+    this.#patience.took(this.#written);
+    if (!sink.end(rest)) this.#patience.start();
   }
 
   /** Closes the connection before the answer is complete, after what was written before was sent. */
-  #cutAfter(error: ApiError | undefined, outcome: "broken" | "timeout"): void {
+  #cutAfter(error: ApiError | undefined, outcome: "broken" | "timeout" | "stalled"): void {
     this.#exchange.outcome = outcome;
     if (error && this.#isStream) this.#write(errorEvent(error, this.#withheld.torn));
-    this.#watchStall();
+    this.#patience.start();
     this.#exchange.sink.cut("written");
   }
 
@@ -123,20 +135,17 @@ class Relay implements AnswerReader {
     this.#first.resolve();
   }
 
-  #watchStall(): void {
-    this.#stall?.cancel();
-    this.#stall = this.#clock.after(this.#stallMsMax, () => {
-      this.#detach();
-      this.#exchange.outcome = "stalled";
-      this.#body.cancel();
-      this.#exchange.sink.cut("at-once");
-    });
+  #giveUp(): void {
+    this.#detach();
+    this.#exchange.outcome = "stalled";
+    this.#body.cancel();
+    this.#exchange.sink.cut("at-once");
   }
 
   #detach(): void {
     this.#detached = true;
     this.#exchange.signal.removeEventListener("abort", this.#onAbort);
-    this.#stall?.cancel();
+    this.#patience.stop();
   }
 }
 

@@ -73,7 +73,7 @@ export class NodeAnswer implements AnswerBody, StreamSink {
   }
 
   end(code: number): void {
-    this.ending = code === ends.complete ? "complete" : "error";
+    this.ending = code === ends.complete ? "complete" : code === ends.unread ? "unread" : "error";
     if (code === ends.engineDiedAlone) this.engineDeath = "alone";
     if (code === ends.engineDiedShared) this.engineDeath = "shared";
     if (code === ends.nodeFailed) this.nodeFault = "node-failed";

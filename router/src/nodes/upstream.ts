@@ -54,9 +54,9 @@ export interface AnswerReader {
 
 /**
  * `complete`: the answer's END said so. `error`: it said that the answer failed, which its last event or its body tells.
- * `broken`: no END came.
+ * `unread`: it said that the client did not read. `broken`: no END came.
  */
-export type AnswerEnding = "complete" | "error" | "broken";
+export type AnswerEnding = "complete" | "error" | "unread" | "broken";
 
 export interface Upstream {
   /**

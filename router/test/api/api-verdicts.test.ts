@@ -56,6 +56,13 @@ const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: A
     toItsEnd,
     ["settled n1 1"],
   ],
+  [
+    "a stream that the node itself ended because its client did not read",
+    { kind: "events", chunks: [event], ending: "unread" },
+    {},
+    toItsEnd,
+    ["settled n1 1"],
+  ],
   ["both nodes refuse with a status", refuse(503), refuse(503), toItsEnd, ["void n1 1", "void n2 2"]],
   ["a node refuses for now, then an answer", refuse(503), {}, toItsEnd, ["void n1 1", "settled n2 2"]],
   ["a request that the node refuses", refuse(400), {}, toItsEnd, ["void n1 1"]],

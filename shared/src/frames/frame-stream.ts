@@ -4,6 +4,7 @@
  */
 import { assert } from "../assert.ts";
 import { BrokenRule, cancelCode, cancelOf, frames, windowBytes, type Cancel } from "./frame.ts";
+import { ByteQueue } from "./byte-queue.ts";
 import { sliceBytesMax, type FrameWriter } from "./frame-writer.ts";
 
 /** Takes what comes on a stream. */
@@ -16,8 +17,11 @@ export interface StreamSink {
   end(code: number): void;
   /** The stream ended before its end; data that was not taken is dropped. Not called for the end's own `cancel`. */
   gone(why: Gone): void;
-  /** What was written has been handed to the socket, after a `write` or `end` that returned false. */
-  drain(): void;
+  /**
+   * Bytes that waited have been handed to the socket, after a `write` or `end` that returned false. `left`: those that
+   * still wait; 0: none, and the end is sent, too, if it waited.
+   */
+  drain(left: number): void;
 }
 
 /** Pieces that are kept are merged up to this length, so that many small ones hold no more memory than their bytes. */
@@ -38,7 +42,7 @@ export class FrameStream {
   /** What came while paused. */
   #kept: Buffer[] | undefined;
   /** What waits for credit, or for room in the socket. */
-  #queue: Buffer[] | undefined;
+  #queue: ByteQueue | undefined;
   /** The code of an END that waits for the queue. */
   #ending: number | undefined;
   /** The code of an END that came and was not told yet. */
@@ -65,13 +69,18 @@ export class FrameStream {
     return this.#isOver;
   }
 
+  /** Bytes that were written, and wait for credit or for room in the socket. */
+  get unsent(): number {
+    return this.#queue?.bytes ?? 0;
+  }
+
   head(record: string): void {
     if (!this.#isOver) this.#writer.text(frames.head, this.id, record);
   }
 
   /**
-   * Sends a piece of the body, or keeps it without a copy until there is credit and room. Returns false if it is kept:
-   * then wait for `drain`.
+   * Sends a piece of the body, or keeps it until there is credit and room, a long one without a copy. Returns false if it
+   * is kept: `drain` then says how much of it still waits.
    */
   write(piece: string | Buffer): boolean {
     if (this.#isOver || piece.length === 0) return true;
@@ -83,9 +92,8 @@ export class FrameStream {
       else this.#send(piece);
       return true;
     }
-    const bytes = isText ? Buffer.from(piece) : piece;
-    if (this.#queue) this.#queue.push(bytes);
-    else this.#queue = [bytes];
+    this.#queue ??= new ByteQueue();
+    this.#queue.push(piece);
     if (this.credit > 0) this.#writer.wait(this);
     return false;
   }
@@ -97,6 +105,14 @@ export class FrameStream {
     if (this.#queue) return false;
     this.#sendEnd();
     return true;
+  }
+
+  /** Ends the body now: what waits is not sent. */
+  endNow(code: number): void {
+    if (this.#isOver) return;
+    this.#queue = undefined;
+    this.#ending = code;
+    this.#sendEnd();
   }
 
   /** Ends the stream now. What waits is not sent, and the sink is told nothing more. */
@@ -127,15 +143,14 @@ export class FrameStream {
 
   writeSlice(): boolean {
     const queue = this.#queue!;
-    const [first] = queue as [Buffer];
-    const slice = first.subarray(0, Math.min(sliceBytesMax, this.credit));
-    if (slice.length < first.length) queue[0] = first.subarray(slice.length);
-    else queue.shift();
-    this.#send(slice);
-    if (queue.length > 0) return this.credit > 0;
+    this.#send(queue.shift(Math.min(sliceBytesMax, this.credit)));
+    if (queue.bytes > 0) {
+      this.sink.drain(queue.bytes);
+      return this.credit > 0 && !this.#isOver;
+    }
     this.#queue = undefined;
     if (this.#ending !== undefined) this.#sendEnd();
-    this.sink.drain();
+    this.sink.drain(0);
     return false;
   }
 

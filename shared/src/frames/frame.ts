@@ -29,6 +29,8 @@ export const ends = {
   nodeFailed: 4,
   /** The engine hung or went, perhaps because of this request: no other node is asked. */
   engineLost: 5,
+  /** The client did not read, or not within the request's time. */
+  unread: 6,
 } as const;
 
 const cancels = ["unwanted", "refused", "internal"] as const;

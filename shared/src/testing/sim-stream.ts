@@ -95,8 +95,8 @@ export class SimStream extends EventEmitter<Events> implements StreamSink {
     this.#over();
   }
 
-  drain(): void {
-    this.emit("drain");
+  drain(left: number): void {
+    if (left === 0) this.emit("drain");
   }
 
   #over(): void {

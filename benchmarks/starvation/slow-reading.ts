@@ -1,0 +1,55 @@
+/** With a key, within its limits: clients that ask for long answers and never stop reading them, each slower than its engine. */
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Attack } from "./attack.ts";
+
+/** The floor is 1,024. */
+const bytesPerSecond = [1, 512, 2_048] as const;
+/** A package allows 20 at once. */
+const readersEach = 5;
+const ticksPerSecond = 10;
+
+export const slowReading: Attack = {
+  name: "clients that never stop reading slowly",
+  async prepare(cluster) {
+    const { apiKey } = await cluster.account("Slow");
+    return { apiKey };
+  },
+  async run({ apiPort, localAddress, given }, signal) {
+    const body = JSON.stringify({
+      ...{ model: "sim", stream: true, max_tokens: 30_000 },
+      messages: [{ role: "user", content: "sim:tokens=30000,itl=0 go on" }],
+    });
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer ${given["apiKey"]}\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const tally = { admitted: 0, read: 0 };
+    const readers = bytesPerSecond.flatMap((rate) =>
+      Array.from({ length: readersEach }, () => {
+        const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress });
+        socket.on("connect", () => socket.write(head + body)).on("error", () => {});
+        socket.once("readable", () => (tally.admitted += isAdmitted(socket) ? 1 : 0));
+        return { socket, rate, owed: 0 };
+      }),
+    );
+    while (!signal.aborted) {
+      for (const reader of readers) {
+        reader.owed += reader.rate / ticksPerSecond;
+        const bytes = reader.socket.read(Math.floor(reader.owed)) as Buffer | null;
+        reader.owed -= bytes?.length ?? 0;
+        tally.read += bytes?.length ?? 0;
+      }
+      await sleep(1_000 / ticksPerSecond, undefined, { signal }).catch(() => {});
+    }
+    for (const { socket } of readers) socket.destroy();
+    return tally;
+  },
+  mistakes({ tally: { admitted = 0, read = 0 } }) {
+    return admitted > 0 && read > 0 ? [] : ["no request was admitted"];
+  },
+};
+
+/** Looks at the beginning of what has come, and leaves it there. */
+function isAdmitted(socket: Socket): boolean {
+  const bytes = socket.read() as Buffer | null;
+  if (bytes) socket.unshift(bytes);
+  return bytes?.toString("latin1", 0, 12) === "HTTP/1.1 200";
+}

@@ -1,0 +1,54 @@
+import { asId, type AccountId } from "@weiche/shared/ids.ts";
+import { expect, test } from "vitest";
+import { UnreadAnswers } from "./unread-answers.ts";
+
+const account = (n: number) => asId<AccountId>(`account-${n}`);
+const MiB = 1 << 20;
+
+/** The most that is written at once. */
+const piece = MiB / 16;
+
+/** Opens answers of the account and fills each until it may hold no more. Returns what they hold, in MiB. */
+function fill(all: UnreadAnswers, accountId: AccountId, answers: number): number {
+  const before = all.bytes;
+  for (let n = 0; n < answers; n++) {
+    const answer = all.open(accountId);
+    for (let bytes = piece; !answer.isFull; bytes += piece) answer.is(bytes);
+  }
+  return (all.bytes - before) / MiB;
+}
+
+test("one answer waits with 16 MiB at most", () => {
+  expect(fill(new UnreadAnswers(), account(1), 1)).toBe(16 + 1 / 16);
+});
+
+test("one account holds a quarter of all at most, however many answers it leaves unread", () => {
+  // One piece of each answer may always wait.
+  expect(fill(new UnreadAnswers(), account(1), 20)).toBeLessThan(64 + 20 / 16);
+});
+
+test("when six accounts leave all unread that they may, a long answer of another one still finds room", () => {
+  const all = new UnreadAnswers();
+  for (let n = 0; n < 6; n++) fill(all, account(n), 20);
+  expect(all.bytes / MiB).toBeLessThan(256);
+  const other = all.open(account(99));
+  other.is(8 * MiB);
+  expect(other.isFull).toBe(false);
+});
+
+test("an answer that is read gives its memory back, also to the account's others", () => {
+  const all = new UnreadAnswers();
+  const answers = Array.from({ length: 6 }, () => all.open(account(1)));
+  for (const answer of answers) answer.is(12 * MiB);
+  expect(answers.map(({ isFull }) => isFull)).toEqual(Array(6).fill(true));
+  for (const answer of answers.slice(1)) answer.is(0);
+  expect(answers[0]!.isFull).toBe(false);
+  answers[0]!.is(0);
+  expect(all.bytes).toBe(0);
+});
+
+test("an answer of which nothing waits may always go on", () => {
+  const all = new UnreadAnswers();
+  for (let n = 0; n < 50; n++) fill(all, account(n), 10);
+  expect(all.open(account(1)).isFull).toBe(false);
+});

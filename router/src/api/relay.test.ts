@@ -1,0 +1,103 @@
+/** How slowly a client may read an answer, on virtual time. */
+import type { IncomingMessage } from "node:http";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { expect, test } from "vitest";
+import type { AnswerSink } from "../edge/answer-sink.ts";
+import type { AnswerBody, AnswerReader } from "../nodes/upstream.ts";
+import { Exchange } from "./exchange.ts";
+import { relay } from "./relay.ts";
+
+/** A client whose socket holds nothing: it has read a piece, or has not. */
+class SimSink implements AnswerSink {
+  hasBegun = false;
+  isCut = false;
+  /** Bytes that the client has not read. */
+  unread = 0;
+  #onDrain = () => {};
+  #onClosed: (isWhole: boolean) => void = () => {};
+
+  head(): void {
+    this.hasBegun = true;
+  }
+
+  piece(bytes: Buffer): boolean {
+    this.unread += bytes.length;
+    return false;
+  }
+
+  end(): boolean {
+    return false;
+  }
+
+  cut(): void {
+    this.isCut = true;
+    this.#onClosed(false);
+  }
+
+  onDrain(callback: () => void): void {
+    this.#onDrain = callback;
+  }
+
+  onClosed(callback: (isWhole: boolean) => void): void {
+    this.#onClosed = callback;
+  }
+
+  read(bytes: number): void {
+    if (this.unread === 0) return;
+    this.unread = Math.max(0, this.unread - bytes);
+    if (this.unread === 0) this.#onDrain();
+  }
+}
+
+const secondsMax = 3_600;
+
+/** A node that always has another event of so many bytes. */
+class EndlessBody implements AnswerBody {
+  readonly ending = "broken";
+  readonly engineDeath = undefined;
+  readonly nodeFault = undefined;
+  readonly #event: Buffer;
+  #reader!: AnswerReader;
+  isCancelled = false;
+
+  constructor(bytes: number) {
+    this.#event = Buffer.from(`data: ${"x".repeat(bytes - 8)}\n\n`);
+  }
+
+  readInto(reader: AnswerReader): void {
+    this.#reader = reader;
+    this.resume();
+  }
+
+  pause(): void {}
+
+  resume(): void {
+    this.#reader.take(this.#event);
+  }
+
+  cancel(): void {
+    this.isCancelled = true;
+  }
+}
+
+test.each([
+  ["nothing", 0, 60],
+  ["a byte a second", 1, 61],
+  ["half a KiB a second", 512, 120],
+  ["just more than a KiB a second", 1_100, Infinity],
+])("a client that reads %s is cut as stalled when it should be", (_what, bytesPerSecond, expectedSeconds) => {
+  const clock = new VirtualClock();
+  const sink = new SimSink();
+  const exchange = new Exchange("chat", { headers: {} } as IncomingMessage, sink, clock);
+  const body = new EndlessBody(2_048);
+  void relay(exchange, { status: 200, kind: "events", retryAfterSeconds: 0, waited: undefined, body }, clock, 60_000);
+  let seconds = 0;
+  while (!sink.isCut && seconds < secondsMax) {
+    clock.advance(1_000);
+    seconds++;
+    sink.read(bytesPerSecond);
+  }
+  expect(Math.abs(seconds - Math.min(expectedSeconds, secondsMax))).toBeLessThan(16);
+  const isCut = seconds < secondsMax;
+  expect([body.isCancelled, exchange.outcome]).toEqual([isCut, isCut ? "stalled" : "client-gone"]);
+});

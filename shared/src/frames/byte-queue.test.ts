@@ -1,0 +1,41 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { ByteQueue } from "./byte-queue.ts";
+
+test("a queue gives back the bytes that were put in, in order, in slices no longer than asked for", () => {
+  const step = fc.oneof(
+    fc.record({ text: fc.string({ unit: "binary", maxLength: 6_000 }), isText: fc.boolean() }),
+    fc.record({ bytesMax: fc.integer({ min: 1, max: 20_000 }) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const queue = new ByteQueue();
+      const [put, got]: [Buffer[], Buffer[]] = [[], []];
+      const lengths: [given: number, max: number][] = [];
+      for (const now of steps) {
+        if ("text" in now) {
+          const bytes = Buffer.from(now.text);
+          put.push(bytes);
+          queue.push(now.isText ? now.text : bytes);
+        } else if (queue.bytes > 0) {
+          const slice = queue.shift(now.bytesMax);
+          lengths.push([slice.length, now.bytesMax]);
+          got.push(Buffer.from(slice));
+        }
+      }
+      while (queue.bytes > 0) got.push(Buffer.from(queue.shift(1 << 20)));
+      expect(lengths.filter(([given, max]) => given < 1 || given > max)).toEqual([]);
+      expect(Buffer.concat(got).equals(Buffer.concat(put))).toBe(true);
+    }),
+  );
+});
+
+test("small pieces hold little more memory than their bytes", () => {
+  const queue = new ByteQueue();
+  const event = `data: ${"x".repeat(200)}\n\n`;
+  const before = process.memoryUsage();
+  for (let n = 0; n < 40_000; n++) queue.push(event);
+  const after = process.memoryUsage();
+  const held = after.arrayBuffers - before.arrayBuffers;
+  expect(held).toBeLessThan(1.1 * queue.bytes + 65_536);
+});

@@ -1,0 +1,60 @@
+/** Bytes that wait to be sent. Small pieces are copied into blocks, so that many of them hold little more than their bytes. */
+
+/** Longer pieces are kept as they are. */
+const copiedBytesMax = 4 << 10;
+const blockBytesMax = 16 << 10;
+
+export class ByteQueue {
+  readonly #pieces: Buffer[] = [];
+  /** The block at the end of the queue: bytes `#from` to `#to` wait, more may follow. */
+  #block: Buffer | undefined;
+  #from = 0;
+  #to = 0;
+  bytes = 0;
+
+  push(piece: string | Buffer): void {
+    const length = Buffer.byteLength(piece);
+    if (length > copiedBytesMax) {
+      this.#endBlock();
+      this.#pieces.push(typeof piece === "string" ? Buffer.from(piece) : piece);
+    } else {
+      const block = this.#blockFor(length);
+      this.#to += typeof piece === "string" ? block.write(piece, this.#to) : piece.copy(block, this.#to);
+    }
+    this.bytes += length;
+  }
+
+  /** Takes 1 to `bytesMax` bytes from a queue that is not empty. */
+  shift(bytesMax: number): Buffer {
+    const slice = this.#pieces.length > 0 ? this.#shiftPiece(bytesMax) : this.#shiftBlock(bytesMax);
+    this.bytes -= slice.length;
+    return slice;
+  }
+
+  #shiftPiece(bytesMax: number): Buffer {
+    const [first] = this.#pieces as [Buffer];
+    if (first.length <= bytesMax) return this.#pieces.shift()!;
+    this.#pieces[0] = first.subarray(bytesMax);
+    return first.subarray(0, bytesMax);
+  }
+
+  #shiftBlock(bytesMax: number): Buffer {
+    const from = this.#from;
+    this.#from = Math.min(from + bytesMax, this.#to);
+    return this.#block!.subarray(from, this.#from);
+  }
+
+  /** Blocks grow with the queue: most streams never have more than one piece in it. */
+  #blockFor(bytes: number): Buffer {
+    if (this.#block && this.#block.length - this.#to >= bytes) return this.#block;
+    this.#endBlock();
+    return (this.#block = Buffer.allocUnsafeSlow(Math.max(bytes, Math.min(this.bytes, blockBytesMax))));
+  }
+
+  #endBlock(): void {
+    if (this.#to > this.#from) this.#pieces.push(this.#block!.subarray(this.#from, this.#to));
+    this.#block = undefined;
+    this.#from = 0;
+    this.#to = 0;
+  }
+}
