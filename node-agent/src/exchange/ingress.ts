@@ -8,17 +8,11 @@ import type { FrameStream, StreamSink } from "@weiche/shared/frames/frame-stream
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
-import {
-  nodePaths,
-  nodeRequestsMax,
-  type NodeFault,
-  type NodePath,
-  type NodeRequest,
-} from "@weiche/shared/node-protocol.ts";
+import { nodePaths, nodeRequestsMax, type NodePath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
-import { EngineFault, nodeFaultOf, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
+import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 import type { DialectName } from "../engines/engine.ts";
 import type { EngineLife } from "../engines/engine-life.ts";
 import type { Admission, Admissions } from "../slots/admission.ts";
@@ -35,6 +29,7 @@ import { bodyBytesMax } from "../intake/request-body.ts";
 import type { TokenCounts } from "../answer/usage-count.ts";
 import { readRequestHead } from "../intake/request-head.ts";
 import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
+import { errorOf, type FaultEvents } from "./request-error.ts";
 import { RequestRun } from "./request-run.ts";
 import { unfinishedOutcome } from "./unfinished-outcome.ts";
 import { UnreadAnswers } from "./unread-answers.ts";
@@ -57,16 +52,12 @@ interface IngressParts {
   readonly events: IngressEvents;
 }
 
-export interface IngressEvents {
+export interface IngressEvents extends FaultEvents {
   requestEnded(summary: RequestSummary): void;
-  /** An engine failed while it answered this request. `detail` quotes nothing of it. */
-  engineFault(requestId: RequestId, model: ModelId, slot: SlotName, reason: EngineFaultReason, detail: string): void;
   /** The engine refused what the service promises. `detail` says what to do and quotes nothing of the request. */
   engineShortfall(requestId: RequestId, model: ModelId, slot: SlotName, detail: string): void;
   /** The engine ended an answer with a reason that is none of the convention. */
   unknownFinish(requestId: RequestId, model: ModelId, reason: string): void;
-  /** An unexpected error was thrown, which is a bug. */
-  requestBug(error: unknown): void;
 }
 
 export interface RequestSummary {
@@ -334,34 +325,10 @@ export class Ingress implements AsyncDisposable {
       exchange.leave();
       return undefined;
     }
-    const error = this.#errorOf(run, cause);
+    const error = errorOf(run, cause, this.#parts.events);
     await exchange.fail(error);
     return error;
   }
-
-  #errorOf({ head, admission, hasOutput }: RequestRun, cause: unknown): ApiError {
-    if (cause instanceof ApiError) return cause;
-    if (cause instanceof Ended) {
-      return cause.by === "limit"
-        ? new ApiError("timeout", "The request took longer than a request may take.")
-        : new ApiError("maintenance", "The node is being stopped.", { retryAfterSeconds: 1 });
-    }
-    if (cause instanceof EngineFault && admission) {
-      this.#parts.events.engineFault(head.requestId, head.model, admission.slot, cause.reason, cause.message);
-      if (cause.death)
-        return new ApiError("engine_died", "The model's engine ended while it worked.", { reason: cause.death });
-      if (cause.reason === "refused")
-        return new ApiError("model_unavailable", "The model's engine does not answer.", { retryAfterSeconds: 1 });
-      const reason = nodeFaultOf(cause, admission.engine.launcher.kind !== "external", hasOutput);
-      return new ApiError("internal", "The model's engine failed.", { reason });
-    }
-    this.#parts.events.requestBug(cause);
-    return ownFault();
-  }
-}
-
-function ownFault(): ApiError {
-  return new ApiError("internal", "Internal error.", { reason: "node-failed" satisfies NodeFault });
 }
 
 function hasLeft({ signal }: Exchange): boolean {
