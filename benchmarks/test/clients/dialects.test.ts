@@ -174,7 +174,7 @@ describe("what is too long", () => {
     const { error } = (await answer.json()) as { error: { type: string; param: unknown; message: string } };
     expect(error).toMatchObject({
       type: "ContextWindowExceededError",
-      param: expect.stringMatching(/^(messages|input)$/),
+      param: expect.stringMatching(/^(messages|input\[1\])$/),
     });
     const [window, , ...asked] = error.message.match(/\d+/g)!.map(Number);
     return [window!, ...asked];

@@ -80,6 +80,8 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
   readonly #refusals = new Map<AccountId, Refusal>();
   /** Until when the store is not asked for a time to tell. */
   readonly #noTimeUntilMs = new Map<AccountId, number>();
+  /** The last of those that ask for a time to tell. None rejects. */
+  readonly #telling = new Map<AccountId, Promise<number>>();
   /** Absent: the store decides. */
   #alone: Alone | undefined;
   #timer: Timer | undefined;
@@ -126,8 +128,21 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     return this.#knownRefusal(account, request, limits) ?? (await this.#decide(account, request, limits));
   }
 
-  /** Returns after which time a refused request would be admitted. */
-  async #tell(account: AccountId, request: RequestId, limits: AccountLimits): Promise<number> {
+  /**
+   * Returns after which time a refused request would be admitted. Asks for one of an account after the other, since
+   * hundreds at once would hold the store up; once there is no time left, the others need not ask.
+   */
+  #tell(account: AccountId, request: RequestId, limits: AccountLimits): Promise<number> {
+    const before = this.#telling.get(account) ?? Promise.resolve(0);
+    const told = before.then(() => this.#askWhatToTell(account, request, limits));
+    this.#telling.set(account, told);
+    void told.then(() => {
+      if (this.#telling.get(account) === told) this.#telling.delete(account);
+    });
+    return told;
+  }
+
+  async #askWhatToTell(account: AccountId, request: RequestId, limits: AccountLimits): Promise<number> {
     const { own, store, clock } = this.#parts;
     if (this.#alone) return own.tell(account, limits);
     if ((this.#noTimeUntilMs.get(account) ?? -Infinity) > clock.monotonicMs()) return toldMsMax;

@@ -279,3 +279,17 @@ test("whatever happens to the store: no account is without limits, and within 5 
   };
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 40 }), check), { numRuns: 150 });
 });
+
+test("the store is not asked for the time of each of 500 that are refused at once, only while there are times within a minute", async () => {
+  const { clock, store, limiters } = await setUp();
+  const [limiter] = limiters as [SharedLimiter];
+  const limits = { perMinute: 1_000, parallel: 1 };
+  await limiter.enter(account, requestOf(0), limits);
+  const before = store.asked;
+  const refused = Array.from({ length: 500 }, (_, n) => limiter.enter(account, requestOf(n + 1), limits));
+  await clock.advanceAsync(10);
+  const told = (await Promise.all(refused)).map((decision) => !decision.admitted && decision.retryAfterMs / 1_000);
+  expect(told.slice(0, 9)).toEqual([7, 14, 21, 28, 35, 42, 49, 56, 60]);
+  expect(new Set(told.slice(8))).toEqual(new Set([60]));
+  expect(store.asked - before).toBeLessThan(12);
+});
