@@ -20,8 +20,8 @@ export interface EngineCallParts {
 
 /** Time for the response to end after the terminator; after that the connection is not kept. */
 const lingerMsMax = 1_000;
-/** Longest time between two checks of the silence, because its limit may change. */
-const checkMsMax = 60_000;
+/** Time to the next look at a limit of silence that is not there yet: an engine is measured each 2 s. */
+const recheckMs = 2_000;
 const readAheadBytesMax = 64 << 10;
 
 export class EngineCall implements HttpSink {
@@ -41,7 +41,7 @@ export class EngineCall implements HttpSink {
   constructor(parts: EngineCallParts) {
     this.#parts = parts;
     this.#lastSignMs = parts.clock.monotonicMs();
-    this.#timer = parts.clock.after(Math.min(parts.silenceMsMax(), checkMsMax), this.#checkSilence);
+    this.#timer = parts.clock.after(untilSilent(parts.silenceMsMax(), 0), this.#checkSilence);
     this.#head.promise.catch(() => {});
     if (parts.signal.aborted) this.#onAbort();
     else parts.signal.addEventListener("abort", this.#onAbort, { once: true });
@@ -143,7 +143,7 @@ export class EngineCall implements HttpSink {
     const lastMs = Math.max(this.#lastSignMs, lastSignMs() ?? 0);
     const silentMs = owes ? this.#parts.clock.monotonicMs() - lastMs : 0;
     if (silentMs >= silenceMsMax) this.#fail(new EngineFault("silent"));
-    else this.#timer = this.#parts.clock.after(Math.min(silenceMsMax - silentMs, checkMsMax), this.#checkSilence);
+    else this.#timer = this.#parts.clock.after(untilSilent(silenceMsMax, silentMs), this.#checkSilence);
   };
 
   #resume(): void {
@@ -175,6 +175,10 @@ export class EngineCall implements HttpSink {
     this.#timer.cancel();
     this.#parts.signal.removeEventListener("abort", this.#onAbort);
   }
+}
+
+function untilSilent(silenceMsMax: number, silentMs: number): number {
+  return silenceMsMax === Infinity ? recheckMs : silenceMsMax - silentMs;
 }
 
 const reasons: Readonly<Record<HttpError["failure"], EngineFaultReason>> = {
