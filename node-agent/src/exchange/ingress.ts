@@ -6,30 +6,29 @@ import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { FrameStream, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
-import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
-import { nodePaths, nodeRequestsMax, type NodePath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
+import { ApiError } from "@weiche/shared/errors.ts";
+import type { ModelId } from "@weiche/shared/ids.ts";
+import { nodePaths, nodeRequestsMax, type NodeRequest } from "@weiche/shared/node-protocol.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
-import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 import type { DialectName } from "../engines/engine.ts";
 import type { EngineLife } from "../engines/engine-life.ts";
 import type { Admission, Admissions } from "../slots/admission.ts";
 import type { UnsettledAnswers } from "../outbox/unsettled-answers.ts";
-import type { ChunkGaps } from "../answer/chunk-gaps.ts";
 import { afterNews, engineNewsMsMax } from "../answer/engine-news.ts";
 import { EngineConnections } from "../answer/engine-connections.ts";
 import type { EngineAccess, FinishedAnswer } from "../answer/engine-work.ts";
 import { cacheSaltOf } from "./cache-salt.ts";
 import { EngineDoubts } from "./engine-doubts.ts";
 import { Ended, Exchange } from "./exchange.ts";
+import type { IngressEvents } from "./ingress-events.ts";
 import { WorkReader } from "./read-work.ts";
 import { bodyBytesMax } from "../intake/request-body.ts";
 import type { TokenCounts } from "../answer/usage-count.ts";
 import { readRequestHead } from "../intake/request-head.ts";
 import { UsageMeter, type UsageOutbox } from "../answer/usage-meter.ts";
-import { errorOf, type FaultEvents } from "./request-error.ts";
+import { errorOf } from "./request-error.ts";
 import { RequestRun } from "./request-run.ts";
 import { unfinishedOutcome } from "./unfinished-outcome.ts";
 import { UnreadAnswers } from "./unread-answers.ts";
@@ -50,28 +49,6 @@ interface IngressParts {
   /** Counts what clients have not read yet. Absent: it begins empty. */
   readonly unread?: UnreadAnswers;
   readonly events: IngressEvents;
-}
-
-export interface IngressEvents extends FaultEvents {
-  requestEnded(summary: RequestSummary): void;
-  /** The engine refused what the service promises. `detail` says what to do and quotes nothing of the request. */
-  engineShortfall(requestId: RequestId, model: ModelId, slot: SlotName, detail: string): void;
-  /** The engine ended an answer with a reason that is none of the convention. */
-  unknownFinish(requestId: RequestId, model: ModelId, reason: string): void;
-}
-
-export interface RequestSummary {
-  readonly requestId: RequestId;
-  readonly model: ModelId;
-  readonly path: NodePath;
-  /** Absent: it was never admitted. */
-  readonly slot: SlotName | undefined;
-  readonly waitedMs: number;
-  /** Absent: the request was refused, or its router was lost before the first byte. */
-  readonly record: UsageRecord | undefined;
-  readonly gaps: ChunkGaps;
-  /** The error that the client got instead of an answer, or at its end. */
-  readonly error: ApiErrorKind | undefined;
 }
 
 interface RunningRequest {

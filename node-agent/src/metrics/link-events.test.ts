@@ -5,7 +5,7 @@ import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { usageRecord } from "../../test/outbox/usage-records.ts";
 import { ChunkGaps } from "../answer/chunk-gaps.ts";
-import type { RequestSummary } from "../exchange/ingress.ts";
+import type { RequestSummary } from "../exchange/ingress-events.ts";
 import { createIngressEvents, createLinkEvents, createUsageEvents } from "./link-events.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { endedInOrder } from "../links/router-link.ts";

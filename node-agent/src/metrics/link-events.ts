@@ -8,7 +8,7 @@ import type { JobEvents } from "@weiche/shared/time/job.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { TlsFilesEvents } from "@weiche/shared/http/tls-files.ts";
 import type { RequestOutcome } from "@weiche/shared/usage-record.ts";
-import type { IngressEvents } from "../exchange/ingress.ts";
+import type { IngressEvents } from "../exchange/ingress-events.ts";
 import type { Metrics } from "./metrics.ts";
 import { endedInOrder } from "../links/router-link.ts";
 import type { RouterLinkEvents } from "../links/router-links-options.ts";
