@@ -172,6 +172,8 @@ test("a timer or run that is kept with ??= is a SingleFlight, or stands here wit
     "node-agent/src/links/router-links.ts": "the callback clears it, and the work is done in the same turn",
     "node-agent/src/outbox/outbox-writer.ts": "the callback clears it, and each sync waits for the one before",
     "shared/src/http/request-turns.ts": "it ends the connection",
+    "shared/src/time/patience.ts":
+      "the callback and stop() clear it, and start() arms it again while somebody is waited for",
     "shared/src/time/silence.ts": "it is armed anew until the peer has fallen silent, or nobody listens any more",
     "shared/src/program/systemd-notify.ts": "it goes on until the program ends",
   };

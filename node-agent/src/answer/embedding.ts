@@ -12,7 +12,7 @@ import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts"
 import type { GenerationScope } from "./generation.ts";
 import type { PromptEstimates } from "./prompt-estimates.ts";
 import { isCount, type TokenCounts } from "./usage-count.ts";
-import { VectorsRest } from "./vectors-rest.ts";
+import { VectorsRest } from "./answer-rest.ts";
 
 /** TEI's default limit of texts per request; it also keeps each answer small. */
 const batchTextsMax = 32;

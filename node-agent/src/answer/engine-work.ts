@@ -1,4 +1,5 @@
 /** The work of a request with the engine assigned to it; implemented by generations and embeddings. */
+import type { AnswerRest } from "./answer-rest.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import type { DialectName } from "../engines/engine.ts";
 import type { EngineCall } from "./engine-call.ts";
@@ -37,10 +38,4 @@ export interface EngineAccess {
 export interface FinishedAnswer {
   readonly counts: TokenCounts;
   readonly rest: AnswerRest;
-}
-
-/** The rest of an answer with its last byte, in pieces that are made when they are needed. */
-export interface AnswerRest extends Iterable<string> {
-  /** Memory that is held for pieces to come. */
-  readonly heldBytes: number;
 }

@@ -23,7 +23,7 @@ import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts"
 import type { PromptFacts } from "../intake/read-request.ts";
 import type { PromptEstimates } from "./prompt-estimates.ts";
 import { soundAnswer } from "./sound-answer.ts";
-import { TextRest } from "./text-rest.ts";
+import { TextRest } from "./answer-rest.ts";
 import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usage-count.ts";
 
 export interface GenerationScope {

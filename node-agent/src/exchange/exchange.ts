@@ -6,7 +6,7 @@ import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
 import { waitedText, type AnswerKind, type AnswerRecord, type WaitedFor } from "@weiche/shared/node-protocol.ts";
-import type { AnswerRest } from "../answer/engine-work.ts";
+import type { AnswerRest } from "../answer/answer-rest.ts";
 import { IncomingBody } from "../intake/request-body.ts";
 import type { UnreadAnswer } from "./unread-answers.ts";
 

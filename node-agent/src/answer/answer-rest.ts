@@ -1,6 +1,44 @@
+/** What of an answer is still to be written once its engine is done. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { EmbeddingRequest } from "../intake/embedding-request.ts";
-import type { AnswerRest } from "./engine-work.ts";
+
+/** The rest of an answer with its last byte, in pieces that are made when they are needed. */
+export interface AnswerRest extends Iterable<string> {
+  /** Memory that is held for pieces to come. */
+  readonly heldBytes: number;
+}
+
+const pieceCharactersMax = 32 << 10;
+
+/** The rest of an answer that is there as one text. */
+export class TextRest implements AnswerRest {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get heldBytes(): number {
+    return this.#text.length - this.#at;
+  }
+
+  *[Symbol.iterator](): Iterator<string> {
+    const text = this.#text;
+    while (this.#at < text.length) {
+      const from = this.#at;
+      this.#at = this.#endOf(from);
+      yield text.slice(from, this.#at);
+    }
+  }
+
+  /** Does not cut a surrogate pair in two, as neither half could be written. */
+  #endOf(from: number): number {
+    const end = Math.min(from + pieceCharactersMax, this.#text.length);
+    const isPair = (this.#text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
+    return isPair && end < this.#text.length ? end - 1 : end;
+  }
+}
 
 export interface VectorsAbout {
   readonly model: ModelId;
