@@ -1,5 +1,4 @@
--- Revoked and expired keys leave `api_keys` after a time, so that lists stay short. Usage keeps the names of those that
--- were used.
+-- Revoked and expired keys leave `api_keys` after a time, so that lists stay short. Usage keeps their names.
 create table retired_keys (
   id uuid primary key,
   account_id uuid not null references accounts,

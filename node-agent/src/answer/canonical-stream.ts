@@ -41,6 +41,8 @@ export class CanonicalStream {
   readonly #choices: readonly ChoiceState[];
   #unfinished: number;
   hasOutput = false;
+  /** Pieces of text and calls that the sink got. */
+  written = 0;
 
   constructor(sink: AnswerSink, options: CanonicalOptions) {
     this.#sink = sink;
@@ -84,17 +86,20 @@ export class CanonicalStream {
     this.hasOutput ||= hasText || finish !== undefined;
     if (reasoning) {
       choice.isBetween = true;
+      this.written++;
       this.#sink.reasoning(index, reasoning, logprobs);
       logprobs = undefined;
     }
     const content = contentAfter(choice, delta.content);
     if (content) {
+      this.written++;
       this.#sink.content(index, content, logprobs);
       logprobs = undefined;
     }
     for (const piece of toolCalls ?? []) {
       const call = choice.calls.take(piece);
       if (!call) continue;
+      this.written++;
       this.#sink.toolCall(index, call, logprobs);
       logprobs = undefined;
     }

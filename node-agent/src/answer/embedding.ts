@@ -71,8 +71,8 @@ export class Embedding implements EngineWork {
       }
       const answer = await call.readAll(answerBytesMax);
       call.finish();
-      engine.onOutput(1);
       this.#take(answer, batch);
+      engine.onOutput(1);
     } finally {
       call.close();
     }

@@ -15,8 +15,8 @@ export interface EngineRequest {
   readonly keep: boolean;
   /** Maximum time without a sign of life, as configured for the engine. Absent: see `EngineConnections`. */
   readonly silentMsMax?: number;
-  /** The answer shows signs of life from its beginning, so that the engine needs no counters of work. */
-  readonly showsProgress: boolean;
+  /** The engine shows signs of life from the beginning of the answer, whether its counters were read yet or not. */
+  readonly showsLife: boolean;
   /** Aborting closes the connection at once, which tells the engine to stop; reads reject with its reason. */
   readonly signal: EndSignal;
 }
@@ -88,9 +88,9 @@ export class EngineConnections implements AsyncDisposable {
     }
   }
 
-  #silenceMsMaxOf({ endpoint, silentMsMax, showsProgress }: EngineRequest): number {
+  #silenceMsMaxOf({ endpoint, silentMsMax, showsLife }: EngineRequest): number {
     if (silentMsMax !== undefined) return silentMsMax;
-    return showsProgress || this.#life.isMeasured(endpoint) ? this.#silenceMsMax : Infinity;
+    return showsLife || this.#life.isMeasured(endpoint) ? this.#silenceMsMax : Infinity;
   }
 
   #keep(key: string, connection: HttpConnection): void {

@@ -187,9 +187,11 @@ export class Generation implements EngineWork {
     this.#checkFits(chunk);
     if (this.#goesBeyond(chunk, usage)) return this.#endFull();
     const calls = this.#requiredCalls;
+    const { written } = this.#canonical;
     try {
       this.#canonical.take(calls ? { ...chunk, choices: chunk.choices.map((delta) => calls.read(delta)) } : chunk);
     } catch (error) {
+      if (this.#canonical.written > written) usage.take(chunk);
       if (error instanceof AnswerFull) return this.#endFull();
       throw error;
     }

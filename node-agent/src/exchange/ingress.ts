@@ -279,7 +279,7 @@ export class Ingress implements AsyncDisposable {
           ...{ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal },
           ...{
             silentMsMax: engine.silentMsMax,
-            showsProgress: Boolean(dialect.showsProgress) && path !== nodePaths.embeddings,
+            showsLife: showsLife(dialect, path),
           },
         }),
       writeEvents: (text) => exchange.writeEvents(text),
@@ -306,6 +306,10 @@ export class Ingress implements AsyncDisposable {
     await exchange.fail(error);
     return error;
   }
+}
+
+function showsLife(dialect: Dialect, path: string): boolean {
+  return dialect.showsLife === "always" || (dialect.showsLife === "generating" && path !== nodePaths.embeddings);
 }
 
 function hasLeft({ signal }: Exchange): boolean {

@@ -7,8 +7,11 @@ import { usualTools } from "../../test/exchange/usual-schemas.ts";
 import { plain } from "../../test/intake/said-request.ts";
 import { dialects } from "../engines/dialects/all.ts";
 import type { DialectName } from "../engines/engine.ts";
-import type { ChatRequest } from "../engines/dialects/dialect.ts";
+import type { ChatRequest, Tool } from "../engines/dialects/dialect.ts";
+import { schemaBounds } from "../engines/dialects/schema-bounds.ts";
+import { fittingTools } from "./light-tools.ts";
 import { readRequest, say } from "./read-request.ts";
+import { Budget } from "./schema-budget.ts";
 
 const all = Object.keys(dialects) as DialectName[];
 const light = ["llama-server", "openai"] as const;
@@ -37,6 +40,19 @@ test.each([22, 48, 64])("a tool with %d optional properties is told whole, besid
   const schema = wide(count);
   for (const dialect of light) expect(told([schema], dialect)).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
   expect(told([schema], "vllm")).toEqual([schema]);
+});
+
+test("a document is written once to be measured, however many of its properties refer to it", () => {
+  let written = 0;
+  const counted = { toJSON: () => void written++ };
+  const schema = {
+    properties: named(60, { $ref: "#/$defs/a" }),
+    $defs: { a: { type: "string" } },
+    examples: [counted],
+  };
+  const tool: Tool = { type: "function", function: { name: "f", parameters: schema } };
+  fittingTools([tool], true, new Budget(schemaBounds["llama-server"]));
+  expect(written).toBeLessThanOrEqual(3);
 });
 
 test("only the tools, and of these only the properties, that cost too much get a light form", () => {

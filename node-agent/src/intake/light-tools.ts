@@ -53,7 +53,7 @@ function lightRoot(root: RequestSchema, budget: Budget, tooMuch: ApiError): Json
   const { schema, at } = root;
   const { bounds } = budget;
   if (!isObject(schema) || !isFree(schema)) throw tooMuch;
-  checkReferences(schema, at, bounds);
+  const document = { ...root, length: checkReferences(schema, at, bounds) };
   const named = isObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
   if (named.length > bounds.lightPropertiesMax)
     throw invalid(
@@ -61,7 +61,7 @@ function lightRoot(root: RequestSchema, budget: Budget, tooMuch: ApiError): Json
       `must be at most ${bounds.lightPropertiesMax} properties, unless they are in required: there are ${named.length}`,
     );
   const properties = named.map(([name, property]) => {
-    const of = { ...root, schema: property, at: `${at}.properties.${shownName(name)}`, document: root };
+    const of = { ...root, schema: property, at: `${at}.properties.${shownName(name)}`, document };
     return [name, fittingProperty(of, budget)];
   });
   const whole = named.length > 0 ? { ...schema, properties: Object.fromEntries(properties) as Json } : schema;
@@ -88,8 +88,8 @@ function typeOf(schema: Json): unknown {
   return schema["items"] === undefined ? undefined : "array";
 }
 
-/** Engines copy the document for each reference in it, whether its grammar needs it or not. */
-function checkReferences(schema: Json, at: string, { copiedBytesMax }: SchemaBounds): void {
+/** Returns the length of the document. Engines copy it for each reference in it, whether their grammar needs it or not. */
+function checkReferences(schema: Json, at: string, { copiedBytesMax }: SchemaBounds): number {
   const references = new Set<string>();
   const length = JSON.stringify(schema, (name, value: unknown) => {
     if (referenceWords.includes(name) && typeof value === "string") references.add(value);
@@ -97,4 +97,5 @@ function checkReferences(schema: Json, at: string, { copiedBytesMax }: SchemaBou
   }).length;
   if (references.size * length > copiedBytesMax)
     throw invalid(at, "must be a schema with fewer different references, or a smaller one");
+  return length;
 }

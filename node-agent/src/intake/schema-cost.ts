@@ -17,7 +17,7 @@ export interface RequestSchema extends SchemaAt {
   /** A tool that the model need not call. */
   readonly isOptional?: boolean;
   /** What its references refer to, if it is a part of another schema. */
-  readonly document?: SchemaAt;
+  readonly document?: SchemaAt & { readonly length: number };
 }
 
 /**
@@ -44,7 +44,7 @@ interface Way {
 const start: Way = { depth: 0, name: "", references: 0 };
 
 class Walk {
-  readonly #root: SchemaAt;
+  readonly #root: RequestSchema;
   readonly #document: SchemaAt;
   readonly #merged: MergedLiterals;
   readonly #patternRepetitionMax: number;
@@ -67,9 +67,15 @@ class Walk {
   measure(): void {
     this.#measure();
     if (this.#targets.size === 0) return;
-    const copiedBytes = this.#targets.size * JSON.stringify(this.#document.schema).length;
+    const copiedBytes = this.#targets.size * this.#documentLength();
     if (copiedBytes > this.#budget.bounds.copiedBytesMax)
       throw invalid(this.#root.at, "must be a schema with fewer different references, or a smaller one");
+  }
+
+  /** Known already for parts of a document, of which there may be hundreds. */
+  #documentLength(): number {
+    const { document, schema } = this.#root;
+    return document?.length ?? JSON.stringify(schema).length;
   }
 
   #measure(): void {

@@ -35,7 +35,7 @@ class Pool implements AsyncDisposable {
       body: Buffer.from("{}"),
       requestId: "r",
       keep: true,
-      showsProgress: false,
+      showsLife: false,
       signal,
     };
     return this.#connections.open(request);

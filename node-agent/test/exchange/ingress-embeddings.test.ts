@@ -1,4 +1,5 @@
 /** Embeddings: batches, lengths and formats are ours, whatever the engine can do. */
+import { ends } from "@weiche/shared/frames/frame.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { expect, test } from "vitest";
@@ -37,8 +38,8 @@ function numbered(socket: Socket, { body }: EngineSaw): void {
 
 async function ask(rig: Rig, body: object) {
   const { answer } = rig.send(nodePaths.embeddings, { model, ...body });
-  const { status, text, ending } = await answer;
-  return { status, ending, text, body: JSON.parse(text) as Embeddings };
+  const { status, text, ending, code } = await answer;
+  return { status, ending, code, text, body: JSON.parse(text) as Embeddings };
 }
 
 const norm = (vector: readonly number[]) => Math.hypot(...vector);
@@ -204,7 +205,7 @@ test.each([
   ["no object", []],
 ])("%s: 500, no record", async (_name, body) => {
   await using rig = await Rig.open((socket) => respond(socket, 200, JSON.stringify(body)), { rules });
-  expect((await ask(rig, { input: "x" })).status).toBe(500);
+  expect(await ask(rig, { input: "x" })).toMatchObject({ status: 500, code: ends.nodeFailed });
   expect(await rig.records()).toEqual([]);
 });
 

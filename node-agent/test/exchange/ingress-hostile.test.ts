@@ -190,6 +190,15 @@ test.each([true, false])("an answer ends with its 1,024th call, whole and billed
   await until(() => rig.engine.asked[0]!.destroyed, "the engine to be stopped");
 });
 
+test("too many calls that come in one event are billed, too", async () => {
+  const call = (index: number, name?: string) => ({ index, id: `c${index}`, function: { name, arguments: "{}" } });
+  const many = delta({ tool_calls: Array.from({ length: 1_100 }, (_, index) => call(index, "f")) });
+  await using full = await Rig.open(saying(many));
+  expect((await full.chat({ stream: true }).answer).text.match(/"name":"f"/g)).toHaveLength(1_024);
+  expect(await full.records()).toMatchObject([{ outcome: "finished" }]);
+  expect((await full.records())[0]!.completionTokens).toBeGreaterThan(0);
+});
+
 test("an error after the role is still a status: nothing was sent", async () => {
   await using rig = await Rig.open((socket) => {
     saying(delta({ role: "assistant", content: "" }))(socket);

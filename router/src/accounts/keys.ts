@@ -48,7 +48,7 @@ export function createKeys(context: AccountsContext) {
       const user = await lockUser(transaction, userId);
       const object = { kind: "key", id, accountId: user.accountId } as const;
       await requireRight(context, transaction, object, (actor) => may(actor, { userId }));
-      return work(transaction, await select.executeTakeFirstOrThrow(), user);
+      return work(transaction, found(await select.executeTakeFirst(), "key", id), user);
     };
     return audited(context, { ...deed, on: { kind: "key", id } }, locked, theKey);
   }

@@ -1,6 +1,6 @@
 /**
- * Moves dead keys (revoked or expired) out of the table of keys, so that no list and no count grows with them. A key that
- * was used keeps its name for usage reports; one that was not leaves nothing.
+ * Moves dead keys (revoked or expired) out of the table of keys, so that no list and no count grows with them.
+ * Their names stay for usage reports: usage of a key may come long after its end.
  */
 import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
@@ -53,10 +53,9 @@ async function retire(transaction: Transaction<Schema>, chosen: RawBuilder<unkno
       delete from api_keys where id in (
         select id from api_keys where id in (${chosen}) order by id for update skip locked)
       returning id, account_id, user_id, name, last_four
-    ), used as (delete from key_uses where key_id in (select id from gone) returning key_id)
+    ), uses as (delete from key_uses where key_id in (select id from gone))
     , kept as (
-      insert into retired_keys
-      select id, account_id, user_id, name, last_four, ${instantText(nowMs)} from gone where id in (select key_id from used)
+      insert into retired_keys select id, account_id, user_id, name, last_four, ${instantText(nowMs)} from gone
     )
     select id from gone`.execute(transaction);
   return rows.length;

@@ -186,6 +186,7 @@ async function attempt(
       engineDeaths.watch(suspect, exchange, reply.body);
       exchange.onSettled(() => ended(endOfAnswer(exchange, reply, sentMs, request.path)));
       await relay(exchange, reply, clock, times.stallMsMax);
+      ended({ outcome: "answered" });
       decideAtEnd(sent, reply.body, exchange, verdicts);
       // After the first byte no other node can be asked, so that the body is no longer needed.
       body.drop();

@@ -175,7 +175,7 @@ export const routerSchema = Type.Object(
         minimum: 1,
         default: 90,
         description:
-          "days for which revoked and expired keys stay in lists; of more than 100 of one user the oldest leave earlier. Usage keeps the names of keys that were used",
+          "days for which revoked and expired keys stay in lists; of more than 100 of one user the oldest leave earlier. Usage keeps their names",
       }),
       auditDays: Type.Integer({
         minimum: 1,

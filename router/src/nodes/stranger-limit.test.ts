@@ -19,9 +19,9 @@ test("an address has a bounded number of handshakes at a time, and another addre
   expect(open("192.0.2.1", 10)).toHaveLength(1);
 });
 
-test("all addresses of a line of IPv6 count as one, and all strangers together are bounded", () => {
+test("all addresses of a site of IPv6 count as one, and all strangers together are bounded", () => {
   const { open, strangers } = rig();
-  expect(Array.from({ length: 1_000 }, (_, n) => open(`2001:db8::${n.toString(16)}`)).flat()).toHaveLength(
+  expect(Array.from({ length: 1_000 }, (_, n) => open(`2001:db8:0:${n.toString(16)}::1`)).flat()).toHaveLength(
     handshakesPerAddressMax,
   );
   for (let n = 0; n < 5_000; n++) open(`198.51.${n >> 8}.${n & 255}`);

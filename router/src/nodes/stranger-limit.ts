@@ -7,7 +7,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import { plainAddress, lineAndSiteOf } from "../edge/client-network.ts";
 import { IpLimit } from "../edge/ip-limit.ts";
 
-/** Handshakes of one address (IPv6: of one line) at a time. A handshake takes some milliseconds, and 5 s at most. */
+/** Handshakes of one address (IPv6: of one site) at a time. A handshake takes some milliseconds, and 5 s at most. */
 export const handshakesPerAddressMax = 128;
 /** Of all addresses together: what is left of the process' descriptors belongs to nodes and clients. */
 export const handshakesMax = 512;
@@ -20,7 +20,7 @@ const failures = { perIpPerSecond: 5, perIpBurst: 100 };
 export class StrangerLimit {
   readonly #failures: IpLimit;
   readonly #isTrusted: (address: string) => boolean;
-  readonly #byLine = new Map<string, number>();
+  readonly #bySite = new Map<string, number>();
   #all = 0;
 
   /** `isTrusted`: whether the address is a proxy's, behind which nodes and strangers have one address. */
@@ -42,21 +42,21 @@ export class StrangerLimit {
     if (remoteAddress === undefined) return undefined; // the client has disconnected already
     const address = plainAddress(remoteAddress);
     const isTrusted = this.#isTrusted(address);
-    const [line] = lineAndSiteOf(address);
-    const ofLine = this.#byLine.get(line) ?? 0;
+    const [line, site = line] = lineAndSiteOf(address);
+    const ofSite = this.#bySite.get(site) ?? 0;
     if (this.#all >= handshakesMax) return undefined;
-    if (!isTrusted && (ofLine >= handshakesPerAddressMax || !this.#failures.hasRoom(address))) return undefined;
-    this.#count(line, 1);
+    if (!isTrusted && (ofSite >= handshakesPerAddressMax || !this.#failures.hasRoom(address))) return undefined;
+    this.#count(site, 1);
     return (isKnown) => {
-      this.#count(line, -1);
+      this.#count(site, -1);
       if (!isKnown && !isTrusted) this.#failures.admit(address);
     };
   }
 
-  #count(line: string, by: 1 | -1): void {
+  #count(site: string, by: 1 | -1): void {
     this.#all += by;
-    const count = (this.#byLine.get(line) ?? 0) + by;
-    if (count === 0) this.#byLine.delete(line);
-    else this.#byLine.set(line, count);
+    const count = (this.#bySite.get(site) ?? 0) + by;
+    if (count === 0) this.#bySite.delete(site);
+    else this.#bySite.set(site, count);
   }
 }

@@ -94,7 +94,7 @@ async function countChange(
     insert into attempts as a (subject, level, at) values (${changesOf(origin.actor)}, 1, ${now})
     on conflict (subject) do update set at = greatest(a.at, excluded.at),
       level = greatest(0, a.level - greatest(0, extract(epoch from excluded.at - a.at))) + 1
-    where a.level - extract(epoch from excluded.at - a.at) + 1 <= ${changesBurst}
+    where greatest(0, a.level - greatest(0, extract(epoch from excluded.at - a.at))) + 1 <= ${changesBurst}
     returning 1`.execute(transaction);
   if (rows.length === 0) throw new TooManyChanges();
 }

@@ -64,7 +64,7 @@ function newest(accountId: AccountId, filter: AuditFilter, limit: number | null)
       and (${from}::timestamptz is null or at >= ${from}::timestamptz)
       and (${to}::timestamptz is null or at < ${to}::timestamptz)
       and (${before}::bigint is null or number < ${before})
-    order by at desc, number desc limit ${limit}`;
+    ${limit === null ? sql`` : sql`order by at desc, number desc limit ${limit}`}`;
 }
 
 function matching(accountId: AccountId, filter: AuditFilter, searchedMax: number | null) {

@@ -22,6 +22,7 @@ const refused: [name: string, body: string | Buffer, problem: RegExp][] = [
   ["invalid UTF-8", Buffer.from([0x22, 0xff, 0x22]), /UTF-8/],
   ["an overlong encoding", Buffer.from([0x22, 0xc0, 0x80, 0x22]), /UTF-8/],
   ["an encoded surrogate", Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), /UTF-8/],
+  ["a colon before any string", "\\{{{{:", /not valid JSON/],
   ["an empty body", "", /not valid JSON/],
   ["a byte order mark", "\ufeff{}", /not valid JSON/],
   ["a trailing comma", '{"a":1,}', /not valid JSON/],

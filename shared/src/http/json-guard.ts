@@ -83,7 +83,8 @@ export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
   let values = 0;
   let brokenText: string | undefined;
   const kept: number[] = [];
-  let [from, to] = [0, 0];
+  /** The last string; -1: there was none. */
+  let [from, to] = [-1, -1];
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!;
     if (byte === quote) {
@@ -105,7 +106,7 @@ export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
     } else if (byte === closeBrace || byte === closeBracket) depth--;
     else if (byte === colon) {
       members++;
-      scanName(bytes, from, to, depth, kept);
+      if (from >= 0) scanName(bytes, from, to, depth, kept);
     } else if (byte === comma) {
       if (++values > limit) return tooMany(limit);
     } else if (byte === minus || (byte >= zero && byte <= nine)) at = scanNumber(bytes, at, depth, kept);

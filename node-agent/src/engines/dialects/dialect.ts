@@ -11,8 +11,11 @@ export interface Dialect extends DialectLifecycle {
   readonly keepsConnections: boolean;
   /** The engine sends a usage chunk per choice, to be added up, instead of one for all choices. */
   readonly usagePerChoice: boolean;
-  /** Generations send events while the engine reads their prompt. */
-  readonly showsProgress?: true;
+  /**
+   * Whether silence means that the engine hangs, before its counters were read. `always`: it always has counters of work.
+   * `generating`: generations send events while the engine reads their prompt.
+   */
+  readonly showsLife?: "always" | "generating";
   /** Required tool calls are requested as JSON text, which `RequiredCalls` parses. */
   readonly requiredCallsAreText?: true;
   /** The engine is known to separate its prefix cache by `cacheSalt`, so that clients may see their cached tokens. */

@@ -14,7 +14,7 @@ export const llamaServer: Dialect = {
   keepsConnections: false,
   usagePerChoice: true,
   keepsSaltsApart: false,
-  showsProgress: true,
+  showsLife: "generating",
   requiredCallsAreText: true,
   chatBody: (request) => ({
     // llama-server passes arguments to any template, and templates think unless told otherwise.

@@ -12,6 +12,7 @@ export const vllm: Dialect = {
   keepsConnections: true,
   usagePerChoice: false,
   keepsSaltsApart: true,
+  showsLife: "always",
   chatBody: (request) => ({ ...chatBody(request), ...ownFields(request) }),
   completionBody: (request) => ({ ...completionBody(request), ...ownFields(request) }),
   embeddingBody,

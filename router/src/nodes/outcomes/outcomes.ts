@@ -15,7 +15,8 @@ export interface Attempted {
 }
 
 export interface AttemptEnd {
-  readonly outcome: Exclude<Outcome, "slow">;
+  /** `answered`: its first byte came, and its end follows. */
+  readonly outcome: Exclude<Outcome, "slow"> | "answered";
   /** Time to the first byte, without waiting in the slot. Absent: it says nothing about the engine's pace. */
   readonly firstByteMs?: number;
 }
@@ -62,6 +63,10 @@ export class Outcomes {
     let isOver = false;
     return ({ outcome, firstByteMs }, endedMs) => {
       if (isOver) return;
+      if (outcome === "answered") {
+        standing.answered(begun, endedMs);
+        return this.#show(at, ofSlot, standing.trouble);
+      }
       isOver = true;
       if (outcome === "failed") this.#events?.attemptFailed(at);
       const isLate = outcome === "served" && firstByteMs !== undefined && this.#isSlow(at, firstByteMs);

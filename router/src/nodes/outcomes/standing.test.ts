@@ -150,3 +150,21 @@ describe("a slot in trouble", () => {
     expect(standing.trouble!.tryAtMs - nowMs).toBe(pauseMsMin);
   });
 });
+
+test("a trial's first byte lets the next one begin, four at a time, and a failure ends that", () => {
+  fail(3);
+  nowMs = standing.trouble!.tryAtMs;
+  const trials = [standing.began(nowMs)];
+  expect(standing.trouble!.tryAtMs).toBe(Infinity);
+  for (let n = 1; n < 4; n++) {
+    standing.answered(trials.at(-1)!, nowMs);
+    expect(standing.trouble!.tryAtMs).toBe(nowMs);
+    trials.push(standing.began(nowMs));
+  }
+  standing.answered(trials.at(-1)!, nowMs);
+  expect(standing.trouble!.tryAtMs).toBe(Infinity);
+  standing.ended(trials[0]!, "failed", x, nowMs);
+  expect(standing.trouble!.tryAtMs).toBeGreaterThan(nowMs);
+  standing.answered(trials[1]!, nowMs);
+  expect(standing.trouble!.tryAtMs).toBeGreaterThan(nowMs);
+});

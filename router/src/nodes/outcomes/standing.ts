@@ -3,7 +3,8 @@
  *
  * The newest outcome weighs a quarter and all earlier ones the rest, so that three failures in a row are trouble. An
  * account has one vote, its last outcome. While others are served, requests of one account that make an engine fail are
- * therefore no trouble. A slot in trouble is tried with single requests, until three to five in a row are served.
+ * therefore no trouble. A slot in trouble is tried with single requests, each after the first byte of the one before, until
+ * three to five in a row are served.
  */
 import type { AccountId } from "@weiche/shared/ids.ts";
 
@@ -15,7 +16,7 @@ export interface Trouble {
   /** Share of bad outcomes, 0 to 1, in which the newest ones weigh most. */
   readonly share: number;
   readonly sinceMs: number;
-  /** When a single request may try the slot. Infinite while one does. */
+  /** When a request may try the slot. Infinite while one does that has no first byte yet. */
   readonly tryAtMs: number;
   /** Of the newest outcome. */
   readonly changedAtMs: number;
@@ -43,6 +44,8 @@ const votersMax = 8;
 const voteHalfLifeMs = 30_000;
 export const pauseMsMin = 2_000;
 export const pauseMsMax = 30_000;
+/** Trials at a time: each one's first byte lets the next begin, because whole answers may take minutes. */
+const trialsMax = 4;
 /** Trouble that returns within this time keeps the pause to which it had grown. */
 const relapseMs = 300_000;
 
@@ -54,6 +57,8 @@ export class Standing {
   readonly #votes = new Map<AccountId, { readonly isBad: boolean; readonly atMs: number }>();
   #sinceMs: number | undefined;
   #tryAtMs = Infinity;
+  /** Trials that run. */
+  #trials = 0;
   #pauseMs = pauseMsMin;
   #leftAtMs = -Infinity;
 
@@ -68,11 +73,19 @@ export class Standing {
   began(nowMs: number): Begun {
     const isTrial = this.#sinceMs !== undefined && nowMs >= this.#tryAtMs;
     if (isTrial) this.#tryAtMs = Infinity;
+    if (isTrial) this.#trials++;
     return { atMs: nowMs, isTrial };
+  }
+
+  /** The first byte of the answer came. */
+  answered({ atMs, isTrial }: Begun, nowMs: number): void {
+    const isWaitedFor = isTrial && this.#sinceMs !== undefined && atMs >= this.#sinceMs && this.#tryAtMs === Infinity;
+    if (isWaitedFor && this.#trials < trialsMax) this.#tryAtMs = nowMs;
   }
 
   ended({ atMs, isTrial }: Begun, outcome: Outcome, account: AccountId, nowMs: number): void {
     const sinceMs = this.#sinceMs;
+    if (isTrial) this.#trials--;
     // What began before the trouble says nothing about its end.
     if (sinceMs !== undefined && atMs < sinceMs) return;
     if (outcome === "untold") {
