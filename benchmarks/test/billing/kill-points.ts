@@ -45,7 +45,7 @@ export const killPoints = {
   ],
   "record appended unsynced": [{ file: writer, after: "active.unsynced.push(...group);" }],
   "record synced": [{ file: writer, after: "await active.file.sync();" }],
-  "record sent up": [{ file: session, before: "if (this.#batches >= batchesMax) return;", node: "node" }],
+  "record sent up": [{ file: session, before: "if (this.#batches < batchesMax) void", node: "node" }],
   "committed, unacknowledged": [
     { file: session, before: 'this.#send({ $case: "usageAck", value: { batchId } });', node: "node" },
   ],
