@@ -62,11 +62,12 @@ async function shown(page: Page) {
   const lines = readFileSync(await (await download).path(), "utf8")
     .trim()
     .split("\r\n");
+  const column = lines[0]!.split(",").indexOf("credits");
   return {
     rows: listed,
     total: credits(await total.getByRole("cell").allTextContents()),
     bars,
-    csv: lines.slice(1).map((line) => Number(line.split(",").at(-1))),
+    csv: lines.slice(1).map((line) => Number(line.split(",")[column])),
   };
 }
 
