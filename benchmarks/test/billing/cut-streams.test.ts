@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { model, Rig } from "@weiche/node-agent/test/exchange/ingress-rig.ts";
-import { respondEvents, type EngineSaw } from "@weiche/node-agent/test/exchange/scripted-engine.ts";
+import { respond, respondEvents, type EngineSaw } from "@weiche/node-agent/test/exchange/scripted-engine.ts";
 import { readRecording } from "@weiche/node-agent/test/exchange/recordings.ts";
 import { startApi, type Harness } from "@weiche/router/test/api/api-harness.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
@@ -29,7 +29,12 @@ beforeAll(async () => {
     catalogue: () => catalogue!,
     place: (_request, exclude) => (exclude.has(node) ? { refused: "no_node_available" } : { node, slot }),
   });
-  const script = (socket: Socket, { body }: EngineSaw) => respondEvents(socket, answers[body["seed"] as number]!);
+  const script = (socket: Socket, { body }: EngineSaw) => {
+    const said = answers[body["seed"] as number];
+    // The agent looks after an engine that fails again and again.
+    if (said) respondEvents(socket, said);
+    else respond(socket, 404, "{}");
+  };
   agent = await Rig.open(script, { dialect: "llama-server", newsMsMax: 1 }); // no engine dies here
 });
 afterAll(async () => {
