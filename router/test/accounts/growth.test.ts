@@ -96,7 +96,7 @@ test("a clock that is behind keeps nobody from changes", async () => {
   const me = accounts.as({ actor: userId, source: "192.0.2.7" });
   const { id } = await me.keys.create(userId, { name: "ci" });
   await database.pool.query("update attempts set at = at + interval '2 hours' where subject = $1", [changesOf(userId)]);
-  await me.keys.update(id, { name: "again" });
+  expect(await me.keys.update(id, { name: "again" })).toMatchObject({ name: "again" });
 });
 
 test("a person searches the newest entries of a long log, of the days that they choose, and is told so", async () => {
