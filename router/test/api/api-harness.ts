@@ -228,6 +228,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     began({ node }) {
       let isOver = false;
       return (end) => {
+        if (end !== "overloaded" && end.outcome === "answered") return; // the first byte is no end
         if (!isOver) ends.push(`${node} ${end === "overloaded" ? end : end.outcome}`);
         isOver = true;
       };
