@@ -133,7 +133,7 @@ async function longestWaitForMany(seed = 1, behaviour?: Behaviour): Promise<numb
   return longest;
 }
 
-/** Until it is next, and then the places that overtake it and the longest answer. */
+/** The sum of three waits: for its turn, for the requests that overtake it, and for the longest answer. */
 const longestWaitSeconds = 60;
 
 test("a request for many places has its turn beside many small ones", async () => {

@@ -34,9 +34,9 @@ export class HeldRule {
   }
 
   /**
-   * Whether a client may be told to wait so many seconds when others wait for so many turns of the whole engine: at least
-   * the time of that many shortest requests seen, and at most that of the longest, or its own turn after the client that
-   * was told the latest time.
+   * Whether `seconds` is a plausible `retry-after` while others wait for `turns` of the whole engine. The lower bound is
+   * that many of the shortest requests seen. The upper bound is that many of the longest, or one turn after the latest time
+   * that another client was told.
    */
   isHonest(model: ModelId, seconds: number, turns: Turns, nowMs: number): boolean {
     if (seconds < retrySecondsMin || seconds > retrySecondsMax) return false;

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
+import { longAnswerRequest } from "./long-answer.ts";
 
 /** A package allows 20 at once. */
 const streams = 16;
@@ -14,14 +15,10 @@ export const neverReading: Attack = {
     return { apiKey };
   },
   async run({ apiPort, localAddress, given }, signal) {
-    const body = JSON.stringify({
-      ...{ model: "sim", stream: true, max_tokens: 30_000 },
-      messages: [{ role: "user", content: "sim:tokens=30000,itl=0 go on" }],
-    });
-    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer ${given["apiKey"]}\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const request = longAnswerRequest(given["apiKey"]!);
     const sockets = Array.from({ length: streams }, () => {
       const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress }).pause();
-      socket.on("connect", () => socket.write(head + body)).on("error", () => {});
+      socket.on("connect", () => socket.write(request)).on("error", () => {});
       return socket;
     });
     await sleep(2 ** 31 - 1, undefined, { signal }).catch(() => {});

@@ -2,6 +2,7 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
+import { longAnswerRequest } from "./long-answer.ts";
 
 /** The floor is 1,024. */
 const bytesPerSecond = [1, 512, 2_048] as const;
@@ -16,16 +17,12 @@ export const slowReading: Attack = {
     return { apiKey };
   },
   async run({ apiPort, localAddress, given }, signal) {
-    const body = JSON.stringify({
-      ...{ model: "sim", stream: true, max_tokens: 30_000 },
-      messages: [{ role: "user", content: "sim:tokens=30000,itl=0 go on" }],
-    });
-    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer ${given["apiKey"]}\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const request = longAnswerRequest(given["apiKey"]!);
     const tally = { admitted: 0, read: 0 };
     const readers = bytesPerSecond.flatMap((rate) =>
       Array.from({ length: readersEach }, () => {
         const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress });
-        socket.on("connect", () => socket.write(head + body)).on("error", () => {});
+        socket.on("connect", () => socket.write(request)).on("error", () => {});
         socket.once("readable", () => (tally.admitted += isAdmitted(socket) ? 1 : 0));
         return { socket, rate, owed: 0 };
       }),

@@ -13,7 +13,7 @@ export interface FaultEvents {
   requestBug(error: unknown): void;
 }
 
-/** Tells `events` of a fault of the engine or a bug. */
+/** Returns the error that the client gets. Reports an engine fault or a bug to `events`. */
 export function errorOf({ head, admission, hasOutput }: RequestRun, cause: unknown, events: FaultEvents): ApiError {
   if (cause instanceof ApiError) return cause;
   if (cause instanceof Ended) {

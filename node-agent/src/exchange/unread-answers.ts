@@ -44,14 +44,14 @@ export class UnreadAnswer {
     this.#accountId = accountId;
   }
 
-  /** So much of it waits now. */
+  /** Sets the number of unread bytes. */
   is(bytes: number): void {
     if (bytes === this.#bytes) return;
     this.#all.add(this.#accountId, bytes - this.#bytes);
     this.#bytes = bytes;
   }
 
-  /** Whether no more of it may wait. Never true of an answer of which nothing waits. */
+  /** Whether the client must read before more may be added. An empty answer is never full. */
   get isFull(): boolean {
     return this.#bytes > 0 && (this.#bytes > answerBytesMax || this.#all.isFull(this.#accountId));
   }

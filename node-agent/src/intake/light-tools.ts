@@ -7,7 +7,7 @@ import { isObject, type Json } from "@weiche/shared/json.ts";
 import type { Tool } from "../engines/dialects/dialect.ts";
 import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 import type { Budget } from "./schema-budget.ts";
-import { boundSchemas, type RequestSchema } from "./schema-cost.ts";
+import { boundSchemas, requireFewCopies, type RequestSchema } from "./schema-cost.ts";
 import { referenceWords, shownName } from "./schema-alternatives.ts";
 
 /**
@@ -88,14 +88,13 @@ function typeOf(schema: Json): unknown {
   return schema["items"] === undefined ? undefined : "array";
 }
 
-/** Returns the length of the document. Engines copy it for each reference in it, whether their grammar needs it or not. */
-function checkReferences(schema: Json, at: string, { copiedBytesMax }: SchemaBounds): number {
+/** Returns the length of the document. All its references count, also those that the light form leaves out. */
+function checkReferences(schema: Json, at: string, bounds: SchemaBounds): number {
   const references = new Set<string>();
   const length = JSON.stringify(schema, (name, value: unknown) => {
     if (referenceWords.includes(name) && typeof value === "string") references.add(value);
     return value;
   }).length;
-  if (references.size * length > copiedBytesMax)
-    throw invalid(at, "must be a schema with fewer different references, or a smaller one");
+  requireFewCopies(references.size, length, at, bounds);
   return length;
 }

@@ -5,8 +5,8 @@ import { referenceWords, shownName } from "./schema-alternatives.ts";
 
 /**
  * Returns a client's JSON Schema as an engine gets it: without `__proto__`, and without anything to fetch. Throws a 400
- * with the path of a reference that leaves the schema. Data, such as a `default`, may hold any `$ref`. A number that was
- * kept becomes raw JSON, a name that was kept stays marked.
+ * with the path of a reference that leaves the schema. A `default` and other data may hold any `$ref`. A kept number
+ * becomes raw JSON, and a kept name stays marked.
  */
 export function plainSchema(value: unknown, at: string, position: SchemaPosition = "schema"): unknown {
   if (Array.isArray(value)) return value.map((item, index) => plainSchema(item, `${at}[${index}]`, position));

@@ -78,7 +78,7 @@ export function say(request: ChatRequest | CompletionRequest, { dialect, dialect
   return Buffer.from(writeKept(said));
 }
 
-/** Returns the tools as engines with these bounds get them. */
+/** Checks the cost of all schemas. Returns the tools, those that cost too much in their light form. */
 function boundGrammar({ tools, toolChoice, responseFormat }: ChatRequest, bounds: SchemaBounds): readonly Tool[] {
   if (tools.length > bounds.toolsMax)
     throw invalid("tools", `must be an array of at most ${bounds.toolsMax} functions`);

@@ -33,6 +33,12 @@ export function boundSchemas(
   return budget;
 }
 
+/** Engines copy the document for each different reference in it. */
+export function requireFewCopies(references: number, length: number, at: string, bounds: SchemaBounds): void {
+  if (references * length > bounds.copiedBytesMax)
+    throw invalid(at, "must be a schema with fewer different references, or a smaller one");
+}
+
 interface Way {
   readonly depth: number;
   /** Property names on the path, from which llama.cpp builds the names of its rules. */
@@ -67,9 +73,7 @@ class Walk {
   measure(): void {
     this.#measure();
     if (this.#targets.size === 0) return;
-    const copiedBytes = this.#targets.size * this.#documentLength();
-    if (copiedBytes > this.#budget.bounds.copiedBytesMax)
-      throw invalid(this.#root.at, "must be a schema with fewer different references, or a smaller one");
+    requireFewCopies(this.#targets.size, this.#documentLength(), this.#root.at, this.#budget.bounds);
   }
 
   /** Known already for parts of a document, of which there may be hundreds. */

@@ -9,23 +9,27 @@ import type { Schema } from "../db/schema.ts";
 
 /** More dead keys of one user are retired, the oldest first. */
 export const deadKeysPerUserMax = 100;
-/** Each key that goes is a change that caches are told of by one row, which gets slower with each time in a transaction. */
+/** Each deletion updates the row that counts changes, and within a transaction each update is slower than the last. */
 const keysPerStep = 200;
 const dayMs = 86_400_000;
+
+function isDead(nowMs: number): RawBuilder<boolean> {
+  return sql`(revoked_at is not null or expires_at <= ${instantText(nowMs)})`;
+}
 
 /** Retires some of the user's dead keys beyond `deadKeysPerUserMax`. Call with the user's row locked. */
 export async function retireSurplus(transaction: Transaction<Schema>, userId: UserId, nowMs: number): Promise<void> {
   const surplus = sql`
-    select id from api_keys where user_id = ${userId} and (revoked_at is not null or expires_at <= ${instantText(nowMs)})
+    select id from api_keys where user_id = ${userId} and ${isDead(nowMs)}
     order by created_at desc, id offset ${deadKeysPerUserMax} limit ${deadKeysPerUserMax}`;
   await retire(transaction, surplus, nowMs);
 }
 
-/** Retires keys that have been dead for `keepDays`, and those beyond `deadKeysPerUserMax`. Returns their number. */
-export async function retireOldKeys(database: Database, nowMs: number, keepDays: number): Promise<number> {
-  const dead = sql`(revoked_at is not null or expires_at <= ${instantText(nowMs)})`;
+/** Retires keys that have been dead for `keepDays`, and those beyond `deadKeysPerUserMax`. */
+export async function retireOldKeys(database: Database, nowMs: number, keepDays: number): Promise<void> {
+  const dead = isDead(nowMs);
   const oldest = instantText(nowMs - keepDays * dayMs);
-  let retired = await retireAll(database, sql`${dead} and coalesce(revoked_at, expires_at) <= ${oldest}`, nowMs);
+  await retireAll(database, sql`${dead} and coalesce(revoked_at, expires_at) <= ${oldest}`, nowMs);
   const { rows } = await sql<{ userId: UserId; youngest: Temporal.Instant }>`
     select many.user_id, youngest.created_at as youngest
     from (select user_id from api_keys where ${dead} group by user_id having count(*) > ${deadKeysPerUserMax}) many
@@ -33,20 +37,17 @@ export async function retireOldKeys(database: Database, nowMs: number, keepDays:
       order by created_at desc, id offset ${deadKeysPerUserMax} limit 1) youngest`.execute(database.kysely);
   for (const { userId, youngest } of rows) {
     const surplus = sql`user_id = ${userId} and ${dead} and created_at <= ${youngest.toString()}::timestamptz`;
-    retired += await retireAll(database, surplus, nowMs);
+    await retireAll(database, surplus, nowMs);
   }
-  return retired;
 }
 
-async function retireAll(database: Database, which: RawBuilder<unknown>, nowMs: number): Promise<number> {
+async function retireAll(database: Database, which: RawBuilder<unknown>, nowMs: number): Promise<void> {
   const some = sql`select id from api_keys where ${which} limit ${keysPerStep}`;
-  let retired = 0;
-  for (let step = keysPerStep; step === keysPerStep; retired += step)
-    step = await inTransaction(database, (transaction) => retire(transaction, some, nowMs));
-  return retired;
+  let step = keysPerStep;
+  while (step === keysPerStep) step = await inTransaction(database, (transaction) => retire(transaction, some, nowMs));
 }
 
-/** `chosen`: a query of ids. Rows that another transaction holds are passed over. */
+/** `chosen`: a query of ids. Skips rows that another transaction holds. Returns the number of retired keys. */
 async function retire(transaction: Transaction<Schema>, chosen: RawBuilder<unknown>, nowMs: number): Promise<number> {
   const { rows } = await sql<{ id: string }>`
     with gone as (

@@ -29,7 +29,7 @@ export interface Occupied {
   readonly begunAtMs: readonly number[];
   /** Times that others were told. */
   readonly toldAtMs: readonly number[];
-  /** How long earlier requests took, in ascending order. */
+  /** Durations of earlier requests, in ascending order. */
   readonly durationsMs: readonly number[];
 }
 

@@ -6,8 +6,8 @@ import { ServerInterceptingCall, type ServerInterceptor } from "@grpc/grpc-js";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
 /**
- * Elements of a second, and those that may come at once. Reading, checking and billing take up to 1 µs for each, so that
- * a call takes at most a third of the loop. A backlog of usage records passes with 16,000 records a second.
+ * Elements that a call may send in a second, and at once. Each costs up to 1 µs to read, check and bill. A call therefore
+ * uses at most a third of the event loop. It can still deliver 16,000 usage records a second.
  */
 export const elementsPerSecond = 300_000;
 /** What a message costs beside its elements: gRPC, and the state of the node that changes. */

@@ -84,7 +84,7 @@ export function plainName(name: string): string {
   return name.startsWith(mark) ? name.slice(1) : name;
 }
 
-/** The member of an object by its plain name; undefined: there is none. */
+/** Returns the member with this plain name, marked or not. Undefined if there is none. */
 export function memberOf(value: object, name: string): unknown {
   if (Object.hasOwn(value, name)) return (value as Record<string, unknown>)[name];
   return (value as Record<string, unknown>)[mark + name];

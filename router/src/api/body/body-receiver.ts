@@ -1,7 +1,7 @@
 /**
- * Receives a body. Its first megabyte takes no room in the budget, so that an announcement holds nothing. Then it gets room
- * for all of it while it keeps the pace, because bodies that wait halfway would hold their memory in vain. A body that falls
- * behind gives back the room of what has not come, and gets more in small steps.
+ * Receives a body. Its first megabyte takes nothing from the budget, so that an announcement alone holds no memory. Then
+ * the whole body is reserved while it arrives fast enough, because a body that has to stop halfway holds memory for
+ * nothing. A slower body returns what has not arrived, and reserves the rest in small steps.
  */
 import type { IncomingMessage } from "node:http";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";

@@ -31,7 +31,7 @@ export class HeldBody {
     if (this.#dropped) this.#shrink(0);
   }
 
-  /** Gives back the room of bytes that have not come. */
+  /** Returns the budget of the bytes that have not arrived. */
   retract(bytesCame: number): void {
     this.#shrink(bytesCame);
   }
