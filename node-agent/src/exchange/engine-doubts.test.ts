@@ -18,15 +18,18 @@ beforeEach(() => {
   probe = () => Promise.resolve();
 });
 
-async function fail(accounts: string, { hadOutput = false, model = "m" } = {}): Promise<void> {
+/** Returns whether the engine was doubted after the last failure. */
+async function fail(accounts: string, { hadOutput = false, model = "m" } = {}): Promise<boolean> {
+  let isDoubted = false;
   for (const account of accounts) {
-    doubts.failed({
+    isDoubted = doubts.failed({
       ...{ endpoint, slot: asId("s"), model: asId(model), account: asId(account), hadOutput },
       probe: (signal) => (probes++, probe(signal)),
       suspect: () => void suspicions++,
     });
     for (let turn = 0; turn < 5; turn++) await Promise.resolve();
   }
+  return isDoubted;
 }
 
 test("three failures in a row of two accounts are a suspicion, one alone, without a probe", async () => {
@@ -86,6 +89,26 @@ test("an answer that is whole ends the row, and so does output unless answers fa
   doubts.output(endpoint);
   await fail("z", { hadOutput: true, model: "n" });
   expect(suspicions).toBe(2);
+});
+
+test("an engine is doubted from the third failure of two accounts on, also while no restart may follow", async () => {
+  expect(await fail("xy")).toBe(false);
+  expect(await fail("x")).toBe(true);
+  expect(await fail("x")).toBe(true);
+  endpoint = { origin: "http://engine" };
+  expect(await fail("xy")).toBe(false);
+  expect(await fail("y")).toBe(true);
+  expect(suspicions).toBe(1);
+  doubts.served(endpoint);
+  expect(await fail("y")).toBe(false);
+});
+
+test("an engine that fails one account is doubted only after it has failed a probe", async () => {
+  expect(await fail("xxxx")).toBe(false);
+  clock.advance(30_000);
+  probe = () => Promise.reject(new Error("500"));
+  expect(await fail("x")).toBe(false);
+  expect(await fail("x")).toBe(true);
 });
 
 test("an engine that a restart did not help is restarted after pauses that double", async () => {

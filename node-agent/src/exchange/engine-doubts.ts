@@ -4,7 +4,8 @@
  * account alone can have an engine restarted that works for others.
  *
  * The row ends with an answer that is whole, and with the first output of another request unless answers failed after
- * theirs. If a restart did not help, the next one follows after a pause that doubles.
+ * theirs. If a restart did not help, the next one follows after a pause that doubles. Meanwhile nobody pays for answers
+ * that break off.
  */
 import type { AccountId, ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -58,7 +59,8 @@ export class EngineDoubts {
     this.#rows.delete(endpoint);
   }
 
-  failed(failure: Failure): void {
+  /** Returns whether the engine is doubted: what breaks off now is its own fault, whatever a request could provoke. */
+  failed(failure: Failure): boolean {
     const nowMs = this.#clock.monotonicMs();
     let row = this.#rows.get(failure.endpoint);
     if (!row) {
@@ -68,12 +70,15 @@ export class EngineDoubts {
     row.failures++;
     row.hadOutput ||= failure.hadOutput;
     if (row.accounts.size < accountsMin) row.accounts.add(failure.account);
-    const pause = this.#pauses.get(keyOf(failure));
-    if (row.isSuspected || row.failures < failuresMax || nowMs < (pause?.untilMs ?? 0)) return;
-    if (row.accounts.size >= accountsMin) return this.#suspect(row, failure);
-    if (nowMs < row.probedAtMs + probeEveryMs) return;
-    row.probedAtMs = nowMs;
-    void this.#probe(row, failure);
+    if (row.isSuspected || row.failures < failuresMax) return row.isSuspected;
+    const isOfSeveral = row.accounts.size >= accountsMin;
+    if (nowMs < (this.#pauses.get(keyOf(failure))?.untilMs ?? 0)) return isOfSeveral;
+    if (isOfSeveral) this.#suspect(row, failure);
+    else if (nowMs >= row.probedAtMs + probeEveryMs) {
+      row.probedAtMs = nowMs;
+      void this.#probe(row, failure);
+    }
+    return isOfSeveral;
   }
 
   async #probe(row: Row, failure: Failure): Promise<void> {

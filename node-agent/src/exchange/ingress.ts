@@ -231,21 +231,19 @@ export class Ingress implements AsyncDisposable {
       if (cause.reason === "core died") admission.lose(cause.reason);
       else if (suspicious.includes(cause.reason)) admission.suspect(cause.reason);
       const fault = await afterNews(cause, exchange.signal, clock, this.#parts.newsMsMax ?? engineNewsMsMax);
-      this.#doubt(fault, admission, run);
+      fault.isOfDoubtedEngine = this.#doubt(fault, admission, run);
       throw fault;
     } finally {
       if (!run.isGenerated) admission.release(run.soFar());
     }
   }
 
-  /** Counts a fault after which the engine goes on. */
-  #doubt(fault: EngineFault, admission: Admission, run: RequestRun): void {
-    const { reason } = fault;
-    if (!fault.isOurs && run.hasOutput) return;
-    if (reason === "gone" || reason === "core died" || suspicious.includes(reason)) return;
+  /** Counts a fault after which the engine goes on. Returns whether the engine is doubted. */
+  #doubt({ reason }: EngineFault, admission: Admission, run: RequestRun): boolean {
+    if (reason === "gone" || reason === "core died" || suspicious.includes(reason)) return false;
     const { endpoint, slot, engine } = admission;
     const { model, billing } = run.head;
-    this.#doubts.failed({
+    return this.#doubts.failed({
       ...{ endpoint, slot, model, account: billing.accountId, hadOutput: run.hasOutput },
       probe: (signal) => this.#parts.dialects[engine.dialect].readiness(endpoint, model, signal),
       suspect: () => admission.suspect("failing"),

@@ -1,8 +1,18 @@
 /** What the router is told of a fault, and when faults in a row make the engine suspect. */
+import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { ends } from "@weiche/shared/frames/frame.ts";
 import { Rig } from "./ingress-rig.ts";
-import { delta, done, respond, respondEvents, saying, type EngineScript } from "./scripted-engine.ts";
+import {
+  delta,
+  done,
+  event,
+  respond,
+  respondEvents,
+  saying,
+  writeChunk,
+  type EngineScript,
+} from "./scripted-engine.ts";
 
 const whole = delta({ content: "x" }, "stop") + done;
 const word = delta({ content: "x" });
@@ -26,9 +36,31 @@ test.each<[string, EngineScript, number, number]>([
   },
 );
 
-test("after it, too", async () => {
-  await using rig = await Rig.open((socket) => respondEvents(socket, word), { newsMsMax: 1 });
-  expect(await rig.chat({ stream: true }).answer).toMatchObject({ status: 200, code: ends.nodeFailed });
+const gaveUp = event({ error: { code: 500 } });
+
+/** The connection on which an engine with the script `begin` answers. */
+let answering: Socket;
+const begin: EngineScript = (socket) => {
+  answering = socket;
+  saying(word)(socket);
+};
+
+/** Asks for a stream. The engine sends `rest` once the client has its first output. */
+async function breakOff(rig: Rig, rest: string, account = "account-1") {
+  const { stream, answer } = rig.chat({ stream: true }, { account });
+  stream.once("data", () => writeChunk(answering, rest));
+  return await answer;
+}
+
+test.each([
+  ["an end by the engine itself", delta({}, "abort") + done],
+  ["an event that is malformed", "data: {\n\n"],
+  ["an error that the engine reports", gaveUp],
+])("after it, %s ends the answer in the same way", async (_name, rest) => {
+  await using rig = await Rig.open(begin, { newsMsMax: 1 });
+  expect(await breakOff(rig, rest)).toMatchObject({ status: 200, code: ends.nodeFailed });
+  rig.engine.script = (socket) => respondEvents(socket, word + rest);
+  expect(await rig.chat({ stream: false }).answer).toMatchObject({ status: 500, code: ends.nodeFailed });
 });
 
 test("a bug of the agent ends so, too", async () => {
@@ -66,6 +98,33 @@ describe("an engine whose requests fail", () => {
     await fail(unsound, "account-1", "account-1", "account-1");
     await expect.poll(() => unsound.slot.suspected).toEqual(["failing"]);
     expect(sound.slot.suspected).toEqual([]);
+  });
+
+  describe.each([
+    ["malformed events", "data: {\n\n"],
+    ["errors", gaveUp],
+  ])("after it has sent output, by %s", (_name, rest) => {
+    /** The outcomes and output tokens of streams of these accounts, one after the other. */
+    async function billed(rig: Rig, ...accounts: string[]) {
+      for (const account of accounts) await breakOff(rig, rest, account);
+      return (await rig.records()).map(({ outcome, completionTokens }) => `${outcome} ${completionTokens}`);
+    }
+    const script: EngineScript = (socket, saw) =>
+      saw.path === "/v1/chat/completions" ? begin(socket, saw) : failing(true)(socket, saw);
+
+    test("is suspected once two accounts have met it, and nobody pays from then on", async () => {
+      await using rig = await Rig.open(script, { newsMsMax: 1 });
+      const outcomes = await billed(rig, "account-1", "account-2", "account-2", "account-1");
+      expect(outcomes).toEqual(["limit-ended 1", "limit-ended 1", "broken 0", "broken 0"]);
+      expect(rig.slot.suspected).toEqual(["failing"]);
+    });
+
+    test("is paid for by one account alone, which may provoke it, while its probe passes", async () => {
+      await using rig = await Rig.open(script, { newsMsMax: 1 });
+      const outcomes = await billed(rig, ...Array.from({ length: 6 }, () => "account-1"));
+      expect(outcomes).toEqual(Array.from({ length: 6 }, () => "limit-ended 1"));
+      expect(rig.slot.suspected).toEqual([]);
+    });
   });
 
   test("now and then is not suspected", async () => {

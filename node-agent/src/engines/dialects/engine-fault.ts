@@ -26,7 +26,8 @@ export type EngineFaultReason =
 
 /**
  * Who may be the cause of a fault. `ours`: the engine, its host or its operator; nobody pays. `answer`: also what the
- * model wrote for this request, which its client can provoke; the client pays for what it has received.
+ * model wrote for this request, which its client can provoke; the client pays for what it has received, unless the engine
+ * is doubted because it fails other accounts, too.
  */
 const causes: Readonly<Record<EngineFaultReason, "ours" | "answer">> = {
   refused: "ours",
@@ -51,6 +52,8 @@ export class EngineFault extends Error {
   readonly reason: EngineFaultReason;
   /** Set if the engine died: with this request alone, or with others that may be the cause as well. */
   readonly death: EngineDeath | undefined;
+  /** The engine fails requests in a row (`EngineDoubts`): no single request is the cause. */
+  isOfDoubtedEngine = false;
 
   constructor(reason: EngineFaultReason, message: string = reason, death?: EngineDeath) {
     super(message);
@@ -60,17 +63,16 @@ export class EngineFault extends Error {
 
   /** Whether nobody pays for the answer. An engine that died is ours, whatever killed it: see `EngineDeath`. */
   get isOurs(): boolean {
-    return this.death !== undefined || causes[this.reason] === "ours";
+    return this.death !== undefined || this.isOfDoubtedEngine || causes[this.reason] === "ours";
   }
 }
 
 /**
- * What the router is told. Hangs and deaths are `engine-lost`: the same request may do that to the next engine. Undefined:
- * what the model wrote may be the cause. `seesExit`: a broken connection is no death, since the agent would know.
+ * What the router is told. Hangs and deaths are `engine-lost`: the same request may do that to the next engine. All others
+ * are `node-failed`, also those that a client can provoke: the router gives each account one vote about an engine.
+ * `seesExit`: a broken connection is no death, because the agent would know.
  */
-export function nodeFaultOf(fault: EngineFault, seesExit: boolean, hadOutput: boolean): NodeFault | undefined {
-  const { reason } = fault;
-  if (!fault.isOurs && hadOutput) return undefined;
+export function nodeFaultOf({ reason }: EngineFault, seesExit: boolean): NodeFault {
   const isLost = reason === "silent" || reason === "core died" || (reason === "connection lost" && !seesExit);
   return isLost ? "engine-lost" : "node-failed";
 }
