@@ -9,7 +9,9 @@ import { MemoryLimiter } from "@weiche/router/src/limits/memory-limiter.ts";
 import { place } from "@weiche/router/src/nodes/placement.ts";
 import { SlotState, type NodeView } from "@weiche/router/src/nodes/node-view.ts";
 import { systemClock as clock } from "@weiche/shared/time/clock.ts";
-import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import { createSlot, currentEpoch, type SlotEvent } from "@weiche/node-agent/src/slots/slot-state.ts";
+import { transition } from "@weiche/node-agent/src/slots/slot.ts";
+import { asId, uuidv7, type AccountId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { SseParser } from "@weiche/shared/http/sse.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 
@@ -94,6 +96,35 @@ function placeAmong(steps: number): void {
   }
 }
 
+/** A request of one of 64 accounts comes to an engine of 256 places, of which so many are held, and the oldest one ends. */
+function admitBeside(running: number): (steps: number) => void {
+  const limits = { minResidencyMs: 5_000, drainOpenMsMax: 10_000, waitersMax: 512, waiterMsMax: 300_000 };
+  const times = { backoffMsMin: 2_000, backoffMsMax: 30_000, startMsMax: 60_000, stopMsMax: 20_000 };
+  const engine = { model, dialect: "openai", launcher: { kind: "external", url: "http://127.0.0.1" } } as const;
+  const memory = { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 };
+  const engines = [{ ...engine, maxConcurrent: 256 }];
+  let state = createSlot({ name: slot.name, gpus: [], memory, limits: { ...limits, ...times }, engines }, 0);
+  let nowMs = 0;
+  const send = (event: SlotEvent) => {
+    const [after, effects] = transition(state, event, ++nowMs);
+    state = after;
+    return effects.flatMap((effect) => (effect.kind === "admit" ? effect.holding : []));
+  };
+  send({ kind: "readopt" });
+  const epoch = currentEpoch(state.state)!;
+  send({ kind: "adopted", epoch, found: { model, endpoint: { origin: "http://127.0.0.1" } } });
+  const accounts = Array.from({ length: 64 }, () => asId<AccountId>(uuidv7(clock)));
+  const ask = (ticket: number) => send({ kind: "request", ticket, model, account: accounts[ticket % 64]!, answers: 1 });
+  const held = Array.from({ length: running }, (_, ticket) => ask(ticket)).flat();
+  return (steps) => {
+    for (let n = 0; n < steps; n++) {
+      held.push(...ask(n));
+      const holding = held.shift()!;
+      held.push(...send({ kind: "released", epoch, holding, used: { promptTokens: 500, completionTokens: 100 } }));
+    }
+  };
+}
+
 function makeIds(steps: number): void {
   for (let n = 0; n < steps; n++) uuidv7(clock);
 }
@@ -105,5 +136,7 @@ console.log(
     "chunk at the router: whole events only": cost(200_000, withhold),
     "chunk at the agent: event and JSON": cost(200_000, parse),
     "placement among 16 nodes": cost(20_000, placeAmong),
+    "place of an engine, 64 others running": cost(20_000, admitBeside(64)),
+    "place of a full engine, 16 others waiting": cost(5_000, admitBeside(272)),
   }),
 );

@@ -153,12 +153,10 @@ const enteringAtZero: Behaviour = (slot, event, nowMs) => {
   const [after, effects] = transition(slot, event, nowMs);
   const shares = event.kind === "request" ? after.shares.get(event.model) : undefined;
   if (event.kind !== "request" || !shares) return [after, effects];
-  const knows = (one: Slot) => one.shares.get(event.model)?.accounts.find((bucket) => bucket.has(event.account));
-  const before = knows(slot)?.get(event.account);
+  const before = slot.shares.get(event.model)?.accounts.flat();
+  const used = before?.find(({ account }) => account === event.account)?.used ?? 0;
   const accounts = shares.accounts.map((bucket) =>
-    bucket.has(event.account)
-      ? new Map(bucket).set(event.account, { askedMs: nowMs, used: before?.used ?? 0 })
-      : bucket,
+    bucket.map((share) => (share.account === event.account ? { ...share, used } : share)),
   );
   return [{ ...after, shares: new Map(after.shares).set(event.model, { ...shares, accounts }) }, effects];
 };
@@ -166,9 +164,7 @@ const reservingNothing = onSlots((slot) => ({
   ...slot,
   shares: new Map(
     [...slot.shares].map(([model, shares]) => {
-      const accounts = shares.accounts.map(
-        (bucket) => new Map([...bucket].map(([account, share]) => [account, { ...share, askedMs: -1e9 }])),
-      );
+      const accounts = shares.accounts.map((bucket) => bucket.map((share) => ({ ...share, askedMs: -1e9 })));
       return [model, { ...shares, accounts }] as const;
     }),
   ),

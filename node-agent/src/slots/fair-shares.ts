@@ -5,9 +5,14 @@
  */
 import type { AccountId } from "@weiche/shared/ids.ts";
 
-interface Share {
+/** What is known of one account. */
+export interface Share {
+  readonly account: AccountId;
   readonly used: number;
   readonly askedMs: number;
+  /** Places that it holds, and what the requests that hold them will probably cost. */
+  readonly places: number;
+  readonly expected: number;
 }
 
 export interface FairShares {
@@ -19,20 +24,20 @@ export interface FairShares {
 }
 
 /** Accounts that have asked lately, in buckets by a hash, so that a change copies few of them. Each in order of the last request. */
-type AccountTable = readonly ReadonlyMap<AccountId, Share>[];
+type AccountTable = readonly (readonly Share[])[];
 
 /** How long an account is remembered after its last request. */
 export const rememberedMs = 3_600_000;
-const buckets = 32;
-/** Bound of the memory. An account that is forgotten enters again at the level. */
-const bucketAccountsMax = 32;
+const buckets = 64;
+/** Bound of the memory, beside the accounts that hold places. An account that is forgotten enters again at the level. */
+const bucketAccountsMax = 16;
 
 const newestWeight = 0.1;
 
 export const noShares: FairShares = {
   level: 0,
   answerCost: 1_000,
-  accounts: Array.from({ length: buckets }, () => new Map()),
+  accounts: Array.from({ length: buckets }, () => []),
 };
 
 /** Output weighs twice as much as input, as in the paper: the tokens of a prompt are read together. */
@@ -45,57 +50,117 @@ export interface TokensUsed {
   readonly completionTokens: number;
 }
 
-export function usedBy({ accounts, level }: FairShares, account: AccountId): number {
-  return accounts[bucketOf(account)]!.get(account)?.used ?? level;
+export function usedBy(shares: FairShares, account: AccountId): number {
+  return shareOf(shares, account)?.used ?? shares.level;
 }
 
-/** Notes a request of the account. `waiting`: the accounts that wait for this engine. */
+/** What an account that is not known has: nothing, at the level. */
+export function shareOf({ accounts }: FairShares, account: AccountId): Share | undefined {
+  for (const share of accounts[bucketOf(account)]!) if (share.account === account) return share;
+  return undefined;
+}
+
+/** Notes a request of the account. `waiting`: those that wait for this engine. */
 export function asked(
   shares: FairShares,
   account: AccountId,
-  waiting: ReadonlySet<AccountId>,
+  waiting: readonly { readonly account: AccountId }[],
   nowMs: number,
 ): FairShares {
   const index = bucketOf(account);
-  const bucket = new Map(shares.accounts[index]);
-  const used = usedBy(shares, account);
-  bucket.delete(account);
-  bucket.set(account, {
-    used: waiting.has(account) ? used : Math.max(used, levelOf(shares, waiting)),
+  const bucket = shares.accounts[index]!;
+  const before = bucket.find((share) => share.account === account);
+  const used = before?.used ?? shares.level;
+  const isWaiting = waiting.some((other) => other.account === account);
+  const share: Share = {
+    account,
+    used: isWaiting ? used : Math.max(used, levelOf(shares, waiting)),
     askedMs: nowMs,
-  });
-  for (const [oldest, { askedMs }] of bucket) {
-    if (bucket.size <= bucketAccountsMax && askedMs > nowMs - rememberedMs) break;
-    bucket.delete(oldest);
-  }
-  return { ...shares, accounts: shares.accounts.with(index, bucket) };
+    places: before?.places ?? 0,
+    expected: before?.expected ?? 0,
+  };
+  const others = before ? bucket.filter((other) => other !== before) : [...bucket];
+  return { ...shares, accounts: replaced(shares.accounts, index, withoutOldest([...others, share], nowMs)) };
 }
 
-function levelOf(shares: FairShares, waiting: ReadonlySet<AccountId>): number {
+/** A copy. `Array.with` takes several times as long. */
+function replaced<One>(ones: readonly One[], index: number, one: One): readonly One[] {
+  const copy = ones.slice();
+  copy[index] = one;
+  return copy;
+}
+
+function withoutOldest(bucket: readonly Share[], nowMs: number): readonly Share[] {
+  const isKept = ({ places, askedMs }: Share, index: number) =>
+    places > 0 || (bucket.length - index <= bucketAccountsMax && askedMs > nowMs - rememberedMs);
+  return bucket.every(isKept) ? bucket : bucket.filter(isKept);
+}
+
+function levelOf(shares: FairShares, waiting: readonly { readonly account: AccountId }[]): number {
   let least = Infinity;
-  for (const account of waiting) least = Math.min(least, usedBy(shares, account));
+  for (const { account } of waiting) least = Math.min(least, usedBy(shares, account));
   return least === Infinity ? shares.level : least;
 }
 
-/** Counts what a request of the account used for so many answers. */
-export function used(shares: FairShares, account: AccountId, cost: number, answers: number): FairShares {
-  const answerCost = shares.answerCost + newestWeight * (cost / answers - shares.answerCost);
+/** Notes that the account takes so many places, for requests that will probably cost so much. It sets the level. */
+export function taken(shares: FairShares, account: AccountId, places: number, expected: number): FairShares {
+  return changed(shares, account, (share) => holding(share, places, expected), "sets the level");
+}
+
+/** Counts what a request of the account used for so many answers, and takes back what it held. */
+export function used(
+  shares: FairShares,
+  { account, places, cost: expected }: { readonly account: AccountId; readonly places: number; readonly cost: number },
+  cost: number,
+): FairShares {
+  const answerCost = shares.answerCost + newestWeight * (cost / places - shares.answerCost);
+  return changed({ ...shares, answerCost }, account, (share) => ({
+    ...holding(share, -places, -expected),
+    used: share.used + cost,
+  }));
+}
+
+/** The engine is gone, and with it all that was held. */
+export function withoutHeld(shares: FairShares): FairShares {
+  const accounts = shares.accounts.map((bucket) => bucket.map((share) => ({ ...share, places: 0, expected: 0 })));
+  return { ...shares, accounts };
+}
+
+function holding(share: Share, places: number, expected: number): Share {
+  const held = share.places + places;
+  // Sums of fractions are not exact: whoever holds nothing is expected to cost nothing.
+  return { ...share, places: held, expected: held === 0 ? 0 : share.expected + expected };
+}
+
+function changed(
+  shares: FairShares,
+  account: AccountId,
+  change: (share: Share) => Share,
+  level?: "sets the level",
+): FairShares {
   const index = bucketOf(account);
-  const share = shares.accounts[index]!.get(account);
-  if (!share) return { ...shares, answerCost };
-  const bucket = new Map(shares.accounts[index]).set(account, { ...share, used: share.used + cost });
-  return { ...shares, answerCost, accounts: shares.accounts.with(index, bucket) };
+  const bucket = shares.accounts[index]!;
+  const at = bucket.findIndex((share) => share.account === account);
+  if (at < 0) return shares;
+  const share = bucket[at]!;
+  return {
+    level: level ? share.used : shares.level,
+    answerCost: shares.answerCost,
+    accounts: replaced(shares.accounts, index, replaced(bucket, at, change(share))),
+  };
 }
 
-/** The accounts that have asked lately, with the time of their last request. */
-export function* comersOf({ accounts }: FairShares, nowMs: number): Generator<readonly [AccountId, number]> {
-  for (const bucket of accounts)
-    for (const [account, { askedMs }] of bucket) if (askedMs > nowMs - rememberedMs) yield [account, askedMs];
+/** Whether the account has asked lately and holds no place. */
+export function isComer({ places, askedMs }: Share, nowMs: number): boolean {
+  return places === 0 && askedMs > nowMs - rememberedMs;
 }
 
-/** FNV-1a. */
+/** FNV-1a of the end, where ids differ. */
 function bucketOf(account: AccountId): number {
   let hash = 2_166_136_261;
-  for (let index = 0; index < account.length; index++) hash = Math.imul(hash ^ account.charCodeAt(index), 16_777_619);
+  for (let index = Math.max(0, account.length - hashedLength); index < account.length; index++)
+    hash = Math.imul(hash ^ account.charCodeAt(index), 16_777_619);
   return ((hash ^ (hash >>> 15)) >>> 0) % buckets;
 }
+
+const hashedLength = 12;

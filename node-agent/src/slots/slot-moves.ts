@@ -123,8 +123,10 @@ export function refuse(
 }
 
 export function withoutExpired(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
-  const expired = slot.waiters.filter((waiter) => nowMs >= waiter.sinceMs + slot.limits.waiterMsMax);
-  if (expired.length === 0) return slot;
+  const isExpired = ({ sinceMs }: Waiter) => nowMs >= sinceMs + slot.limits.waiterMsMax;
+  const [oldest] = slot.waiters;
+  if (!oldest || !isExpired(oldest)) return slot;
+  const expired = slot.waiters.filter(isExpired);
   const staying = { ...slot, waiters: slot.waiters.slice(expired.length) };
   for (const waiter of expired)
     refuse([waiter], "overloaded", waitEstimateMs(staying, waiter.model, nowMs, waiter.account), effects);

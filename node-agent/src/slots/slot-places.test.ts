@@ -167,6 +167,18 @@ describe("accounts that wait for places of one engine", () => {
     expect(play.release(2), "two stay free for the next account").toEqual([]);
   });
 
+  test("hold nothing any more once their engine is gone", () => {
+    const play = idle(16);
+    ask(play, small, 1);
+    play.exits(a);
+    play.news("stopped");
+    play.pass(2_000);
+    play.news("started");
+    ask(play, large, ...Array(20).fill(1));
+    expect([play.view.running, play.view.waiting]).toEqual([14, 6]);
+    expect(ask(play, small, 1), "from the reserve").toEqual(["admit 23"]);
+  });
+
   test("have no reserve if nobody else has asked for an hour, nor on four places", () => {
     const play = idle(16);
     play.pass(3_500_000);

@@ -9,8 +9,8 @@
  *   overtake one waiter are bounded in total, so that every waiter has its turn.
  */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
-import { comersOf, costOf, noShares, rememberedMs, used, usedBy } from "./fair-shares.ts";
-import type { FairShares, TokensUsed } from "./fair-shares.ts";
+import { costOf, isComer, noShares, rememberedMs, shareOf, taken, used } from "./fair-shares.ts";
+import type { FairShares, Share, TokensUsed } from "./fair-shares.ts";
 import { awakeEngine, placesOf } from "./slot-state.ts";
 import type { Awake, Holding, Overtaken, Slot, SlotEffect, Waiter } from "./slot-state.ts";
 
@@ -37,26 +37,37 @@ export function admit(
 ): Slot {
   const slot = before.reserveUntilMs === undefined ? before : { ...before, reserveUntilMs: undefined };
   const { model } = engine;
-  const own = waiters.filter((waiter) => waiter.model === model);
+  const own = ofModel(waiters, model);
   if (own.length === 0) return slot;
   const answersMax = engine.endpoint.parallelMax ?? Infinity;
   const tooMany = own.filter(({ answers }) => answers > answersMax);
   for (const { ticket } of tooMany) effects.push({ kind: "reject", ticket, answersMax });
+  const places = placesOf(slot, engine);
+  if (tooMany.length === 0 && slot.taken >= places) return slot;
   const able = tooMany.length === 0 ? own : own.filter(({ answers }) => answers <= answersMax);
-  const turns = new Turns(slot, model, able, placesOf(slot, engine), { isOpen, nowMs });
+  const turns = new Turns(slot, model, able, places, { isOpen, nowMs });
   turns.give();
   for (const [{ ticket }, holding] of turns.given) effects.push({ kind: "admit", ticket, engine, holding });
-  if (turns.given.size + tooMany.length === 0) return { ...slot, reserveUntilMs: turns.reserveUntilMs };
-  const done = new Set([...turns.given.keys(), ...tooMany]);
+  const { reserveUntilMs } = turns;
+  if (turns.given.length + tooMany.length === 0)
+    return reserveUntilMs === undefined ? slot : { ...slot, reserveUntilMs };
+  const done = new Set(tooMany);
+  for (const [waiter] of turns.given) done.add(waiter);
   return {
     ...slot,
     taken: turns.taken,
-    running: [...slot.running, ...turns.given.values()],
-    waiters: slot.waiters.filter((waiter) => !done.has(waiter)),
-    shares: turns.given.size === 0 ? slot.shares : new Map(slot.shares).set(model, turns.shares),
+    running: slot.running.concat(turns.given.map(([, holding]) => holding)),
+    waiters: done.size === slot.waiters.length ? [] : slot.waiters.filter((waiter) => !done.has(waiter)),
+    shares: turns.given.length === 0 ? slot.shares : new Map(slot.shares).set(model, turns.shares),
     overtaken: turns.overtaken,
-    reserveUntilMs: turns.reserveUntilMs,
+    reserveUntilMs,
   };
+}
+
+function ofModel(waiters: readonly Waiter[], model: ModelId): readonly Waiter[] {
+  return waiters.every((waiter) => waiter.model === model)
+    ? waiters
+    : waiters.filter((waiter) => waiter.model === model);
 }
 
 /** Gives back places of the awake engine, and learns what the request cost and how long it held them. */
@@ -69,7 +80,7 @@ export function release(slot: Slot, holding: Holding, tokens: TokensUsed | undef
   return {
     ...slot,
     taken: slot.taken - holding.places,
-    running: slot.running.filter((one) => one !== holding),
+    running: without(slot.running, holding),
     heldMs: new Map(slot.heldMs).set(model, heldMs),
     shares: new Map(slot.shares).set(model, settled(sharesOf(slot, model), holding, tokens)),
   };
@@ -77,9 +88,14 @@ export function release(slot: Slot, holding: Holding, tokens: TokensUsed | undef
 
 const newestHeldWeight = 0.1;
 
+function without(running: readonly Holding[], holding: Holding): readonly Holding[] {
+  const index = running.indexOf(holding);
+  return index < 0 ? running : running.slice(0, index).concat(running.slice(index + 1));
+}
+
 /** Where nothing was counted, the estimate counts: the engine worked all the same. */
-function settled(shares: FairShares, { account, places, cost: expected }: Holding, tokens?: TokensUsed): FairShares {
-  return used(shares, account, (tokens && costOf(tokens)) || expected, places);
+function settled(shares: FairShares, holding: Holding, tokens?: TokensUsed): FairShares {
+  return used(shares, holding, (tokens && costOf(tokens)) || holding.cost);
 }
 
 export function sharesOf(slot: Slot, model: ModelId): FairShares {
@@ -91,21 +107,28 @@ export function placesFor(answers: number, places: number): number {
   return Math.min(answers, places);
 }
 
+/** The waiters of one account, from the oldest one that has no place yet. */
+interface Queue {
+  readonly account: AccountId;
+  readonly waiters: Waiter[];
+  next: number;
+  /** What the account has used, with what its running requests will probably cost. */
+  used: number;
+  held: number;
+}
+
 /** Gives places to one waiter after the other, as long as one may have them. */
 class Turns {
-  readonly given = new Map<Waiter, Holding>();
+  readonly given: (readonly [Waiter, Holding])[] = [];
   taken: number;
+  shares: FairShares;
   overtaken: Overtaken | undefined;
   /** Until when the next waiter is kept waiting by the reserve alone. */
   reserveUntilMs: number | undefined;
   readonly #places: number;
   readonly #reserve: number;
   readonly #nowMs: number;
-  readonly #queues: Map<AccountId, Waiter[]>;
-  readonly #held = new Map<AccountId, number>();
-  /** What running requests of each account will probably cost. */
-  readonly #expected = new Map<AccountId, number>();
-  #shares: FairShares;
+  readonly #queues: ReadonlyMap<AccountId, Queue>;
 
   constructor(
     slot: Slot,
@@ -119,20 +142,12 @@ class Turns {
     this.#places = places;
     this.#reserve = isOpen ? reserveOf(places) : 0;
     this.#nowMs = nowMs;
-    this.#shares = sharesOf(slot, model);
-    const hasRoom = slot.taken < places;
-    this.#queues = hasRoom ? Map.groupBy(waiters, ({ account }) => account) : new Map();
-    // Where nobody is in the way of the only waiter, who holds what does not matter.
-    const isEasy = waiters.length === 1 && this.#needs(waiters[0]!) <= places - slot.taken - this.#reserve;
-    if (hasRoom && !isEasy) for (const holding of slot.running) this.#hold(holding);
-  }
-
-  get shares(): FairShares {
-    return this.#shares;
+    this.shares = sharesOf(slot, model);
+    this.#queues = slot.taken < places ? queuesOf(waiters, this.shares) : noQueues;
   }
 
   give(): void {
-    for (;;) {
+    while (this.taken < this.#places) {
       const next = this.#least(() => true);
       if (!next) return;
       if (this.#fits(next)) this.#take(next);
@@ -141,59 +156,48 @@ class Turns {
   }
 
   /** The oldest waiter of the account that used least; with the same use, of the one that holds fewer places. */
-  #least(isAble: (waiter: Waiter) => boolean): Waiter | undefined {
-    let least: Waiter | undefined;
-    let [leastUsed, leastHeld] = [Infinity, Infinity];
-    for (const [account, [waiter]] of this.#queues) {
-      if (!waiter || !isAble(waiter)) continue;
-      const used = usedBy(this.#shares, account) + (this.#expected.get(account) ?? 0);
-      const held = this.#held.get(account) ?? 0;
-      const order = used - leastUsed || held - leastHeld || waiter.ticket - least!.ticket;
-      if (least && order >= 0) continue;
-      [least, leastUsed, leastHeld] = [waiter, used, held];
+  #least(isAble: (queue: Queue, waiter: Waiter) => boolean): Queue | undefined {
+    let least: Queue | undefined;
+    for (const queue of this.#queues.values()) {
+      const waiter = queue.waiters[queue.next];
+      if (!waiter || !isAble(queue, waiter)) continue;
+      if (!least || isBefore(queue, least)) least = queue;
     }
     return least;
   }
 
-  #fits(waiter: Waiter): boolean {
-    const needed = this.#needs(waiter);
+  #fits({ account, held, waiters, next }: Queue): boolean {
+    const needed = this.#needs(waiters[next]!);
     const free = this.#places - this.taken;
     if (needed > free) return false;
-    if (needed <= free - this.#reserve || !this.#isReserved(waiter.account)) return true;
+    if (needed <= free - this.#reserve || !this.#isReserved(account)) return true;
     const common = this.#places - this.#reserve;
-    return !this.#held.has(waiter.account) && (needed <= this.#reserve || needed > common);
+    return held === 0 && (needed <= this.#reserve || needed > common);
   }
 
-  #overtake(next: Waiter): boolean {
+  #overtake(queue: Queue): boolean {
+    const next = queue.waiters[queue.next]!;
     const common = this.#places - this.#reserve;
     const already = this.overtaken?.ticket === next.ticket ? this.overtaken.places : 0;
     const room = Math.max(this.#reserve, common - this.#needs(next), overtakenMin) - already;
     if (room <= 0) return false;
-    const other = this.#least(
-      (waiter) => !this.#held.has(waiter.account) && this.#needs(waiter) <= room && this.#fits(waiter),
-    );
+    const other = this.#least((one, waiter) => one.held === 0 && this.#needs(waiter) <= room && this.#fits(one));
     if (!other) return false;
-    this.overtaken = { ticket: next.ticket, places: already + this.#needs(other) };
+    this.overtaken = { ticket: next.ticket, places: already + this.#needs(other.waiters[other.next]!) };
     this.#take(other);
     return true;
   }
 
-  #take(waiter: Waiter): void {
-    const { account, answers } = waiter;
+  #take(queue: Queue): void {
+    const { account } = queue;
+    const waiter = queue.waiters[queue.next++]!;
     const places = this.#needs(waiter);
-    const holding = { account, places, cost: answers * this.#shares.answerCost, sinceMs: this.#nowMs };
-    this.#shares = { ...this.#shares, level: usedBy(this.#shares, account) };
-    this.given.set(waiter, holding);
+    const cost = waiter.answers * this.shares.answerCost;
+    this.given.push([waiter, { account, places, cost, sinceMs: this.#nowMs }]);
     this.taken += places;
-    this.#hold(holding);
-    const queue = this.#queues.get(account)!;
-    queue.shift();
-    if (queue.length === 0) this.#queues.delete(account);
-  }
-
-  #hold({ account, places, cost }: Holding): void {
-    this.#held.set(account, (this.#held.get(account) ?? 0) + places);
-    this.#expected.set(account, (this.#expected.get(account) ?? 0) + cost);
+    this.shares = taken(this.shares, account, places, cost);
+    queue.used += cost;
+    queue.held += places;
   }
 
   #needs({ answers }: Waiter): number {
@@ -202,20 +206,45 @@ class Turns {
 
   /** Whether another account may ask for the reserve. */
   #isReserved(account: AccountId): boolean {
-    return this.#reserve > 0 && !this.#comersBeside(account).next().done;
+    if (this.#reserve === 0) return false;
+    return this.shares.accounts.some((bucket) => bucket.some((share) => this.#mayCome(share, account)));
   }
 
-  /** Other accounts that hold no place and have asked lately, with the time. One that waits for more than the reserve is none. */
-  *#comersBeside(account: AccountId): Generator<number> {
-    for (const [comer, askedMs] of comersOf(this.#shares, this.#nowMs)) {
-      if (comer === account || this.#held.has(comer)) continue;
-      const [waiter] = this.#queues.get(comer) ?? [];
-      if (!waiter || this.#needs(waiter) <= this.#reserve) yield askedMs;
+  /** Whether it is another account that may ask for the reserve. One that waits for more than the reserve does not. */
+  #mayCome(share: Share, account: AccountId): boolean {
+    if (!isComer(share, this.#nowMs) || share.account === account) return false;
+    const queue = this.#queues.get(share.account);
+    const waiter = queue?.waiters[queue.next];
+    return !waiter || this.#needs(waiter) <= this.#reserve;
+  }
+
+  #noteReserve({ account, waiters, next }: Queue): void {
+    if (this.#needs(waiters[next]!) > this.#places - this.taken) return;
+    let latestMs = -Infinity;
+    for (const bucket of this.shares.accounts)
+      for (const share of bucket) if (this.#mayCome(share, account)) latestMs = Math.max(latestMs, share.askedMs);
+    this.reserveUntilMs = latestMs + rememberedMs;
+  }
+}
+
+const noQueues: ReadonlyMap<AccountId, Queue> = new Map();
+
+function isBefore(a: Queue, b: Queue): boolean {
+  const order = a.used - b.used || a.held - b.held || a.waiters[a.next]!.ticket - b.waiters[b.next]!.ticket;
+  return order < 0;
+}
+
+function queuesOf(waiters: readonly Waiter[], shares: FairShares): ReadonlyMap<AccountId, Queue> {
+  const queues = new Map<AccountId, Queue>();
+  for (const waiter of waiters) {
+    const { account } = waiter;
+    const queue = queues.get(account);
+    if (queue) {
+      queue.waiters.push(waiter);
+      continue;
     }
+    const { used = shares.level, expected = 0, places = 0 } = shareOf(shares, account) ?? {};
+    queues.set(account, { account, waiters: [waiter], next: 0, used: used + expected, held: places });
   }
-
-  #noteReserve(next: Waiter): void {
-    if (this.#needs(next) > this.#places - this.taken) return;
-    this.reserveUntilMs = Math.max(...this.#comersBeside(next.account)) + rememberedMs;
-  }
+  return queues;
 }

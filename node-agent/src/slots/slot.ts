@@ -34,7 +34,7 @@
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
-import { asked } from "./fair-shares.ts";
+import { asked, withoutHeld } from "./fair-shares.ts";
 import * as move from "./slot-moves.ts";
 import { drainLeftMs, switchEstimateMs, tell, waitEstimateMs } from "./retry-after.ts";
 import { admit, release, sharesOf } from "./slot-places.ts";
@@ -155,8 +155,7 @@ function request(
   const waiting = move.waitersFor(slot, model);
   if (waiting.length >= slot.limits.waitersMax)
     return refused("overloaded", waitEstimateMs(slot, model, nowMs, account));
-  const accounts = new Set(waiting.map((other) => other.account));
-  const shares = new Map(slot.shares).set(model, asked(sharesOf(slot, model), account, accounts, nowMs));
+  const shares = new Map(slot.shares).set(model, asked(sharesOf(slot, model), account, waiting, nowMs));
   return { ...slot, shares, waiters: [...slot.waiters, waiter] };
 }
 
@@ -214,7 +213,8 @@ function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]
   const counted =
     engine.suspectedAtMs === undefined ? move.fail(slot, model, nowMs - engine.sinceMs, nowMs, effects) : slot;
   // No request runs on an engine that is gone, however late it notices.
-  const gone = { ...counted, taken: 0, running: [] };
+  const shares = new Map(counted.shares).set(model, withoutHeld(sharesOf(counted, model)));
+  const gone = { ...counted, taken: 0, running: [], shares };
   return move.stop(gone, { model, forGood: true, restart: true, attempt: 0 }, nowMs, effects);
 }
 
@@ -234,7 +234,8 @@ function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]
     const left = suspect ? slot : move.forgive(slot, engine, nowMs);
     return move.stop(left, { model, forGood: suspect, restart: suspect, attempt: 0 }, nowMs, effects);
   }
-  if (next === undefined || closesAtMs === Infinity) return move.enter(slot, { kind: "active", engine }, nowMs);
+  if (next === undefined || closesAtMs === Infinity)
+    return slot.state.kind === "active" ? slot : move.enter(slot, { kind: "active", engine }, nowMs);
   return move.enter(slot, { kind: "draining", engine, next, closesAtMs }, nowMs);
 }
 
