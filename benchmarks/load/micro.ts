@@ -86,7 +86,7 @@ const slot = {
 };
 const view: NodeView[] = Array.from({ length: 16 }, (_, n) => ({
   ...{ node: asId<NodeId>(`node-${n}`), reachable: true, reportedAtMs: 0, admitting: true, maintenance: false },
-  slots: [{ ...slot, running: n % 7, runningOfRouter: n % 5, inFlight: n % 6 }],
+  slots: [{ ...slot, running: n % 7, runningOfRouter: n % 5, inFlight: n % 6, unread: 0 }],
 }));
 
 function placeAmong(steps: number): void {

@@ -202,7 +202,7 @@ class PlacementWorld {
     const { router, model, account, runMs } = asked;
     const clock = this.#clock;
     const of = { node, slot, model, account: asId<AccountId>(`account-${account}`), bodyBytes: 1_000 };
-    const settle = router.registry.dispatched(node, slot);
+    const dispatched = router.registry.dispatched(node, slot);
     const ended = router.registry.began(of, clock.monotonicMs());
     const requestId = asId<RequestId>(`request-${++this.#requests}`);
     const { signal } = new AbortController();
@@ -218,7 +218,7 @@ class PlacementWorld {
       const firstByteMs = fate && "firstByteMs" in fate ? fate.firstByteMs : 0;
       clock.after(failsMs ?? runMs + firstByteMs, () => {
         admission.release();
-        settle();
+        dispatched.over();
         resolve();
       });
       await promise;
@@ -234,7 +234,7 @@ class PlacementWorld {
       });
       return isOver;
     } catch {
-      settle(); // the queue of the slot is full
+      dispatched.over(); // the queue of the slot is full
       ended("overloaded", clock.monotonicMs());
       return this.#options.fate === undefined;
     }

@@ -29,6 +29,8 @@ export type RequestRecord = readonly [
   /** The router's id, as in its welcome. */
   router: string,
   bodyBytes: number,
+  /** 1: the router reads DONE frames. Older routers would close the connection on which one comes. */
+  readsDone?: number,
 ];
 
 /** Begins an answer. `text` is used in answers to questions only. */

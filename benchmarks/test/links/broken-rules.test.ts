@@ -5,14 +5,14 @@ import { byHand, holding, linked, openAgentEnd, openRouterEnd, sessionsOf } from
 import { frameTypes, PlainPeer, plainFrame, u32, window } from "./plain-peer.ts";
 import { PlainRouter } from "./plain-router.ts";
 
-const { cancel, data, end, goaway, head, ping, pong, windowed } = frameTypes;
+const { cancel, data, done, end, goaway, head, ping, pong, windowed } = frameTypes;
 
 const bytes = (length: number) => Buffer.alloc(length, "x");
 const record = '["/v1/chat/completions"]';
 
 /** Violations that either end can commit. `running`: an open stream whose answer has begun. */
 const common: [rule: string, what: string, pieces: (running: number) => readonly Buffer[]][] = [
-  ...[0, 9, 0x7f, 255].map((type): (typeof common)[number] => [
+  ...[0, 10, 0x7f, 255].map((type): (typeof common)[number] => [
     "type",
     `type ${type}`,
     () => [plainFrame(type, 0, "")],
@@ -33,6 +33,7 @@ const common: [rule: string, what: string, pieces: (running: number) => readonly
       [ping, 0, 9],
       [pong, 0, 0],
       [goaway, 0, 1_025],
+      [done, 1, 1],
       [data, 1, 0xffff_ffff],
     ] as const
   ).map(([type, isOnStream, length]): (typeof common)[number] => [
@@ -46,6 +47,7 @@ const common: [rule: string, what: string, pieces: (running: number) => readonly
     () => [plainFrame(type, 0, "x")],
   ]),
   ["stream", "WINDOW on stream 0", () => [plainFrame(windowed, 0, u32(1))]],
+  ["stream", "DONE on stream 0", () => [plainFrame(done, 0, "")]],
   ...[ping, pong].map((type): (typeof common)[number] => [
     "stream",
     `type ${type} on a stream`,
@@ -76,6 +78,7 @@ const ofRouters: typeof common = [
   ["stream", "a HEAD whose number is not higher", (running) => [plainFrame(head, running, record)]],
   ["stream", "a HEAD whose number is lower", (running) => [plainFrame(head, running - 1, record)]],
   ["state", "DATA after the END", (running) => [plainFrame(end, running, "\0"), plainFrame(data, running, "x")]],
+  ["state", "a DONE", (running) => [plainFrame(done, running, "")]],
   ["state", "two ENDs", (running) => [plainFrame(end, running, "\0"), plainFrame(end, running, "\0")]],
 ];
 

@@ -47,7 +47,7 @@ test("a request arrives with its record and body, and the answer with its end", 
     body: '{"a":"ä"}',
     record: [
       ...["/v1/chat/completions", request.requestId, 1, "m", slot, "a", "u", "k", 1_500],
-      ...[1_000_000, grant, 1_234, "router-1", 10],
+      ...[1_000_000, grant, 1_234, "router-1", 10, 1],
     ],
   });
 });
@@ -135,7 +135,7 @@ test("the agent tells a client that left from a router that went", async () => {
   expect(streams.every(({ isOver }) => isOver)).toBe(true);
 });
 
-test("an answer that has come as a whole and is given up before it was read gives its place back", async () => {
+test("an answer that has come as a whole holds no place while it is read, and is over when it is given up", async () => {
   await using router = await openRouterEnd();
   await using agent = openAgentEnd(router.data.address.port, answering("x".repeat(100_000)));
   await linked(router);
@@ -144,8 +144,24 @@ test("an answer that has come as a whole and is given up before it was read give
   await expect.poll(() => agent.link.streams).toBe(0);
   expect((await textOf(await router.send())).length).toBe(100_000); // on the same connection, so behind it
   await expect.poll(() => router.inFlight()).toBe(1);
+  expect(router.places()).toBe(0);
   body.cancel();
   await expect.poll(() => router.inFlight()).toBe(0);
+});
+
+test("an answer of which much is still to come holds no place once its agent says that the engine is done", async () => {
+  await using router = await openRouterEnd();
+  const { streams, handle } = holding();
+  await using _agent = openAgentEnd(router.data.address.port, handle);
+  await linked(router);
+  const { body } = await router.send({ answers: 2 });
+  body.readInto({ take: () => body.pause(), end() {} });
+  streams[0]!.finish("x".repeat(600_000));
+  await router.send(); // on the same connection, so behind what fits into the window
+  expect(router.places()).toBe(3);
+  streams[0]!.frames.done();
+  await expect.poll(() => router.places()).toBe(1);
+  expect(router.inFlight()).toBe(3);
 });
 
 test("an answer that has come as a whole is not lost with its node, however slowly it is read", async () => {

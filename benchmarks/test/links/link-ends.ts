@@ -31,7 +31,10 @@ export interface RouterEnd extends AsyncDisposable {
   readonly registry: NodeRegistry;
   readonly told: unknown[][];
   send(given?: Partial<UpstreamRequest>, signal?: AbortSignal): Promise<UpstreamResponse>;
+  /** Answers that are not over. */
   inFlight(): number;
+  /** Answers whose engine is not known to be done. */
+  places(): number;
 }
 
 /** Grants with one secret, as the routers of one database share it. */
@@ -59,9 +62,14 @@ export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {
     registry,
     told,
     send: (request = {}, signal = new AbortController().signal) => data.send(node, requestOf(request), signal),
-    inFlight: () => registry.view(0)[0]!.slots[0]!.inFlight,
+    inFlight: () => slotOf(registry).inFlight + slotOf(registry).unread,
+    places: () => slotOf(registry).inFlight,
     [Symbol.asyncDispose]: () => data.close(0),
   };
+}
+
+function slotOf(registry: NodeRegistry) {
+  return registry.view(0)[0]!.slots[0]!;
 }
 
 export function requestOf(given: Partial<UpstreamRequest> = {}): UpstreamRequest {

@@ -5,7 +5,17 @@
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
 
-export const frameTypes = { head: 1, data: 2, end: 3, cancel: 4, windowed: 5, ping: 6, pong: 7, goaway: 8 } as const;
+export const frameTypes = {
+  head: 1,
+  data: 2,
+  end: 3,
+  cancel: 4,
+  windowed: 5,
+  ping: 6,
+  pong: 7,
+  goaway: 8,
+  done: 9,
+} as const;
 const { head, data, end, cancel, windowed, ping, pong, goaway } = frameTypes;
 export const window = 262_144;
 const half = 131_072;

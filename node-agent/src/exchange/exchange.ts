@@ -51,6 +51,7 @@ export class Exchange implements StreamSink {
   /** Tells who waits that nothing is unsent any more, or never will be sent. */
   #onDrain: (() => void) | undefined;
   #unread: UnreadAnswer | undefined;
+  #tellsDone = false;
   /** What the client has not read, as counted last. */
   #unreadBytes = 0;
   #rest: AnswerRest | undefined;
@@ -83,9 +84,10 @@ export class Exchange implements StreamSink {
     this.#waited = waitedText(waitedFor, ms);
   }
 
-  /** From now on what the client has not read counts here. */
-  countIn(unread: UnreadAnswer): void {
+  /** From now on what the client has not read counts here. `tellsDone`: the router wants to know when the engine is done. */
+  countIn(unread: UnreadAnswer, tellsDone: boolean): void {
     this.#unread = unread;
+    this.#tellsDone = tellsDone;
   }
 
   limitTo(ms: number): void {
@@ -152,6 +154,14 @@ export class Exchange implements StreamSink {
   keep(rest: AnswerRest): void {
     this.#rest = rest;
     this.#count();
+  }
+
+  /** The place was given back. The router is told, unless the answer's end follows at once and says it. */
+  done(): void {
+    const { unsent, credit } = this.#stream;
+    // The rest is in characters, of up to three bytes.
+    const isLong = unsent > 0 || (this.#rest?.heldBytes ?? 0) > credit / 4;
+    if (this.#tellsDone && isLong) this.#stream.done();
   }
 
   /** Resolves when what is unread is within its bounds, or the request has ended. Undefined: it is. */

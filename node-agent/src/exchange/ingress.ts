@@ -163,7 +163,7 @@ export class Ingress implements AsyncDisposable {
     const run = new RequestRun(head, new UsageMeter(head, this.#parts.outbox, this.#parts.clock));
     running.run = run;
     const { exchange } = running;
-    exchange.countIn(this.#unread.open(head.billing.accountId));
+    exchange.countIn(this.#unread.open(head.billing.accountId), head.readsDone);
     let error: ApiError | undefined;
     try {
       const { counts, rest } = await this.#answer(exchange, run);
@@ -252,9 +252,13 @@ export class Ingress implements AsyncDisposable {
 
   /** The place is the engine's: it does not wait for the client, unless more is unread than may be. */
   #release(admission: Admission, exchange: Exchange, used: TokenCounts): void {
+    const release = () => {
+      admission.release(used);
+      exchange.done();
+    };
     const room = exchange.room();
-    if (room) void room.then(() => admission.release(used));
-    else admission.release(used);
+    if (room) void room.then(release);
+    else release();
   }
 
   #accessTo(admission: Admission, exchange: Exchange, run: RequestRun): EngineAccess {
@@ -263,8 +267,7 @@ export class Ingress implements AsyncDisposable {
     admission.onEngineLost((death) => {
       if (!run.isGenerated) exchange.endWith(new EngineFault("gone", "gone", death));
     });
-    const { requestId } = run.head;
-    const { signal } = exchange;
+    const [{ requestId }, { signal }] = [run.head, exchange];
     const cacheSalt = cacheSaltOf(engine.cachePrompts, run.head);
     return {
       dialect,
@@ -275,10 +278,7 @@ export class Ingress implements AsyncDisposable {
       ask: (path, body) =>
         this.#connections.open({
           ...{ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal },
-          ...{
-            silentMsMax: engine.silentMsMax,
-            showsLife: showsLife(dialect, path),
-          },
+          ...{ silentMsMax: engine.silentMsMax, showsLife: showsLife(dialect, path) },
         }),
       writeEvents: (text) => exchange.writeEvents(text),
       onShortfall: (detail) => this.#parts.events.engineShortfall(requestId, run.head.model, admission.slot, detail),

@@ -15,6 +15,8 @@ export interface RequestHead {
   readonly remainingMs: number;
   /** Announced length of the body. */
   readonly bodyBytes: number;
+  /** Whether the router reads DONE. */
+  readonly readsDone: boolean;
   readonly billing: BillingGrant;
 }
 
@@ -37,6 +39,7 @@ export function readRequestHead(record: readonly unknown[]): RequestHead {
     remainingMs,
     router,
     bytes,
+    readsDone,
   ] = record as Partial<RequestRecord>;
   assert(Object.values<unknown>(nodePaths).includes(path), "the path is unknown");
   for (const text of [requestId, model, account, user, key, grant, router])
@@ -54,6 +57,7 @@ export function readRequestHead(record: readonly unknown[]): RequestHead {
     routerId: router!,
     remainingMs: remainingMs!,
     bodyBytes: bytes!,
+    readsDone: readsDone === 1,
     billing: {
       accountId: asId(account!),
       userId: asId(user!),

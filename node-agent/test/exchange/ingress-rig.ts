@@ -56,13 +56,15 @@ interface RecordGiven {
   readonly remainingMs?: number;
   readonly bodyBytes?: number;
   readonly account?: string;
+  /** Default 1. */
+  readonly readsDone?: number;
 }
 
 export function recordOf(path: NodePath, requestId: string, given: RecordGiven = {}): RequestRecord {
   const { factor = 1_500, tokensMax = 1_000_000, remainingMs = 600_000, bodyBytes = 0, account = "account-1" } = given;
   return [
     ...([path, requestId, 1, given.model ?? model, "", account, "user-1", "key-1", factor] as const),
-    ...([tokensMax, grant, remainingMs, "router-1", bodyBytes] as const),
+    ...([tokensMax, grant, remainingMs, "router-1", bodyBytes, given.readsDone ?? 1] as const),
   ];
 }
 

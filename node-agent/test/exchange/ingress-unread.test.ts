@@ -63,6 +63,7 @@ test.each(kinds)(
     await until(() => rig.slot.running === 0, "the place to be free");
     expect(rig.ingress.running).toBe(1);
     await until(() => rig.ingress.unreadBytes > 500_000, "the rest to be unread");
+    await until(() => stream.isDone, "the router to hear that the place is free");
     stream.frames.resume();
     const { text, ending } = await answer;
     expect(ending).toBe("complete");
@@ -81,6 +82,16 @@ function completion(socket: Socket): void {
   writeChunk(socket, usageEvent(promptTokens, words) + done);
   endEvents(socket);
 }
+
+test("a router that does not read DONE gets none", async () => {
+  await using rig = await Rig.open(answerAnything);
+  const { stream, answer } = await askUnread(rig, () => rig.chat({ stream: true }, { readsDone: 0 }));
+  await until(() => rig.slot.running === 0, "the place to be free");
+  await rig.chat({}, { model: "other" }).answer; // on the same connection, so behind it
+  expect(stream.isDone).toBe(false);
+  stream.frames.resume();
+  expect((await answer).ending).toBe("complete");
+});
 
 test("a client that leaves after its engine was done pays for all that was generated", async () => {
   await using rig = await Rig.open(answerAnything);

@@ -4,6 +4,7 @@ import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-
 import type { EngineDeath, NodeFault } from "@weiche/shared/node-protocol.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { readAnswerRecord } from "./answer-record.ts";
+import type { Dispatched } from "./registry.ts";
 import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerReader, type UpstreamResponse } from "./upstream.ts";
 
 /** The node did nothing for the request: it may be sent to the same node again. */
@@ -20,19 +21,19 @@ export class NodeAnswer implements AnswerBody, StreamSink {
   readonly #begin: (response: UpstreamResponse) => void;
   readonly #fail: (reason: Error) => void;
   readonly #signal: EndSignal;
-  readonly #over: () => void;
+  readonly #dispatched: Dispatched | undefined;
   #hasBegun = false;
   #reader: AnswerReader | undefined;
   #ended = false;
 
-  /** `over`: called once, when nothing more is to come and nothing is left to read. */
-  constructor(signal: EndSignal, over: () => void) {
+  /** `dispatched`: learns when the node is done, and when nothing is left to read. */
+  constructor(signal: EndSignal, dispatched: Dispatched | undefined) {
     const { promise, resolve, reject } = Promise.withResolvers<UpstreamResponse>();
     this.begun = promise;
     this.#begin = resolve;
     this.#fail = reject;
     this.#signal = signal;
-    this.#over = over;
+    this.#dispatched = dispatched;
     signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
@@ -72,6 +73,10 @@ export class NodeAnswer implements AnswerBody, StreamSink {
     this.#reader!.take(bytes);
   }
 
+  done(): void {
+    this.#dispatched?.done();
+  }
+
   end(code: number): void {
     this.ending = code === ends.complete ? "complete" : code === ends.unread ? "unread" : "error";
     if (code === ends.engineDiedAlone) this.engineDeath = "alone";
@@ -100,7 +105,7 @@ export class NodeAnswer implements AnswerBody, StreamSink {
     if (this.#ended) return;
     this.#ended = true;
     if (!this.#hasBegun) this.#signal.removeEventListener("abort", this.#onAbort);
-    this.#over();
+    this.#dispatched?.over();
     this.#reader?.end();
   }
 }

@@ -61,6 +61,8 @@ const sessionsPerNodeMax = 2 * sessionsMax;
 /** Prometheus gives up after 10 s by default. An agent with a hundred models says about 300 KB. */
 const metricsLimits = { answerMsMax: 8_000, answerBytesMax: 16 << 20 };
 
+const readsDone = 1;
+
 const requestsLimits = { answerMsMax: 2_000, answerBytesMax: 4 << 20 };
 
 interface DataSession {
@@ -156,8 +158,8 @@ export class DataConnections implements Upstream {
 
   #sendOn({ node, connection }: DataSession, request: UpstreamRequest, signal: EndSignal): Promise<UpstreamResponse> {
     const { slot, answers, body } = request;
-    const settle = slot === undefined ? () => {} : this.#options.counts.dispatched(node, slot, answers);
-    const answer = new NodeAnswer(signal, settle);
+    const dispatched = slot === undefined ? undefined : this.#options.counts.dispatched(node, slot, answers);
+    const answer = new NodeAnswer(signal, dispatched);
     // Open: `#leastLoaded` has just looked.
     answer.stream = connection.open(JSON.stringify(this.#recordOf(node, request)), answer)!;
     answer.stream.write(body);
@@ -236,7 +238,7 @@ export class DataConnections implements Upstream {
     const grant = this.#options.grants.sign(node, { ...request, ...billing });
     return [
       ...([path, requestId, attempt, model, slot, accountId, userId, keyId, Number(factor)] as const),
-      ...([tokensMax, grant, Math.floor(remainingMs), this.#options.routerId, body.length] as const),
+      ...([tokensMax, grant, Math.floor(remainingMs), this.#options.routerId, body.length, readsDone] as const),
     ];
   }
 }

@@ -13,6 +13,7 @@ function slot(more: Partial<SlotView>): SlotView {
     running: 0,
     runningOfRouter: 0,
     inFlight: 0,
+    unread: 0,
     waiting: 0,
     waiters: [],
     stateAgeMs: 0,

@@ -53,8 +53,10 @@ export interface NodeView {
 
 export interface SlotView extends SlotReport {
   readonly models: readonly ModelId[];
-  /** This router's own requests in flight to the slot, counted at dispatch. */
+  /** Answers that this router has asked the slot for, until its engine is done with them. */
   readonly inFlight: number;
+  /** Answers of this router that the engine is done with, and clients still read. */
+  readonly unread: number;
   /** Waiters for any model. */
   readonly waiting: number;
   /** Monotonic ms of this router since when nothing has run or waited. Absent: something does, or it is not known. */

@@ -3,6 +3,7 @@ import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/i
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { SlotState, type NodeHello, type NodeView, type SlotReport } from "./node-view.ts";
+import { place } from "./placement.ts";
 import { NodeRegistry } from "./registry.ts";
 
 const node = asId<NodeId>("gpu-1");
@@ -96,19 +97,38 @@ test("a link that another one has replaced changes nothing any more", () => {
 test("requests in flight are counted at dispatch, settled once, and outlive reports and links", () => {
   const link = registry.linkUp(hello, 0);
   link.report(report(), 0);
-  const settle = registry.dispatched(node, slot);
-  const settleBoth = registry.dispatched(node, slot, 2);
+  const one = registry.dispatched(node, slot);
+  const both = registry.dispatched(node, slot, 2);
   expect(look(0).slots[0]!.inFlight, "of which one asks for two answers").toBe(3);
-  settleBoth();
+  both.over();
   registry.dispatched(node, slot);
   link.report(report({ running: 2, runningOfRouter: 2 }), 1);
   expect(look(1).slots[0]!.inFlight).toBe(2);
   link.down(2);
   registry.linkUp({ ...hello, bootId: "2" }, 0).report(report(), 3);
   expect(look(3).slots[0]!.inFlight).toBe(2);
-  settle();
-  settle();
+  one.over();
+  one.over();
   expect(look(4).slots[0]!.inFlight).toBe(1);
+});
+
+test("an answer that only its client keeps open holds no place: no other slot is started for the next request", () => {
+  const link = registry.linkUp(hello, 0);
+  registry.sessionUp(node);
+  link.report(report({ activeModel: model, maxConcurrent: 2 }), 0);
+  const spare = asId<NodeId>("spare");
+  registry.linkUp({ ...hello, node: spare }, 0).report(report({ state: SlotState.EMPTY }), 0);
+  registry.sessionUp(spare);
+  const chosen = () => place({ model }, registry.view(1), 1, () => 0);
+  const sent = [registry.dispatched(node, slot), registry.dispatched(node, slot)];
+  expect(chosen()).toMatchObject({ node: spare });
+  for (const one of sent) one.done();
+  expect(chosen()).toMatchObject({ node });
+  expect(look(1).slots[0]).toMatchObject({ inFlight: 0, unread: 2 });
+  link.report(report({ activeModel: model, maxConcurrent: 2 }), 2);
+  for (const one of sent) one.over();
+  sent[0]!.done();
+  expect(look(3).slots[0], "all is read").toMatchObject({ inFlight: 0, unread: 0 });
 });
 
 test("a slot is idle since it was first seen with nothing to do, and no longer when that ends or its model changes", () => {

@@ -38,6 +38,14 @@ export interface NodeLinkEntry {
   down(nowMs: number): void;
 }
 
+/** A request that was sent to a slot. */
+export interface Dispatched {
+  /** Its engine is done: its places are free, although the client may still read. */
+  done(): void;
+  /** Nothing more is to come, and nothing is left to read. */
+  over(): void;
+}
+
 export class NodeRegistry {
   /** Recent waits of requests that came through any router. */
   readonly waits = new RecentWaits();
@@ -85,14 +93,19 @@ export class NodeRegistry {
     if (entry.dataSessions === 0 && !entry.hello) this.#forget(node);
   }
 
-  /** Counts a request of this router to the slot, with all its answers, until the returned function is called, once. */
-  dispatched(node: NodeId, slot: SlotName, answers = 1): () => void {
+  /** Counts a request of this router to the slot, with all its answers. */
+  dispatched(node: NodeId, slot: SlotName, answers = 1): Dispatched {
     const entry = this.#entry(node);
-    entry.count(slot, answers);
-    let counted = true;
-    return () => {
-      if (counted) entry.count(slot, -answers);
-      counted = false;
+    let counted: keyof OwnAnswers | undefined;
+    const countAs = (next: keyof OwnAnswers | undefined) => {
+      if (counted) entry.count(slot, counted, -answers);
+      if (next) entry.count(slot, next, answers);
+      counted = next;
+    };
+    countAs("inFlight");
+    return {
+      done: () => counted === "inFlight" && countAs("unread"),
+      over: () => countAs(undefined),
     };
   }
 
@@ -140,9 +153,13 @@ export class NodeRegistry {
   }
 }
 
-interface LiveSlot extends SlotView {
+/** Answers of this router's requests to a slot. */
+interface OwnAnswers {
   inFlight: number;
+  unread: number;
 }
+
+type LiveSlot = Omit<SlotView, keyof OwnAnswers> & OwnAnswers;
 
 /** One node, which is also its view. Requests in flight are counted until their streams end, across links and restarts. */
 class NodeEntry implements NodeView {
@@ -157,7 +174,7 @@ class NodeEntry implements NodeView {
   reachable = false;
   slots: readonly LiveSlot[] = [];
   readonly histories = new Map<SlotName, readonly PastSwitch[]>();
-  readonly #inFlight = new Map<SlotName, number>();
+  readonly #own = new Map<SlotName, OwnAnswers>();
   readonly #isMaintained: (node: NodeId) => boolean;
   readonly #waits: WaitWatch;
   readonly #outcomes: Outcomes;
@@ -221,7 +238,7 @@ class NodeEntry implements NodeView {
     this.slots = report.slots.map((slot) => ({
       ...slot,
       models: this.#modelsOf(slot.name),
-      inFlight: this.#inFlight.get(slot.name) ?? 0,
+      ...(this.#own.get(slot.name) ?? { inFlight: 0, unread: 0 }),
       waiting: slot.waiters.reduce((sum, { waiting }) => sum + waiting, 0),
       idleSinceMs: idleSince(slot, before.get(slot.name), nowMs),
       troubles: this.#hosts(slot.name) ? this.#outcomes.troublesOf(this.node, slot.name) : undefined,
@@ -236,12 +253,13 @@ class NodeEntry implements NodeView {
     return this.hello!.slots.find((slot) => slot.name === name)?.models ?? [];
   }
 
-  count(name: SlotName, by: number): void {
-    const inFlight = (this.#inFlight.get(name) ?? 0) + by;
-    if (inFlight === 0) this.#inFlight.delete(name);
-    else this.#inFlight.set(name, inFlight);
+  count(name: SlotName, what: keyof OwnAnswers, by: number): void {
+    const own = this.#own.get(name) ?? { inFlight: 0, unread: 0 };
+    own[what] += by;
+    if (own.inFlight + own.unread === 0) this.#own.delete(name);
+    else this.#own.set(name, own);
     const slot = this.slots.find((candidate) => candidate.name === name);
-    if (slot) slot.inFlight = inFlight;
+    if (slot) Object.assign(slot, own);
   }
 }
 

@@ -33,6 +33,7 @@ const slot = {
   running: 0,
   waiting: 0,
   inFlight: 0,
+  unread: 0,
   waitingByModel: {},
   stateSeconds: 1,
   troubles: [],

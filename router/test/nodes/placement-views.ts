@@ -17,6 +17,7 @@ export function slotView({ waiters = {}, ...given }: SlotGiven): SlotView {
     running: 0,
     runningOfRouter: 0,
     inFlight: 0,
+    unread: 0,
     waiting: list.reduce((sum, { waiting }) => sum + waiting, 0),
     waiters: list,
     stateAgeMs: 0,

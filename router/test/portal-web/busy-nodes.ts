@@ -11,6 +11,7 @@ function slot(name: string, active: string, models: readonly string[]): SlotView
     running: 0,
     runningOfRouter: 0,
     inFlight: 0,
+    unread: 0,
     waiting: 0,
     waiters: [],
     stateAgeMs: 60_000,

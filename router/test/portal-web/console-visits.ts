@@ -76,7 +76,14 @@ function slot(name: string, more: Partial<SlotView> = {}): SlotView {
   return {
     name: asId<SlotName>(name),
     models: [model("general-4-31b"), model("small-24b")],
-    ...{ state: SlotState.ACTIVE, activeModel: model("general-4-31b"), running: 3, runningOfRouter: 3, inFlight: 3 },
+    ...{
+      state: SlotState.ACTIVE,
+      activeModel: model("general-4-31b"),
+      running: 3,
+      runningOfRouter: 3,
+      inFlight: 3,
+      unread: 0,
+    },
     ...{ waiting: 0, waiters: [], stateAgeMs: 60_000, oldestRunningMs: 12_000 },
     ...more,
   };

@@ -187,7 +187,14 @@ describe("routes", () => {
 const slot = {
   name: asId<SlotName>("a"),
   models: [asId<ModelId>("m1"), asId<ModelId>("m2")],
-  ...{ state: SlotState.ACTIVE, activeModel: asId<ModelId>("m1"), running: 1, runningOfRouter: 1, inFlight: 1 },
+  ...{
+    state: SlotState.ACTIVE,
+    activeModel: asId<ModelId>("m1"),
+    running: 1,
+    runningOfRouter: 1,
+    inFlight: 1,
+    unread: 0,
+  },
   ...{ waiting: 0, waiters: [], stateAgeMs: 5_000 },
 };
 const withSlot = (more: object = {}, histories: NodeDetail["histories"] = new Map()) => {

@@ -56,6 +56,7 @@ const nodeWith = (shown: typeof slot): NodeView => ({
       running: 0,
       runningOfRouter: 0,
       inFlight: 0,
+      unread: 0,
       waiting: 0,
       waiters: [],
       stateAgeMs: 0,

@@ -143,6 +143,7 @@ describe("models", () => {
         running: 0,
         runningOfRouter: 0,
         inFlight: 0,
+        unread: 0,
         waiting: 0,
         waiters: [],
         stateAgeMs: 0,

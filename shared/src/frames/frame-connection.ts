@@ -113,6 +113,8 @@ export class FrameConnection implements FrameTarget {
         return this.#find(id)?.lose(payload[0]!);
       case frames.window:
         return this.#find(id)?.windowCame(payload.readUInt32BE());
+      case frames.done:
+        return this.#find(id)?.doneCame();
       case frames.ping:
         return this.#writer.pong(payload);
       case frames.goAway:

@@ -102,12 +102,12 @@ test("a peer that breaks a rule is told so before its connection is closed", asy
   await using pair = await openFramePair(take);
   const asked = SimStream.open(pair.router, [1]);
   await once(asked, "data");
-  pair.sockets[0].write(rawFrame(9, 1, "x"));
+  pair.sockets[0].write(rawFrame(10, 1, "x"));
   await expect
     .poll(() => pair.closed)
     .toEqual({
-      agent: 'a frame of type 9 (rule "type")',
-      router: 'the peer closed the connection: a frame of type 9 (rule "type")',
+      agent: 'a frame of type 10 (rule "type")',
+      router: 'the peer closed the connection: a frame of type 10 (rule "type")',
     });
   expect([asked.lostBy, taken[0]!.lostBy]).toEqual(["lost", "lost"]);
 });

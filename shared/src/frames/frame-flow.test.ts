@@ -211,3 +211,23 @@ test("10,000 streams are open on five connections, 2,000 on each and no more, an
   expect(new Set((await Promise.all(asked)).map(String))).toEqual(new Set(["begun done"]));
   expect(pairs.map(({ router, agent }) => [router.streams, agent.streams])).toEqual(pairs.map(() => [0, 0]));
 });
+
+test("a router learns that the agent is done before it has taken the answer: by an END that came, or by a DONE that overtakes", async () => {
+  const taken: SimStream[] = [];
+  await using pair = await openFramePair((stream) => void taken.push(stream));
+  const asked = [SimStream.open(pair.router, [1]), SimStream.open(pair.router, [1])];
+  for (const { frames } of asked) frames.pause();
+  const areDone = () => asked.map(({ isDone }) => isDone);
+  await expect.poll(() => taken.length).toBe(2);
+  taken[1]!.begin();
+  taken[1]!.finish(Buffer.alloc(2 * windowBytes));
+  taken[0]!.answer("short");
+  await expect.poll(areDone).toEqual([true, false]);
+  taken[1]!.frames.done();
+  await expect.poll(areDone).toEqual([true, true]);
+  expect(
+    asked.map(({ ending }) => ending),
+    "neither end was taken",
+  ).toEqual([undefined, undefined]);
+  expect((await asked[1]!.read()).length).toBe(2 * windowBytes);
+});

@@ -57,7 +57,8 @@ export class FrameReader {
     if (!bounds) throw new BrokenRule("type", `a frame of type ${type}`);
     if (length < bounds[0] || length > bounds[1])
       throw new BrokenRule("length", `a frame of type ${type} with ${length} bytes`);
-    if ((stream === 0) !== type >= frames.ping)
+    const isOfConnection = type >= frames.ping && type <= frames.goAway;
+    if ((stream === 0) !== isOfConnection)
       throw new BrokenRule("stream", `a frame of type ${type} for stream ${stream}`);
     if (type === frames.data) {
       this.#dataTaker = this.#target.dataBegins(stream, length);

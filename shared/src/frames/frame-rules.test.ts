@@ -15,7 +15,10 @@ import type { FrameStream, StreamSink } from "./frame-stream.ts";
 const steps = fc.record({
   what: fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom("data", "data", "head", "end", "open", "resume") },
-    { weight: 3, arbitrary: fc.constantFrom("window", "cancel", "ping", "pause", "write", "finish", "give up") },
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom("window", "done", "cancel", "ping", "pause", "write", "finish", "give up"),
+    },
     { weight: 1, arbitrary: fc.constantFrom("go away", "type", "length", "stream", "stop") },
   ),
   /** Whether a frame that would break a rule is said. */
@@ -64,6 +67,7 @@ class Rig {
     return {
       head: (record) => this.#tell("head", id, record),
       data: (bytes) => this.#tell("data", id, bytes.length),
+      done: () => this.#tell("done", id, ""),
       end: (code) => this.#tell("end", id, code),
       gone: (why) => this.#tell("gone", id, why),
       drain() {},
@@ -88,6 +92,8 @@ class Rig {
         return say(3, id, [code]);
       case "cancel":
         return say(4, id, [code]);
+      case "done":
+        return say(9, id, "");
       case "window":
         return say(5, id, u32(this.#windowOf(size, one)));
       case "ping":
@@ -95,7 +101,7 @@ class Rig {
       case "go away":
         return say(8, 0, "x".repeat(code));
       case "type":
-        return say(9 + code, id, "x");
+        return say(10 + code, id, "x");
       case "length":
         return say(1 + code, id, Buffer.alloc(code < 2 ? 65_537 : 5));
       case "stream":

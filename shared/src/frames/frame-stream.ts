@@ -15,6 +15,11 @@ export interface StreamSink {
   data(bytes: Buffer): void;
   /** The body has ended, after its last `data`. `code`: see `ends`. */
   end(code: number): void;
+  /**
+   * The agent works no more on this stream: its END has come, or its DONE. Much of the answer may still wait to be taken.
+   * Called once, at a router's end only, and not for a stream that was lost.
+   */
+  done?(): void;
   /** The stream ended before its end; data that was not taken is dropped. Not called for the end's own `cancel`. */
   gone(why: Gone): void;
   /**
@@ -48,6 +53,8 @@ export class FrameStream {
   /** The code of an END that came and was not told yet. */
   #peerEnding: number | undefined;
   #hasEnded = false;
+  /** Whether the sink was told that the agent works no more. */
+  #hasToldDone = false;
   #isOver = false;
   /** Whether the peer has sent its HEAD. */
   #hasBegun: boolean;
@@ -115,6 +122,11 @@ export class FrameStream {
     this.#sendEnd();
   }
 
+  /** Tells the router that only what was written is still to be sent. */
+  done(): void {
+    if (!this.#isOver) this.#writer.bytes(frames.done, this.id, Buffer.alloc(0));
+  }
+
   /** Ends the stream now. What waits is not sent, and the sink is told nothing more. */
   cancel(reason: Cancel): void {
     if (!this.#isOver) this.#writer.number(frames.cancel, this.id, cancelCode(reason), 1);
@@ -178,8 +190,16 @@ export class FrameStream {
     this.#mustBeOpen("END");
     this.#hasEnded = true;
     this.#peerEnding = code;
-    if (this.#isRouter) this.#finish();
+    if (this.#isRouter) {
+      this.#finish();
+      this.#tellDone();
+    }
     if (!this.#isPaused) this.resume();
+  }
+
+  doneCame(): void {
+    if (!this.#isRouter) throw new BrokenRule("state", "a DONE of the router");
+    this.#tellDone();
   }
 
   windowCame(bytes: number): void {
@@ -193,6 +213,12 @@ export class FrameStream {
   lose(why: number | "lost"): void {
     this.#drop();
     this.sink.gone(why === "lost" ? why : cancelOf(why));
+  }
+
+  #tellDone(): void {
+    if (this.#hasToldDone) return;
+    this.#hasToldDone = true;
+    this.sink.done?.();
   }
 
   #mustBeOpen(what: string): void {

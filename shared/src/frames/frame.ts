@@ -1,6 +1,6 @@
 /** Types, bounds and codes of the frames on a data connection; README.md is the wire's specification. */
 
-export const frames = { head: 1, data: 2, end: 3, cancel: 4, window: 5, ping: 6, pong: 7, goAway: 8 } as const;
+export const frames = { head: 1, data: 2, end: 3, cancel: 4, window: 5, ping: 6, pong: 7, goAway: 8, done: 9 } as const;
 export type FrameType = (typeof frames)[keyof typeof frames];
 
 /** Length, type and stream. */
@@ -20,6 +20,7 @@ export const lengths: readonly (readonly [min: number, max: number] | undefined)
   [8, 8],
   [8, 8],
   [0, 1 << 10],
+  [0, 0],
 ];
 
 /** How an END says that a body ended; more codes may follow. */

@@ -16,6 +16,8 @@ export interface KnownStream {
   /** Bytes that came while paused. */
   kept: number;
   credit: number;
+  /** Whether a DONE or END was told. */
+  done: boolean;
   /** An END that came and waits to be told. */
   pending: number | undefined;
 }
@@ -42,7 +44,7 @@ export class FrameModel {
   }
 
   opened(id: number): KnownStream {
-    const fresh = { begun: !this.#isRouter, ended: false, over: false, paused: true };
+    const fresh = { begun: !this.#isRouter, done: false, ended: false, over: false, paused: true };
     const bytes = { peerCredit: windowBytes, taken: 0, kept: 0, credit: windowBytes };
     const one = { id, ...fresh, ...bytes, pending: undefined };
     this.known.set((this.last = id), one);
@@ -51,12 +53,13 @@ export class FrameModel {
 
   /** The rule that a frame would break. */
   rule(type: number, id: number, payload: Buffer): string | undefined {
-    const most = [0, 16_384, 65_536, 1, 1, 4, 8, 8, 1_024][type];
-    const least = [0, 1, 1, 1, 1, 4, 8, 8, 0][type]!;
+    const most = [0, 16_384, 65_536, 1, 1, 4, 8, 8, 1_024, 0][type];
+    const least = [0, 1, 1, 1, 1, 4, 8, 8, 0, 0][type]!;
+    const isOfConnection = type >= 6 && type <= 8;
     if (type < 1 || most === undefined) return "type";
     if (payload.length > most || payload.length < least) return "length";
-    if (type >= 6 !== (id === 0)) return "stream";
-    if (type >= 6) return undefined;
+    if (isOfConnection !== (id === 0)) return "stream";
+    if (isOfConnection) return undefined;
     if (type === 1 && !this.#isRouter) return id <= this.last ? "stream" : undefined;
     if (id > this.last) return "stream";
     const one = this.known.get(id);
@@ -65,6 +68,7 @@ export class FrameModel {
       const bytes = payload.readUInt32BE();
       return bytes === 0 || one.credit + bytes > windowBytes ? "credit" : undefined;
     }
+    if (type === 9) return this.#isRouter ? undefined : "state";
     if (type === 1) return one.begun ? "state" : undefined;
     if (!one.begun || one.ended) return "state";
     return type === 2 && payload.length > one.peerCredit ? "credit" : undefined;
@@ -75,7 +79,7 @@ export class FrameModel {
     if (this.broken !== undefined) return;
     this.broken = this.rule(type, id, payload);
     if (this.broken !== undefined) for (const one of this.known.values()) if (!one.over) this.#gone(one, "lost");
-    if (this.broken !== undefined || type > 6) return;
+    if (this.broken !== undefined || type === 7 || type === 8) return;
     if (type === 6) return void this.pings.push(payload.toString("hex"));
     if (type === 1 && !this.#isRouter) return this.#opens(id, payload);
     const one = this.known.get(id);
@@ -101,12 +105,20 @@ export class FrameModel {
         one.ended = true;
         one.over = this.#isRouter;
         one.pending = payload[0]!;
+        if (this.#isRouter) this.#done(one);
         return this.#deliver(one);
       case 4:
         return this.#gone(one, cancelWords[payload[0]!] ?? "internal");
+      case 9:
+        return this.#done(one);
       default:
         one.credit += payload.readUInt32BE();
     }
+  }
+
+  #done(one: KnownStream): void {
+    if (!one.done) this.tell("done", one.id, "");
+    one.done = true;
   }
 
   resume(one: KnownStream): void {

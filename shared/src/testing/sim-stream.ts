@@ -23,6 +23,8 @@ export class SimStream extends EventEmitter<Events> implements StreamSink {
   /** Code of the peer's END. */
   ending: number | undefined;
   isOver = false;
+  /** Whether the agent works no more: a router's end alone is told. */
+  isDone = false;
   #isRouter = true;
 
   /** Opens a stream as a router does; it reads from the beginning. */
@@ -88,6 +90,10 @@ export class SimStream extends EventEmitter<Events> implements StreamSink {
     this.ending = code;
     this.emit("end", code);
     if (this.#isRouter) this.#over();
+  }
+
+  done(): void {
+    this.isDone = true;
   }
 
   gone(why: Gone): void {

@@ -22,6 +22,7 @@ function shown(slot: Partial<SlotView>) {
           running: 0,
           runningOfRouter: 0,
           inFlight: 0,
+          unread: 0,
         },
         ...{ waiting: 0, waiters: [], stateAgeMs: 0 },
         ...slot,

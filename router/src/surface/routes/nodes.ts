@@ -90,7 +90,7 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
 type Slot = Node["slots"][number];
 
 function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
-  const { name, activeModel, nextModel, running, waiting, inFlight, waiters, models } = slot;
+  const { name, activeModel, nextModel, running, waiting, inFlight, unread, waiters, models } = slot;
   // `activeModel` of a failed slot names the model that failed.
   const hasFailed = slot.state === SlotState.FAILED;
   return {
@@ -101,7 +101,7 @@ function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
     next: nextModel,
     running,
     waiting,
-    inFlight,
+    inFlight: inFlight + unread,
     waitingByModel: Object.fromEntries(waiters.map((each) => [each.model, each.waiting])),
     models,
     oldestRunningSeconds: seconds(slot.oldestRunningMs),
