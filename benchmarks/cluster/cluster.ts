@@ -3,7 +3,7 @@
  * any number of node-agents, engines as the agents' files say. For tests and load; each part can be killed and started
  * again on its own.
  */
-import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
@@ -11,9 +11,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { stringify } from "yaml";
+import { prepareDatabase } from "@weiche/router/test/db/prepared-database.ts";
 import type { Client } from "./api-client.ts";
+import { runProgram, weiche } from "./commands.ts";
 
 const root = join(import.meta.dirname, "../..");
 const anyPort = "127.0.0.1:0";
@@ -63,6 +64,8 @@ export class Cluster implements AsyncDisposable {
     const defaults = { catalogue: "catalogue.yaml", limits: { perIpPerSecond: 0 }, ...stops };
     const dataDir = join(cluster.directory, "data");
     mkdirSync(dataDir);
+    // A router of other code migrates a database of its own.
+    if (options.code?.router === undefined) await prepareDatabase(join(dataDir, "router"));
     const router = { ...defaults, ...options.router, ...(await options.prepare?.(dataDir)) };
     writeFileSync(join(cluster.directory, "router.yaml"), stringify(router), { mode: 0o600 });
     try {
@@ -111,16 +114,16 @@ export class Cluster implements AsyncDisposable {
 
   /** The operators' command against this cluster's router. */
   weiche(...args: string[]): Promise<unknown> {
-    return runCommand(
-      join(this.#options.code?.router ?? root, "router/bin/weiche.js"),
-      join(this.directory, "data"),
-      args,
-    );
+    const { router } = this.#options.code ?? {};
+    const dataDir = join(this.directory, "data");
+    return router === undefined
+      ? weiche(dataDir, args)
+      : runProgram(join(router, "router/bin/weiche.js"), dataDir, args);
   }
 
   /** The command of the engineer at one node. */
   weicheAgent(node: string, ...args: string[]): Promise<unknown> {
-    return runCommand("node-agent/bin/weiche-agent.js", join(this.directory, node), args);
+    return runProgram("node-agent/bin/weiche-agent.js", join(this.directory, node), args);
   }
 
   /** An account with an Owner and one key. */
@@ -172,13 +175,6 @@ export async function startAgent(
     WEICHE_AGENT_CONFIG: `${dataDir}.yaml`,
     WEICHE_AGENT_OPS_LISTEN: anyPort,
   });
-}
-
-/** Runs a command with `--json` and reads what it prints. Throws, with what it says on stderr, if it fails. */
-export async function runCommand(file: string, dataDir: string, args: readonly string[]): Promise<unknown> {
-  const env = { ...process.env, WEICHE_DATA_DIR: dataDir };
-  const { stdout } = await promisify(execFile)(process.execPath, [resolve(root, file), ...args, "--json"], { env });
-  return JSON.parse(stdout);
 }
 
 /** One of our programs as a child process. */

@@ -5,7 +5,8 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { Cluster, routerEnvironment, RunningProgram, runCommand, type ClusterOptions } from "./cluster.ts";
+import { Cluster, routerEnvironment, RunningProgram, type ClusterOptions } from "./cluster.ts";
+import { weiche } from "./commands.ts";
 import { startSharedDatabase } from "./shared-database.ts";
 
 export class RouterGroup implements AsyncDisposable {
@@ -31,7 +32,7 @@ export class RouterGroup implements AsyncDisposable {
       await options.prepare?.(dataDir);
       if (databaseUrl !== undefined) return { database: { url: databaseUrl } };
       const stateDir = join(dataDir, "router");
-      mkdirSync(stateDir);
+      mkdirSync(stateDir, { recursive: true });
       return { database: { url: opened.use(await startSharedDatabase(stateDir)).url } };
     };
     const { router = {} } = options as { readonly router?: { readonly limits?: object } };
@@ -73,7 +74,7 @@ export class RouterGroup implements AsyncDisposable {
 
   /** The operators' command against one of the routers. */
   weiche(index: number, ...args: readonly string[]): Promise<unknown> {
-    return runCommand("router/bin/weiche.js", this.dataDir(index), args);
+    return weiche(this.dataDir(index), args);
   }
 
   /** Resolves once every router can reach every node. */

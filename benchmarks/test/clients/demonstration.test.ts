@@ -8,14 +8,8 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { version } from "@weiche/shared/program/version.ts";
-import {
-  enginePids,
-  isAlive,
-  reachableDirectory,
-  routerEnvironment,
-  runCommand,
-  until,
-} from "../../cluster/cluster.ts";
+import { enginePids, isAlive, reachableDirectory, routerEnvironment, until } from "../../cluster/cluster.ts";
+import { runProgram } from "../../cluster/commands.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const dataDir = reachableDirectory("weiche-demo-");
@@ -51,7 +45,7 @@ afterAll(() => {
 });
 
 /** The operators' command. */
-const weiche = (...args: string[]) => runCommand("router/bin/weiche.js", dataDir, args);
+const weiche = (...args: string[]) => runProgram("router/bin/weiche.js", dataDir, args);
 
 interface Totals {
   readonly requests: number;

@@ -1,10 +1,11 @@
 /** The whole router as a program: people sign in over HTTP, get mail, lose things; afterwards none of their secrets is anywhere. */
-import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateSync } from "otplib";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { runWeiche } from "../cli/run-weiche.ts";
 import { temporaryFolder, until } from "../db/database-fixture.ts";
 import { startSmtpServer, type SmtpServer } from "./smtp-server.ts";
 
@@ -99,13 +100,10 @@ function newBrowser() {
   return browser;
 }
 
-function weiche(...args: string[]): Promise<any> {
-  const bin = join(root, "node_modules/.bin/weiche");
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [bin, "--data-dir", join(folder, "data"), ...args, "--json"], (failure, out, error) =>
-      failure ? reject(new Error(error)) : resolve(JSON.parse(out)),
-    );
-  });
+async function weiche(...args: string[]): Promise<any> {
+  const { code, out, error } = await runWeiche(join(folder, "data"), [...args, "--json"]);
+  if (code !== 0) throw new Error(error);
+  return JSON.parse(out);
 }
 
 /** The token of the link in the last mail to somebody. */

@@ -22,6 +22,7 @@ import { cheapHashing } from "../accounts/cheap-hashing.ts";
 import { catalogue as knownModels } from "../api/api-harness.ts";
 import { startDatabaseServer, temporaryFolder } from "../db/database-fixture.ts";
 import { grantedNode, grants, makeRecord } from "../usage/usage-records.ts";
+import { runWeiche, type Outcome } from "./run-weiche.ts";
 
 /** The command as people run it: through the link that npm makes, under their own Node.js. */
 const bin = join(import.meta.dirname, "../../../node_modules/.bin/weiche");
@@ -49,12 +50,6 @@ const gpu1 = {
   slots: [slot],
 } as const;
 
-interface Outcome {
-  readonly code: number;
-  readonly out: string;
-  readonly error: string;
-}
-
 export interface AdminRig extends AsyncDisposable {
   readonly dataDir: string;
   readonly database: Database;
@@ -66,9 +61,11 @@ export interface AdminRig extends AsyncDisposable {
   mistakes: string | undefined;
   /** Commits the usage of one request. */
   record(accountId: string, keyId: string, userId?: string): Promise<void>;
-  weiche(
+  weiche(args: readonly string[], env?: object): Promise<Outcome>;
+  /** Starts the command as a program, in another folder or on another Node.js. */
+  program(
     args: readonly string[],
-    how?: { readonly node?: string; readonly cwd?: string; readonly env?: object },
+    how: { readonly node?: string; readonly cwd?: string; readonly env?: object },
   ): Promise<Outcome>;
   /** Runs the command with `--json`. Fails unless it ends with 0 and says nothing on stderr. */
   json<T = Record<string, unknown>>(...args: string[]): Promise<T>;
@@ -120,7 +117,8 @@ export async function startAdmin(): Promise<AdminRig> {
       const owner = { accountId: asId(accountId), keyId: asId(keyId), userId: asId(userId) } as never;
       return ledger.record(grantedNode, [makeRecord(createRandom(1), Date.now(), { ...counts, ...(owner as object) })]);
     },
-    weiche: (args, { node = process.execPath, cwd = "/", env = {} } = {}) =>
+    weiche: (args, env) => runWeiche(dataDir, args, env),
+    program: (args, { node = process.execPath, cwd = "/", env = {} }) =>
       new Promise((resolve) => {
         const options = { cwd, env: { ...process.env, WEICHE_DATA_DIR: dataDir, ...env } };
         execFile(node, [bin, ...args], options, (failure, out, error) =>

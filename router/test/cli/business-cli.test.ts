@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -6,8 +5,8 @@ import { loadRouterConfig } from "../../src/config/config.ts";
 import { createRouter, type Router } from "../../src/context.ts";
 import { temporaryFolder } from "../db/database-fixture.ts";
 import { bootId, helloOf, LinkClient } from "../nodes/link-client.ts";
+import { runWeiche } from "./run-weiche.ts";
 
-const bin = join(import.meta.dirname, "../../../node_modules/.bin/weiche");
 const folder = temporaryFolder();
 let router: Router;
 
@@ -29,13 +28,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-function weiche(...args: string[]): Promise<{ code: number; out: string; error: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [bin, "--data-dir", join(folder.path, "data"), ...args], (failure, out, error) =>
-      resolve({ code: failure ? (failure.code as number) : 0, out, error }),
-    );
-  });
-}
+const weiche = (...args: string[]) => runWeiche(join(folder.path, "data"), args);
 
 async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
   const { code, out, error } = await weiche(...args, "--json");

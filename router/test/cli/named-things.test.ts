@@ -20,15 +20,15 @@ beforeAll(async () => {
 });
 
 async function json(...args: string[]): Promise<Record<string, unknown>> {
-  const { code, out, errors } = await whole.weiche("--json", ...args);
-  expect([code, errors]).toEqual([0, ""]);
+  const { code, out, error } = await whole.weiche("--json", ...args);
+  expect([code, error]).toEqual([0, ""]);
   return JSON.parse(out) as Record<string, unknown>;
 }
 
 async function refusal(...args: string[]): Promise<string> {
-  const { code, out, errors } = await whole.weiche(...args);
+  const { code, out, error } = await whole.weiche(...args);
   expect([code, out]).toEqual([1, ""]);
-  return errors.trim();
+  return error.trim();
 }
 
 const ada = () => people["ada@acme.example"]!;

@@ -90,7 +90,7 @@ describe("the exit code says how it went", () => {
 
   test("3 if there is no router, or one that was killed", async () => {
     using empty = temporaryFolder();
-    expect(await admin.weiche(["nodes"], { env: { WEICHE_DATA_DIR: empty.path } })).toMatchObject({
+    expect(await admin.weiche(["nodes"], { WEICHE_DATA_DIR: empty.path })).toMatchObject({
       code: 3,
       error: expect.stringContaining("no router there") as string,
     });
@@ -118,13 +118,13 @@ describe("the exit code says how it went", () => {
 test("every Node.js on the path begins it", async () => {
   const nodes = process.env["PATH"]!.split(":").map((folder) => join(folder, "node"));
   for (const node of new Set([process.execPath, ...nodes.filter(existsSync)])) {
-    expect(await admin.weiche(["models", "--json"], { node })).toMatchObject({ code: 0, error: "" });
-    expect(await admin.weiche(["key", "list"], { node })).toMatchObject({ code: 2 });
+    expect(await admin.program(["models", "--json"], { node })).toMatchObject({ code: 0, error: "" });
+    expect(await admin.program(["key", "list"], { node })).toMatchObject({ code: 2 });
   }
 });
 
 test("without a data directory it looks in the project's, wherever it is called from", async () => {
-  const { code, error } = await admin.weiche(["nodes"], { cwd: "/tmp", env: { WEICHE_DATA_DIR: undefined } as never });
+  const { code, error } = await admin.program(["nodes"], { cwd: "/tmp", env: { WEICHE_DATA_DIR: undefined } });
   const root = join(import.meta.dirname, "../../..");
   const reached = existsSync(join(root, "data/router/admin.sock"));
   expect(reached || (code === 3 && error.includes(join(root, "data/router/admin.sock")))).toBe(true);

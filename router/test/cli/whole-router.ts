@@ -1,20 +1,18 @@
 /** A whole router on a database of its own, with its log, and `weiche` against it. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
-import { text } from "node:stream/consumers";
 import { pino } from "pino";
 import { loadRouterConfig } from "../../src/config/config.ts";
 import { createRouter, type Router } from "../../src/context.ts";
-import { runCli } from "../../src/surface/cli/cli.ts";
 import { startDatabaseServer, temporaryFolder } from "../db/database-fixture.ts";
+import { runWeiche, type Outcome } from "./run-weiche.ts";
 
 export interface WholeRouter extends AsyncDisposable {
   readonly router: Router;
   /** The lines of its log. */
   readonly logged: readonly string[];
   /** Runs a command without a terminal. */
-  weiche(...args: readonly string[]): Promise<{ readonly code: number; readonly out: string; readonly errors: string }>;
+  weiche(...args: readonly string[]): Promise<Outcome>;
 }
 
 /** `settings`: lines of router.yaml. `prepare` gets its folder first. */
@@ -45,14 +43,7 @@ export async function startWholeRouter(
   return {
     router,
     logged,
-    async weiche(...args) {
-      const [output, errors] = [new PassThrough(), new PassThrough()];
-      const whole = ["--data-dir", join(folder.path, "data"), ...args];
-      const code = await runCli(whole, {}, { input: new PassThrough(), output, errors });
-      output.end();
-      errors.end();
-      return { code, out: await text(output), errors: await text(errors) };
-    },
+    weiche: (...args) => runWeiche(join(folder.path, "data"), args),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

@@ -4,16 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { openClient } from "../../src/db/client.ts";
-import { openDatabase, type Database, type DatabaseEvents } from "../../src/db/database.ts";
+import { openDatabase, type Database } from "../../src/db/database.ts";
 import { startEmbeddedServer, type EmbeddedServer } from "../../src/db/embedded-server.ts";
+import { makeUnique, prepareDatabase, preparedName, silent } from "./prepared-database.ts";
 
-export const silent: DatabaseEvents = {
-  databaseRestarted() {},
-  databaseRestartFailed() {},
-  databaseConnectionLost() {},
-  databaseMoved() {},
-  schemaIsNewer() {},
-};
+export { silent };
 
 export interface DatabaseServer extends AsyncDisposable {
   readonly embedded: EmbeddedServer;
@@ -25,6 +20,7 @@ export interface DatabaseServer extends AsyncDisposable {
 
 export async function startDatabaseServer(): Promise<DatabaseServer> {
   const stateDir = temporaryFolder();
+  await prepareDatabase(stateDir.path);
   const embedded = await startEmbeddedServer(stateDir.path, systemClock, silent);
   const open = (databaseUrl: string) => openDatabase({ stateDir: stateDir.path, databaseUrl }, systemClock, silent);
   const opened: Database[] = [];
@@ -33,8 +29,9 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
     embedded,
     async newDatabase() {
       const name = `test_${++count}`;
-      await using client = await openClient(embedded.connection);
-      await client.query(`create database ${name}`);
+      await using client = await openClient({ ...embedded.connection, database: "postgres" });
+      await client.query(`create database ${name} template ${preparedName}`);
+      await makeUnique({ ...embedded.connection, database: name });
       return track(await open(urlOf(embedded, name)));
     },
     openAgain: async (database) => track(await open(database.connection.connectionString!)),

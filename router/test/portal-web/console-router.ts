@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { runCommand } from "../../../benchmarks/cluster/cluster.ts";
+import { weiche } from "../../../benchmarks/cluster/commands.ts";
 import { loadRouterConfig } from "../../src/config/config.ts";
 import { createRouter, type Router } from "../../src/context.ts";
 import type { Database } from "../../src/db/database.ts";
@@ -39,7 +39,7 @@ export async function startConsoleRouter(
   const router = await createRouter(loadRouterConfig(file, {}));
   return {
     listen: router.listen,
-    link: () => runCommand("router/bin/weiche.js", config.dataDir, ["console"]) as Promise<{ url: string }>,
+    link: () => weiche(config.dataDir, ["console"]) as Promise<{ url: string }>,
     async [Symbol.asyncDispose]() {
       await router.close();
       rmSync(folder, { recursive: true });

@@ -6,7 +6,7 @@ import type { Actions } from "./actions.ts";
 import type { Answer } from "./client.ts";
 import { keyName } from "./credits-commands.ts";
 
-export function addUsageCommands(usage: Command, { ask, print }: Actions): void {
+export function addUsageCommands(usage: Command, { ask, print, terminal }: Actions): void {
   usage
     .description("what an account used: in its current billing period, or from one German day to another")
     .option("--account <account>")
@@ -17,7 +17,7 @@ export function addUsageCommands(usage: Command, { ask, print }: Actions): void 
     .action(async ({ account, csv, ...wish }: UsageOptions) => {
       if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
       const report = viewReport(await ask("showUsage", { query: { account, ...wish } }));
-      if (csv) process.stdout.write(usageCsv(report));
+      if (csv) terminal.output.write(usageCsv(report));
       else print(report, (width) => usageText(report, width));
     });
   usage

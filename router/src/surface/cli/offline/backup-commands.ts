@@ -52,7 +52,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
         databaseUrl === undefined ? await runningServer(state) : { connectionString: await primaryOf(databaseUrl) };
       const progress = progressLine(actions);
       const backUp = (path: string) =>
-        backUpTo(path, connection, process.stdout, ({ bytes, bytesTotal, table }) =>
+        backUpTo(path, connection, actions.terminal.output, ({ bytes, bytesTotal, table }) =>
           progress.show(`${table}: ${sizeText(bytes)} of about ${sizeText(bytesTotal)}`),
         );
       const done: BackupDone =
@@ -73,7 +73,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
     .action(
       async (file: string, options: Where & { readonly auditLog?: readonly string[]; readonly check?: boolean }) => {
         const { checkBackup, restoreInto } = await import("../../../backup/restore-run.ts");
-        const source = file === "-" ? process.stdin : createReadStream(file);
+        const source = file === "-" ? actions.terminal.input : createReadStream(file);
         if (options.check) {
           const { header, rows } = await checkBackup(source);
           const { at, version } = header;

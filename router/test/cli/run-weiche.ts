@@ -1,0 +1,21 @@
+/** `weiche` in this process: the code that the program runs, without the half second that a program takes to start. */
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { runCli } from "../../src/surface/cli/cli.ts";
+
+export interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly error: string;
+}
+
+/** Runs a command without a terminal. */
+export async function runWeiche(dataDir: string, args: readonly string[], env: object = {}): Promise<Outcome> {
+  const [output, errors] = [new PassThrough(), new PassThrough()];
+  const said = Promise.all([text(output), text(errors)]);
+  const whole = { ...process.env, WEICHE_DATA_DIR: dataDir, ...env };
+  const code = await runCli(args, whole, { input: new PassThrough(), output, errors });
+  for (const stream of [output, errors]) stream.end();
+  const [out, error] = await said;
+  return { code, out, error };
+}

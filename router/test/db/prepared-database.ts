@@ -1,0 +1,61 @@
+/**
+ * An embedded database that has today's schema already: made once per machine and version, then copied. Initdb and all
+ * migrations take two seconds, a copy takes a tenth of one.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@weiche/shared/time/clock.ts";
+import { openClient, type ConnectionSettings } from "../../src/db/client.ts";
+import { openDatabase, type DatabaseEvents } from "../../src/db/database.ts";
+
+export const silent: DatabaseEvents = {
+  databaseRestarted() {},
+  databaseRestartFailed() {},
+  databaseConnectionLost() {},
+  databaseMoved() {},
+  schemaIsNewer() {},
+};
+
+/** Name of the database with the schema on the server. */
+export const preparedName = "weiche";
+
+/** Puts the files of an embedded database where a router with this folder looks for them. */
+export async function prepareDatabase(stateDir: string): Promise<void> {
+  const prepared = await madeOnce();
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  execFileSync("cp", ["-a", join(prepared, "database"), stateDir]);
+}
+
+/** Gives a copy the identity and secrets of its own that migrations draw by chance. */
+export async function makeUnique(connection: ConnectionSettings): Promise<void> {
+  await using client = await openClient(connection);
+  await client.query("update ledger_identity set id = gen_random_uuid()");
+  await client.query(
+    "update grant_secret set secret = sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))",
+  );
+}
+
+async function madeOnce(): Promise<string> {
+  const directory = join(tmpdir(), `weiche-database-${codeDigest()}-${process.getuid?.() ?? 0}`);
+  if (existsSync(directory)) return directory;
+  const fresh = mkdtempSync(`${directory}-`);
+  await (await openDatabase({ stateDir: fresh }, systemClock, silent))[Symbol.asyncDispose]();
+  try {
+    renameSync(fresh, directory);
+  } catch {
+    rmSync(fresh, { recursive: true }); // somebody else was faster
+  }
+  return directory;
+}
+
+/** Of all that decides how a new database looks. */
+function codeDigest(): string {
+  const router = join(import.meta.dirname, "../..");
+  const sources = globSync("{migrations/*.sql,src/db/*.ts}", { cwd: router }).toSorted();
+  const digest = createHash("sha256");
+  for (const file of sources) digest.update(readFileSync(join(router, file)));
+  return digest.digest("hex").slice(0, 16);
+}
