@@ -21,7 +21,8 @@ interface GenerationPlan {
   readonly ended: (answer: Answer, reason: string) => void;
 }
 
-const stepsPerTurnMax = 256;
+/** Few, so that an answer without pauses holds up others as little as with a real engine. */
+const stepsPerTurnMax = 32;
 const hugeEventBytes = 64 << 20;
 const noNewlineBytes = 16 << 20;
 

@@ -3,6 +3,7 @@ import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { assert } from "@weiche/shared/assert.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
+import { ReadTurns } from "./read-turns.ts";
 import { MalformedResponse, ResponseParser, type ResponseSink } from "./response-parser.ts";
 
 /** Where a server listens. With `socketPath`, the origin only names it. */
@@ -44,7 +45,9 @@ const connectAgainMs = 20;
 /** Up to here, head and body are sent as one buffer. */
 const copiedBytesMax = 64 << 10;
 /** Shared by all connections: each copies what was read before another one reads. */
-const readBuffer = Buffer.allocUnsafeSlow(64 << 10);
+const readBuffer = Buffer.allocUnsafeSlow(16 << 10);
+/** Of all connections, since they have one event loop. */
+const readTurns = new ReadTurns();
 
 export class HttpConnection {
   readonly #origin: URL;
@@ -54,6 +57,7 @@ export class HttpConnection {
   #socket: Socket;
   #isConnected = false;
   #isClosed = false;
+  #isPaused = false;
   #sink: HttpSink | undefined;
   #keeps = false;
   /** Written as soon as the socket is connected. */
@@ -85,10 +89,12 @@ export class HttpConnection {
   }
 
   pause(): void {
+    this.#isPaused = true;
     this.#socket.pause();
   }
 
   resume(): void {
+    this.#isPaused = false;
     this.#socket.resume();
   }
 
@@ -127,7 +133,7 @@ export class HttpConnection {
     this.#unsent = [];
   }
 
-  /** Returns true, as Node.js would stop reading otherwise. */
+  /** Returns whether Node.js may read again in this turn, which it would do many times. */
   readonly #onRead = (bytesRead: number): boolean => {
     try {
       const end = this.#parser.push(Buffer.from(readBuffer.subarray(0, bytesRead)));
@@ -136,7 +142,11 @@ export class HttpConnection {
       if (!(error instanceof MalformedResponse)) throw error;
       this.#lose(new HttpError("malformed", error.message));
     }
-    return true;
+    if (bytesRead < readBuffer.length || this.#isClosed) return true;
+    readTurns.later(() => {
+      if (!this.#isPaused && !this.#isClosed) this.#socket.resume();
+    });
+    return false;
   };
 
   #onWhole(isReusable: boolean): void {
@@ -146,7 +156,7 @@ export class HttpConnection {
     const isFree = isReusable && this.#keeps && this.#socket.writableLength === 0;
     if (sink && !isFree) this.close();
     // Who paused it may need no more of the response. A paused connection would not notice that the server closes it.
-    else this.#socket.resume();
+    else this.resume();
     sink?.onEnd();
   }
 

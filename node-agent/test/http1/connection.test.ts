@@ -189,3 +189,20 @@ test("a connection that is closed before it stands says nothing", async () => {
   for (let turns = 0; turns < 50; turns++) await turn();
   expect(heard).toEqual([]);
 });
+
+test("a connection is read at most once in each turn of the event loop, however much has come", async () => {
+  const bytes = 4 << 20;
+  const address = await serve((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n`);
+    socket.write(Buffer.alloc(bytes, "x"));
+  });
+  const connection = connectTo(address);
+  let [inTurn, mostInTurn] = [0, 0];
+  const onBody = () => (mostInTurn = Math.max(mostInTurn, ++inTurn));
+  const asked = post(connection, Buffer.from("{}"), onBody);
+  let isOver = false;
+  void asked.finally(() => (isOver = true));
+  for (; !isOver; inTurn = 0) await turn();
+  expect((await asked).text).toHaveLength(bytes);
+  expect(mostInTurn).toBe(1);
+});
