@@ -56,7 +56,7 @@ export function beginCountersAtZero(metrics: Counters): void {
   for (const { status } of Object.values(pageRefusals))
     beginAtZero(metrics.answers, { endpoint: [...apiEndpoints, "other"], status: [String(status)], code: ["none"] });
   beginAtZero(metrics.nodesRefused, { reason: Object.keys(nodeRefusals) });
-  beginAtZero(metrics.usageRecords, { result: ["committed", "repeated", "refused", "voided"] });
+  beginAtZero(metrics.usageRecords, { result: ["committed", "repeated", "refused", "voided", "void-lost"] });
   beginAtZero(metrics.usageSetAside, { reason: Object.keys(setAside) });
   beginAtZero(metrics.logins, { outcome: Object.keys(loginOutcomes) });
   beginAtZero(metrics.mails, { kind: Object.keys(letters), result: ["sent", "failed"] });

@@ -12,6 +12,7 @@ import type { RecentRequests } from "./api/recent-requests.ts";
 import type { EvaluatorEvents } from "./usage/evaluator.ts";
 import type { Refusals } from "./usage/refusal-counts.ts";
 import type { UsageQueueEvents } from "./usage/usage-queue.ts";
+import type { VoidEvents } from "./usage/void-declarations.ts";
 import type { DatabaseEvents } from "./db/database.ts";
 import type { SharedLimiterEvents } from "./limits/shared-limiter.ts";
 import type { MailEvents } from "./mail/mail.ts";
@@ -134,6 +135,7 @@ function createDatabaseEvents(
 ): DatabaseEvents &
   KeyCacheEvents &
   UsageQueueEvents &
+  VoidEvents &
   EvaluatorEvents &
   Pick<WebEvents, "databaseUnavailable"> & { auditEntriesRemoved(entries: number): void } {
   const failed = (what: string, message: string) => (error: unknown) => {
@@ -166,6 +168,12 @@ function createDatabaseEvents(
       log[isNews ? "warn" : "debug"](
         describeError(error),
         "usage could not be committed; it is tried again until it is",
+      );
+    },
+    voidLost() {
+      metrics.usageRecords.inc({ result: "void-lost" });
+      few.say("void lost", "", (left) =>
+        log.error(left, "too many voids wait for the database: the answer of a failed attempt may be billed"),
       );
     },
     usageSetAside(node, reason, records) {

@@ -139,9 +139,9 @@ function createUsageMetrics({ counter, histogram }: MetricRegistry) {
   return {
     usageRecords: counter(
       "weiche_router_usage_records_total",
-      "Usage records: `committed`, `repeated` (known already), `refused` (set aside), `voided`: attempts whose cost was taken back, since their clients did not get the answers",
+      "Usage records: `committed`, `repeated` (known already), `refused` (set aside), `voided`: attempts whose cost was taken back, since their clients did not get the answers; `void-lost`: attempts that failed while too many voids waited for the database, whose answers may be billed",
       ["result"],
-      "no `committed` while tokens flow",
+      "no `committed` while tokens flow, or any `void-lost`",
     ),
     usageSetAside: counter(
       "weiche_router_usage_refused_total",

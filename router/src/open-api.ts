@@ -31,6 +31,7 @@ export async function openApi(core: Core, { keys, voids, refusals }: Storage, { 
     verdicts: {
       settled: (attempt) => nodes.link.settled(attempt.node, attempt),
       declareVoid: (attempt) => voids.declare(attempt),
+      declareRefused: (attempt) => voids.declareRefused(attempt),
     },
   });
   const address = await server.listen();

@@ -26,7 +26,7 @@ export async function openStorage({ config, clock, log, events, job, catalogue, 
       makesEmbeddings: (model) => catalogue.get().get(model)?.category === "embeddings",
     }),
   );
-  const voids = opened.use(createVoidDeclarations(ledger, clock));
+  const voids = opened.use(createVoidDeclarations(ledger, clock, events));
   const keys = opened.use(await createKeyCache(database, clock, events));
   const refusals = createRefusals(database.pool, clock);
   opened.use(job("refusals", flushRefusalsMs, () => refusals.flush(), { atEnd: true }));

@@ -27,7 +27,7 @@ import type { BodyTimes } from "./body/body-receiver.ts";
 import { readBody } from "./body/read-body.ts";
 import { refusalCodeOf } from "./refuse.ts";
 import { relay } from "./relay.ts";
-import { decideAfter, decideAtEnd, type AttemptVerdicts } from "./sent-attempts.ts";
+import { decideAfter, decideAfterRefusal, decideAtEnd, type AttemptVerdicts } from "./sent-attempts.ts";
 
 /** Chooses a node and slot; `exclude`: nodes that were tried already. */
 export type Place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>) => Placement;
@@ -193,7 +193,7 @@ async function attempt(
       return undefined;
     }
     const refusal = await readNodeRefusal(reply, exchange.signal);
-    verdicts.declareVoid(sent);
+    decideAfterRefusal(refusal, sent, verdicts);
     tried.result = refusalCodeOf(refusal);
     ended(endOfRefusal(refusal, reply.body));
     if (reply.body.engineDeath) engineDeaths.died(suspect, reply.body.engineDeath);

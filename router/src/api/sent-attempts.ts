@@ -2,6 +2,7 @@
  * Decides which attempt of a request is billed. At most one is: the one whose answer the client got, or ended itself.
  * Every other attempt that a node may have recorded is declared void.
  */
+import { apiErrors } from "@weiche/shared/errors.ts";
 import type { VoidAttempt } from "../usage/usage-ledger.ts";
 import type { AnswerBody } from "../nodes/upstream.ts";
 import type { Exchange } from "./exchange.ts";
@@ -14,6 +15,8 @@ export interface AttemptVerdicts {
   settled(attempt: SentAttempt): void;
   /** The record must not be billed, whatever the node has recorded. */
   declareVoid(attempt: SentAttempt): void;
+  /** The node refused it before its engine began: an honest node has no record. */
+  declareRefused(attempt: SentAttempt): void;
 }
 
 /**
@@ -29,9 +32,22 @@ export function decideAtEnd(attempt: SentAttempt, answer: AnswerBody, exchange: 
 }
 
 /**
- * Decides on an attempt that ended before its answer began. One that a node refused is void already: the node still holds
- * its grant, and the client got nothing of it. The reasons of the exchange's abort (the client left, the limit of 600 s)
- * leave the record as it is.
+ * Decides on an attempt that its node refused: the node still holds its grant, and the client got nothing of it. After a
+ * 500 or 504 and at its stop an honest node, too, may have recorded what it could not hand on.
+ */
+export function decideAfterRefusal({ status, body }: NodeRefusal, attempt: SentAttempt, verdicts: AttemptVerdicts) {
+  const isBeforeWork = status < 500 || (status === 503 && refusedBeforeWork.has(body.error.code));
+  if (isBeforeWork) verdicts.declareRefused(attempt);
+  else verdicts.declareVoid(attempt);
+}
+
+const refusedBeforeWork: ReadonlySet<string> = new Set(
+  [apiErrors.overloaded, apiErrors.model_switching, apiErrors.model_unavailable].map(({ code }) => code),
+);
+
+/**
+ * Decides on an attempt that ended before its answer began, and not by a refusal. The reasons of the exchange's abort (the
+ * client left, the limit of 600 s) leave the record as it is.
  */
 export function decideAfter(error: unknown, attempt: SentAttempt, exchange: Exchange, verdicts: AttemptVerdicts): void {
   if (error instanceof NodeRefusal) return;

@@ -42,6 +42,44 @@ test("every attempt that is declared is committed, also after the database was a
   expect(ledger.committed).toEqual(attempts);
 });
 
+test("a storm of refusals makes a thousand rows and twenty a second, keeps nothing in mind, and leaves room for what was given up", async () => {
+  const clock = new VirtualClock();
+  const ledger = new SimLedger();
+  await using declarations = createVoidDeclarations(ledger, clock);
+  const givenUp = [attemptOf(1), attemptOf(2)];
+  declarations.declare(givenUp[0]!);
+  for (let second = 0; second < 60; second++) {
+    for (let n = 0; n < 500; n++) declarations.declareRefused(attemptOf(1_000 + second * 500 + n));
+    await clock.advanceAsync(1_000);
+  }
+  declarations.declare(givenUp[1]!);
+  await clock.advanceAsync(0);
+  expect(ledger.committed.length - 2).toBe(1_000 + 59 * 20);
+  ledger.committed.length = 0;
+  declarations.declareAgain();
+  await clock.advanceAsync(0);
+  expect(ledger.committed).toEqual(givenUp);
+});
+
+test("while the database is away at most 10,000 refused attempts wait and 100,000 in all, and each that is lost is reported", async () => {
+  const clock = new VirtualClock();
+  const ledger = Object.assign(new SimLedger(), { isAway: true });
+  let lost = 0;
+  const declarations = createVoidDeclarations(ledger, clock, { voidLost: () => lost++ });
+  const attempt = attemptOf(1);
+  for (let n = 0; n < 9_500; n++) declarations.declare(attempt);
+  for (let n = 0; n < 1_000; n++) declarations.declareRefused(attempt);
+  for (let n = 0; n < 90_003; n++) declarations.declare(attempt);
+  expect(lost).toBe(3);
+  await clock.advanceAsync(60_000);
+  ledger.isAway = false;
+  await clock.advanceAsync(1_000);
+  expect(ledger.committed).toHaveLength(100_000);
+  declarations.declare(attempt);
+  expect(lost, "there is room again").toBe(3);
+  await declarations[Symbol.asyncDispose]();
+});
+
 test("a router that stops commits what is left, and waits for a database that is away for 5 s only", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();

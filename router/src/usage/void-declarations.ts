@@ -1,45 +1,82 @@
-/** Keeps the attempts that the router has given up until the database has committed that they are void. */
+/**
+ * Keeps the attempts that cost nothing until the database has committed that they are void. Attempts that the router gave
+ * up may have a record: each is declared. An honest node has none of what it refused, so that few of these are declared
+ * (decision 46).
+ */
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import type { UsageLedger, VoidAttempt } from "./usage-ledger.ts";
 
+export interface VoidEvents {
+  /** An attempt that the router gave up is not declared: too many wait for the database. */
+  voidLost(): void;
+}
+
 /** As long as nodes keep their records, which they send again to a database that has lost commits. */
 const keptMs = 3_600_000;
 const keptMax = 100_000;
+/** About 50 MB: an hour without the database in which 28 answers a second break. */
+const waitingMax = 100_000;
+/** Refused attempts leave the rest of the room to those that the router gave up. */
+const refusedWaitingMax = 10_000;
+const refusedBurst = 1_000;
+const refusedPerSecond = 20;
 const batchAttemptsMax = 500;
 const retryMs = 1_000;
 /** How long a stopping router waits for the database. */
 const closeMsMax = 5_000;
 
-export function createVoidDeclarations(ledger: Pick<UsageLedger, "declareVoid">, clock: Clock) {
-  let waiting: VoidAttempt[] = [];
-  /** Committed ones, the oldest first. */
+interface Waiting {
+  readonly attempt: VoidAttempt;
+  readonly isRefused: boolean;
+}
+
+export function createVoidDeclarations(
+  ledger: Pick<UsageLedger, "declareVoid">,
+  clock: Clock,
+  events: VoidEvents = { voidLost() {} },
+) {
+  const waiting: Waiting[] = [];
+  /** Committed attempts that the router gave up, the oldest first. */
   let kept: { readonly attempt: VoidAttempt; readonly atMs: number }[] = [];
+  const mayDeclareRefused = refusedAllowance(clock);
   let onAllCommitted: () => void = () => {};
   const commitAll = async () => {
     while (waiting.length > 0) {
       const batch = waiting.slice(0, batchAttemptsMax);
-      await ledger.declareVoid(batch);
-      waiting = waiting.slice(batch.length);
-      const nowMs = clock.monotonicMs();
-      const all = [...kept, ...batch.map((attempt) => ({ attempt, atMs: nowMs }))];
-      kept = all.filter(({ atMs }) => nowMs - atMs < keptMs).slice(-keptMax);
+      await ledger.declareVoid(batch.map(({ attempt }) => attempt));
+      waiting.splice(0, batch.length);
+      keep(batch);
     }
     onAllCommitted();
   };
+  const keep = (batch: readonly Waiting[]) => {
+    const atMs = clock.monotonicMs();
+    for (const { attempt, isRefused } of batch) if (!isRefused) kept.push({ attempt, atMs });
+    const fresh = kept.findIndex((one) => atMs - one.atMs < keptMs);
+    kept = kept.slice(fresh < 0 ? kept.length : fresh).slice(-keptMax);
+  };
   // Failures are reported by the ledger.
   const committing = new SingleFlight(clock, commitAll, retryMs);
+  const declare = (attempt: VoidAttempt, isRefused: boolean) => {
+    waiting.push({ attempt, isRefused });
+    committing.wish();
+  };
   return {
     /** Returns at once; the void is committed as soon as the database is there. */
     declare(attempt: VoidAttempt): void {
-      waiting.push(attempt);
-      committing.wish();
+      if (waiting.length < waitingMax) declare(attempt, false);
+      else events.voidLost();
     },
-    /** Declares all of the last hour once more, for a database that may have lost commits. */
+    /** The node refused the attempt before its engine began. */
+    declareRefused(attempt: VoidAttempt): void {
+      if (waiting.length < refusedWaitingMax && mayDeclareRefused()) declare(attempt, true);
+    },
+    /** Declares what was given up within the last hour once more, for a database that may have lost commits. */
     declareAgain(): void {
-      waiting.push(...kept.map(({ attempt }) => attempt));
+      const again = kept;
       kept = [];
-      committing.wish();
+      for (const { attempt } of again) declare(attempt, false);
     },
     /** Tries for up to 5 s to commit the rest. */
     async [Symbol.asyncDispose](): Promise<void> {
@@ -48,5 +85,19 @@ export function createVoidDeclarations(ledger: Pick<UsageLedger, "declareVoid">,
       if (waiting.length > 0) await within(clock, closeMsMax, promise);
       committing.cancel();
     },
+  };
+}
+
+/** Returns a function that grants `refusedBurst` declarations at once, and then `refusedPerSecond`. */
+function refusedAllowance(clock: Clock): () => boolean {
+  let left = refusedBurst;
+  let atMs = clock.monotonicMs();
+  return () => {
+    const nowMs = clock.monotonicMs();
+    left = Math.min(refusedBurst, left + ((nowMs - atMs) / 1_000) * refusedPerSecond);
+    atMs = nowMs;
+    if (left < 1) return false;
+    left--;
+    return true;
   };
 }

@@ -234,7 +234,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
       };
     },
     upstream: options.upstream ?? nodes,
-    verdicts: { settled: decided("settled"), declareVoid: decided("void") },
+    verdicts: { settled: decided("settled"), declareVoid: decided("void"), declareRefused: decided("refused") },
     clock,
     events: options.events ?? {
       requestFinished: (facts) => finished.push(facts),

@@ -13,7 +13,10 @@ beforeEach(() => void (api.verdicts.length = 0));
 const event = `data: ${"x".repeat(100)}\n\n`;
 const never = new Promise<never>(() => {});
 const busy = JSON.stringify({ error: { message: "m", type: "t", param: null, code: "overloaded" } });
-const refuse = (status: number): SimAnswer => ({ status, chunks: [busy] });
+const refuse = (status: number, code = "overloaded"): SimAnswer => ({
+  status,
+  chunks: [busy.replace("overloaded", code)],
+});
 function* flood(): Generator<string> {
   for (;;) yield event.repeat(100);
 }
@@ -46,7 +49,7 @@ const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: A
     ["void n1 1", "settled n2 2"],
   ],
   ["both nodes lost", { lost: true }, { lost: true }, toItsEnd, ["void n1 1", "void n2 2"]],
-  ["a node lost, the other one refuses", { lost: true }, refuse(503), toItsEnd, ["void n1 1", "void n2 2"]],
+  ["a node lost, the other one refuses", { lost: true }, refuse(503), toItsEnd, ["void n1 1", "refused n2 2"]],
   ["a JSON answer cut after some bytes", { chunks: ['{"ok"'], ending: "broken" }, {}, toItsEnd, ["void n1 1"]],
   ["a stream cut after some events", { kind: "events", chunks: [event], failing: true }, {}, toItsEnd, ["void n1 1"]],
   [
@@ -63,9 +66,12 @@ const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: A
     toItsEnd,
     ["settled n1 1"],
   ],
-  ["both nodes refuse with a status", refuse(503), refuse(503), toItsEnd, ["void n1 1", "void n2 2"]],
-  ["a node refuses for now, then an answer", refuse(503), {}, toItsEnd, ["void n1 1", "settled n2 2"]],
-  ["a request that the node refuses", refuse(400), {}, toItsEnd, ["void n1 1"]],
+  ["both nodes refuse with a status", refuse(503), refuse(503), toItsEnd, ["refused n1 1", "refused n2 2"]],
+  ["a node refuses for now, then an answer", refuse(503), {}, toItsEnd, ["refused n1 1", "settled n2 2"]],
+  ["a request that the node refuses", refuse(400), {}, toItsEnd, ["refused n1 1"]],
+  ["a node that fails with a status", refuse(500), {}, toItsEnd, ["void n1 1"]],
+  ["a node at its limit of time", refuse(504), {}, toItsEnd, ["void n1 1"]],
+  ["a node that is being stopped", refuse(503, "maintenance"), {}, toItsEnd, ["void n1 1", "settled n2 2"]],
   [
     "a client that leaves while its refusal is read",
     { status: 400, chunks: [busy.slice(0, 10), never] },
