@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { handshakesMax, handshakesPerAddressMax, StrangerLimit } from "./stranger-limit.ts";
+import { handshakesKept, handshakesMax, handshakesPerAddressMax, StrangerLimit } from "./stranger-limit.ts";
 
 function rig() {
   const clock = new VirtualClock();
@@ -25,7 +25,7 @@ test("all addresses of a site of IPv6 count as one, and all strangers together a
     handshakesPerAddressMax,
   );
   for (let n = 0; n < 5_000; n++) open(`198.51.${n >> 8}.${n & 255}`);
-  expect(strangers.handshakes).toBe(handshakesMax);
+  expect(strangers.handshakes).toBe(handshakesMax - handshakesKept);
 });
 
 test("ten thousand connections of nodes behind one address pass one after the other, as long as each is known", () => {
@@ -53,5 +53,26 @@ test("an address whose handshakes fail is refused after a hundred, and is back a
 test("a trusted proxy, behind which strangers and nodes have one address, is bounded by what all may hold", () => {
   const { open } = rig();
   for (let n = 0; n < 1_000; n++) for (const settle of open("10.0.0.1")) settle(false);
-  expect(open("10.0.0.1", 1_000)).toHaveLength(handshakesMax);
+  expect(open("10.0.0.1", 1_000)).toHaveLength(handshakesMax - handshakesKept);
+});
+
+test.each([
+  ["IPv4", "192.0.2.1", "192.0.2.1"],
+  ["IPv6", "2001:db8::1", "2001:db8::2"],
+])("nodes come back while strangers of many addresses hold all that they may: %s", (_family, before, after) => {
+  const { open, strangers } = rig();
+  for (const settle of open(before)) settle(true);
+  for (let n = 0; n < 200; n++) open(`198.51.100.${n}`, 25);
+  expect(strangers.handshakes).toBe(handshakesMax - handshakesKept);
+  expect(open("192.0.2.200")).toHaveLength(0);
+  expect(open(after, 1_000)).toHaveLength(handshakesKept);
+});
+
+test("of addresses from which nodes came the last ten thousand are remembered", () => {
+  const { open } = rig();
+  const addressOf = (n: number) => `10.1.${n >> 8}.${n & 255}`;
+  for (let n = 0; n < 10_000; n++) for (const settle of open(addressOf(n))) settle(true);
+  for (const n of [0, 10_000]) for (const settle of open(addressOf(n))) settle(true);
+  for (let n = 0; n < 200; n++) open(`198.51.100.${n}`, 25);
+  expect([0, 1, 2, 10_000].map((n) => open(addressOf(n)).length)).toEqual([1, 0, 1, 1]);
 });

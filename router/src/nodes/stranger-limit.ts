@@ -11,6 +11,10 @@ import { IpLimit } from "../edge/ip-limit.ts";
 export const handshakesPerAddressMax = 128;
 /** Of all addresses together: what is left of the process' descriptors belongs to nodes and clients. */
 export const handshakesMax = 512;
+/** Of these, for addresses from which a node has come: strangers of many addresses cannot keep nodes from coming back. */
+export const handshakesKept = 128;
+/** Addresses of nodes that are remembered. Those whose nodes came last stay. */
+const knownMax = 10_000;
 /**
  * Handshakes of one address that may fail, and how fast their number recovers. One costs a few milliseconds of the event
  * loop, so that an address takes some percent of it at most.
@@ -21,6 +25,8 @@ export class StrangerLimit {
   readonly #failures: IpLimit;
   readonly #isTrusted: (address: string) => boolean;
   readonly #bySite = new Map<string, number>();
+  /** Addresses (IPv6: lines) that have shown a certificate of ours, the last one at the end. */
+  readonly #known = new Set<string>();
   #all = 0;
 
   /** `isTrusted`: whether the address is a proxy's, behind which nodes and strangers have one address. */
@@ -44,13 +50,21 @@ export class StrangerLimit {
     const isTrusted = this.#isTrusted(address);
     const [line, site = line] = lineAndSiteOf(address);
     const ofSite = this.#bySite.get(site) ?? 0;
-    if (this.#all >= handshakesMax) return undefined;
+    const kept = this.#known.has(line) ? 0 : handshakesKept;
+    if (this.#all >= handshakesMax - kept) return undefined;
     if (!isTrusted && (ofSite >= handshakesPerAddressMax || !this.#failures.hasRoom(address))) return undefined;
     this.#count(site, 1);
     return (isKnown) => {
       this.#count(site, -1);
-      if (!isKnown && !isTrusted) this.#failures.admit(address);
+      if (isKnown) this.#remember(line);
+      else if (!isTrusted) this.#failures.admit(address);
     };
+  }
+
+  #remember(line: string): void {
+    this.#known.delete(line);
+    this.#known.add(line);
+    if (this.#known.size > knownMax) this.#known.delete(this.#known.values().next().value!);
   }
 
   #count(site: string, by: 1 | -1): void {
