@@ -36,7 +36,11 @@ const api = createApiServer({
     return (end) => ended(end, clock.monotonicMs());
   },
   upstream: data,
-  verdicts: { settled: (attempt) => link.settled(attempt.node, attempt), declareVoid: () => {}, declareRefused: () => {} },
+  verdicts: {
+    settled: (attempt) => link.settled(attempt.node, attempt),
+    declareVoid: () => {},
+    declareRefused: () => {},
+  },
   clock,
   events: createApiEvents(
     createLog("bare-router"),
