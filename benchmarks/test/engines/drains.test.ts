@@ -11,6 +11,7 @@ const few: readonly (readonly [Program, SituationName])[] = [
   ["router", "idle connections that are kept open"],
   ["router", "a client that does not read"],
   ["agent", "an engine that hangs"],
+  ["router", "a node that floods it with messages"],
   ["router", "a database that stands still"],
 ];
 

@@ -1,7 +1,9 @@
 /** SIGTERM of the router or of an agent under load, in situations in which a stop could hang or cut what runs. */
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until, type RunningProgram } from "../../cluster/cluster.ts";
 import type { Ending } from "../../cluster/api-client.ts";
@@ -57,6 +59,16 @@ const situations = {
     await sleep(100);
     return () => hanging;
   },
+  "a node that floods it with messages": async (system) => {
+    const port = system.cluster.router.listen["nodes"]!.split(":")[1]!;
+    const node = fork(join(import.meta.dirname, "flooding-node.ts"), [port]);
+    await once(node, "message");
+    await until("the router to refuse what is beyond the bounds", async () => (await refusedLinks(system)) >= 3);
+    return async () => {
+      node.kill("SIGKILL");
+      await once(node, "exit");
+    };
+  },
   "a database that stands still": async (system) => {
     // Without the database a router that was just started knows no key.
     await Promise.all(system.accounts.map(() => system.ask({ kind: "json" })));
@@ -84,6 +96,12 @@ export async function drain(system: KillCluster, what: Program, situation: Situa
     await (what === "router" ? system.cluster.startRouter() : system.startAgent("node-1"));
     await system.cluster.linked();
   }
+}
+
+/** Links that the router has closed because a node broke the protocol. */
+async function refusedLinks(system: KillCluster): Promise<number> {
+  const metrics = await fetch(`http://${system.cluster.router.listen["ops"]}/metrics`);
+  return Number(/^weiche_router_nodes_refused_total\{reason="invalid"\} (\d+)/m.exec(await metrics.text())?.[1] ?? 0);
 }
 
 async function stopUnderLoad(system: KillCluster, program: RunningProgram): Promise<Drained> {
