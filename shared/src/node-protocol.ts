@@ -54,10 +54,11 @@ export function readRecord(text: string): readonly unknown[] {
 export type EngineDeath = "alone" | "shared";
 
 /**
- * An attempt failed, and not because of its request: by the engine or the agent (`node-failed`), or because the engine hung
- * or went (`engine-lost`), which the request may have caused.
+ * An attempt failed, and not because of its request: by the engine or the agent (`node-failed`), because the engine hung or
+ * went (`engine-lost`), which the request may have caused, or because the agent had no room of its own and did not ask the
+ * engine (`node-busy`).
  */
-export type NodeFault = "node-failed" | "engine-lost";
+export type NodeFault = "node-failed" | "engine-lost" | "node-busy";
 
 /** First request on a new data session: the agent answers with a `NodeIdentity` as JSON. */
 export const identityPath = "/weiche/identity";

@@ -101,18 +101,21 @@ test("an answer that failed, or has no end, is told apart from a whole one", asy
     }),
   );
   await linked(router);
-  for (const [code, ending, death] of [
+  for (const [code, ending, cause] of [
     [ends.complete, "complete", undefined],
     [ends.failed, "error", undefined],
     [ends.engineDiedAlone, "error", "alone"],
     [ends.engineDiedShared, "error", "shared"],
+    [ends.nodeFailed, "error", "node-failed"],
+    [ends.engineLost, "error", "engine-lost"],
+    [ends.nodeBusy, "error", "node-busy"],
     [200, "error", undefined],
     [undefined, "broken", undefined],
   ] as const) {
     end = code;
     const { body, ...answer } = await router.send();
     await textOf({ ...answer, body });
-    expect([body.ending, body.engineDeath]).toEqual([ending, death]);
+    expect([body.ending, body.engineDeath ?? body.nodeFault]).toEqual([ending, cause]);
   }
 });
 

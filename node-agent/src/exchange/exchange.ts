@@ -278,5 +278,6 @@ function faultEndOf({ reason }: ApiError): number | undefined {
   if (reason === "shared") return ends.engineDiedShared;
   if (reason === "node-failed") return ends.nodeFailed;
   if (reason === "engine-lost") return ends.engineLost;
+  if (reason === "node-busy") return ends.nodeBusy;
   return undefined;
 }

@@ -8,7 +8,7 @@ import type { FrameStream, StreamSink } from "@weiche/shared/frames/frame-stream
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { nodePaths, nodeRequestsMax, type NodeRequest } from "@weiche/shared/node-protocol.ts";
+import { nodeRequestsMax, type NodeFault, type NodeRequest } from "@weiche/shared/node-protocol.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
@@ -18,8 +18,8 @@ import type { Admission, Admissions } from "../slots/admission.ts";
 import type { UnsettledAnswers } from "../outbox/unsettled-answers.ts";
 import { afterNews, engineNewsMsMax } from "../answer/engine-news.ts";
 import { EngineConnections } from "../answer/engine-connections.ts";
-import type { EngineAccess, FinishedAnswer } from "../answer/engine-work.ts";
-import { cacheSaltOf } from "./cache-salt.ts";
+import type { FinishedAnswer } from "../answer/engine-work.ts";
+import { engineAccess, type EngineAccessParts } from "./engine-access.ts";
 import { EngineDoubts } from "./engine-doubts.ts";
 import { Ended, Exchange } from "./exchange.ts";
 import type { IngressEvents } from "./ingress-events.ts";
@@ -71,12 +71,16 @@ const readMsMax = 2_000;
 /** Memory for all large bodies, from first byte to first output. Measured: 64 at once took 1.8 GB with 512 MB. */
 const largeBodiesBytesMax = 320_000_000;
 
+/** Reason of refusals that say nothing of the engine. */
+const busy: NodeFault = "node-busy";
+
 export class Ingress implements AsyncDisposable {
   readonly #parts: IngressParts;
   readonly #connections: EngineConnections;
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
   readonly #doubts: EngineDoubts;
+  readonly #engineParts: EngineAccessParts;
   readonly #unread: UnreadAnswers;
   /** In the order of arrival. */
   readonly #running = new TransientMap<number, RunningRequest>();
@@ -87,9 +91,11 @@ export class Ingress implements AsyncDisposable {
   constructor(parts: IngressParts) {
     this.#parts = parts;
     this.#unread = parts.unread ?? new UnreadAnswers();
-    this.#budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, parts.clock);
+    this.#budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, parts.clock, busy);
     this.#doubts = new EngineDoubts(parts.clock);
     this.#connections = new EngineConnections(parts.clock, parts.life, Math.min(silenceMsMax, parts.requestMsMax / 2));
+    const { dialects, events } = parts;
+    this.#engineParts = { dialects, events, connections: this.#connections, doubts: this.#doubts };
   }
 
   /** Requests between their first header and their last byte, waiting ones included. */
@@ -203,7 +209,8 @@ export class Ingress implements AsyncDisposable {
     const { admissions, clock, outbox, requestMsMax } = this.#parts;
     exchange.limitTo(Math.min(head.remainingMs, requestMsMax));
     if (this.#isStopping) throw new ApiError("maintenance", "The node is being stopped.", { retryAfterSeconds: 1 });
-    if (!outbox.admitting) throw new ApiError("overloaded", "The node cannot record usage.", { retryAfterSeconds: 5 });
+    if (!outbox.admitting)
+      throw new ApiError("overloaded", "The node cannot record usage.", { retryAfterSeconds: 5, reason: busy });
     const rules = this.#parts.rules(head.model);
     if (!rules) throw new ApiError("model_unavailable", "The model is not known here yet.", { retryAfterSeconds: 1 });
     await run.takeRoom(this.#budget, exchange.signal);
@@ -219,7 +226,7 @@ export class Ingress implements AsyncDisposable {
       run.admission = admission;
       meter.onAdmitted();
       if (admission.waitedMs >= 1) exchange.hasWaited(admission.waitedFor, admission.waitedMs);
-      const answer = await run.work.run(this.#accessTo(admission, exchange, run));
+      const answer = await run.work.run(engineAccess(admission, { exchange, run }, this.#engineParts));
       this.#doubts.served(admission.endpoint);
       run.generated(answer.counts);
       exchange.keep(answer.rest);
@@ -261,37 +268,6 @@ export class Ingress implements AsyncDisposable {
     else release();
   }
 
-  #accessTo(admission: Admission, exchange: Exchange, run: RequestRun): EngineAccess {
-    const { engine, endpoint } = admission;
-    const dialect = this.#parts.dialects[engine.dialect];
-    admission.onEngineLost((death) => {
-      if (!run.isGenerated) exchange.endWith(new EngineFault("gone", "gone", death));
-    });
-    const [{ requestId }, { signal }] = [run.head, exchange];
-    const cacheSalt = cacheSaltOf(engine.cachePrompts, run.head);
-    return {
-      dialect,
-      dialectName: engine.dialect,
-      windowTokens: endpoint.windowTokens,
-      cacheSalt,
-      showsCached: cacheSalt === undefined || dialect.keepsSaltsApart,
-      ask: (path, body) =>
-        this.#connections.open({
-          ...{ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal },
-          ...{ silentMsMax: engine.silentMsMax, showsLife: showsLife(dialect, path) },
-        }),
-      writeEvents: (text) => exchange.writeEvents(text),
-      onShortfall: (detail) => this.#parts.events.engineShortfall(requestId, run.head.model, admission.slot, detail),
-      onUnknownFinish: (reason) => this.#parts.events.unknownFinish(requestId, run.head.model, reason),
-      onOutput: (chunks) => {
-        run.giveRoom();
-        if (!run.hasOutput) this.#doubts.output(endpoint);
-        run.hasOutput = true;
-        run.meter.onOutput(chunks);
-      },
-    };
-  }
-
   /** Records what an incomplete answer costs, and tells the client. */
   async #breakOff(exchange: Exchange, run: RequestRun, cause: unknown): Promise<ApiError | undefined> {
     const outcome = unfinishedOutcome(cause, exchange.isAnswering);
@@ -304,10 +280,6 @@ export class Ingress implements AsyncDisposable {
     await exchange.fail(error);
     return error;
   }
-}
-
-function showsLife(dialect: Dialect, path: string): boolean {
-  return dialect.showsLife === "always" || (dialect.showsLife === "generating" && path !== nodePaths.embeddings);
 }
 
 function hasLeft({ signal }: Exchange): boolean {

@@ -1,6 +1,7 @@
 /** Requests that end by their engine, a limit, the disk or a stop: what the client is told, what is recorded and given back. */
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
+import { ends } from "@weiche/shared/frames/frame.ts";
 import { expect, test } from "vitest";
 import { choicesOf, Rig, until } from "./ingress-rig.ts";
 import { endEvents, saying, writeChunk } from "./scripted-engine.ts";
@@ -129,9 +130,9 @@ test("an answer whose record cannot be kept is not whole", async () => {
 test("nothing is taken in while usage cannot be recorded", async () => {
   await using rig = await openStalled(1);
   rig.outbox.admitting = false;
-  const { status, text } = await rig.chat().answer;
-  expect({ status, error: (JSON.parse(text) as { error: object }).error }).toMatchObject({
-    ...{ status: 503, error: { code: "overloaded" } },
+  const { status, text, code } = await rig.chat().answer;
+  expect({ status, code, error: (JSON.parse(text) as { error: object }).error }).toMatchObject({
+    ...{ status: 503, code: ends.nodeBusy, error: { code: "overloaded" } },
   });
   expect(rig.engine.saw).toEqual([]);
 });

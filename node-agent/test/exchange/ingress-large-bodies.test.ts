@@ -76,6 +76,7 @@ test("an account gets half of the room for large bodies, others pass by, and aft
   clock.advance(30_000);
   expect((await refused)[0].slice(0, 3)).toEqual([503, "json", 2]);
   expect(String(await refusal)).toContain('"overloaded"');
+  expect(begun[7]!.ending, "its engine was not asked").toBe(ends.nodeBusy);
   await until(() => rig.ingress.running === 7, "all but seven to be refused");
   begun[0]!.cancel();
   await until(() => rig.ingress.running === 6, "one to leave");

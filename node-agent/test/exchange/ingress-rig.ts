@@ -187,7 +187,8 @@ async function collect(stream: SimStream): Promise<Answer> {
   const { ending: code } = stream;
   const [status, kind, retryAfter] = record;
   // With an error's status the code only says whose fault it was.
-  const isOfError = status !== 200 && (code === ends.nodeFailed || code === ends.engineLost);
+  const faults: unknown[] = [ends.nodeFailed, ends.engineLost, ends.nodeBusy];
+  const isOfError = status !== 200 && faults.includes(code);
   const ending = code === undefined ? undefined : code === ends.complete || isOfError ? "complete" : "error";
   return { status: status as number | undefined, kind, retryAfter, text, ending, code };
 }

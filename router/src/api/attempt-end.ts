@@ -21,6 +21,7 @@ export function mayAskAnother({ status }: NodeRefusal, { nodeFault }: AnswerBody
 }
 
 export function endOfRefusal(refusal: NodeRefusal, body: AnswerBody): AttemptEnd | "overloaded" {
+  if (body.nodeFault === "node-busy") return untold;
   if (body.nodeFault ?? body.engineDeath) return failed;
   const { code } = refusal.body.error;
   if (code === apiErrors.model_unavailable.code) return failed;

@@ -83,6 +83,7 @@ export class NodeAnswer implements AnswerBody, StreamSink {
     if (code === ends.engineDiedShared) this.engineDeath = "shared";
     if (code === ends.nodeFailed) this.nodeFault = "node-failed";
     if (code === ends.engineLost) this.nodeFault = "engine-lost";
+    if (code === ends.nodeBusy) this.nodeFault = "node-busy";
     this.#end();
   }
 

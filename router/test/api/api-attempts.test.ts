@@ -68,6 +68,7 @@ test.each<[string, SimAnswer, string]>([
   ["a node that is lost after its head", { kind: "events", ending: "broken" }, "failed"],
   ["an answer that is none", { status: 500, chunks: ["<html>"] }, "failed"],
   ["a slot without room", error("overloaded"), "overloaded"],
+  ["a node without room of its own", error("overloaded", { nodeFault: "node-busy" }), "untold"],
   ["a slot that switches", error("model_switching"), "untold"],
   ["a node in maintenance", error("maintenance"), "untold"],
 ])("another node is asked after %s", async (_what, answer, end) => {

@@ -32,6 +32,8 @@ export const ends = {
   engineLost: 5,
   /** The client did not read, or not within the request's time. */
   unread: 6,
+  /** The node itself had no room for the request, and did not ask its engine; another node may be asked. */
+  nodeBusy: 7,
 } as const;
 
 const cancels = ["unwanted", "refused", "internal"] as const;

@@ -45,9 +45,11 @@ export class ByteBudget {
   /** In the order of their arrival. */
   readonly #waiters = new Set<Waiter>();
   readonly #clock: Clock;
+  readonly #reason: string | undefined;
 
-  /** `wholeBytesMax`: the size of the largest body. */
-  constructor(bytesMax: number, wholeBytesMax: number, clock: Clock) {
+  /** `wholeBytesMax`: the size of the largest body. `reason`: that of the refusals. */
+  constructor(bytesMax: number, wholeBytesMax: number, clock: Clock, reason?: string) {
+    this.#reason = reason;
     this.#free = bytesMax - wholeBytesMax;
     this.#apartBytes = wholeBytesMax;
     this.#clock = clock;
@@ -75,7 +77,7 @@ export class ByteBudget {
         reject(error);
       };
       const onAbort = () => fail(signal.reason as Error);
-      const timer = this.#clock.after(waitMsMax - room.waitedMs, () => fail(tooMany()));
+      const timer = this.#clock.after(waitMsMax - room.waitedMs, () => fail(tooMany(this.#reason)));
       const waiter = { room, bytes, admit: () => (leave(), resolve()) };
       this.#waiters.add(waiter);
       if (signal.aborted) onAbort();
@@ -141,6 +143,6 @@ export class ByteBudget {
   }
 }
 
-function tooMany(): ApiError {
-  return new ApiError("overloaded", "Too many large requests at once.", { retryAfterSeconds: 2 });
+function tooMany(reason: string | undefined): ApiError {
+  return new ApiError("overloaded", "Too many large requests at once.", { retryAfterSeconds: 2, reason });
 }

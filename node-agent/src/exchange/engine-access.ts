@@ -1,0 +1,60 @@
+/** What the work of a request sees of the engine that was assigned to it, and of its client. */
+import { nodePaths } from "@weiche/shared/node-protocol.ts";
+import type { Dialect } from "../engines/dialects/dialect.ts";
+import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import type { DialectName } from "../engines/engine.ts";
+import type { EngineConnections } from "../answer/engine-connections.ts";
+import type { EngineAccess } from "../answer/engine-work.ts";
+import type { Admission } from "../slots/admission.ts";
+import { cacheSaltOf } from "./cache-salt.ts";
+import type { EngineDoubts } from "./engine-doubts.ts";
+import type { Exchange } from "./exchange.ts";
+import type { IngressEvents } from "./ingress-events.ts";
+import type { RequestRun } from "./request-run.ts";
+
+export interface EngineAccessParts {
+  readonly dialects: Readonly<Record<DialectName, Dialect>>;
+  readonly connections: EngineConnections;
+  readonly doubts: EngineDoubts;
+  readonly events: IngressEvents;
+}
+
+export function engineAccess(
+  admission: Admission,
+  { exchange, run }: { readonly exchange: Exchange; readonly run: RequestRun },
+  { dialects, connections, doubts, events }: EngineAccessParts,
+): EngineAccess {
+  const { engine, endpoint } = admission;
+  const dialect = dialects[engine.dialect];
+  admission.onEngineLost((death) => {
+    if (!run.isGenerated) exchange.endWith(new EngineFault("gone", "gone", death));
+  });
+  const { requestId, model } = run.head;
+  const { signal } = exchange;
+  const cacheSalt = cacheSaltOf(engine.cachePrompts, run.head);
+  return {
+    dialect,
+    dialectName: engine.dialect,
+    windowTokens: endpoint.windowTokens,
+    cacheSalt,
+    showsCached: cacheSalt === undefined || dialect.keepsSaltsApart,
+    ask: (path, body) =>
+      connections.open({
+        ...{ endpoint, path, body, requestId, keep: dialect.keepsConnections, signal },
+        ...{ silentMsMax: engine.silentMsMax, showsLife: showsLife(dialect, path) },
+      }),
+    writeEvents: (text) => exchange.writeEvents(text),
+    onShortfall: (detail) => events.engineShortfall(requestId, model, admission.slot, detail),
+    onUnknownFinish: (reason) => events.unknownFinish(requestId, model, reason),
+    onOutput: (chunks) => {
+      run.giveRoom();
+      if (!run.hasOutput) doubts.output(endpoint);
+      run.hasOutput = true;
+      run.meter.onOutput(chunks);
+    },
+  };
+}
+
+function showsLife(dialect: Dialect, path: string): boolean {
+  return dialect.showsLife === "always" || (dialect.showsLife === "generating" && path !== nodePaths.embeddings);
+}
