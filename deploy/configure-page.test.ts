@@ -29,6 +29,7 @@ const minimal = {
         ...{ id: "m", category: "language", status: "Beta", contextTokens: 1 },
         factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1 }],
         reasoning: { mode: "optional" },
+        images: { max: 1, formats: ["png"] },
       },
     ],
     packages: [

@@ -17,6 +17,14 @@ const contextTokens = Type.Integer({
 });
 const inputTokens = Type.Integer({ minimum: 1, maximum: 2 ** 18, description: "tokens of one text" });
 
+/** A token has at least one byte, and a template may write one byte of JSON as six. */
+export const tokensPerByteMax = 6;
+/** English text and source code have more with all usual vocabularies. */
+export const tokensPerByteDefault = 0.2;
+/** Images are tokenised by pixels, not by bytes. */
+export const tokensPerImageMax = 16_384;
+export const tokensPerImageDefault = 256;
+
 function count(description: string) {
   return Type.Integer({ minimum: 1, description });
 }
@@ -70,6 +78,15 @@ const reasoningSchema = Type.Object(
 const imagesSchema = Type.Object(
   {
     max: Type.Integer({ minimum: 1, description: "images in one request" }),
+    tokensPerImage: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: tokensPerImageMax,
+        default: tokensPerImageDefault,
+        description:
+          "tokens of one image, for prompts whose engine does not count them in time; usage shows them as estimated",
+      }),
+    ),
     formats: Type.Array(Type.Enum(["png", "jpeg", "webp", "gif"]), {
       minItems: 1,
       maxItems: formatsMax,
@@ -130,6 +147,15 @@ export const entrySchema = Type.Object(
         default: 8,
         description:
           "the most answers (`n`) that one chat or completion may ask for; each takes a place of the engine, and all of them begin together",
+      }),
+    ),
+    tokensPerByte: Type.Optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        maximum: tokensPerByteMax,
+        default: tokensPerByteDefault,
+        description:
+          "tokens for each byte (UTF-8) of a prompt whose engine does not count it in time: one of dialect `openai` that reports usage at its end or never, whose client has left. It holds until a node has seen 30 prompts of the model from at least five accounts, and then goes by these",
       }),
     ),
     nodes: Type.Optional(

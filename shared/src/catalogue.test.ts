@@ -130,6 +130,20 @@ test("the package of the trial is for every account", () => {
   expect(parseCatalogue(text).mistakes).toMatchObject([{ line: 8 }]);
 });
 
+test("what the tokens of a byte and of an image are estimated at comes from the catalogue, within bounds", () => {
+  const read = (ratio: string, image: string) =>
+    parseCatalogue(
+      entry(
+        `${factors}    tokensPerByte: ${ratio}\n    images: { max: 4, formats: [png], tokensPerImage: ${image} }\n`,
+      ),
+    );
+  const { tokensPerByte, images } = rulesOf(read("0.3", "280").catalogue!.get(asId<ModelId>("m"))!);
+  expect([tokensPerByte, images!.tokensPerImage]).toEqual([0.3, 280]);
+  for (const wrong of ["0", "-1", "6.1", "much"])
+    expect(read(wrong, "280").mistakes[0]!.message).toMatch(/tokensPerByte/);
+  for (const wrong of ["0", "16385", "1.5"]) expect(read("0.3", wrong).mistakes[0]!.message).toMatch(/tokensPerImage/);
+});
+
 test("a model gives at most 8 answers to a request, or as many as its entry says", () => {
   const answersMax = (more: string) =>
     parseCatalogue(entry(`${factors}${more}`)).catalogue?.get(asId<ModelId>("m"))!.answersMax;

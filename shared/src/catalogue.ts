@@ -4,7 +4,13 @@
  */
 import type { Static } from "typebox";
 import { isSeq, parseDocument } from "yaml";
-import { catalogueSchema, listSchema, type entrySchema } from "./catalogue-schema.ts";
+import {
+  catalogueSchema,
+  listSchema,
+  tokensPerByteDefault,
+  tokensPerImageDefault,
+  type entrySchema,
+} from "./catalogue-schema.ts";
 import { judgeChanges, readChanges, type ServiceChange } from "./changelog.ts";
 import { checkYaml, type Finding, type Mistake } from "./files/config-file.ts";
 import { parseFactor, type Millicredits } from "./credits.ts";
@@ -28,7 +34,14 @@ export interface ModelRules {
     readonly templateKwargsAccepted: boolean;
   };
   readonly toolsEnforced: boolean;
-  readonly images?: { readonly max: number; readonly formats: readonly string[] };
+  /** Of prompts that nobody counts. Absent: an earlier router did not say it. */
+  readonly tokensPerByte?: number;
+  readonly images?: {
+    readonly max: number;
+    readonly formats: readonly string[];
+    /** Of prompts that nobody counts. Absent: an earlier router did not say it. */
+    readonly tokensPerImage?: number;
+  };
   readonly embeddings?: {
     readonly dimensions: { readonly min: number; readonly max: number; readonly default: number };
     readonly inputTokens: number;
@@ -76,8 +89,8 @@ export function mayHost(catalogue: Catalogue, node: NodeId, model: ModelId): boo
 
 /** The part of the entry that an agent may know, field by field: a new one is not sent by accident. */
 export function rulesOf(entry: CatalogueEntry): ModelRules {
-  const { id, category, contextTokens, reasoning, toolsEnforced, images, embeddings } = entry;
-  const some = { id, category, contextTokens, reasoning, toolsEnforced };
+  const { id, category, contextTokens, reasoning, toolsEnforced, tokensPerByte, images, embeddings } = entry;
+  const some = { id, category, contextTokens, reasoning, toolsEnforced, ...(tokensPerByte && { tokensPerByte }) };
   return { ...some, ...(images && { images }), ...(embeddings && { embeddings }) };
 }
 
@@ -157,7 +170,8 @@ function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
       templateKwargsAccepted: reasoning.templateKwargs !== "rejected",
     },
     toolsEnforced: raw.tools?.enforced ?? true,
-    images: raw.images,
+    tokensPerByte: raw.tokensPerByte ?? tokensPerByteDefault,
+    images: raw.images && { tokensPerImage: tokensPerImageDefault, ...raw.images },
     embeddings: raw.embeddings,
   };
 }

@@ -1,6 +1,7 @@
 /** Runs a request for embeddings: splits its texts into batches, and cuts the vectors to the requested dimensions. */
 import { promptTokensMax, textTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
-import type { ModelId } from "@weiche/shared/ids.ts";
+import type { ModelRules } from "@weiche/shared/catalogue.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { isObject, parseJson } from "@weiche/shared/json.ts";
@@ -23,21 +24,23 @@ const answerBytesMax = 64 << 20;
 export class Embedding implements EngineWork {
   readonly answers = 1;
   readonly #request: EmbeddingRequest;
-  readonly #model: ModelId;
+  readonly #rules: ModelRules;
   /** Maximum per text. */
   readonly #inputTokens: number;
   readonly #tokensMax: number;
   readonly #vectors: Float32Array[] = [];
   readonly #estimates: PromptEstimates;
+  readonly #accountId: AccountId;
   #promptTokens = 0;
   #estimatedTokens = 0;
 
   constructor(
     request: EmbeddingRequest,
-    { rules, tokensMax, estimates }: Omit<GenerationScope, "requestId" | "nowMs">,
+    { accountId, rules, tokensMax, estimates }: Omit<GenerationScope, "requestId" | "nowMs">,
   ) {
     this.#request = request;
-    this.#model = rules.id;
+    this.#accountId = accountId;
+    this.#rules = rules;
     this.#inputTokens = rules.embeddings!.inputTokens;
     this.#tokensMax = tokensMax;
     this.#estimates = estimates;
@@ -56,11 +59,11 @@ export class Embedding implements EngineWork {
     const counts = { ...this.soFar(), ...(this.#estimatedTokens === 0 && { source: "engine" as const }) };
     const { format } = this.#request;
     const { promptTokens } = counts;
-    return { counts, rest: new VectorsRest(this.#vectors, { model: this.#model, format, promptTokens }) };
+    return { counts, rest: new VectorsRest(this.#vectors, { model: this.#rules.id, format, promptTokens }) };
   }
 
   async #embed(engine: EngineAccess, batch: Batch): Promise<void> {
-    const body = Buffer.from(JSON.stringify(engine.dialect.embeddingBody(this.#model, batch.texts)));
+    const body = Buffer.from(JSON.stringify(engine.dialect.embeddingBody(this.#rules.id, batch.texts)));
     const call = await engine.ask(nodePaths.embeddings, body);
     try {
       if (call.status !== 200) {
@@ -94,7 +97,7 @@ export class Embedding implements EngineWork {
     const leftTokens = this.#tokensMax - this.#promptTokens;
     if (isCount(tokens, Math.min(mostTokens, leftTokens)) && tokens > 0) {
       this.#promptTokens += tokens;
-      this.#estimates.learn(this.#model, size, tokens);
+      this.#estimates.learn(this.#rules.id, this.#accountId, size, tokens);
       return;
     }
     if (isCount(tokens, textTokensMax(size.bytes, batch.texts.length)) && tokens > mostTokens)
@@ -103,7 +106,7 @@ export class Embedding implements EngineWork {
         maxTokens: undefined,
         param: this.#nameOf(batch),
       });
-    const estimated = Math.min(this.#estimates.tokensOf(this.#model, size), mostTokens, leftTokens);
+    const estimated = Math.min(this.#estimates.tokensOf(this.#rules, size), mostTokens, leftTokens);
     this.#promptTokens += estimated;
     this.#estimatedTokens += estimated;
   }

@@ -2,7 +2,7 @@
 import { promptTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
-import type { ModelId } from "@weiche/shared/ids.ts";
+import type { AccountId } from "@weiche/shared/ids.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SseParser, type SseEvent } from "@weiche/shared/http/sse.ts";
 import type { Dialect, EngineChunk } from "../engines/dialects/dialect.ts";
@@ -28,6 +28,7 @@ import { hasText, isCount, noTokens, UsageCount, type TokenCounts } from "./usag
 
 export interface GenerationScope {
   readonly requestId: string;
+  readonly accountId: AccountId;
   readonly rules: ModelRules;
   /** The router's limit of what may be billed, prompt and answers together. */
   readonly tokensMax: number;
@@ -64,15 +65,17 @@ export class Generation implements EngineWork {
   #promptTokensMax = 0;
   #promptTokens: number | undefined;
   readonly #estimates: PromptEstimates;
-  readonly #model: ModelId;
+  readonly #accountId: AccountId;
+  readonly #rules: ModelRules;
   readonly #size: PromptSize;
   /** The window, or another bound, is reached and the engine would go on: the answer ends without it. */
   #isFull = false;
 
-  constructor(prompt: Prompt, { requestId, rules, tokensMax, nowMs, estimates }: GenerationScope) {
+  constructor(prompt: Prompt, { requestId, accountId, rules, tokensMax, nowMs, estimates }: GenerationScope) {
     const request = prompt.facts;
     this.#estimates = estimates;
-    this.#model = rules.id;
+    this.#accountId = accountId;
+    this.#rules = rules;
     this.#size = request.size;
     this.#prompt = prompt;
     this.#windowTokens = rules.contextTokens;
@@ -109,8 +112,8 @@ export class Generation implements EngineWork {
       ...{ contextTokens, promptTokensMax: this.#promptTokensMax, maxTokens: this.#maxTokens },
       ...{ tokensMax: this.#tokensMax, choices: this.answers, usagePerChoice, reasons: this.#reasons },
       estimate: {
-        promptTokens: () => this.#estimates.tokensOf(this.#model, this.#size),
-        tokensPerByte: () => this.#estimates.tokensPerByte(this.#model),
+        promptTokens: () => this.#estimates.tokensOf(this.#rules, this.#size),
+        tokensPerByte: () => this.#estimates.tokensPerByte(this.#rules),
       },
     });
     try {
@@ -120,7 +123,8 @@ export class Generation implements EngineWork {
       call.close();
     }
     const counts = this.#isFull ? this.#usage.soFar(this.#promptTokens) : this.#usage.finished();
-    if (counts.source === "engine") this.#estimates.learn(this.#model, this.#size, counts.promptTokens);
+    if (counts.source === "engine")
+      this.#estimates.learn(this.#rules.id, this.#accountId, this.#size, counts.promptTokens);
     const shown = engine.showsCached ? counts : { ...counts, cachedTokens: undefined };
     return { counts, rest: new TextRest(this.#writer.closing(shown)) };
   }

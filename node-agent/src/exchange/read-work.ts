@@ -31,7 +31,8 @@ export class WorkReader implements AsyncDisposable {
   ): Promise<EngineWork> {
     const { path, requestId, billing } = head;
     const scope = { path, rules, dialects };
-    const about = { requestId, rules, tokensMax: billing.tokensMax, nowMs, estimates: this.#estimates };
+    const { accountId, tokensMax } = billing;
+    const about = { requestId, accountId, rules, tokensMax, nowMs, estimates: this.#estimates };
     const scan = scanLight(bytes);
     if (!scan) return await this.#readHeavy({ scope, bytes: ownBytes(bytes) }, about, signal);
     const request = readRequest(scope, bytes, scan);

@@ -118,6 +118,7 @@ function readRulesOf({
       templateKwargsAccepted: reasoning.templateKwargsAccepted,
     },
     toolsEnforced: wire.toolsEnforced,
+    tokensPerByte: wire.tokensPerByte,
     images: wire.images,
     embeddings: wire.embeddings && readEmbeddings(wire.embeddings),
   };

@@ -41,7 +41,7 @@ test("a client that leaves an engine which reports usage only at its end pays fo
   });
 
   rig.engine.script = (socket) => respondEvents(socket, delta({ content: "So" }, "stop") + usageEvent(300, 1) + done);
-  for (let n = 0; n < 30; n++) await rig.chat({ messages }).answer;
+  for (let n = 0; n < 30; n++) await rig.chat({ messages }, { account: `account-${n % 5}` }).answer;
   expect(rig.outbox.records[31]).toMatchObject({ source: "engine", promptTokens: 300 });
   expect(rig.outbox.records[31]).not.toHaveProperty("estimatedTokens");
 

@@ -174,6 +174,7 @@ export function encodeRules(rules: ModelRules): WireRules {
       templateKwargsAccepted: rules.reasoning.templateKwargsAccepted,
     },
     toolsEnforced: rules.toolsEnforced,
+    tokensPerByte: rules.tokensPerByte,
     images: rules.images,
     embeddings: embeddings && {
       dimensionsMin: embeddings.dimensions.min,

@@ -1,13 +1,10 @@
 /** Upper bounds of the tokens of a request, by its bytes. An agent believes its engine, and a router its node, up to them. */
 import type { ModelRules } from "../catalogue.ts";
+import { tokensPerByteMax, tokensPerImageMax } from "../catalogue-schema.ts";
 import type { RequestFacts } from "./model-rules.ts";
 
-/** A token has at least one byte, and a template may write one byte of JSON as six. */
-const tokensPerByteMax = 6;
 /** What a template writes by itself: a system prompt of its own, how tools are called, marks around messages. */
 const templateTokensMax = 4_096;
-/** Images are tokenised by pixels, not by bytes. */
-const imageTokensMax = 16_384;
 /** Tokens around each text that is embedded, such as its beginning and its end. */
 const edgeTokensMax = 64;
 /** Some engines count the token that ends an answer, some of these in addition to `max_tokens`. */
@@ -15,7 +12,7 @@ export const endTokensMax = 1;
 
 /** `bytes`: size of the body, as it came or as an engine gets it. */
 export function promptTokensMax(bytes: number, images: number): number {
-  return bytes * tokensPerByteMax + templateTokensMax + images * imageTokensMax;
+  return bytes * tokensPerByteMax + templateTokensMax + images * tokensPerImageMax;
 }
 
 /** `bytes`: size of texts that go through no template. Normalisation may write a character of three bytes as 18. */

@@ -235,7 +235,7 @@ const reasoningRules = message(
   text(3, "default_effort", bytesPerCharacter * effortCharactersMax),
   number(4, "template_kwargs_accepted"),
 );
-const imageRules = message("ImageRules", number(1, "max"), many(formatsMax, text(2, "formats", nameBytes)));
+const imageRules = message("ImageRules", number(1, "max"), many(formatsMax, text(2, "formats", nameBytes)), number(3, "tokens_per_image"));
 const embeddingRules = message(
   "EmbeddingRules",
   number(1, "dimensions_min"),
@@ -254,6 +254,7 @@ const modelRules = message(
   number(5, "tools_enforced"),
   one(6, "images", imageRules),
   one(7, "embeddings", embeddingRules),
+  number(8, "tokens_per_byte"),
 );
 const desiredState = message(
   "DesiredState",

@@ -58,7 +58,7 @@ function viewModel(entry: CatalogueEntry, nowMs: number): Omit<Model, "state" | 
     factorIsProvisional: factorEntryAt(entry, nowMs).isProvisional ?? false,
     comingFactors: coming,
     tools: category === "embeddings" ? null : toolsEnforced ? "enforced" : "auto",
-    images: images ?? null,
+    images: images ? { max: images.max, formats: images.formats } : null,
     embeddings: embeddings
       ? { minDimensions: min!, maxDimensions: max!, defaultDimensions: usual!, inputTokens: embeddings.inputTokens }
       : null,

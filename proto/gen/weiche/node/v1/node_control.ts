@@ -222,7 +222,11 @@ export interface ModelRules {
   readonly reasoning: ReasoningRules | undefined;
   readonly toolsEnforced: boolean;
   readonly images?: ImageRules | undefined;
-  readonly embeddings?: EmbeddingRules | undefined;
+  readonly embeddings?:
+    | EmbeddingRules
+    | undefined;
+  /** Of prompts that no engine counts in time. Absent: the agent's default. */
+  readonly tokensPerByte?: number | undefined;
 }
 
 export interface ReasoningRules {
@@ -235,6 +239,8 @@ export interface ReasoningRules {
 export interface ImageRules {
   readonly max: number;
   readonly formats: readonly string[];
+  /** Of prompts that no engine counts in time. Absent: the agent's default. */
+  readonly tokensPerImage?: number | undefined;
 }
 
 export interface EmbeddingRules {
@@ -1310,6 +1316,7 @@ function createBaseModelRules(): ModelRules {
     toolsEnforced: false,
     images: undefined,
     embeddings: undefined,
+    tokensPerByte: undefined,
   };
 }
 
@@ -1335,6 +1342,9 @@ export const ModelRules: MessageFns<ModelRules> = {
     }
     if (message.embeddings !== undefined) {
       EmbeddingRules.encode(message.embeddings, writer.uint32(58).fork()).join();
+    }
+    if (message.tokensPerByte !== undefined) {
+      writer.uint32(65).double(message.tokensPerByte);
     }
     return writer;
   },
@@ -1406,6 +1416,14 @@ export const ModelRules: MessageFns<ModelRules> = {
             }
 
             message.embeddings = EmbeddingRules.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 65) {
+              break;
+            }
+
+            message.tokensPerByte = reader.double();
             continue;
           }
         }
@@ -1501,7 +1519,7 @@ export const ReasoningRules: MessageFns<ReasoningRules> = {
 };
 
 function createBaseImageRules(): ImageRules {
-  return { max: 0, formats: [] };
+  return { max: 0, formats: [], tokensPerImage: undefined };
 }
 
 export const ImageRules: MessageFns<ImageRules> = {
@@ -1511,6 +1529,9 @@ export const ImageRules: MessageFns<ImageRules> = {
     }
     for (const v of message.formats) {
       writer.uint32(18).string(v!);
+    }
+    if (message.tokensPerImage !== undefined) {
+      writer.uint32(24).uint32(message.tokensPerImage);
     }
     return writer;
   },
@@ -1542,6 +1563,14 @@ export const ImageRules: MessageFns<ImageRules> = {
             }
 
             message.formats.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.tokensPerImage = reader.uint32();
             continue;
           }
         }
