@@ -34,12 +34,12 @@ const recordings: [dialect: DialectName, name: string, promptTokens: number][] =
 test.each(recordings)(
   "%s has counted the prompt of %s before its first output: %i tokens",
   (name, recording, tokens) => {
-    const { readChunk, usagePerChoice } = dialects[name];
-    const usage = new UsageCount({ ...limits, usagePerChoice });
+    const dialect = dialects[name];
+    const usage = new UsageCount({ ...limits, usagePerChoice: dialect.usagePerChoice });
     for (const event of new SseParser().push(Buffer.from(readRecording(recording).body))) {
       const data = event.kind === "data" ? parseJson(event.data) : undefined;
       if (!isObject(data)) throw new Error("no output");
-      const chunk = readChunk(data);
+      const chunk = dialect.readChunk(data);
       usage.take(chunk);
       if (chunk.choices.some(hasText)) break;
     }
