@@ -235,7 +235,12 @@ const reasoningRules = message(
   text(3, "default_effort", bytesPerCharacter * effortCharactersMax),
   number(4, "template_kwargs_accepted"),
 );
-const imageRules = message("ImageRules", number(1, "max"), many(formatsMax, text(2, "formats", nameBytes)), number(3, "tokens_per_image"));
+const imageRules = message(
+  "ImageRules",
+  number(1, "max"),
+  many(formatsMax, text(2, "formats", nameBytes)),
+  number(3, "tokens_per_image"),
+);
 const embeddingRules = message(
   "EmbeddingRules",
   number(1, "dimensions_min"),
