@@ -58,10 +58,14 @@ export function refusalCodeOf(error: unknown): RefusalCode | undefined {
   if (error instanceof PageRefusal) return error.kind === "body_too_large" ? "too_large" : undefined;
   if (error instanceof ApiError) return knownCode(error.reason ?? error.kind);
   if (!(error instanceof NodeRefusal)) return "internal";
-  const { type, code } = error.body.error;
-  if (error.status === 400)
-    return type === apiErrors.context_window_exceeded.type ? "context_window_exceeded" : "invalid_request";
-  return knownCode(code);
+  return error.status === 400 ? codeOfInvalid(error.body.error) : knownCode(error.body.error.code);
+}
+
+/** A node checks again what depends on its engine. */
+function codeOfInvalid({ type, param }: ErrorBody["error"]): RefusalCode {
+  if (type === apiErrors.context_window_exceeded.type) return "context_window_exceeded";
+  if (param === "n") return "too_many_answers";
+  return /^(tools|response_format)\b/.test(param ?? "") ? "schema_refused" : "invalid_request";
 }
 
 function knownCode(word: string): RefusalCode {

@@ -33,6 +33,7 @@ import {
 } from "../edge/listener.ts";
 import { answerRaw } from "../edge/raw-answer.ts";
 import { isExpected, refusalCodeOf, refuse } from "./refuse.ts";
+import type { RefusalReason } from "../usage/refusal-codes.ts";
 
 export interface ApiServerDeps extends Pick<
   GenerateDeps,
@@ -65,6 +66,7 @@ const defaultTimes: ApiTimes = {
 
 /** Memory for all large bodies together. */
 const largeBodiesBytesMax = 1_000_000_000;
+const noRoom: RefusalReason = "no_room_for_body";
 
 /** Wait for cut exchanges to close, which takes a turn or two of the event loop. */
 const cutMsMax = 1_000;
@@ -75,7 +77,7 @@ export function createApiServer(deps: ApiServerDeps) {
   const { clock, events, config } = deps;
   const times = { ...defaultTimes, ...deps.times };
   const readers = new BodyReaders();
-  const budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, clock);
+  const budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, clock, noRoom);
   const engineDeaths = new EngineDeaths(clock, randomBytes(32));
   const generateDeps: GenerateDeps = {
     ...deps,

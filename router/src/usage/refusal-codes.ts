@@ -21,6 +21,9 @@ export const refusalCodes = {
   too_large: { status: 413, advice: "shorten-request" },
   invalid_request: { status: 400, advice: "correct-request" },
   context_window_exceeded: { status: 400, advice: "shorten-request" },
+  too_many_answers: { status: 400, advice: "fewer-answers" },
+  schema_refused: { status: 400, advice: "simplify-schema" },
+  body_too_slow: { status: 400, advice: "send-faster" },
   key_model_access_denied: { status: 403, advice: "choose-allowed-model" },
   internal: { status: 500, advice: "retry-later" },
   engine_died: { status: 500, advice: "retry-later" },
@@ -28,6 +31,7 @@ export const refusalCodes = {
   model_switching: { status: 503, advice: "retry-later" },
   model_unavailable: { status: 503, advice: "retry-later" },
   overloaded: { status: 503, advice: "retry-later" },
+  no_room_for_body: { status: 503, advice: "fewer-large" },
   no_node_available: { status: 503, advice: "retry-later" },
   maintenance: { status: 503, advice: "retry-later" },
   timeout: { status: 504, advice: "shorten-request" },
@@ -53,4 +57,9 @@ export type RefusalReason =
   | "user_blocked"
   | "account_blocked"
   | "rate_limit_minute"
-  | "rate_limit_parallel";
+  | "rate_limit_parallel"
+  | "too_many_answers"
+  /** Of an answer or a tool: it costs an engine too much, or it has a place that no engine takes. */
+  | "schema_refused"
+  | "body_too_slow"
+  | "no_room_for_body";

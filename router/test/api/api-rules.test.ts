@@ -307,3 +307,25 @@ test("a key is judged by the instant of its request's id, which decides on the b
   const answer = await api.get("/v1/models");
   expect(asked).toEqual([uuidv7TimeMs(asId(answer.headers.get("x-request-id")!))]);
 });
+
+test("a refusal that has its own remedy is counted by its own word", async () => {
+  const nodeRefuses = (param: string) => () => ({
+    status: 400,
+    chunks: [JSON.stringify({ error: { message: "m", type: "invalid_request_error", param, code: "400" } })],
+  });
+  const counted = async (body: object) => {
+    api.refused.length = 0;
+    expect((await api.post("/v1/chat/completions", body)).status).toBe(400);
+    return api.refused;
+  };
+  expect(await counted(chat({ n: 9 }))).toEqual(["too_many_answers"]);
+  for (const [param, word] of [
+    ["n", "too_many_answers"],
+    ["tools[0].function.parameters", "schema_refused"],
+    ["response_format.json_schema.schema", "schema_refused"],
+    ["temperature", "invalid_request"],
+  ] as const) {
+    api.nodes.script = nodeRefuses(param);
+    expect(await counted(chat())).toEqual([word]);
+  }
+});

@@ -1,6 +1,6 @@
 /** Whether a model takes a request. The router answers with what is thrown; an agent relies on it for what it sends on. */
 import type { CatalogueEntry, ModelRules } from "../catalogue.ts";
-import { invalid } from "../errors.ts";
+import { ApiError, invalid } from "../errors.ts";
 import { contextExceeded } from "./context-exceeded.ts";
 import type { ImageFacts } from "./images.ts";
 
@@ -47,10 +47,8 @@ export function checkAnswers(
   { answersMax }: Pick<CatalogueEntry, "answersMax">,
 ): void {
   if (embeds || answers <= answersMax) return;
-  throw invalid(
-    "n",
-    `must be at most ${answersMax} for this model, not ${answers}; send several requests for more answers`,
-  );
+  const must = `must be at most ${answersMax} for this model, not ${answers}; send several requests for more answers`;
+  throw new ApiError("invalid_request", `Invalid 'n': ${must}.`, { param: "n", reason: "too_many_answers" });
 }
 
 export function checkImages(images: readonly ImageFacts[], rules: ModelRules["images"]): void {

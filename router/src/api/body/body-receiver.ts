@@ -105,7 +105,7 @@ export class BodyReceiver {
     const allowedMs = bodyMsMax + (this.#body.bytes / bytesPerExtraSecond) * 1_000;
     const leftMs = Math.ceil(this.#startedAtMs + allowedMs - this.#clock.monotonicMs());
     if (leftMs > 0) this.#deadline = this.#clock.after(leftMs, () => this.#checkDeadline());
-    else this.#fail(new ApiError("invalid_request", "The body did not arrive in time."));
+    else this.#fail(new ApiError("invalid_request", "The body did not arrive in time.", { reason: "body_too_slow" }));
   }
 
   readonly #end = (): void => {

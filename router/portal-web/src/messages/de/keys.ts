@@ -43,7 +43,8 @@ export const keys: Shape<typeof english> = {
   empty: "Noch kein Schlüssel",
   emptyHint: "Legen Sie einen an, dann ist Ihr erster Aufruf eine Minute entfernt.",
   emptyFilter: "Kein Schlüssel passt dazu",
-  emptyFilterHint: "Andere Wörter oder ein anderer Zustand finden ihn vielleicht.",
+  emptyFilterHint:
+    "Andere Wörter oder ein anderer Zustand finden ihn vielleicht. Widerrufene und abgelaufene Schlüssel verlassen diese Liste nach einiger Zeit; der Verbrauch behält ihre Namen.",
   clearFilter: "Alle Schlüssel zeigen",
   menu: (name) => `Aktionen für ${name}`,
   edit: "Bearbeiten",

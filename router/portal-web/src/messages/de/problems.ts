@@ -8,7 +8,7 @@ export const problems: Shape<typeof english> = {
   password_wrong: "Das bisherige Passwort ist falsch.",
   code_wrong: "Der Code ist falsch oder wurde schon verwendet.",
   totp_required: "Ein Code Ihrer Authenticator-App wird benötigt.",
-  too_many_attempts: (seconds) => `Zu viele Versuche. Erneut möglich in ${seconds} s.`,
+  too_many_attempts: (seconds) => `Zu viele Versuche oder Änderungen auf einmal. Erneut möglich in ${seconds} s.`,
   too_many_requests: "Zu viele Anfragen auf einmal. Warten Sie einen Augenblick.",
   busy: "Der Dienst ist gerade ausgelastet. Versuchen Sie es in einigen Sekunden erneut.",
   not_found: "Das gibt es nicht mehr.",

@@ -40,7 +40,8 @@ export const keys = {
   empty: "No key yet",
   emptyHint: "Create one, and your first call is a minute away.",
   emptyFilter: "No key matches",
-  emptyFilterHint: "Other words or another state may find it.",
+  emptyFilterHint:
+    "Other words or another state may find it. Revoked and expired keys leave this list after a while; usage keeps their names.",
   clearFilter: "Show all keys",
   menu: (name: string) => `Actions for ${name}`,
   edit: "Edit",

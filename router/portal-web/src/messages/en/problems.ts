@@ -5,7 +5,7 @@ export const problems = {
   password_wrong: "The current password is wrong.",
   code_wrong: "The code is wrong, or it was used already.",
   totp_required: "A code of your authenticator is needed.",
-  too_many_attempts: (seconds: string) => `Too many attempts. Try again in ${seconds} s.`,
+  too_many_attempts: (seconds: string) => `Too many attempts or changes at once. Try again in ${seconds} s.`,
   too_many_requests: "Too many requests at once. Wait a moment.",
   busy: "The service is busy at the moment. Try again in a few seconds.",
   not_found: "It is not there any more.",

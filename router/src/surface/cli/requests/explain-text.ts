@@ -3,6 +3,7 @@ import { formatTable } from "@weiche/shared/program/table.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { wrapped } from "../cli-text.ts";
 import type { Answer } from "../client.ts";
+import { whatHelps } from "./what-helps.ts";
 import { inWords } from "@weiche/shared/program/duration.ts";
 
 type Explained = Answer<"explainRequest">;
@@ -55,6 +56,10 @@ function attemptOf(attempt: Ended["tried"][number], index: number): string[] {
 }
 
 function endOf(request: Ended): string[] {
+  return [...howItEnded(request), ...whatHelps(request)];
+}
+
+function howItEnded(request: Ended): string[] {
   const took = `after ${inWords(request.seconds)}`;
   const sent = `${request.bytesSent} bytes were sent to the client`;
   switch (request.outcome) {
