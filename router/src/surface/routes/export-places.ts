@@ -141,5 +141,9 @@ export function createExportPlaces(clock: Clock) {
 }
 
 function busy(): ApiError {
-  return new ApiError("overloaded", "Other exports are running. One of an account runs at a time: try again in a few seconds.", { retryAfterSeconds: 5 });
+  return new ApiError(
+    "overloaded",
+    "Other exports are running. One of an account runs at a time: try again in a few seconds.",
+    { retryAfterSeconds: 5 },
+  );
 }
