@@ -14,13 +14,11 @@ const pieceCharactersMax = 32 << 10;
 export class TextRest implements AnswerRest {
   readonly #text: string;
   #at = 0;
+  heldBytes: number;
 
   constructor(text: string) {
     this.#text = text;
-  }
-
-  get heldBytes(): number {
-    return this.#text.length - this.#at;
+    this.heldBytes = Buffer.byteLength(text);
   }
 
   *[Symbol.iterator](): Iterator<string> {
@@ -28,7 +26,9 @@ export class TextRest implements AnswerRest {
     while (this.#at < text.length) {
       const from = this.#at;
       this.#at = this.#endOf(from);
-      yield text.slice(from, this.#at);
+      const piece = text.slice(from, this.#at);
+      this.heldBytes -= Buffer.byteLength(piece);
+      yield piece;
     }
   }
 

@@ -1,5 +1,6 @@
 /** How slowly a client may read an answer, on virtual time. */
 import type { IncomingMessage } from "node:http";
+import { ApiError } from "@weiche/shared/errors.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
 import type { AnswerSink } from "../edge/answer-sink.ts";
@@ -13,6 +14,7 @@ class SimSink implements AnswerSink {
   isCut = false;
   /** Bytes that the client has not read. */
   unread = 0;
+  readonly pieces: Buffer[] = [];
   #onDrain = () => {};
   #onClosed: (isWhole: boolean) => void = () => {};
 
@@ -22,6 +24,7 @@ class SimSink implements AnswerSink {
 
   piece(bytes: Buffer): boolean {
     this.unread += bytes.length;
+    this.pieces.push(bytes);
     return false;
   }
 
@@ -86,10 +89,20 @@ test.each([
   ["half a KiB a second", 512, 120],
   ["just more than a KiB a second", 1_100, Infinity],
 ])("a client that reads %s is cut as stalled when it should be", (_what, bytesPerSecond, expectedSeconds) => {
+  // The second ones are longer than a client at the floor reads in the time that is waited for it.
+  for (const eventBytes of [2_048, 250_000]) {
+    const { seconds, isCut, isCancelled, outcome } = readSlowly(eventBytes, bytesPerSecond);
+    expect(Math.abs(seconds - Math.min(expectedSeconds, secondsMax))).toBeLessThan(30);
+    expect([isCancelled, outcome]).toEqual([isCut, isCut ? "stalled" : "client-gone"]);
+  }
+});
+
+/** Reads events of so many bytes, until it is cut or an hour is over. */
+function readSlowly(eventBytes: number, bytesPerSecond: number) {
   const clock = new VirtualClock();
   const sink = new SimSink();
   const exchange = new Exchange("chat", { headers: {} } as IncomingMessage, sink, clock);
-  const body = new EndlessBody(2_048);
+  const body = new EndlessBody(eventBytes);
   void relay(exchange, { status: 200, kind: "events", retryAfterSeconds: 0, waited: undefined, body }, clock, 60_000);
   let seconds = 0;
   while (!sink.isCut && seconds < secondsMax) {
@@ -97,7 +110,21 @@ test.each([
     seconds++;
     sink.read(bytesPerSecond);
   }
-  expect(Math.abs(seconds - Math.min(expectedSeconds, secondsMax))).toBeLessThan(16);
-  const isCut = seconds < secondsMax;
-  expect([body.isCancelled, exchange.outcome]).toEqual([isCut, isCut ? "stalled" : "client-gone"]);
+  return { seconds, isCut: seconds < secondsMax, isCancelled: body.isCancelled, outcome: exchange.outcome };
+}
+
+test("an event that is being read is whole before the error event when the time of its request is over", () => {
+  const clock = new VirtualClock();
+  const sink = new SimSink();
+  const exchange = new Exchange("chat", { headers: {} } as IncomingMessage, sink, clock);
+  const body = new EndlessBody(100_000);
+  void relay(exchange, { status: 200, kind: "events", retryAfterSeconds: 0, waited: undefined, body }, clock, 60_000);
+  sink.read(20_000);
+  exchange.abort(new ApiError("timeout", "over"));
+  const [event, error, rest] = Buffer.concat(sink.pieces).toString().split("\n\n");
+  expect([event!.length, JSON.parse(error!.slice(6)), rest]).toMatchObject([
+    99_998,
+    { error: { code: "timeout" } },
+    "",
+  ]);
 });

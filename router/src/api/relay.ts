@@ -14,6 +14,13 @@ import { LastPiece, UnfinishedEvent } from "./withheld.ts";
 const floorBytesPerSecond = 1 << 10;
 
 /**
+ * The sink tells when a client has taken all that it got: of a long event it gets so much at a time, so that a client at
+ * the floor is heard of in time.
+ */
+const sliceBytesMax = 16 << 10;
+const nothing = Buffer.alloc(0);
+
+/**
  * Resolves with the first byte; the rest follows until the exchange is settled. Rejects while another status is still
  * possible: with `NodeLost` if nothing came (another node may be asked), with the reason of `exchange.signal`, or with an
  * `ApiError`.
@@ -31,6 +38,8 @@ class Relay implements AnswerReader {
   /** Received bytes that must not be passed on yet. */
   readonly #withheld: UnfinishedEvent | LastPiece;
   readonly #patience: Patience;
+  /** May be passed on, but the client has not read what comes before it. */
+  #waiting: Buffer = nothing;
   /** Bytes handed to the sink since it had none left. */
   #written = 0;
   #received = false;
@@ -59,9 +68,28 @@ class Relay implements AnswerReader {
     if (this.#detached) return;
     this.#received = true;
     const ready = this.#withheld.push(chunk);
-    if (!ready || this.#write(ready)) return;
+    if (!ready) return;
+    this.#waiting = ready;
+    if (this.#writeOn()) return;
     this.#body.pause();
     this.#patience.start();
+  }
+
+  /** Writes what waits until the sink is full. Returns false if it is. */
+  #writeOn(): boolean {
+    while (this.#waiting.length > 0) {
+      const slice = this.#waiting.subarray(0, sliceBytesMax);
+      this.#waiting = this.#waiting.subarray(slice.length);
+      if (!this.#write(slice)) return false;
+    }
+    return true;
+  }
+
+  /** Writes what waits, although the sink may be full: nothing more comes. */
+  #writeAll(): void {
+    const left = this.#waiting;
+    this.#waiting = nothing;
+    if (left.length > 0) this.#write(left);
   }
 
   #drained(): void {
@@ -69,7 +97,8 @@ class Relay implements AnswerReader {
     this.#patience.took(this.#written);
     this.#patience.stop();
     this.#written = 0;
-    this.#body.resume();
+    if (this.#writeOn()) this.#body.resume();
+    else this.#patience.start();
   }
 
   end(): void {
@@ -106,6 +135,7 @@ class Relay implements AnswerReader {
   }
 
   #finish(): void {
+    this.#writeAll();
     const { sink } = this.#exchange;
     const { rest } = this.#withheld;
     if (!sink.hasBegun) this.#head(rest?.length ?? 0);
@@ -118,6 +148,7 @@ class Relay implements AnswerReader {
   /** Closes the connection before the answer is complete, after what was written before was sent. */
   #cutAfter(error: ApiError | undefined, outcome: "broken" | "timeout" | "stalled"): void {
     this.#exchange.outcome = outcome;
+    this.#writeAll();
     if (error && this.#isStream) this.#write(errorEvent(error, this.#withheld.torn));
     this.#patience.start();
     this.#exchange.sink.cut("written");
