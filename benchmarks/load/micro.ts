@@ -98,7 +98,13 @@ function placeAmong(steps: number): void {
 
 /** A request of one of 64 accounts comes to an engine of 256 places, of which so many are held, and the oldest one ends. */
 function admitBeside(running: number): (steps: number) => void {
-  const limits = { minResidencyMs: 5_000, drainOpenMsMax: 10_000, waitersMax: 512, waiterMsMax: 300_000 };
+  const limits = {
+    minResidencyMs: 5_000,
+    drainOpenMsMax: 10_000,
+    waitersMax: 512,
+    waiterMsMax: 300_000,
+    whileSwitching: "hold",
+  } as const;
   const times = { backoffMsMin: 2_000, backoffMsMax: 30_000, startMsMax: 60_000, stopMsMax: 20_000 };
   const engine = { model, dialect: "openai", launcher: { kind: "external", url: "http://127.0.0.1" } } as const;
   const memory = { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 };

@@ -56,6 +56,8 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
         ? { ...slot, state: { ...slot.state, closesAtMs: Infinity } }
         : slot,
     ),
+  "that a turn begins when its model is active": turnFromWaiter,
+  "to hold a request for its model's next turn": () => onSlots(limited({ whileSwitching: "refuse" })),
   "to wait for the stop before the next start": startWithoutWaiting,
   "whose turn it is": () =>
     onSlots((slot) => ({ ...slot, waiters: slot.waiters.toSorted((a, b) => a.model.localeCompare(b.model)) })),
@@ -178,6 +180,22 @@ function startWithoutWaiting(): Behaviour {
     if (!stop) return [after, effects];
     const [started, more] = transition(after, { kind: "stopped", epoch: stop.epoch }, nowMs);
     return [started, [...effects, ...more]];
+  };
+}
+
+/** Counts a turn from the first waiter for another model, though that one waited through the start. */
+export function turnFromWaiter(): Behaviour {
+  return (slot, event, nowMs) => {
+    const [after, effects] = transition(slot, event, nowMs);
+    const { state } = after;
+    const other = after.waiters.find(({ model }) => model !== awakeEngine(state)?.model);
+    if (state.kind !== "draining" || !other) return [after, effects];
+    const closesAtMs = Math.min(state.closesAtMs, other.sinceMs + after.limits.drainOpenMsMax);
+    if (closesAtMs === state.closesAtMs) return [after, effects];
+    const earlier = { ...after, state: { ...state, closesAtMs } };
+    if (nowMs < closesAtMs) return [earlier, effects];
+    const [closed, more] = transition(earlier, { kind: "tick" }, nowMs);
+    return [closed, [...effects, ...more]];
   };
 }
 

@@ -1,5 +1,6 @@
 /** Judges `retry-after` by the times for which requests of a model were seen to hold their places. */
 import type { ModelId } from "@weiche/shared/ids.ts";
+import type { SimRequest } from "./sim-request.ts";
 
 interface Held {
   readonly shortestMs: number;
@@ -50,4 +51,17 @@ export class HeldRule {
       seconds <= bounded(Math.max(held.longestMs * turns.most, afterTold)) + roundingSeconds
     );
   }
+}
+
+/** How many times the waiting requests fill the engine. Requests of `oldestMs` or before, which are over their bound, may count or not. */
+export function turnsOf(
+  { account, answers }: SimRequest,
+  waiting: readonly SimRequest[],
+  places: number,
+  oldestMs: number,
+): Turns {
+  const turns = (requests: readonly Pick<SimRequest, "answers">[]) =>
+    requests.reduce((sum, each) => sum + Math.min(each.answers, places), 0) / places;
+  const ofAccount = waiting.filter((request) => request.sinceMs > oldestMs && request.account === account);
+  return { least: turns(ofAccount), most: turns([...waiting, { answers }]), own: turns([{ answers }]) };
 }

@@ -16,8 +16,8 @@ export interface SimRequest {
   origin?: string;
   /** Whether the drain of its model was closed when it came. */
   tooLate?: boolean;
-  /** Set for the first request for another model: the time spent on switches before it came. */
-  switchingMsBefore?: number;
-  /** Set for the same request: how long earlier requests waited. */
+  /** Set once the request is the next one for another model than `behind`: since when, and the time spent on switches before. */
+  bound?: { readonly behind: ModelId; readonly sinceMs: number; readonly switchingMsBefore: number };
+  /** Set for the same request: how long earlier requests have waited since. */
   aheadMs?: number;
 }

@@ -7,10 +7,11 @@ import type { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { WireState, type SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
 import { EngineRules, type Serving } from "./engine-rules.ts";
-import { HeldRule } from "./held-rule.ts";
+import { HeldRule, turnsOf } from "./held-rule.ts";
 import { ReserveRule } from "./reserve-rule.ts";
 import type { SimRequest } from "./sim-request.ts";
 import type { SimulatedHost } from "./sim-host.ts";
+import { TurnRule } from "./turn-rule.ts";
 
 interface RulesOptions {
   readonly host: SimulatedHost;
@@ -34,14 +35,14 @@ export class SlotRules {
   #untold = new Set<SimRequest>();
   /** Judgements that wait until all clients have been told what happened. */
   #toJudge: (() => void)[] = [];
-  /** When the oldest request for another model than the active one came; undefined: none waits. */
-  #drainSinceMs: number | undefined;
+  readonly #turns: TurnRule;
   #held = new HeldRule();
   #reserve = new ReserveRule();
 
   constructor(options: RulesOptions) {
     this.#options = options;
     this.#limits = options.limits;
+    this.#turns = new TurnRule(options.limits, options.longestRunMs);
     this.engines = this.#watchEngines();
   }
 
@@ -51,7 +52,7 @@ export class SlotRules {
     this.running.clear();
     this.#untold.clear();
     this.#toJudge = [];
-    this.#drainSinceMs = undefined;
+    this.#turns.begin();
     this.#held = new HeldRule();
     this.#reserve = new ReserveRule();
     this.maintenance = false;
@@ -68,8 +69,9 @@ export class SlotRules {
         });
       },
       ready: () => {
-        this.#drainSinceMs = undefined;
-        this.#followDrain();
+        this.#followDrain("anew");
+        const next = this.#oldestOther(this.engines.serving!.model);
+        if (next) this.#bind(next);
       },
       lost: () => {
         this.#untold = new Set(this.running);
@@ -98,7 +100,7 @@ export class SlotRules {
   asked(request: SimRequest): void {
     const serving = this.engines.serving;
     if (serving && !serving.suspect && serving.model !== request.model && !this.#oldestOther(serving.model))
-      request.switchingMsBefore = this.engines.switchingMs;
+      this.#bind(request);
     request.tooLate = serving?.model === request.model && !serving.suspect && this.#isClosed;
     this.waiting.add(request);
     this.#reserve.asked(request);
@@ -130,20 +132,23 @@ export class SlotRules {
     this.#judgeWait(request);
   }
 
-  #judgeWait({ model, sinceMs, switchingMsBefore, aheadMs = 0 }: SimRequest): void {
-    const waitedMs = this.#now - sinceMs;
-    if (waitedMs > this.#limits.waiterMsMax) this.#broken(`a waiter for ${model} is admitted after its bound`);
-    if (switchingMsBefore === undefined) return;
-    const boundMs = Math.max(this.#limits.drainOpenMsMax, aheadMs) + this.#options.longestRunMs;
-    if (waitedMs - (this.engines.switchingMs - switchingMsBefore) > boundMs)
-      this.#broken(`the first request for ${model} waited longer than drain, longest request and switch`);
+  #bind(request: SimRequest): void {
+    this.#turns.bind(request, this.engines.serving!.model, this.#moment);
   }
 
-  /** Removes a waiting request. False if it did not wait. */
+  #judgeWait(request: SimRequest): void {
+    const { model, sinceMs } = request;
+    if (this.#now - sinceMs > this.#limits.waiterMsMax)
+      this.#broken(`a waiter for ${model} is admitted after its bound`);
+    // Its model has its turn: which of its requests goes first is up to the shares of accounts.
+    for (const one of [request, ...this.waiting])
+      if (one.model === model && !this.#turns.isInTime(one, this.#moment))
+        this.#broken(`the first request for ${model} waited longer than drain, longest request and switch`);
+  }
+
+  /** False if it did not wait. */
   #gone(request: SimRequest): boolean {
-    for (const other of this.waiting)
-      if (other.switchingMsBefore !== undefined && other.order > request.order)
-        other.aheadMs = this.#now - other.sinceMs;
+    this.#turns.gone(request, this.waiting, this.#now);
     return this.waiting.delete(request);
   }
 
@@ -151,6 +156,7 @@ export class SlotRules {
     request.answer = { kind: error.kind, atMs: this.#now };
     this.#gone(request);
     const { model, sinceMs } = request;
+    const { whileSwitching, waiterMsMax, waitersMax } = this.#limits;
     if (error.kind === "invalid_request") {
       if (!this.#isTooMuch(request)) this.#broken(`a request for ${model} is rejected that it could serve`);
       return this.#followDrain();
@@ -159,29 +165,20 @@ export class SlotRules {
     const same = this.engines.serving?.model === model ? this.engines.serving : undefined;
     const sound: Partial<Record<typeof error.kind, boolean>> = {
       maintenance: this.maintenance,
-      model_switching: request.tooLate === true,
-      overloaded:
-        this.#now >= sinceMs + this.#limits.waiterMsMax || this.#waitingFor(model).length >= this.#limits.waitersMax,
+      model_switching:
+        request.tooLate === true && (whileSwitching === "refuse" || error.retryAfterSeconds! * 1_000 > waiterMsMax),
+      overloaded: this.#now >= sinceMs + waiterMsMax || this.#waitingFor(model).length >= waitersMax,
       model_unavailable: this.engines.rests(model) || this.engines.isStuck,
     };
     if (!sound[error.kind]) this.#broken(`a request for ${model} is refused as ${error.kind} without reason`);
     const isForPlaces = error.kind === "overloaded" && same && !same.suspect && !this.#isClosed;
     const seconds = error.retryAfterSeconds!;
-    if (isForPlaces && !this.#held.isHonest(model, seconds, this.#turnsOf(request), this.#now))
+    const oldestMs = this.#now - waiterMsMax;
+    const turns = turnsOf(request, this.#waitingFor(model), this.#placesOf(model), oldestMs);
+    if (isForPlaces && !this.#held.isHonest(model, seconds, turns, this.#now))
       this.#broken(`a client of ${model} is told to come back in ${seconds} s`);
     this.#held.told(model, seconds, this.#now);
     this.#followDrain();
-  }
-
-  /** How many times the waiting requests fill the engine. Requests over their bound may count or not. */
-  #turnsOf({ model, account, answers }: SimRequest): { least: number; most: number; own: number } {
-    const places = this.#placesOf(model);
-    const waiting = this.#waitingFor(model);
-    const staying = waiting.filter(({ sinceMs }) => this.#now < sinceMs + this.#limits.waiterMsMax);
-    const turns = (requests: readonly Pick<SimRequest, "answers">[]) =>
-      requests.reduce((sum, each) => sum + Math.min(each.answers, places), 0) / places;
-    const ofAccount = staying.filter((request) => request.account === account);
-    return { least: turns(ofAccount), most: turns([...waiting, { answers }]), own: turns([{ answers }]) };
   }
 
   left(request: SimRequest): void {
@@ -197,8 +194,7 @@ export class SlotRules {
 
   suspected(request: SimRequest): void {
     const serving = this.engines.serving;
-    if (!serving || serving.origin !== request.origin || serving.suspect || serving.lost) return;
-    this.engines.suspected();
+    if (serving && serving.origin === request.origin && !serving.suspect && !serving.lost) this.engines.suspected();
   }
 
   /** The request's client was told that its engine is lost. */
@@ -225,6 +221,8 @@ export class SlotRules {
     if (this.#untold.size > 0) this.#broken("a request is not told that its engine is gone");
     if (view.state === WireState.DRAINING_OPEN && view.stateAgeMs > this.#limits.drainOpenMsMax)
       this.#broken("a drain stays open");
+    if (view.state === WireState.DRAINING_CLOSED && !this.engines.serving?.suspect && !this.#isClosed)
+      this.#broken("a turn ends before its time");
     this.engines.judge(this.maintenance);
     if (this.maintenance) return;
     if (this.engines.isResting && this.waiting.size > 0) this.#broken("somebody waits and nothing is started");
@@ -239,7 +237,7 @@ export class SlotRules {
     if (this.running.size > 0) return;
     // Timers that are due at this very moment may not have fired yet.
     const before = this.#now - 1;
-    const overdue = suspect || (closed && before >= this.#drainSinceMs! + this.#limits.drainOpenMsMax);
+    const overdue = suspect || (closed && this.#turns.isOver(before));
     const rested = other && before >= Math.max(other.sinceMs, sinceMs + this.#limits.minResidencyMs);
     if (overdue || rested) this.#broken(`${model} is idle and others wait`);
   }
@@ -251,8 +249,7 @@ export class SlotRules {
     const fits = next.every((request) => this.#needs(request) <= free);
     const kept = !closed && next.some((request) => this.#reserve.mayKeep(request, free, engine));
     if (fits && !kept) this.#broken(`${model} has places and a waiter is not admitted`);
-    if (next.some((request) => this.#isTooMuch(request)))
-      this.#broken(`a request waits for ${model} that it can never serve`);
+    if (next.some((one) => this.#isTooMuch(one))) this.#broken(`a request waits for ${model} that it can never serve`);
   }
 
   #engine(model: ModelId) {
@@ -289,9 +286,7 @@ export class SlotRules {
 
   /** Places that are held. */
   get #taken(): number {
-    let taken = 0;
-    for (const request of this.running) taken += this.#needs(request);
-    return taken;
+    return [...this.running].reduce((taken, request) => taken + this.#needs(request), 0);
   }
 
   #oldestOther(model: ModelId): SimRequest | undefined {
@@ -300,13 +295,18 @@ export class SlotRules {
   }
 
   /** Call after each change of the waiting requests or of the engine. */
-  #followDrain(): void {
-    const other = this.engines.serving && this.#oldestOther(this.engines.serving.model);
-    this.#drainSinceMs = other && (this.#drainSinceMs ?? other.sinceMs);
+  #followDrain(anew?: "anew"): void {
+    if (anew) this.#turns.begin();
+    const { serving } = this.engines;
+    this.#turns.follow(serving && this.#oldestOther(serving.model), serving);
   }
 
   get #isClosed(): boolean {
-    return this.#drainSinceMs !== undefined && this.#now >= this.#drainSinceMs + this.#limits.drainOpenMsMax;
+    return this.#turns.isOver(this.#now);
+  }
+
+  get #moment() {
+    return { nowMs: this.#now, switchingMs: this.engines.switchingMs };
   }
 
   get #now(): number {

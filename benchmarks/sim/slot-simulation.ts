@@ -87,6 +87,7 @@ function makePlan(random: Random): Plan {
       backoffMsMax: random.pick([8_000, 30_000]),
       startMsMax: random.pick([10_000, 60_000]),
       stopMsMax: random.pick([2_500, 10_000]),
+      whileSwitching: random.chance(0.7) ? "hold" : "refuse",
     },
     times,
     faults: calm ? noFaults : faults,

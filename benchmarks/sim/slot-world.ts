@@ -25,6 +25,7 @@ export const usualLimits: SlotLimits = {
   backoffMsMax: 30_000,
   startMsMax: 60_000,
   stopMsMax: 20_000,
+  whileSwitching: "hold",
 };
 
 export interface WorldOptions {

@@ -133,8 +133,9 @@ function models(file: string): object[] {
 }
 
 function slots(): object[] {
+  // Clients must meet refusals of a switch.
   const slot = (name: string, ...engines: object[]) => ({
-    ...{ name, minResidencySeconds: 0.1, drainOpenSeconds: 0.1, engines },
+    ...{ name, minResidencySeconds: 0.1, drainOpenSeconds: 0.1, whileSwitching: "refuse", engines },
   });
   return [
     slot("shared", simEngine("small-24b"), simEngine("coder-next")),

@@ -34,6 +34,12 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
       '"slots.0.engines.0.dialect" must be one of vllm, llama-server, openai; did you mean "vllm"?',
     ],
     [
+      "what to do with requests, nearly written",
+      withLine(4, "    whileSwitching: hol"),
+      4,
+      '"slots.0.whileSwitching" must be one of hold, refuse; did you mean "hold"?',
+    ],
+    [
       "a slot listed twice",
       [
         ...right,

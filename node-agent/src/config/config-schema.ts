@@ -122,7 +122,10 @@ const slotSchema = Type.Object(
       }),
     ),
     minResidencySeconds: seconds("how long a model that became active keeps the slot, even idle", 5),
-    drainOpenSeconds: seconds("how long the old model still takes new requests after another was asked for", 10),
+    drainOpenSeconds: seconds(
+      "how long the old model still takes new requests after another was asked for, or after it became active if that was later",
+      10,
+    ),
     waitersMax: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -131,6 +134,13 @@ const slotSchema = Type.Object(
       }),
     ),
     waiterSeconds: seconds("how long a request is held", 300),
+    whileSwitching: Type.Optional(
+      Type.Enum(["hold", "refuse"], {
+        default: "hold",
+        description:
+          "what happens to a request whose model is about to leave the slot: it is held for the model's next turn where it will come within `waiterSeconds` and within its own time, or refused with 503 `model_switching` until the model is gone",
+      }),
+    ),
     startSeconds: seconds("deadline of an engine's start", 900),
     stopSeconds: seconds("deadline of an engine's stop", 120),
     memorySeconds: Type.Optional(

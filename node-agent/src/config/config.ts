@@ -23,6 +23,9 @@ export interface SlotConfig {
   readonly memory: MemoryLimits;
 }
 
+/** What happens to requests for a model that is about to leave its slot. */
+export type WhileSwitching = "hold" | "refuse";
+
 /** Limits that users can observe. */
 export type SlotLimits = Readonly<ReturnType<typeof limitsOf>>;
 
@@ -112,6 +115,7 @@ function limitsOf(slot: RawAgent["slots"][number]) {
     backoffMsMax: (slot.backoffSeconds?.max ?? 30) * 1000,
     startMsMax: (slot.startSeconds ?? 900) * 1000,
     stopMsMax: (slot.stopSeconds ?? 120) * 1000,
+    whileSwitching: (slot.whileSwitching ?? "hold") as WhileSwitching,
   };
 }
 

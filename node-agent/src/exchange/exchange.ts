@@ -41,6 +41,7 @@ export class Exchange implements StreamSink {
   readonly #clock: Clock;
   readonly #ended = new EndController();
   #limit: Timer | undefined;
+  #limitAtMs = Infinity;
   #body: IncomingBody | undefined;
   #isAnswering = false;
   /** Whether the answer's kind allows an error event. */
@@ -90,7 +91,13 @@ export class Exchange implements StreamSink {
     this.#tellsDone = tellsDone;
   }
 
+  /** Time that is left until the limit. */
+  get leftMs(): number {
+    return this.#limitAtMs - this.#clock.monotonicMs();
+  }
+
   limitTo(ms: number): void {
+    this.#limitAtMs = this.#clock.monotonicMs() + ms;
     this.#limit = this.#clock.after(ms, () => this.#atLimit());
   }
 

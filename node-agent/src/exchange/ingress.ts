@@ -221,7 +221,8 @@ export class Ingress implements AsyncDisposable {
     const { model, slot, routerId } = head;
     const { answers } = run.work;
     const account = head.billing.accountId;
-    const admission = await admissions.admit({ model, account, slot, answers, routerId, signal: exchange.signal });
+    const { leftMs, signal } = exchange;
+    const admission = await admissions.admit({ model, account, slot, answers, leftMs, routerId, signal });
     try {
       run.admission = admission;
       meter.onAdmitted();

@@ -14,6 +14,8 @@ export interface AdmissionRequest {
   readonly slot?: SlotName;
   /** Number of answers: each takes a place of the engine. */
   readonly answers: number;
+  /** Time left for the whole answer: a request whose turn would come later is not held. Absent: not bounded. */
+  readonly leftMs?: number;
   /** The router that asked, for the report's `running_of_router`. */
   readonly routerId: string;
   /** Aborts when the client leaves: a waiter is then removed at once. */

@@ -11,6 +11,8 @@ const toldMs = (words: readonly string[]) =>
       .at(-1),
   );
 
+const refusing = { whileSwitching: "refuse" } as const;
+
 /** Asks as official client libraries do: two more tries, after `retry-after` if it is below 60 s. */
 function asksWithRetries(play: Play, endsAtMs: number): boolean {
   for (let attempt = 0; attempt < 3; attempt++) {
@@ -33,7 +35,7 @@ test.each([10, 20, 42, 52, 60])(
   "two retries of an official client are enough behind an answer of %i s, whenever its drain closes",
   (answerSeconds) => {
     for (let waiterMs = 0; waiterMs + 10_000 < answerSeconds * 1_000; waiterMs += 1_000) {
-      const play = active(a, 1);
+      const play = active(a, 1, refusing);
       play.pass(waiterMs);
       play.request(b);
       play.pass(10_000);
@@ -45,7 +47,7 @@ test.each([10, 20, 42, 52, 60])(
 );
 
 test("a closed drain tells what its answers usually take, and at most 59 s", () => {
-  const play = active(a, 2);
+  const play = active(a, 2, refusing);
   play.pass(40_000);
   play.release(1);
   play.request(b);
@@ -54,7 +56,7 @@ test("a closed drain tells what its answers usually take, and at most 59 s", () 
 });
 
 test("those that a closed drain refuses together come back one after the other, within five seconds", () => {
-  const play = active(a, 1);
+  const play = active(a, 1, refusing);
   play.request(b);
   play.pass(10_000);
   const told = Array.from({ length: 100 }, () => toldMs(play.request(a)));

@@ -40,7 +40,8 @@ describe("a switch", () => {
     play.pass(9_000);
     expect(play.request(a)).toEqual(["admit 4"]);
     play.pass(1_000);
-    expect(play.request(a), "1.5 times what the answer took so far").toEqual(["refuse 5 model_switching 28500"]);
+    expect(play.request(a)).toEqual([]);
+    expect(play.state).toBe("draining-closed a->b, ba wait, 2 run");
   });
 
   test("comes on time although the waiter that asked for it first has left", () => {
@@ -92,7 +93,7 @@ test("of a model's switches an average is known, in which the newest counts thre
   const play = new Play({ minResidencyMs: 0 });
   play.begin();
   const known = [20_000, 10_000, 40_000, 0].map((tookMs, round) => {
-    const [ofA, ofB] = [3 * round + 1, 3 * round + 2];
+    const [ofA, ofB] = [2 * round + 1, 2 * round + 2];
     play.request(a);
     play.news("stopped");
     play.pass(30_000);
@@ -100,7 +101,6 @@ test("of a model's switches an average is known, in which the newest counts thre
     play.request(b);
     play.pass(10_000);
     const before = play.slot.switchMs.get(b);
-    play.request(a);
     play.release(ofA);
     play.news("stopped");
     play.pass(tookMs);
@@ -112,12 +112,15 @@ test("of a model's switches an average is known, in which the newest counts thre
 });
 
 describe("waiters", () => {
-  test("of a third model have their turn after the second, which is closed at once if they have waited long", () => {
+  test("of a third model have their turn after the second, whose drain closes ten seconds after it became active", () => {
     const play = active(a, 1);
     play.requests(b, c, b);
     play.drain(1);
     play.news("stopped");
     expect(play.news("started")).toEqual(["admit 2", "admit 4"]);
+    play.pass(9_999);
+    expect(play.state).toBe("draining-open b->c, c wait, 2 run");
+    play.pass(1);
     expect(play.state).toBe("draining-closed b->c, c wait, 2 run");
     play.release(2);
     expect(play.release(4)).toEqual(["stop b"]);
@@ -138,19 +141,22 @@ describe("waiters", () => {
     play.requests(a, a, a, b, a);
     play.pass(9_000);
     expect(play.news("started")).toEqual(["admit 1", "admit 2"]);
-    play.pass(1_000);
+    play.pass(10_000);
     expect(play.release(1)).toEqual(["admit 3"]);
     expect(play.release(2)).toEqual([]);
     expect(play.release(3)).toEqual(["stop a"]);
     play.news("stopped");
     expect(play.news("started")).toEqual(["admit 4"]);
-    expect(play.state).toBe("draining-closed b->a, a wait, 1 run");
+    expect(play.state).toBe("draining-open b->a, a wait, 1 run");
   });
 
   test("are refused when too many wait", () => {
     const play = active(a, 1);
     for (let count = 0; count < 4; count++) expect(play.request(b)).toEqual([]);
-    expect(play.request(b)).toEqual(["refuse 6 overloaded 10000"]);
+    expect(
+      play.request(b),
+      "10 s of the drain, 10 s each of its answers, the switch and two turns of the engine",
+    ).toEqual(["refuse 6 overloaded 50000"]);
     expect(play.request(c), "another model has a queue of its own").toEqual([]);
   });
 
@@ -159,7 +165,7 @@ describe("waiters", () => {
     play.request(b);
     play.pass(1_000);
     play.request(b);
-    expect(play.pass(299_000)).toEqual(["refuse 2 overloaded 10000"]);
+    expect(play.pass(299_000)).toEqual(["refuse 2 overloaded 300000"]);
     expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
   });
 });

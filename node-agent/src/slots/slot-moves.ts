@@ -157,6 +157,14 @@ export function measured(slot: Slot, model: ModelId, tookMs: number): Slot {
   return { ...slot, switchMs: new Map(slot.switchMs).set(model, before + newestWeight * (tookMs - before)) };
 }
 
+/** Notes how long the model's turn lasted since another one was waited for. */
+export function turnEnded(slot: Slot, { model, sinceMs }: Awake, other: Waiter | undefined, nowMs: number): Slot {
+  if (!other) return slot;
+  const tookMs = nowMs - Math.max(sinceMs, other.sinceMs);
+  const before = slot.turnMs.get(model) ?? tookMs;
+  return { ...slot, turnMs: new Map(slot.turnMs).set(model, before + newestWeight * (tookMs - before)) };
+}
+
 function backoffMs(slot: Slot, before: number): number {
   return Math.min(slot.limits.backoffMsMax, slot.limits.backoffMsMin * 2 ** Math.min(before, 30));
 }

@@ -32,7 +32,7 @@ describe("a request that finds its engine full", () => {
     play.pass(4_000);
     play.release(1);
     play.requests(a, b, a);
-    expect(play.pass(20_000)).toEqual(["refuse 4 overloaded 10000", "refuse 5 overloaded 1000"]);
+    expect(play.pass(20_000)).toEqual(["refuse 4 overloaded 46000", "refuse 5 overloaded 1000"]);
   });
 
   test("is told 300 s at most, and a guess where nothing is known", () => {
@@ -56,7 +56,8 @@ describe("a request that finds its engine full", () => {
     expect(play.release(3)).toEqual(["stop a"]);
     play.news("stopped");
     expect(play.news("started")).toEqual(["admit 4"]);
-    expect(play.release(4), "and it has its turn afterwards").toEqual(["stop b"]);
+    expect(play.release(4)).toEqual([]);
+    expect(play.pass(5_000), "and it has its turn afterwards").toEqual(["stop b"]);
     play.news("stopped");
     expect(play.news("started")).toEqual(["admit 5"]);
   });
@@ -65,7 +66,7 @@ describe("a request that finds its engine full", () => {
     const play = active(a, 2, { waitersMax: 8 });
     play.requests(a, a, b);
     play.pass(10_000);
-    expect(play.request(a)).toEqual(["refuse 6 model_switching 25000"]);
+    expect(play.request(a), "it waits for the next turn").toEqual([]);
     expect(play.release(1)).toEqual(["admit 3"]);
     expect(play.release(2)).toEqual(["admit 4"]);
     play.release(3);

@@ -78,8 +78,8 @@ export class SlotRunner {
       request.signal.addEventListener("abort", onAbort, { once: true });
       const waitsFor = awakeEngine(this.#slot.state)?.model === request.model ? "place" : "switch";
       this.#pending.set(ticket, { request, sinceMs: this.#nowMs(), waitsFor, resolve, reject, onAbort });
-      const { model, account, answers } = request;
-      this.#dispatch({ kind: "request", ticket, model, account, answers });
+      const { model, account, answers, leftMs } = request;
+      this.#dispatch({ kind: "request", ticket, model, account, answers, leftMs });
     });
   }
 

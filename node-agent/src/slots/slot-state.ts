@@ -109,6 +109,8 @@ export interface Slot {
   readonly switchMs: ReadonlyMap<ModelId, number>;
   /** Moving average of how long a request of each model held its places. */
   readonly heldMs: ReadonlyMap<ModelId, number>;
+  /** Moving average of how long a turn of each model lasted while another one was waited for. */
+  readonly turnMs: ReadonlyMap<ModelId, number>;
   /** When the client of each model that was refused last was told to come back. */
   readonly toldMs: ReadonlyMap<ModelId, number>;
   /** What each account has used of each model's engine. */
@@ -128,6 +130,8 @@ export type SlotEvent =
       readonly model: ModelId;
       readonly account: AccountId;
       readonly answers: number;
+      /** Time left for its whole answer. Absent: not bounded. */
+      readonly leftMs?: number;
     }
   /** The client of a waiter has left. */
   | { readonly kind: "left"; readonly ticket: Ticket }
@@ -180,6 +184,7 @@ export function createSlot(config: SlotConfig, nowMs: number): Slot {
     backoff: new Map(),
     switchMs: new Map(),
     heldMs: new Map(),
+    turnMs: new Map(),
     toldMs: new Map(),
     shares: new Map(),
     maintenance: false,

@@ -130,15 +130,15 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   },
   "draining, closed": {
     before: "draining-closed a->b, b wait, 1 run",
-    "request a": "same; refuse 3 model_switching 15000",
-    "request two answers of a": "same; refuse 3 model_switching 15000",
+    "request a": "draining-closed a->b, ba wait, 1 run",
+    "request two answers of a": "draining-closed a->b, ba wait, 1 run",
     "request b": "draining-closed a->b, bb wait, 1 run",
     "request c": "draining-closed a->b, bc wait, 1 run",
     "the waiter leaves": "active a, 1 run",
     "the running request ends": "stopping a->b, b wait; stop a",
     "a exits": "stopping a->b, b wait; engineLost; stop a for good",
     maintenance: "active a, 1 run; refuse 2 maintenance 30000",
-    "time is up": "active a, 1 run; refuse 2 overloaded 10000",
+    "time is up": "active a, 1 run; refuse 2 overloaded 300000",
   },
   suspected: {
     before: "draining-closed a->a, 1 run",

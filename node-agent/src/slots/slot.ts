@@ -13,14 +13,16 @@
  *                                                                                stuck
  *
  * - A waiter for another model starts a drain. It is open while the active model still takes requests: until nothing
- *   runs and the minimum residency is over, but at most `drainOpenMsMax` after the first waiter came, even if that one
- *   has left. Then it is closed. Running requests end by themselves, always. With its last waiter the drain is over.
+ *   runs and the minimum residency is over, but at most for a turn: `drainOpenMsMax` from when the first waiter came or
+ *   the model became active, whichever was later, even if that waiter has left. Then it is closed. Running requests end by
+ *   themselves, always. With its last waiter the drain is over.
  * - A request for the active model waits until its engine has a place for each of its answers. Accounts share the places
  *   (`slot-places.ts`); requests of one account are admitted in order of arrival. Waiters for a switch have the same
  *   bounds: `waitersMax` for each model, so that none of them can fill the queue of another, and `waiterMsMax`.
  * - A model that has become active admits as many of its waiters as its engine may run. The others follow as places get
  *   free; once the drain is closed only those that came before the first waiter for another model. Those
- *   that came after it keep waiting: the model has its turn again. A request that comes to a closed drain is refused.
+ *   that came after it keep waiting for the model's next turn, as does a request that comes to a closed drain. It is
+ *   refused where that turn would come after `waiterMsMax` or after the request's own time, or if the slot is set so.
  * - The next model is that of the oldest waiter. If nobody waits when the old engine is gone, the slot stays empty.
  * - A start that fails, an exit and a suspicion each count as a failure: the model's waiters are refused, and so is
  *   every request for it until its backoff is over. Waiters for other models have their turn at once. After a failed
@@ -36,8 +38,9 @@ import type { ModelId } from "@weiche/shared/ids.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
 import { asked, withoutHeld } from "./fair-shares.ts";
 import * as move from "./slot-moves.ts";
-import { drainLeftMs, switchEstimateMs, tell, waitEstimateMs } from "./retry-after.ts";
+import { drainLeftMs, tell, waitEstimateMs } from "./retry-after.ts";
 import { admit, release, sharesOf } from "./slot-places.ts";
+import { switchEstimateMs, turnEstimateMs } from "./turn-estimate.ts";
 import { awakeEngine, currentEpoch } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
 
@@ -128,7 +131,7 @@ function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffec
 /** A request that is not refused waits; whether there is a place at once is seen when the slot settles. */
 function request(
   slot: Slot,
-  { ticket, model, account, answers }: Extract<SlotEvent, { kind: "request" }>,
+  { ticket, model, account, answers, leftMs = Infinity }: Extract<SlotEvent, { kind: "request" }>,
   nowMs: number,
   effects: SlotEffect[],
 ): Slot {
@@ -143,9 +146,11 @@ function request(
   const engine = awakeEngine(state);
   const restsMs = move.backoffLeftMs(slot, model, nowMs);
   if (engine?.model === model && engine.suspectedAtMs === undefined) {
-    // Its own model leaves. Once it is gone, requests for it are held for its next turn.
-    if (state.kind === "draining" && nowMs >= state.closesAtMs)
-      return refused("model_switching", drainLeftMs(slot, engine, nowMs));
+    if (state.kind === "draining" && nowMs >= state.closesAtMs) {
+      if (slot.limits.whileSwitching === "refuse") return refused("model_switching", drainLeftMs(slot, engine, nowMs));
+      const turnMs = turnEstimateMs(slot, model, nowMs, account);
+      if (turnMs > Math.min(slot.limits.waiterMsMax, leftMs)) return refused("model_switching", turnMs);
+    }
   } else if (restsMs > 0) {
     const restartMs = engine?.model === model ? switchEstimateMs(slot, model) : 0;
     return refused("model_unavailable", Math.max(restsMs, restartMs));
@@ -231,7 +236,7 @@ function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]
   const next = other?.model ?? (suspect ? model : duePrewarm(slot, nowMs));
   const rested = nowMs >= engine.sinceMs + slot.limits.minResidencyMs;
   if (next !== undefined && slot.taken === 0 && (closed || rested) && !slot.maintenance) {
-    const left = suspect ? slot : move.forgive(slot, engine, nowMs);
+    const left = suspect ? slot : move.forgive(move.turnEnded(slot, engine, other, nowMs), engine, nowMs);
     return move.stop(left, { model, forGood: suspect, restart: suspect, attempt: 0 }, nowMs, effects);
   }
   if (next === undefined || closesAtMs === Infinity)
@@ -244,7 +249,7 @@ function closingTimeMs({ state, limits }: Slot, engine: Awake, other: Waiter | u
   const suspectedAtMs = engine.suspectedAtMs ?? Infinity;
   if (!other) return suspectedAtMs;
   const begunMs = state.kind === "draining" ? state.closesAtMs : Infinity;
-  return Math.min(suspectedAtMs, begunMs, other.sinceMs + limits.drainOpenMsMax);
+  return Math.min(suspectedAtMs, begunMs, Math.max(other.sinceMs, engine.sinceMs) + limits.drainOpenMsMax);
 }
 
 function duePrewarm(slot: Slot, nowMs: number): ModelId | undefined {

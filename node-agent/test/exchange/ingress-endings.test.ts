@@ -31,6 +31,7 @@ test("the limit of a request before the first byte is a 504", async () => {
   rig.slot.gate = new Promise(() => {});
   const { answer } = rig.chat();
   await until(() => rig.slot.requests.length === 1, "the request to wait");
+  expect(rig.slot.requests[0]!.leftMs, "the slot knows it").toBe(600_000);
   clock.advance(600_000);
   expect(await answer).toMatchObject({ status: 504, ending: "complete" });
   expect(rig.outbox.records).toMatchObject([{ outcome: "limit-ended", promptTokens: 0, completionTokens: 0 }]);

@@ -35,6 +35,7 @@ export const config: SlotConfig = {
     backoffMsMax: 30_000,
     startMsMax: 60_000,
     stopMsMax: 20_000,
+    whileSwitching: "hold",
   },
 };
 export const alone = asId<AccountId>("alone");
@@ -68,8 +69,8 @@ export class Play {
   }
 
   /** Requests have the tickets 1, 2, 3 … */
-  request(model: ModelId, answers = 1, account: AccountId = alone): string[] {
-    return this.event({ kind: "request", ticket: ++this.#tickets, model, account, answers });
+  request(model: ModelId, answers = 1, account: AccountId = alone, leftMs?: number): string[] {
+    return this.event({ kind: "request", ticket: ++this.#tickets, model, account, answers, leftMs });
   }
 
   /** A request that was never admitted counts as one on an engine of long ago. */

@@ -118,7 +118,7 @@ const ranks = {
   busy: 6,
   /** Switches to another model: ours would come after it. */
   taken: 7,
-  /** Was serving the model and refuses it now. */
+  /** Was serving the model, and holds or refuses requests for it until its next turn. */
   closed: 8,
   backoff: 9,
 } as const;

@@ -1,0 +1,114 @@
+/**
+ * `npm run bench:policy [-- FOLDER]`: how long requests wait on one slot whose models take turns, by the policy of its
+ * agent as it is and as it was, on virtual time. FOLDER, or the variable WEICHE_TRACES, has trace files; without them the
+ * generators are measured.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { barChart, type Bar } from "./load/charts.ts";
+import { spreadOf } from "./load/statistics.ts";
+import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "./cluster/result.ts";
+import { retrySeconds, tokensPerSecond } from "./sim/policy/policy-run.ts";
+import { measure, scenarios, type Measured, type Scenario } from "./sim/policy/scenarios.ts";
+
+const folder = process.argv[2] ?? process.env["WEICHE_TRACES"];
+const seeds = [1, 2, 3];
+const names = ["before", "now"] as const;
+
+interface Row {
+  readonly scenario: string;
+  readonly places: number;
+  readonly switchSeconds: number;
+  readonly requests: number;
+  readonly before: readonly Measured[];
+  readonly now: readonly Measured[];
+}
+
+const rows = scenarios(folder).map(rowOf);
+const machine = describeMachine();
+writePage(resultsDirectory, {
+  "policy.md": pageOf(rows).join("\n"),
+  "policy.json": { date: today(), commit: machine.commit, seeds, retrySeconds, tokensPerSecond, rows },
+});
+writeFileSync(join(resultsDirectory, "policy.svg"), chartOf(rows));
+
+function rowOf(scenario: Scenario): Row {
+  const { name, places, switchSeconds } = scenario;
+  const loads = seeds.map((seed) => scenario.load(seed));
+  const [before, now] = names.map((policy) => loads.map((load) => rounded(measure(scenario, load, policy)))) as [
+    Measured[],
+    Measured[],
+  ];
+  console.error(`${name}, ${switchSeconds} s`);
+  return { scenario: name, places, switchSeconds, requests: loads[0]!.length, before, now };
+}
+
+function pageOf(all: readonly Row[]): readonly string[] {
+  return [
+    `# Turns of models on one slot, ${today()}`,
+    "",
+    `${machineText(machine)}; times are virtual. \`npm run bench:policy\` measures it again; without trace files only the generators.`,
+    "",
+    "*Before*: a drain closed ten seconds after the first request for another model, and refused whoever came then. *Now*: [decision 48](../../deploy/decisions/0048-turns.md). The production reducer runs in both.",
+    "",
+    `24 hours each, means of ${seeds.length} seeds (a trace runs as it is, then twice with each request up to a minute later). An answer takes ${1_000 / tokensPerSecond.completion} ms for each of its tokens and a second for ${tokensPerSecond.prompt} tokens of its prompt. A refused client tries again after ${retrySeconds.join(", ")} s, or after \`retry-after\` if that is later, and then gives up. The wait goes from the first try to the admission, of those that were served.`,
+    "",
+    ...markdownTable(
+      [
+        "load",
+        "places",
+        "switch",
+        "mean wait, s",
+        "p99, s",
+        "p99 of the rarest model, s",
+        "503 for each 100",
+        "never served",
+        "switches/h",
+      ],
+      all.map((row) => [
+        row.scenario,
+        row.places,
+        `${row.switchSeconds} s`,
+        ...(["meanSeconds", "p99Seconds", "rareP99Seconds", "refused"] as const).map((key) => both(row, key)),
+        both(row, "neverServedPercent", " %"),
+        both(row, "switchesPerHour"),
+      ]),
+    ),
+    "",
+    "Each cell: before → now. ![waits](policy.svg)",
+    "",
+  ];
+}
+
+function both(row: Row, key: keyof Measured, unit = ""): string {
+  const [before, now] = names.map((name) => meanOf(row[name], key));
+  return `${before}${unit} → ${now}${unit}`;
+}
+
+function meanOf(measured: readonly Measured[], key: keyof Measured): number {
+  return tenth(measured.reduce((sum, one) => sum + one[key], 0) / measured.length);
+}
+
+function chartOf(all: readonly Row[]): string {
+  const bars = all.flatMap((row) =>
+    names.map((name): Bar => {
+      const spread = spreadOf(row[name].map(({ meanSeconds }) => meanSeconds))!;
+      return { label: `${labelOf(row)} ${name}`, isOurs: name === "now", spread };
+    }),
+  );
+  return barChart("Mean wait in seconds", "by load and time of a switch; blue: now, grey: before", bars);
+}
+
+/** Short enough for the chart. */
+function labelOf({ scenario, switchSeconds }: Row): string {
+  const short = scenario.replace(/servegen-|, two models|, one model rare| chats|,/g, "");
+  return `${short} ${switchSeconds}s`;
+}
+
+function rounded(measured: Measured): Measured {
+  return Object.fromEntries(Object.entries(measured).map(([key, value]) => [key, tenth(value)])) as unknown as Measured;
+}
+
+function tenth(value: number): number {
+  return Math.round(value * 10) / 10;
+}

@@ -1,0 +1,147 @@
+/** Loads of a day: from trace files that the reader has, and from generators. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
+import type { Random } from "@weiche/shared/testing/random.ts";
+import type { Arrival } from "./policy-run.ts";
+
+export const dayMs = 86_400_000;
+
+/** Lengths of a request and of its answer, in tokens. */
+type Sizes = readonly [promptTokens: number, completionTokens: number];
+
+/** ServeGen's days as the README of the traces has them: one JSON object a line, times in ms. Undefined: no such file. */
+export function readServegen(folder: string, name: string): readonly Arrival[] | undefined {
+  const lines = linesOf(join(folder, `${name}.jsonl`));
+  return lines?.map((line) => {
+    const { timestamp, model, account, input_length, output_length } = JSON.parse(line) as ServegenLine;
+    return {
+      atMs: timestamp,
+      model: asId<ModelId>(model),
+      account: asId<AccountId>(account),
+      promptTokens: input_length,
+      completionTokens: output_length,
+    };
+  });
+}
+
+interface ServegenLine {
+  readonly timestamp: number;
+  readonly model: string;
+  readonly account: string;
+  readonly input_length: number;
+  readonly output_length: number;
+}
+
+/** The sizes of Azure's public trace: a heading, then time, input tokens and output tokens. Undefined: no such file. */
+export function readAzureSizes(folder: string, name: string): readonly Sizes[] | undefined {
+  const lines = linesOf(join(folder, `${name}.csv`));
+  return lines?.slice(1).map((line) => {
+    const [, prompt, completion] = line.split(",");
+    return [Number(prompt), Number(completion)];
+  });
+}
+
+function linesOf(file: string): readonly string[] | undefined {
+  return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : undefined;
+}
+
+/** Shares of the requests by model. */
+export type Shares = Readonly<Record<string, number>>;
+
+interface PoissonOptions {
+  readonly perSecond: number;
+  readonly models: Shares;
+  readonly sizes: (random: Random) => Sizes;
+  readonly random: Random;
+}
+
+/** Requests that know nothing of each other, of 40 accounts. */
+export function poisson({ perSecond, models, sizes, random }: PoissonOptions): Arrival[] {
+  const load: Arrival[] = [];
+  for (let atMs = gapMs(random, perSecond); atMs < dayMs; atMs += gapMs(random, perSecond))
+    load.push(arrival(atMs, pickShare(models, random), random.below(40), sizes(random)));
+  return load;
+}
+
+/** Bursts for one model each: half a second between their requests, two minutes between bursts, and a few requests beside. */
+export function bursts({ models, random }: Pick<PoissonOptions, "models" | "random">): Arrival[] {
+  const load = poisson({ perSecond: 0.05, models, sizes: chatSizes, random });
+  for (let atMs = gapMs(random, 1 / 120); atMs < dayMs; atMs += gapMs(random, 1 / 120)) {
+    const model = pickShare(models, random);
+    const account = random.below(40);
+    for (let left = 5 + random.below(26), at = atMs; left > 0; left--, at += gapMs(random, 2))
+      load.push(arrival(at, model, account, chatSizes(random)));
+  }
+  return inOrder(load);
+}
+
+/**
+ * As in ServeGen, composed of clients: few of them make most of the requests, in bursts (Gamma gaps), by day more than at
+ * night. Each client has one model.
+ */
+export function clients({ perSecond, models, random }: Omit<PoissonOptions, "sizes">): Arrival[] {
+  const count = 60;
+  const load: Arrival[] = [];
+  const weights = Array.from({ length: count }, (_, rank) => 1 / (rank + 1));
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  for (const [client, weight] of weights.entries()) {
+    for (const [name, share] of Object.entries(models)) {
+      const shape = 1 / (1 + random.next() * 4) ** 2;
+      const rate = (perSecond * share * weight) / sum;
+      for (let atMs = 0; (atMs += (gamma(shape, random) / shape) * (1_000 / rate)) < dayMs;)
+        if (random.next() < dayCurve(atMs)) load.push(arrival(atMs, asId<ModelId>(name), client, chatSizes(random)));
+    }
+  }
+  return inOrder(load);
+}
+
+/** Azure's chats, log-normal: input mean 1,155 and median 1,020, output 211 and 129. */
+export function chatSizes(random: Random): Sizes {
+  const size = (median: number, sigma: number) => Math.ceil(median * Math.exp(sigma * normal(random)));
+  return [size(1_020, 0.5), Math.min(4_000, size(129, 0.99))];
+}
+
+/** The same load, in which each request comes up to a minute later. */
+export function jittered(load: readonly Arrival[], random: Random): Arrival[] {
+  return inOrder(load.map((one) => ({ ...one, atMs: one.atMs + random.next() * 60_000 })));
+}
+
+function inOrder(load: Arrival[]): Arrival[] {
+  return load.sort((a, b) => a.atMs - b.atMs);
+}
+
+function arrival(atMs: number, model: ModelId, account: number, [promptTokens, completionTokens]: Sizes): Arrival {
+  return { atMs, model, account: asId<AccountId>(`account-${account}`), promptTokens, completionTokens };
+}
+
+function pickShare(models: Shares, random: Random): ModelId {
+  let rest = random.next();
+  const names = Object.keys(models);
+  const found = names.find((name) => (rest -= models[name]!) < 0);
+  return asId<ModelId>(found ?? names.at(-1)!);
+}
+
+/** 1 at two in the afternoon, a third of it at two in the night. */
+function dayCurve(atMs: number): number {
+  return 2 / 3 + Math.cos((2 * Math.PI * (atMs - (14 / 24) * dayMs)) / dayMs) / 3;
+}
+
+function gapMs(random: Random, perSecond: number): number {
+  return (-Math.log(1 - random.next()) * 1_000) / perSecond;
+}
+
+function normal(random: Random): number {
+  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+}
+
+/** Marsaglia and Tsang (2000), for a shape of at most 1. */
+function gamma(shape: number, random: Random): number {
+  const d = shape + 1 - 1 / 3;
+  for (;;) {
+    const x = normal(random);
+    const v = (1 + x / Math.sqrt(9 * d)) ** 3;
+    if (v > 0 && Math.log(1 - random.next()) < x * x * 0.5 + d - d * v + d * Math.log(v))
+      return d * v * (1 - random.next()) ** (1 / shape);
+  }
+}

@@ -1,0 +1,30 @@
+/** How a slot shares its time among models: as it does now, and as it did before. */
+import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
+import { transition } from "@weiche/node-agent/src/slots/slot.ts";
+import { turnFromWaiter } from "../breakages.ts";
+
+interface Policy {
+  readonly limits: SlotLimits;
+  readonly transition: () => typeof transition;
+}
+
+/** The defaults of an `agent.yaml`. */
+const limits: SlotLimits = {
+  minResidencyMs: 5_000,
+  drainOpenMsMax: 10_000,
+  waitersMax: 512,
+  waiterMsMax: 300_000,
+  backoffMsMin: 2_000,
+  backoffMsMax: 30_000,
+  startMsMax: 900_000,
+  stopMsMax: 120_000,
+  whileSwitching: "hold",
+};
+
+export const policies = {
+  /** Until decision 48: a drain closed ten seconds after the first waiter, and refused whoever came then. */
+  before: { limits: { ...limits, whileSwitching: "refuse" }, transition: turnFromWaiter },
+  now: { limits, transition: () => transition },
+} satisfies Readonly<Record<string, Policy>>;
+
+export type PolicyName = keyof typeof policies;

@@ -1,0 +1,64 @@
+/** The bench of policies: what it measures is a run of the real reducer, and each request ends once. */
+import { expect, test } from "vitest";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { EventQueue } from "./event-queue.ts";
+import { chatSizes, poisson, readAzureSizes, readServegen } from "./loads.ts";
+import type { Arrival } from "./policy-run.ts";
+import { measure, scenarios } from "./scenarios.ts";
+
+const hours = 4;
+
+/** Two models on 8 places, a switch of 10 s, for some hours. */
+const scenario = scenarios(undefined)[0]!;
+const load = scenario.load(1).filter(({ atMs }) => atMs < hours * 3_600_000);
+
+test("with turns nobody is refused, and requests wait less than half as long as before", () => {
+  const before = measure(scenario, load, "before");
+  const now = measure(scenario, load, "now");
+  expect(before.switching).toBeGreaterThan(20);
+  expect(now).toMatchObject({ refused: 0, neverServedPercent: 0 });
+  expect(now.meanSeconds).toBeLessThan(before.meanSeconds / 2);
+});
+
+test("the same load has the same result, and a rate of 0.4/s is one", () => {
+  expect(measure(scenario, load, "now")).toEqual(measure(scenario, load, "now"));
+  expect(load.length / (hours * 3_600)).toBeCloseTo(0.4, 1);
+});
+
+test.each(scenarios(undefined))("$name: in order of time, within a day, by seed", ({ load: make }) => {
+  const times = (seed: number) => make(seed).map(({ atMs }) => atMs);
+  expect(times(2)).toEqual(times(2));
+  expect(times(2)).not.toEqual(times(1));
+  expect(times(2)).toEqual(times(2).toSorted((a, b) => a - b));
+});
+
+test("requests that know nothing of each other come with exponential gaps and the sizes of chats", () => {
+  const random = createRandom(7);
+  const many = poisson({ perSecond: 1, models: { a: 0.9, b: 0.1 }, sizes: chatSizes, random });
+  const mean = (of: (one: Arrival) => number) => many.reduce((sum, one) => sum + of(one), 0) / many.length;
+  const gaps = many.slice(1).map(({ atMs }, index) => atMs - many[index]!.atMs);
+  const deviation = Math.sqrt(gaps.reduce((sum, gap) => sum + (gap - 1_000) ** 2, 0) / gaps.length);
+  expect(deviation / 1_000).toBeCloseTo(1, 1);
+  expect(mean(({ model }) => Number(model === "b"))).toBeCloseTo(0.1, 1);
+  expect(mean(({ promptTokens }) => promptTokens) / 1_155).toBeCloseTo(1, 1);
+  expect(mean(({ completionTokens }) => completionTokens) / 211).toBeCloseTo(1, 1);
+});
+
+test("a reader without trace files has the generators", () => {
+  expect(readServegen("/nowhere", "servegen-day5-0.25")).toBeUndefined();
+  expect(readAzureSizes("/nowhere", "azure-2023-conv")).toBeUndefined();
+  expect(scenarios(undefined).length).toBeGreaterThan(3);
+});
+
+test("events happen in order of time, those of one instant in the order in which they were added", () => {
+  const random = createRandom(1);
+  const queue = new EventQueue();
+  const happened: [atMs: number, order: number][] = [];
+  for (let order = 0; order < 500; order++) {
+    const atMs = random.below(50);
+    queue.add(atMs, () => happened.push([atMs, order]));
+  }
+  while (queue.step());
+  expect(happened).toEqual(happened.toSorted(([a, m], [b, n]) => a - b || m - n));
+  expect(happened.length).toBe(500);
+});

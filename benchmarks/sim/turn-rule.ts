@@ -1,0 +1,59 @@
+/**
+ * Judges turns. One is over ten seconds after the later of the first waiter for another model and the start of its engine.
+ * The next model waits for that, the longest answer, the switch, and what waited before it for the same engine.
+ */
+import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
+import type { SimRequest } from "./sim-request.ts";
+
+interface Moment {
+  readonly nowMs: number;
+  /** Time that was spent on switches so far. */
+  readonly switchingMs: number;
+}
+
+export class TurnRule {
+  readonly #drainOpenMsMax: number;
+  readonly #longestRunMs: number;
+  /** Since when a request for another model has waited through the turn of the active one; undefined: none waits. */
+  #sinceMs: number | undefined;
+
+  constructor({ drainOpenMsMax }: SlotLimits, longestRunMs: number) {
+    this.#drainOpenMsMax = drainOpenMsMax;
+    this.#longestRunMs = longestRunMs;
+  }
+
+  /** Another engine is active, or none. */
+  begin(): void {
+    this.#sinceMs = undefined;
+  }
+
+  /** `other`: the oldest request for another model. */
+  follow(other: SimRequest | undefined, serving: { readonly sinceMs: number } | undefined): void {
+    this.#sinceMs = other && (this.#sinceMs ?? Math.max(other.sinceMs, serving!.sinceMs));
+  }
+
+  isOver(nowMs: number): boolean {
+    return this.#sinceMs !== undefined && nowMs >= this.#sinceMs + this.#drainOpenMsMax;
+  }
+
+  /** From now on the request waits for one turn of `behind`: its model is the next one. A restart is a turn anew. */
+  bind(request: SimRequest, behind: SimRequest["model"], { nowMs, switchingMs }: Moment): void {
+    if (request.bound && request.bound.behind !== behind) return;
+    request.bound = { behind, sinceMs: nowMs, switchingMsBefore: switchingMs };
+    request.aheadMs = undefined;
+  }
+
+  /** A request no longer waits, which those that came after it had to wait for. */
+  gone({ order }: SimRequest, waiting: Iterable<SimRequest>, nowMs: number): void {
+    for (const other of waiting) if (other.bound && other.order > order) other.aheadMs = nowMs - other.bound.sinceMs;
+  }
+
+  /** Whether the request's model has its turn in time. */
+  isInTime(request: SimRequest, { nowMs, switchingMs }: Moment): boolean {
+    const { bound, aheadMs = 0 } = request;
+    if (!bound) return true;
+    request.bound = undefined;
+    const boundMs = Math.max(this.#drainOpenMsMax, aheadMs) + this.#longestRunMs;
+    return nowMs - bound.sinceMs - (switchingMs - bound.switchingMsBefore) <= boundMs;
+  }
+}

@@ -1,0 +1,134 @@
+/** Models that take turns, and what becomes of requests for a model whose turn is over. */
+import { describe, expect, test } from "vitest";
+import { a, active, alone, b, c, Play } from "../../test/slots/slot-play.ts";
+import { turnEstimateMs } from "./turn-estimate.ts";
+
+/** b runs one request and has a waiter for a, who waited through its start for so long. */
+function secondTurn(startMs: number, limits = {}): Play {
+  const play = active(a, 1, limits);
+  play.request(b);
+  play.drain(1);
+  play.news("stopped");
+  play.request(a);
+  play.pass(startMs);
+  expect(play.news("started")).toEqual(["admit 2"]);
+  return play;
+}
+
+describe("a turn", () => {
+  test("lasts ten seconds from the start of its engine, however long others waited through it", () => {
+    const play = secondTurn(50_000);
+    play.pass(9_999);
+    expect(play.request(b)).toEqual(["admit 4"]);
+    play.pass(1);
+    expect(play.state).toBe("draining-closed b->a, a wait, 2 run");
+  });
+
+  test("lasts ten seconds from the first waiter where its model was active before", () => {
+    const play = active(a, 1);
+    play.pass(100_000);
+    play.request(b);
+    play.pass(9_999);
+    expect(play.state).toBe("draining-open a->b, b wait, 1 run");
+    play.pass(1);
+    expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
+  });
+
+  test("ends early when nothing runs any more and the residency is over", () => {
+    const play = secondTurn(50_000);
+    play.release(2);
+    expect(play.pass(4_999)).toEqual([]);
+    expect(play.pass(1)).toEqual(["stop b"]);
+  });
+});
+
+describe("a request for a model whose drain is closed", () => {
+  test("is held for its next turn, and admitted after those that waited for another model", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.pass(10_000);
+    expect(play.request(a)).toEqual([]);
+    expect(play.request(c)).toEqual([]);
+    expect(play.release(1)).toEqual(["stop a"]);
+    expect(play.news("stopped")).toEqual(["start b"]);
+    expect(play.news("started")).toEqual(["admit 2"]);
+    play.pass(10_000);
+    expect(play.release(2)).toEqual(["stop b"]);
+    expect(play.news("stopped")).toEqual(["start a"]);
+    expect(play.news("started")).toEqual(["admit 3"]);
+  });
+
+  test("is admitted at once when those for the other model have left", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.pass(10_000);
+    play.request(a);
+    expect(play.leave(2)).toEqual(["admit 3"]);
+  });
+
+  // The running answer takes 15 s more, the switch to b 10 s and its turn 20 s; the switch back took no time before.
+  test.each([
+    [45_000, []],
+    [44_999, ["refuse 3 model_switching 45000"]],
+  ] as const)("is held with %i ms left, or refused with the time of its next turn: %j", (leftMs, expected) => {
+    const own = active(a, 1);
+    own.request(b);
+    own.pass(10_000);
+    expect(own.request(a, 1, alone, leftMs)).toEqual(expected);
+    const ofSlot = active(a, 1, { waiterMsMax: leftMs });
+    ofSlot.request(b);
+    ofSlot.pass(10_000);
+    expect(ofSlot.request(a)).toEqual(expected);
+  });
+
+  test("is refused until the drain is over where the slot is set to refuse", () => {
+    const play = active(a, 1, { whileSwitching: "refuse" });
+    play.request(b);
+    play.pass(10_000);
+    expect(play.request(a), "1.5 times what the answer took so far").toEqual(["refuse 3 model_switching 15000"]);
+    play.release(1);
+    expect(play.request(a)).toEqual([]);
+  });
+});
+
+describe("the estimated time until a turn", () => {
+  const estimate = (play: Play, model = a) => turnEstimateMs(play.slot, model, play.nowMs);
+
+  test("has what is left of a start, and the turn of the model that starts", () => {
+    const play = active(a, 1);
+    play.request(b);
+    play.drain(1);
+    play.news("stopped");
+    play.pass(4_000);
+    expect(estimate(play, b)).toBe(6_000);
+    expect(estimate(play, a), "6 s of the start and a turn of 20 s").toBe(26_000);
+  });
+
+  test("counts turns as long as they were, and starts as they were measured", () => {
+    const play = secondTurn(3_000);
+    play.release(2);
+    play.pass(5_000);
+    play.news("stopped");
+    play.news("started");
+    play.request(b);
+    play.pass(10_000);
+    expect([play.slot.turnMs.get(b), play.slot.switchMs.get(b)]).toEqual([5_000, 3_000]);
+    expect(estimate(play), "15 s of a, then b starts and has its turn, then a starts").toBe(15_000 + 3_000 + 5_000);
+  });
+
+  test("has the turns of all models that come before", () => {
+    const play = active(a, 1);
+    play.requests(b, c);
+    play.pass(10_000);
+    expect(estimate(play)).toBe(15_000 + 2 * (10_000 + 20_000));
+    expect(estimate(play, c)).toBe(15_000 + 30_000 + 10_000);
+  });
+
+  test("has what is left of a backoff", () => {
+    const play = new Play();
+    play.begin();
+    play.request(a);
+    play.news("startFailed");
+    expect(estimate(play)).toBe(2_000 + 10_000);
+  });
+});
