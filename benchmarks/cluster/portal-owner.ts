@@ -2,6 +2,8 @@
 import type { Cluster } from "./cluster.ts";
 
 export interface PortalOwner {
+  readonly accountId: string;
+  readonly userId: string;
   /** The session's cookie, as `name=value`. */
   readonly cookie: string;
   /** Reads JSON from a path below `/api`. */
@@ -9,7 +11,10 @@ export interface PortalOwner {
   send(path: string, body: object, signal?: AbortSignal): Promise<Response>;
 }
 
-export async function joinAsOwner(cluster: Cluster): Promise<PortalOwner> {
+export async function joinAsOwner(
+  cluster: Cluster,
+  { name, email } = { name: "ACME", email: "ada@example.com" },
+): Promise<PortalOwner> {
   const origin = `http://${cluster.router.listen["portal"]}`;
   let cookie = "";
   const send: PortalOwner["send"] = (path, body, signal) =>
@@ -19,13 +24,17 @@ export async function joinAsOwner(cluster: Cluster): Promise<PortalOwner> {
       body: JSON.stringify(body),
       ...(signal ? { signal } : {}),
     });
-  const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro", "--yes"];
-  const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
+  const wish = ["--name", name, "--owner-email", email, "--package", "Pro", "--yes"];
+  const made = (await cluster.weiche("account", "create", ...wish)) as Record<
+    "id" | "ownerUserId" | "invitationUrl",
+    string
+  >;
+  const { id: accountId, ownerUserId: userId, invitationUrl } = made;
   const [, token] = invitationUrl.split("#");
   const joined = await send("/invitation", { token, password: "a password that nobody guesses" });
   cookie = joined.headers.getSetCookie()[0]!.split(";")[0]!;
   return {
-    cookie,
+    ...{ accountId, userId, cookie },
     send,
     async get<Reply>(path: string) {
       return (await (await fetch(`${origin}/api${path}`, { headers: { cookie } })).json()) as Reply;

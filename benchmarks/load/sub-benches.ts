@@ -33,8 +33,8 @@ export async function subBenches(
     async hostile() {
       await using arena = await Arena.open();
       for (const attack of attacks) {
-        const { quiet, attacked, cut } = await arena.run(attack, { quietMs: 10_000, attackMs: 20_000 });
-        const values = { gapBeforeP99Us: quiet.p99Ms * 1_000, gapP99Us: attacked.p99Ms * 1_000, goodCut: cut };
+        const { quiet, attacked, cut } = await arena.run([attack], { quietMs: 10_000, attackMs: 20_000 });
+        const values = { gapBeforeP99Us: quiet.p99Ms * 1_000, gapP99Us: attacked.p99Ms * 1_000, goodCut: cut.length };
         samples.push({ scenario: "hostile", program: attack.name, round: 1, values });
       }
     },

@@ -1,41 +1,54 @@
 /**
- * A router with its default limits, an agent, eight streams that run all the time, and one attack after the other beside
- * them. Each attack is compared with the seconds right before it.
+ * A router with its default limits, a node, eight streams that run all the time, and attacks beside them: one, or many at
+ * once. They are compared with the seconds right before them.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { Cluster } from "../cluster/cluster.ts";
+import { billingFaults } from "../cluster/billing-check.ts";
+import { Cluster, until } from "../cluster/cluster.ts";
+import { journalOf, readJournal } from "../cluster/engine-journal.ts";
+import { inspected, keptBytes } from "../cluster/kept-memory.ts";
 import { readSamples } from "../cluster/metrics-text.ts";
+import { nodeCertificates, tlsOfNode } from "../cluster/node-certificates.ts";
 import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
-import type { Attack, Tally, Target } from "./attack.ts";
-import { attacks } from "./attacks.ts";
+import { dumpAllUsage } from "../cluster/usage-dump.ts";
+import type { Attack, Tally } from "./attack.ts";
+import { attackFaults, ofAccounts } from "./attack-bills.ts";
+import { startAttacker, targetOf } from "./attacker-process.ts";
+import { failingNode } from "./failing-engine.ts";
+import { garbageNode } from "./garbage-node.ts";
 import { PacedStreams, paceMs, type Gaps } from "./paced-streams.ts";
 
 interface Outcome {
   readonly quiet: Gaps;
   readonly attacked: Gaps;
-  /** Good streams that were cut. */
-  readonly cut: number;
-  /** Memory of the router: before the attack, and the most during it. */
-  readonly memoryMb: { readonly before: number; readonly peak: number };
-  readonly tally: Tally;
+  /** How good streams ended that were cut or refused. */
+  readonly cut: readonly string[];
+  /** Requests of anybody that met a bug of the router. */
+  readonly bugs: number;
+  /** Resident memory of router and agent: before the attack, and the most during it. */
+  readonly memoryMb: Readonly<Record<"router" | "agent", Memory>>;
+  readonly tallies: Readonly<Record<string, Tally>>;
   readonly mistakes: readonly string[];
 }
 
-const attackerFile = join(import.meta.dirname, "attacker.ts");
+interface Memory {
+  readonly before: number;
+  readonly peak: number;
+}
+
+const node = "node-1";
 const model = "sim";
 /** Fewer than one account may ask for. */
 const places = 64;
 
 export class Arena implements AsyncDisposable {
   readonly #cluster: Cluster;
+  readonly #accountId: string;
   readonly #streams: PacedStreams;
 
-  private constructor(cluster: Cluster, streams: PacedStreams) {
+  private constructor(cluster: Cluster, accountId: string, streams: PacedStreams) {
     this.#cluster = cluster;
+    this.#accountId = accountId;
     this.#streams = streams;
   }
 
@@ -43,41 +56,81 @@ export class Arena implements AsyncDisposable {
     const cluster = await Cluster.start({
       catalogue: catalogueOf(model),
       router: { limits: {} },
-      agents: {
-        "node-1": {
-          slots: [{ name: "a", engines: [{ ...simEngine(model, { "itl-ms": paceMs }), maxConcurrent: places }] }],
-        },
-      },
+      prepare: nodeCertificates([node, failingNode, garbageNode]),
+      agents: {},
+      environment: inspected,
     });
-    const { apiKey } = await cluster.account("Streams");
-    return new Arena(cluster, new PacedStreams({ baseUrl: cluster.baseUrl, apiKey, model }));
+    const engine = {
+      ...simEngine(model, { "itl-ms": paceMs, journal: journalOf(cluster, node) }),
+      maxConcurrent: places,
+    };
+    await cluster.startAgent(node, { ...tlsOfNode(cluster, node), slots: [{ name: "a", engines: [engine] }] });
+    await cluster.linked();
+    const { apiKey, accountId } = await cluster.account("Streams");
+    return new Arena(cluster, accountId, new PacedStreams({ baseUrl: cluster.baseUrl, apiKey, model }));
   }
 
-  /** Measures `quietMs` without the attack, then `attackMs` with it. */
-  async run(attack: Attack, { quietMs, attackMs }: { quietMs: number; attackMs: number }): Promise<Outcome> {
-    const given = (await attack.prepare?.(this.#cluster)) ?? {};
+  /** Measures `quietMs` without the attacks, then `attackMs` with all of them at once. */
+  async run(
+    attacks: readonly Attack[],
+    { quietMs, attackMs }: { quietMs: number; attackMs: number },
+  ): Promise<Outcome> {
+    const cluster = this.#cluster;
+    const given = new Map<Attack, Readonly<Record<string, string>>>();
+    for (const attack of attacks) given.set(attack, (await attack.prepare?.(cluster)) ?? {});
     const cutBefore = this.#streams.cut.length;
     const quiet = await this.#streams.measure(quietMs);
-    const before = await readSamples(this.#cluster.router);
-    const memory = watchMemory(this.#cluster.router.pid);
-    const attacker = await startAttacker(attack, this.#targetOf(attack, given));
+    const before = await readSamples(cluster.router);
+    const memory = { router: watchMemory(cluster.router.pid), agent: watchMemory(cluster.agents.get(node)!.pid) };
+    const start = (attack: Attack) => startAttacker(attack, targetOf(cluster, attack, given.get(attack)!));
+    const attackers = await Promise.all(attacks.map(start));
     const attacked = await this.#streams.measure(attackMs);
-    const memoryMb = memory.stop();
-    const tally = await attacker.stop();
-    const after = await readSamples(this.#cluster.router);
+    const memoryMb = { router: memory.router.stop(), agent: memory.agent.stop() };
+    const tallies = await Promise.all(attackers.map((attacker) => attacker.stop()));
+    const after = await readSamples(cluster.router);
     const grown = (series: string) => (after.get(series) ?? 0) - (before.get(series) ?? 0);
     return {
-      ...{ quiet, attacked, tally, memoryMb },
-      cut: this.#streams.cut.length - cutBefore,
-      mistakes: attack.mistakes({ tally, grown }),
+      ...{ quiet, attacked, memoryMb, bugs: grown("weiche_router_failures_total{}") },
+      tallies: Object.fromEntries(attacks.map(({ name }, at) => [name, tallies[at]!])),
+      cut: this.#streams.cut.slice(cutBefore).map(({ ending, status, error }) => `${ending} ${status} ${error?.code}`),
+      mistakes: attacks.flatMap(({ name, mistakes }, at) =>
+        mistakes({ tally: tallies[at]!, grown }).map((mistake) => `${name}: ${mistake}`),
+      ),
     };
   }
 
-  /** Each attack has its own address, so that none uses up the limit of another one. */
-  #targetOf(attack: Attack, given: Readonly<Record<string, string>>): Target {
-    const port = (listener: string) => Number(this.#cluster.router.listen[listener]!.split(":").at(-1));
-    const localAddress = `127.0.0.${2 + attacks.indexOf(attack)}`;
-    return { apiPort: port("api"), portalPort: port("portal"), localAddress, given };
+  /** What router and agent hold after garbage collection, in MB. */
+  async keptMb(): Promise<Readonly<Record<"router" | "agent", number>>> {
+    const { router, agents } = this.#cluster;
+    const [ofRouter, ofAgent] = await Promise.all([keptBytes(router), keptBytes(agents.get(node)!)]);
+    return { router: ofRouter / 2 ** 20, agent: ofAgent / 2 ** 20 };
+  }
+
+  /** Ends the streams. Resolves once everybody is billed rightly, or after 60 s with what is wrong. */
+  async billFaults(): Promise<readonly string[]> {
+    await this.#streams.stop();
+    let faults: readonly string[] = [];
+    const isRight = async () => (faults = await this.#faults()).length === 0;
+    await until("the bills to be right", isRight, 60_000).catch(() => {});
+    return faults;
+  }
+
+  async #faults(): Promise<readonly string[]> {
+    const usage = await dumpAllUsage(this.#cluster);
+    // What the agent asks by itself has no id of a request.
+    const made = [node, failingNode]
+      .flatMap((name) => readJournal(journalOf(this.#cluster, name), name, paceMs))
+      .filter(({ id }) => !id.startsWith("sim-"));
+    const good = ofAccounts(usage, (id) => id === this.#accountId);
+    const { received } = this.#streams;
+    const attackers = ofAccounts(usage, (id) => id !== this.#accountId);
+    return [
+      ...billingFaults({ received, made: made.filter(({ mark }) => mark !== undefined), usage: good, outages: [] }),
+      ...attackFaults(
+        attackers,
+        made.filter(({ mark }) => mark === undefined),
+      ),
+    ];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,26 +139,7 @@ export class Arena implements AsyncDisposable {
   }
 }
 
-/** Resolves once it has begun. */
-async function startAttacker({ name }: Attack, target: Target): Promise<{ stop(): Promise<Tally> }> {
-  const child = spawn(process.execPath, [attackerFile, name, JSON.stringify(target)], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const exited = once(child, "exit");
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-  if ((await lines.next()).done) throw new Error(`the attacker did not start: ${name}`);
-  return {
-    async stop() {
-      child.stdin.end();
-      const { value, done } = await lines.next();
-      await exited;
-      if (done) throw new Error(`the attacker broke off: ${name}`);
-      return JSON.parse(value) as Tally;
-    },
-  };
-}
-
-function watchMemory(pid: number): { stop(): Outcome["memoryMb"] } {
+function watchMemory(pid: number): { stop(): Memory } {
   const residentMb = () => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1_024;
   const before = residentMb();
   let peak = before;

@@ -1,13 +1,18 @@
 /** The table of attacks. `npm test` runs each for seconds, `npm run nightly` for longer and with the limits on gaps, `npm run bench` reports the gaps. */
 import type { Attack } from "./attack.ts";
+import { failingEngine } from "./failing-engine.ts";
+import { garbageFromNode } from "./garbage-node.ts";
 import { heavyBodies } from "./heavy-bodies.ts";
 import { manyAnswers } from "./many-answers.ts";
 import { manyConnections } from "./many-connections.ts";
 import { neverReading } from "./never-reading.ts";
+import { oddHeaders } from "./odd-headers.ts";
 import { pipelining } from "./pipelining.ts";
 import { reconnecting } from "./reconnecting.ts";
 import { signIns } from "./sign-ins.ts";
+import { slowExports } from "./slow-exports.ts";
 import { slowReading } from "./slow-reading.ts";
+import { strangers } from "./strangers.ts";
 import { trickling } from "./trickling.ts";
 import { unsentBodies } from "./unsent-bodies.ts";
 
@@ -22,4 +27,9 @@ export const attacks: readonly Attack[] = [
   manyAnswers,
   neverReading,
   slowReading,
+  slowExports,
+  oddHeaders,
+  strangers,
+  garbageFromNode,
+  failingEngine,
 ];

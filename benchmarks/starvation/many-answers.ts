@@ -1,9 +1,11 @@
 /** An attack with a key, within its limits: as many requests at once as the package has, each for as many answers as may be. */
+import { paceMs } from "./paced-streams.ts";
 import { postFrom, type Attack, type Target } from "./attack.ts";
 
 const answersMax = 8;
-/** Answers of the longer requests last for seconds, so that their places are held all the time. */
-const tokens = 100;
+const tokens = 400;
+/** How long the longer answers last at the pace of the engine: whoever waits behind them waits for long. */
+export const answerMs = tokens * paceMs;
 /** More than the package allows at once. */
 const linesAtOnce = 20;
 
@@ -23,7 +25,8 @@ export const manyAnswers: Attack = {
       for (let n = line; n === line || !signal.aborted; n++) {
         // Few at first, so that one is answered however short the attack is.
         const answers = n % 4 === 0 ? answersMax * 8 : answersMax;
-        const status = await post(target, answers, n === line ? 1 : tokens).catch(() => closed);
+        const status = await post(target, answers, n === line ? 1 : tokens, signal).catch(() => closed);
+        if (signal.aborted && n > line) break;
         if (limits.has(status)) tally.limited++;
         else if (status !== (answers > answersMax ? 400 : 200)) tally.wrong++;
         else if (answers > answersMax) tally.refused++;
@@ -40,10 +43,17 @@ export const manyAnswers: Attack = {
 };
 
 /** Resolves to the status. */
-function post({ apiPort, localAddress, given }: Target, n: number, length: number): Promise<number> {
+function post(
+  { apiPort, localAddress, given }: Target,
+  n: number,
+  length: number,
+  signal: AbortSignal,
+): Promise<number> {
   const messages = [{ role: "user", content: `sim:tokens=${length}` }];
   const headers = { authorization: `Bearer ${given["apiKey"]}` };
   return postFrom(localAddress, apiPort, "/v1/chat/completions", JSON.stringify({ model: "sim", messages, n }), {
     headers,
+    // The first ones are waited for.
+    ...(length > 1 && { signal }),
   });
 }

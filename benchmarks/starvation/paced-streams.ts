@@ -1,6 +1,7 @@
 /** Well-behaved streams, and the gaps between their chunks. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { askStream, type Answer, type Question } from "../cluster/api-client.ts";
+import type { Received } from "../cluster/billing-check.ts";
 
 export const paceMs = 20;
 const streams = 8;
@@ -12,16 +13,21 @@ export interface Gaps {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
+  /** The longest time until a stream that began meanwhile had its first byte. */
+  readonly startMaxMs: number;
 }
 
 export class PacedStreams {
   /** Requests that did not end whole, except those that `stop` ended. */
   readonly cut: Answer[] = [];
+  readonly received: Received[] = [];
   #gaps: number[] = [];
+  #startMaxMs = 0;
   /** Arrival of the last chunk of each running stream. */
   readonly #lastMs = new Map<number, number>();
   readonly #stopping = new AbortController();
   readonly #lines: Promise<void>[];
+  #marks = 0;
 
   constructor(question: Pick<Question, "baseUrl" | "apiKey" | "model">) {
     this.#lines = Array.from({ length: streams }, (_, line) => this.#line(question, line));
@@ -30,12 +36,19 @@ export class PacedStreams {
   /** Measures the gaps for `ms`. */
   async measure(ms: number, signal?: AbortSignal): Promise<Gaps> {
     this.#gaps = [];
+    this.#startMaxMs = 0;
     await sleep(ms, undefined, { signal });
     // A stream that is silent at the end has a gap, too.
     const open = [...this.#lastMs.values()].map((lastMs) => performance.now() - lastMs);
     const gaps = [...this.#gaps, ...open.filter((gapMs) => gapMs > paceMs)].toSorted((a, b) => a - b);
     const at = (share: number) => gaps[Math.floor(gaps.length * share)] ?? Infinity;
-    return { count: gaps.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: gaps.at(-1) ?? Infinity };
+    return {
+      count: gaps.length,
+      p50Ms: at(0.5),
+      p99Ms: at(0.99),
+      maxMs: gaps.at(-1) ?? Infinity,
+      startMaxMs: this.#startMaxMs,
+    };
   }
 
   async stop(): Promise<void> {
@@ -48,14 +61,20 @@ export class PacedStreams {
     // Not all at once, so that some streams begin at any time.
     const first = Math.ceil((tokens * (line + 1)) / streams);
     for (let next = first; !signal.aborted; next = tokens) {
-      const onPiece = () => {
+      const startedMs = performance.now();
+      const onPiece = (pieces: number) => {
         const nowMs = performance.now();
+        if (pieces === 1) this.#startMaxMs = Math.max(this.#startMaxMs, nowMs - startedMs);
         const lastMs = this.#lastMs.get(line);
         if (lastMs !== undefined) this.#gaps.push(nowMs - lastMs);
         this.#lastMs.set(line, nowMs);
       };
-      const seen = await askStream({ ...question, text: `sim:tokens=${next} go on`, signal, onPiece });
+      const mark = ++this.#marks;
+      const text = `sim:tokens=${next},mark=${mark} go on`;
+      const seen = await askStream({ ...question, text, signal, onPiece });
       this.#lastMs.delete(line);
+      const { choices: _, vectors: __, ...rest } = seen;
+      this.received.push({ ...rest, mark, kind: "stream" });
       if (seen.ending !== "whole" && !signal.aborted) this.cut.push(seen);
       if (seen.ending !== "whole") await sleep(1_000);
     }

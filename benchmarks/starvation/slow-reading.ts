@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
 import { longAnswerRequest } from "./long-answer.ts";
+import { inRounds } from "./rounds.ts";
 
 /** The floor is 1,024. */
 const bytesPerSecond = [1, 512, 2_048] as const;
@@ -19,24 +20,26 @@ export const slowReading: Attack = {
   async run({ apiPort, localAddress, given }, signal) {
     const request = longAnswerRequest(given["apiKey"]!);
     const tally = { admitted: 0, read: 0 };
-    const readers = bytesPerSecond.flatMap((rate) =>
-      Array.from({ length: readersEach }, () => {
-        const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress });
-        socket.on("connect", () => socket.write(request)).on("error", () => {});
-        socket.once("readable", () => (tally.admitted += isAdmitted(socket) ? 1 : 0));
-        return { socket, rate, owed: 0 };
-      }),
-    );
-    while (!signal.aborted) {
-      for (const reader of readers) {
-        reader.owed += reader.rate / ticksPerSecond;
-        const bytes = reader.socket.read(Math.floor(reader.owed)) as Buffer | null;
-        reader.owed -= bytes?.length ?? 0;
-        tally.read += bytes?.length ?? 0;
+    await inRounds(signal, async (over) => {
+      const readers = bytesPerSecond.flatMap((rate) =>
+        Array.from({ length: readersEach }, () => {
+          const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress });
+          socket.on("connect", () => socket.write(request)).on("error", () => {});
+          socket.once("readable", () => (tally.admitted += isAdmitted(socket) ? 1 : 0));
+          return { socket, rate, owed: 0 };
+        }),
+      );
+      while (!over.aborted) {
+        for (const reader of readers) {
+          reader.owed += reader.rate / ticksPerSecond;
+          const bytes = reader.socket.read(Math.floor(reader.owed)) as Buffer | null;
+          reader.owed -= bytes?.length ?? 0;
+          tally.read += bytes?.length ?? 0;
+        }
+        await sleep(1_000 / ticksPerSecond, undefined, { signal: over }).catch(() => {});
       }
-      await sleep(1_000 / ticksPerSecond, undefined, { signal }).catch(() => {});
-    }
-    for (const { socket } of readers) socket.destroy();
+      for (const { socket } of readers) socket.destroy();
+    });
     return tally;
   },
   mistakes({ tally: { admitted = 0, read = 0 } }) {

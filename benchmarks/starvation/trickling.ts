@@ -2,6 +2,7 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
+import { inRounds } from "./rounds.ts";
 
 const addresses = 10;
 const connectionsEach = 20;
@@ -17,23 +18,25 @@ export const trickling: Attack = {
   },
   async run({ apiPort, given }, signal) {
     const tally = { opened: 0, headsCut: 0, seconds: 0 };
-    const startedAtMs = performance.now();
     const slowHead = "GET /v1/models HTTP/1.1\r\nhost: x\r\nx-slow: ";
     const slowBody = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer ${given["apiKey"]}\r\ncontent-length: 1000000\r\n\r\n{"model":"`;
-    const sockets: Socket[] = [];
-    for (let n = 0; n < addresses * connectionsEach; n++) {
-      const isHead = n % 2 === 0;
-      const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress: `127.11.${n % addresses}.1` });
-      socket.on("connect", () => (tally.opened++, socket.write(isHead ? slowHead : slowBody)));
-      socket.on("close", () => void (tally.headsCut += isHead && !signal.aborted ? 1 : 0));
-      sockets.push(socket.on("error", () => {}).resume());
-    }
-    while (!signal.aborted) {
-      for (const socket of sockets) if (socket.writable) socket.write("a");
-      await sleep(byteEveryMs);
-    }
-    tally.seconds = (performance.now() - startedAtMs) / 1_000;
-    for (const socket of sockets) socket.destroy();
+    await inRounds(signal, async (over) => {
+      const startedAtMs = performance.now();
+      const sockets: Socket[] = [];
+      for (let n = 0; n < addresses * connectionsEach; n++) {
+        const isHead = n % 2 === 0;
+        const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress: `127.11.${n % addresses}.1` });
+        socket.on("connect", () => (tally.opened++, socket.write(isHead ? slowHead : slowBody)));
+        socket.on("close", () => void (tally.headsCut += isHead && !over.aborted ? 1 : 0));
+        sockets.push(socket.on("error", () => {}).resume());
+      }
+      while (!over.aborted) {
+        for (const socket of sockets) if (socket.writable) socket.write("a");
+        await sleep(byteEveryMs);
+      }
+      tally.seconds = Math.max(tally.seconds, (performance.now() - startedAtMs) / 1_000);
+      for (const socket of sockets) socket.destroy();
+    });
     return tally;
   },
   mistakes({ tally: { opened = 0, headsCut = 0, seconds = 0 } }) {

@@ -5,6 +5,7 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { postFrom, type Attack } from "./attack.ts";
+import { inRounds } from "./rounds.ts";
 
 const accounts = ["a", "b", "c"] as const;
 /** A package allows 20 at once. */
@@ -12,6 +13,9 @@ const bodiesEach = 18;
 const announcedBytes = 20 << 20;
 const part = "a".repeat(1_200_000);
 const byteEveryMs = 500;
+
+/** Stands for the status where the connection was closed without one. */
+const closed = 0;
 
 export const unsentBodies: Attack = {
   name: "large bodies that do not come",
@@ -24,27 +28,31 @@ export const unsentBodies: Attack = {
   },
   async run({ apiPort, localAddress, given }, signal) {
     const tally = { opened: 0, answered: 0, refused: 0 };
-    const sockets = accounts.flatMap((account, at) =>
-      Array.from({ length: bodiesEach }, (_, n) => {
-        const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress: `127.12.${at}.1` });
-        const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer ${given[account]}\r\ncontent-length: ${announcedBytes}\r\n\r\n{"x":"`;
-        socket.on("connect", () => (tally.opened++, socket.write(n % 2 === 0 ? head : head + part)));
-        return socket.on("error", () => {}).resume();
-      }),
-    );
     const body = JSON.stringify({
       ...{ model: "sim", messages: [{ role: "user", content: "sim:tokens=1" }] },
       x: "a".repeat(2_000_000),
     });
     const headers = { authorization: `Bearer ${given["good"]}` };
-    do {
-      await sleep(byteEveryMs);
-      for (const socket of sockets) if (socket.writable) socket.write("a");
-      const status = await postFrom(localAddress, apiPort, "/v1/chat/completions", body, { headers });
-      if (status === 200) tally.answered++;
-      else tally.refused++;
-    } while (!signal.aborted);
-    for (const socket of sockets) socket.destroy();
+    await inRounds(signal, async (over) => {
+      const sockets = accounts.flatMap((account, at) =>
+        Array.from({ length: bodiesEach }, (_, n) => {
+          const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress: `127.12.${at}.1` });
+          const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer ${given[account]}\r\ncontent-length: ${announcedBytes}\r\n\r\n{"x":"`;
+          socket.on("connect", () => (tally.opened++, socket.write(n % 2 === 0 ? head : head + part)));
+          return socket.on("error", () => {}).resume();
+        }),
+      );
+      do {
+        await sleep(byteEveryMs);
+        for (const socket of sockets) if (socket.writable) socket.write("a");
+        const status = await postFrom(localAddress, apiPort, "/v1/chat/completions", body, { headers }).catch(
+          () => closed,
+        );
+        if (status === 200) tally.answered++;
+        else tally.refused++;
+      } while (!over.aborted);
+      for (const socket of sockets) socket.destroy();
+    });
     return tally;
   },
   mistakes({ tally: { opened = 0, answered = 0, refused = 0 } }) {

@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { billingFaults, type Outage, type Received } from "../../cluster/billing-check.ts";
 import { ask, type Reading } from "../../cluster/api-client.ts";
 import { Cluster, isAlive, until } from "../../cluster/cluster.ts";
+import { journalOf, readJournal } from "../../cluster/engine-journal.ts";
 import { catalogueOf, SimNodeEngine, simEngine } from "../../cluster/sim-node.ts";
 import { dumpAllUsage, postmasterOf } from "../../cluster/usage-dump.ts";
 import type { Direction } from "../links/tcp-proxy.ts";
 import { openProxies, type NodeProxies } from "./node-proxies.ts";
-import { commandFaults, readJournal, stillBusy } from "./settled-checks.ts";
+import { commandFaults, stillBusy } from "./settled-checks.ts";
 
 /** Answers of the first node are so long, those of each further one a token longer. */
 const shortestAnswer = 40;
@@ -232,17 +233,13 @@ export class KillCluster implements AsyncDisposable {
     if (busy.length > 0) return busy;
     const usage = await dumpAllUsage(this.cluster);
     const { received, outages, nodeOf } = this;
-    const made = this.nodes.flatMap((node) => readJournal(this.#journal(node), node, this.#options.itlMs));
+    const made = this.nodes.flatMap((node) => readJournal(journalOf(this.cluster, node), node, this.#options.itlMs));
     const billed = billingFaults({ received, made, usage, outages, nodeOf });
     return billed.length > 0 ? billed : commandFaults(this.cluster, this.accounts, usage.totals);
   }
 
-  #journal(node: string): string {
-    return join(this.cluster.directory, `${node}.journal`);
-  }
-
   #slotsOf(node: string): object[] {
-    const journal = this.#journal(node);
+    const journal = journalOf(this.cluster, node);
     const tokens = shortestAnswer + this.nodes.indexOf(node);
     const paced = { "itl-ms": this.#options.itlMs, "ttft-ms": 50, tokens, journal };
     const env = { ...this.#options.environment, WEICHE_DATA_DIR: join(this.cluster.directory, node) };

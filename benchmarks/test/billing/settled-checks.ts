@@ -1,11 +1,8 @@
 /** Evidence and checks of a cluster that should have come to rest. Each fault is a sentence; none: all is right. */
-import { readFileSync } from "node:fs";
-import type { Made } from "../../cluster/billing-check.ts";
 import type { Cluster, RunningProgram } from "../../cluster/cluster.ts";
 import { readSamples } from "../../cluster/metrics-text.ts";
 import type { SimNodeEngine } from "../../cluster/sim-node.ts";
 import type { UsageDump } from "../../cluster/usage-dump.ts";
-import type { JournalLine } from "../../sim-engine/ledger.ts";
 
 /** Lists what still runs, waits or must be delivered in router, nodes and engines. */
 export async function stillBusy(
@@ -34,16 +31,6 @@ async function busySamples(where: string, program: RunningProgram, names: readon
 
 function nameOf(series: string): string {
   return series.slice(0, series.indexOf("{"));
-}
-
-/** Reads the requests that a node's engines met from their journal, which outlives a killed engine. */
-export function readJournal(file: string, node: string, itlMs: number): Made[] {
-  const last = new Map<string, Made>();
-  for (const text of readFileSync(file, "utf8").split("\n").filter(Boolean)) {
-    const line = JSON.parse(text) as JournalLine;
-    if (line.event === "begun" || line.event === "request") last.set(line.id, { ...line, node, itlMs });
-  }
-  return [...last.values()];
 }
 
 /** Compares what the operators' command says with the totals. */

@@ -18,15 +18,19 @@ export class LinkClient implements Disposable {
   readonly #client: { close(): void };
 
   constructor(port: number, channel = credentials.createInsecure()) {
+    // Node refuses addresses as server names.
+    const options = { "grpc.ssl_target_name_override": "router" };
     const file = join(import.meta.dirname, "../../../proto/weiche/node/v1/node_control.proto");
     const definition = loadSync(file, { keepCase: true, longs: String, enums: String, oneofs: true });
     const { Link: link } = definition["weiche.node.v1.NodeControlService"] as unknown as { Link: RawMethod };
     const { requestSerialize } = link;
     link.requestSerialize = (message) => (Buffer.isBuffer(message) ? message : requestSerialize(message));
     const loaded = loadPackageDefinition(definition) as unknown as {
-      weiche: { node: { v1: { NodeControlService: new (address: string, c: typeof channel) => LinkService } } };
+      weiche: {
+        node: { v1: { NodeControlService: new (address: string, c: typeof channel, options: object) => LinkService } };
+      };
     };
-    const client = new loaded.weiche.node.v1.NodeControlService(`127.0.0.1:${port}`, channel);
+    const client = new loaded.weiche.node.v1.NodeControlService(`127.0.0.1:${port}`, channel, options);
     this.#client = client;
     this.call = client.link();
     this.call.on("data", (message: Message) => {
