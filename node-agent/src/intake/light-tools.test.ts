@@ -30,16 +30,60 @@ function told(schemas: readonly unknown[], dialect: DialectName, more: object = 
 const named = (count: number, schema: object = { type: "string" }) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, schema]));
 const wide = (count: number) => ({ type: "object", properties: named(count), description: "d" });
+const wideOf = (count: number, of: object) => ({ type: "object", properties: named(count, of) });
 const references = Object.fromEntries(
   Array.from({ length: 80 }, (_, index) => [`d${index}`, { $ref: `#/$defs/d${index}` }]),
 );
 const list = { type: "array", items: { type: "object", properties: named(30) } };
 const words = { enum: Array.from({ length: 60 }, (_, index) => `w${index}`), type: "string" };
 
-test.each([22, 48, 64])("a tool with %d optional properties is told whole, beside one bare type", (count) => {
+test.each([7, 22, 48, 64])("a tool with %d optional properties is told whole, beside one bare type", (count) => {
   const schema = wide(count);
   for (const dialect of light) expect(told([schema], dialect)).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
   expect(told([schema], "vllm")).toEqual([schema]);
+});
+
+const whole: [name: string, schema: object][] = [
+  ["6 optional properties", wide(6)],
+  ["many required properties", { ...wide(30), required: Object.keys(named(24)) }],
+  ["7 and a oneOf of its own", { ...wide(7), oneOf: [{ type: "object", properties: named(7) }] }],
+  ["7 behind a reference", { $ref: "#/$defs/a", $defs: { a: wide(7) } }],
+];
+
+test.each(whole)(
+  "a tool that costs much and can have no light form, or costs little, is told as it is: %s",
+  (_, schema) => {
+    for (const dialect of all) expect(told([schema], dialect)).toEqual([schema]);
+  },
+);
+
+test("a tool that must be called is told as it is", () => {
+  for (const dialect of light) expect(told([wide(20)], dialect, { tool_choice: "required" })).toEqual([wide(20)]);
+});
+
+test("an object with 7 optional properties within a tool gets a light form, too", () => {
+  const inner = { type: "object", properties: named(7) };
+  const schema = { type: "object", properties: { inner, a: { type: "string" } } };
+  const properties = { ...schema.properties, inner: { ...inner, oneOf: [{ type: "object" }] } };
+  expect(told([schema], "llama-server")).toEqual([{ ...schema, properties, oneOf: [{ type: "object" }] }]);
+});
+
+test("a tool gets its light form although one of its properties, behind a reference, can have none", () => {
+  const schema = { type: "object", properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: wide(7) }, required: ["a"] };
+  expect(told([schema], "llama-server")).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
+});
+
+test("the work for light forms is bounded, and refuses no tool that fits as it is", () => {
+  const deep = JSON.parse(JSON.stringify(wideOf(20, wide(20)))) as object; // no object twice
+  const tools = Array.from({ length: 2 }, (_, index): Tool => {
+    return { type: "function", function: { name: `f${index}`, parameters: deep } };
+  });
+  const once = new Budget(schemaBounds["llama-server"]);
+  fittingTools(tools.slice(1), false, once);
+  // As written both fit, and the work for the light form of one is about twice that.
+  const bounds = { ...once.bounds, stepsMax: 2.5 * once.steps };
+  const light = fittingTools(tools, true, new Budget(bounds)).map((tool, index) => tool !== tools[index]);
+  expect(light).toEqual([true, false]);
 });
 
 test("a document is written once to be measured, however many of its properties refer to it", () => {

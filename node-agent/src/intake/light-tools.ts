@@ -11,36 +11,58 @@ import { boundSchemas, requireFewCopies, type RequestSchema } from "./schema-cos
 import { referenceWords, shownName } from "./schema-alternatives.ts";
 
 /**
- * Returns the tools, each in its light form where its own costs too much. Throws an `ApiError` that names the place if
- * that does not help, or if a call is required: then its schema must hold. `budget`: what the other schemas cost.
+ * Returns the tools, each in its light form where its own costs too much, or costs much and has a light form. Throws an
+ * `ApiError` that names the place if that does not help, or if a call is required: then its schema must hold. `budget`:
+ * what the other schemas cost.
  */
 export function fittingTools(tools: readonly Tool[], isOptional: boolean, budget: Budget): readonly Tool[] {
   return tools.map((tool, index) => {
     const { parameters } = tool.function;
     if (parameters === undefined) return tool;
-    const whole: RequestSchema = {
-      of: "tool",
-      schema: parameters,
-      at: `tools[${index}].function.parameters`,
-      isOptional,
-    };
-    const tooMuch = misfit(whole, budget);
-    if (!tooMuch) return tool;
-    if (!isOptional) throw tooMuch;
-    return { ...tool, function: { ...tool.function, parameters: lightRoot(whole, budget, tooMuch) } };
+    const at = `tools[${index}].function.parameters`;
+    const whole: RequestSchema = { of: "tool", schema: parameters, at, isOptional };
+    const fitting = fittingForm(whole, budget, isOptional ? lightRoot : undefined);
+    return fitting === parameters ? tool : { ...tool, function: { ...tool.function, parameters: fitting } };
   });
 }
 
-/** Adds the cost of a schema to the budget. Returns why, and adds nothing but the work of the check, if it does not fit. */
-function misfit(schema: RequestSchema, budget: Budget): ApiError | undefined {
+/** Returns the light form. Undefined: the schema has none. Throws if it does not fit either. */
+type Lighten = (whole: RequestSchema, budget: Budget) => Json | undefined;
+
+/** Adds the cost of the schema to the budget, in the form that is returned. Absent `lighten`: as written. */
+function fittingForm(whole: RequestSchema, budget: Budget, lighten: Lighten | undefined): unknown {
+  const { schema, at } = whole;
   const attempt = budget.copy();
+  const tooMuch = misfit(whole, attempt);
+  const isCheap = !tooMuch && !attempt.isWide;
+  if (isCheap || !lighten) {
+    if (tooMuch) throw tooMuch;
+    budget.take(attempt);
+    return schema;
+  }
+  const light = budget.copy();
+  try {
+    budget.lose(attempt, at);
+    const form = lighten(whole, light);
+    if (form !== undefined) {
+      budget.take(light);
+      return form;
+    }
+  } catch (error) {
+    if (tooMuch || !(error instanceof ApiError)) throw error;
+  }
+  if (tooMuch) throw tooMuch;
+  budget.take(attempt);
+  return schema;
+}
+
+/** Adds the cost of a schema as written. Returns why it does not fit. */
+function misfit(schema: RequestSchema, attempt: Budget): ApiError | undefined {
   try {
     boundSchemas([schema], attempt.bounds, attempt);
-    budget.take(attempt);
     return undefined;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    budget.lose(attempt, schema.at);
     return error;
   }
 }
@@ -49,10 +71,10 @@ function misfit(schema: RequestSchema, budget: Budget): ApiError | undefined {
  * Some templates write each argument in tags of its own. For them engines make a grammar of each property, so each must
  * be cheap by itself, or light as well.
  */
-function lightRoot(root: RequestSchema, budget: Budget, tooMuch: ApiError): Json {
+function lightRoot(root: RequestSchema, budget: Budget): Json | undefined {
   const { schema, at } = root;
   const { bounds } = budget;
-  if (!isObject(schema) || !isFree(schema)) throw tooMuch;
+  if (!isObject(schema) || !isFree(schema)) return undefined;
   const document = { ...root, length: checkReferences(schema, at, bounds) };
   const named = isObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
   if (named.length > bounds.lightPropertiesMax)
@@ -62,19 +84,15 @@ function lightRoot(root: RequestSchema, budget: Budget, tooMuch: ApiError): Json
     );
   const properties = named.map(([name, property]) => {
     const of = { ...root, schema: property, at: `${at}.properties.${shownName(name)}`, document };
-    return [name, fittingProperty(of, budget)];
+    return [name, fittingForm(of, budget, lightProperty)];
   });
   const whole = named.length > 0 ? { ...schema, properties: Object.fromEntries(properties) as Json } : schema;
   return { ...whole, oneOf: [{ type: "object" }] };
 }
 
-function fittingProperty(of: RequestSchema, budget: Budget): unknown {
-  const tooMuch = misfit(of, budget);
-  const { schema } = of;
-  if (!tooMuch) return schema;
+function lightProperty({ schema }: RequestSchema): Json | undefined {
   const type = isObject(schema) && isFree(schema) ? typeOf(schema) : undefined;
-  if (type === undefined) throw tooMuch;
-  return { ...(schema as Json), oneOf: [{ type }] };
+  return type === undefined ? undefined : { ...(schema as Json), oneOf: [{ type }] };
 }
 
 /** Whether engines make the grammar of a `oneOf` that is added. */

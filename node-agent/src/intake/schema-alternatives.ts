@@ -122,10 +122,15 @@ function add(kind: Alternative["kind"], { schema, at }: { schema: Json; at: stri
 const keyChoices = 2;
 
 /** Number of choices where the name of an object's member begins. */
-export function keyChoicesOf({ properties, required, others }: Alternative): number {
+export function keyChoicesOf(object: Alternative): number {
+  return keyChoices * (optionalOf(object) + 1);
+}
+
+/** All that are not named count as one. */
+export function optionalOf({ properties, required, others }: Alternative): number {
   let optional = Math.min(1, others.length) + properties.size;
   for (const name of required) if (properties.has(name as string)) optional -= 1;
-  return keyChoices * (optional + 1);
+  return optional;
 }
 
 function propertiesOf({ schema, at }: { schema: Json; at: string }, expansion: Expansion): Map<string, SchemaAt[]> {

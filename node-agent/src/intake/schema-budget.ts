@@ -7,7 +7,10 @@ export class Budget {
   size = 0;
   choices = 0;
   steps = 0;
-  #stepsLost = 0;
+  /** Optional properties of the object with most of them, of all that were counted here since `copy`. */
+  #optionalProperties = 0;
+  /** Shared with all copies. */
+  #lost = { steps: 0 };
 
   constructor(bounds: SchemaBounds) {
     this.bounds = bounds;
@@ -16,6 +19,7 @@ export class Budget {
   copy(): Budget {
     const copy = new Budget(this.bounds);
     copy.take(this);
+    copy.#lost = this.#lost;
     return copy;
   }
 
@@ -23,10 +27,19 @@ export class Budget {
     Object.assign(this, { size, choices, steps });
   }
 
+  /** Whether a tool of what was counted here is better sent in its light form, although it fits. */
+  get isWide(): boolean {
+    return this.#optionalProperties > this.bounds.optionalPropertiesMax;
+  }
+
+  optional(count: number): void {
+    this.#optionalProperties = Math.max(this.#optionalProperties, count);
+  }
+
   /** Counts the work of an attempt that failed. Throws when attempts took as many steps as a whole request may. */
   lose(attempt: Budget, at: string): void {
-    this.#stepsLost += attempt.steps - this.steps;
-    if (this.#stepsLost > this.bounds.stepsMax) throw endless(at);
+    this.#lost.steps += attempt.steps - this.steps;
+    if (this.#lost.steps > this.bounds.stepsMax) throw endless(at);
   }
 
   step(at: string, count = 1): void {

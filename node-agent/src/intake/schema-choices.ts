@@ -8,7 +8,7 @@ import { isObject } from "@weiche/shared/json.ts";
 import { plainWords } from "../engines/dialects/enum-pattern.ts";
 import type { MergedLiterals } from "../engines/dialects/schema-bounds.ts";
 import type { PatternCost } from "./pattern-cost.ts";
-import { keyChoicesOf, literalsOf, type Alternative, type SchemaAt } from "./schema-alternatives.ts";
+import { keyChoicesOf, literalsOf, optionalOf, type Alternative, type SchemaAt } from "./schema-alternatives.ts";
 
 export interface Cost {
   readonly size: number;
@@ -22,6 +22,8 @@ export interface Inside {
   inside(alternative: Alternative, of: SchemaAt, name?: string): Cost;
   pattern(of: Alternative): PatternCost;
   readonly step: (at: string, count: number) => void;
+  /** Takes the number of optional properties that may come next at one place. */
+  readonly optional: (count: number) => void;
 }
 
 const spaces = 3;
@@ -74,6 +76,7 @@ function objectChoices(
   for (const object of objects) {
     const { properties, others: more } = object;
     keys += keyChoicesOf(object);
+    scope.optional(optionalOf(object));
     for (const [name, schemas] of properties) {
       const costs = schemas.map((one) => scope.inside(object, one, name));
       names.getOrInsertComputed(name, () => []).push(...costs);

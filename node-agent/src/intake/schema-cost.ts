@@ -143,7 +143,8 @@ class Walk {
     }
     const pattern = (of: Alternative) => this.#pattern(of);
     const step = (place: string, count: number) => this.#budget.step(place, count);
-    return { ...openChoices(alternatives, { merged: this.#merged, inside, pattern, step }), size };
+    const optional = (count: number) => this.#budget.optional(count);
+    return { ...openChoices(alternatives, { merged: this.#merged, inside, pattern, step, optional }), size };
   }
 
   #soleReference(schema: unknown): SchemaAt | undefined {

@@ -21,6 +21,11 @@ export interface SchemaBounds {
   readonly choicesMax: number;
   /** Tools, each an alternative at the beginning of a call; their names soon tell them apart. */
   readonly toolsMax: number;
+  /**
+   * Optional properties of one object in a tool that need not be called. With more it gets its light form, if it can have
+   * one. Infinite: the tool becomes no grammar.
+   */
+  readonly optionalPropertiesMax: number;
   /** Properties of a tool in its light form: with some templates each is one way to go on where an argument begins. */
   readonly lightPropertiesMax: number;
   /** Ways in which a pattern can match one text of 64 characters. */
@@ -43,6 +48,7 @@ const llamaServer: SchemaBounds = {
   patternRepetitionMax: Infinity,
   choicesMax: 48,
   toolsMax: 128,
+  optionalPropertiesMax: 6,
   lightPropertiesMax: 64,
   waysMax: 5_000,
   merges: { tool: "none", answer: "plain words" },
@@ -69,6 +75,7 @@ const vllm: SchemaBounds = {
   patternRepetitionMax: 128,
   choicesMax: 500,
   toolsMax: 500,
+  optionalPropertiesMax: Infinity,
   lightPropertiesMax: 500,
 };
 
