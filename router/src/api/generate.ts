@@ -13,7 +13,7 @@ import { endOfAnswer, endOfError, endOfRefusal, mayAskAnother, type AttemptEnded
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Attempted } from "../nodes/outcomes/outcomes.ts";
-import type { Placed, Placement, PlacementRequest } from "../nodes/placement.ts";
+import type { Placed, Placement, PlacementRequest, Unplaced } from "../nodes/placement.ts";
 import { NodeLost, type Upstream, type UpstreamRequest } from "../nodes/upstream.ts";
 import { authenticate, quotaError, type Authenticated } from "./authenticate.ts";
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
@@ -53,6 +53,8 @@ export interface GenerateDeps {
 /** A second node is asked if the first was lost, failed or was busy before the first byte. */
 const attemptsMax = 2;
 const maintenanceRetrySeconds = 5;
+/** Nobody waits for a node for longer before it asks again. */
+const awayRetrySecondsMax = 30;
 
 export async function generate(exchange: Exchange, path: NodePath, deps: GenerateDeps): Promise<void> {
   await generateAs(exchange, await authenticate(exchange, deps.keys), path, deps);
@@ -134,7 +136,7 @@ async function answer(
   let refusal: NodeRefusal | undefined;
   while (exchange.attempts < attemptsMax) {
     const placed = deps.place({ model, affinityKey }, excluded);
-    if ("refused" in placed) throw refusal ?? unplaced(placed.refused);
+    if ("refused" in placed) throw refusal ?? unplaced(placed);
     onPlaced?.(placed, billing.factor);
     excluded.add(placed.node);
     const ended = deps.began({ ...placed, model, account: billing.accountId, bodyBytes: body.bytes!.length });
@@ -147,7 +149,7 @@ async function answer(
     }
     exchange.signal.throwIfAborted();
   }
-  throw refusal ?? unplaced("no_node_available");
+  throw refusal ?? unplaced({ refused: "no_node_available" });
 }
 
 interface Asked extends Pick<PlacementRequest, "affinityKey">, Partial<Pick<InsideRequest, "onPlaced">> {
@@ -207,8 +209,10 @@ async function attempt(
   }
 }
 
-function unplaced(why: "no_node_available" | "maintenance"): ApiError {
-  return why === "maintenance"
-    ? new ApiError("maintenance", "The model is in maintenance.", { retryAfterSeconds: maintenanceRetrySeconds })
-    : new ApiError("no_node_available", "No server for this model is available right now.", { retryAfterSeconds: 1 });
+/** A node that has been away for some time is probably away for as long again: decision 43 has the reasons. */
+function unplaced({ refused, awayMs = 0 }: Unplaced): ApiError {
+  if (refused === "maintenance")
+    return new ApiError("maintenance", "The model is in maintenance.", { retryAfterSeconds: maintenanceRetrySeconds });
+  const retryAfterSeconds = Math.min(awayMs / 1_000, awayRetrySecondsMax);
+  return new ApiError("no_node_available", "No server for this model is available right now.", { retryAfterSeconds });
 }

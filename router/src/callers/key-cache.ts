@@ -40,6 +40,7 @@ export interface OpenKeyCache extends KeyCache, AsyncDisposable {
 const unknown: KeyRefusal = { refused: "invalid_api_key", why: "unknown" };
 const changesMax = 1_000;
 const lookupsMax = 3;
+const awayRetrySeconds = { min: 2, max: 30 };
 /** Limits of a poll: the wait before it and two attempts take 5 s, within which a change must be known. */
 const pollLimits = { connectionsMax: 1, attemptMsMax: 1_500, allMsMax: 3_000 };
 
@@ -123,7 +124,9 @@ class DatabaseKeyCache implements OpenKeyCache {
       return found ? judge(found, atMs) : unknown;
     } catch (error) {
       this.#events.keyLookupFailed(error);
-      throw new ApiError("overloaded", "The API key cannot be checked at the moment.", { retryAfterSeconds: 2 });
+      // A database that has been away for some time is probably away for as long again.
+      const retryAfterSeconds = Math.min(Math.max(this.ageMs / 1_000, awayRetrySeconds.min), awayRetrySeconds.max);
+      throw new ApiError("overloaded", "The API key cannot be checked at the moment.", { retryAfterSeconds });
     }
   }
 

@@ -197,6 +197,17 @@ test("no node for the model, or only ones in maintenance, is said as such", () =
   ).toBe("y");
 });
 
+test("without a node it is said for how long those that served the model have been away", () => {
+  const gone = (name: string, agoMs: number, models = [a]) =>
+    one(name, { models }, { reachable: false, reportedAtMs: nowMs - agoMs });
+  const refusalOf = (nodes: readonly NodeView[], exclude?: ReadonlySet<NodeId>) =>
+    place({ model: a }, nodes, nowMs, () => 0, exclude);
+  const nodes = [gone("x", 9_000), gone("y", 4_000), gone("z", 1_000, [b])];
+  expect(refusalOf(nodes)).toEqual({ refused: "no_node_available", awayMs: 4_000 });
+  expect(refusalOf(nodes, new Set([nodes[1]!.node]))).toEqual({ refused: "no_node_available", awayMs: 9_000 });
+  expect(refusalOf([gone("z", 1_000, [b])])).toEqual({ refused: "no_node_available" });
+});
+
 const slotArbitrary = fc.record(
   {
     kind: fc.constantFrom("empty", "starting", "active", "draining-open", "draining-closed", "stopping", "failed"),

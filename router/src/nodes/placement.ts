@@ -16,7 +16,13 @@ export interface Placed {
   readonly slot: SlotName;
 }
 
-export type Placement = Placed | { readonly refused: "no_node_available" | "maintenance" };
+export type Placement = Placed | Unplaced;
+
+export interface Unplaced {
+  readonly refused: "no_node_available" | "maintenance";
+  /** For how long no node that serves the model has been heard of. Absent: one is there, or none was ever known. */
+  readonly awayMs?: number;
+}
 
 /**
  * `nowMs` is monotonic, `random` is in [0, 1), `exclude` are nodes that were tried already. Several routers that decide at
@@ -36,7 +42,11 @@ export function place(
   if (trial) return placedOn(trial.candidate);
   if (found.rank > ranks.taken && found.isAvoiding) found = look(model, nodes, nowMs, exclude, false);
   const { best, rank, reportedFull, isMaintained } = found;
-  if (best.length === 0) return { refused: isMaintained ? "maintenance" : "no_node_available" };
+  if (best.length === 0) {
+    if (isMaintained) return { refused: "maintenance" };
+    const awayMs = nowMs - found.seenAtMs;
+    return { refused: "no_node_available", ...(awayMs < Infinity && { awayMs }) };
+  }
   if (rank === ranks.active) best.push(...reportedFull.filter(({ slot }) => slot.state === SlotState.ACTIVE));
   return placedOn(choose(best, rank, request, nowMs, random));
 }
@@ -52,6 +62,8 @@ interface Found {
   /** Whether a candidate was left out because its requests fail. */
   isAvoiding: boolean;
   isMaintained: boolean;
+  /** When a node that serves the model and cannot be reached now last reported. */
+  seenAtMs: number;
 }
 
 /** `avoids`: slots whose requests fail are left out, and those that are slow count as full. */
@@ -64,9 +76,15 @@ function look(
 ): Found {
   const found: Found = {
     ...{ rank: ranks.backoff, best: [], reportedFull: [], due: [], isAvoiding: false, isMaintained: false },
+    seenAtMs: -Infinity,
   };
   for (const node of nodes) {
-    if (!node.reachable || exclude?.has(node.node)) continue;
+    if (exclude?.has(node.node)) continue;
+    if (!node.reachable) {
+      if (node.slots.some(({ models }) => models.includes(model)))
+        found.seenAtMs = Math.max(found.seenAtMs, node.reportedAtMs);
+      continue;
+    }
     for (const slot of node.slots) {
       if (!slot.models.includes(model)) continue;
       found.isMaintained ||= node.maintenance;

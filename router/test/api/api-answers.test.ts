@@ -249,10 +249,12 @@ test.each([
 });
 
 test.each([
-  ["no_node_available", "1"],
-  ["maintenance", "5"],
-] as const)("without a node: 503 %s with retry-after", async (refused, retryAfter) => {
-  api.placement.refused = refused;
+  ["no_node_available", "1", 0],
+  ["no_node_available", "7", 6_400],
+  ["no_node_available", "30", 3_600_000],
+  ["maintenance", "5", 0],
+] as const)("without a node: 503 %s with retry-after: %s", async (refused, retryAfter, awayMs) => {
+  Object.assign(api.placement, { refused, awayMs });
   const { status, json: body, headers } = await ask();
   expect([status, body.error.code, headers.get("retry-after")]).toEqual([503, refused, retryAfter]);
   expect(api.nodes.sent).toEqual([]);

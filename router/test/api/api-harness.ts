@@ -156,6 +156,7 @@ export interface Harness extends AsyncDisposable {
   readonly placement: {
     names: string[];
     refused?: "no_node_available" | "maintenance" | undefined;
+    awayMs?: number;
     readonly asked: PlacementRequest[];
   };
   readonly finished: FinishedRequest[];
@@ -216,7 +217,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
   const decided = (word: string) => (sent: SentAttempt) => void verdicts.push(`${word} ${sent.node} ${sent.attempt}`);
   const place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>): Placement => {
     placement.asked.push(request);
-    if (placement.refused) return { refused: placement.refused };
+    if (placement.refused) return { ...placement, refused: placement.refused };
     const node = placement.names.map((name) => asId<NodeId>(name)).find((name) => !exclude.has(name));
     return node ? { node, slot: asId("a") } : { refused: "no_node_available" };
   };
