@@ -90,7 +90,7 @@ function announcing(bodyBytes: number, account = "account-1") {
 }
 
 const atOnce = process.env["WEICHE_NIGHTLY"] === undefined ? 3 : 64;
-test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more than 250 ms`, async () => {
+test(`${atOnce} bodies of 20 MB at once: the event loop is never busy for more than 40 ms`, async () => {
   const engine = createServer((request, response) => {
     request.resume().once("end", () => {
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -108,21 +108,22 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never late by more th
     // The slowest body to read has as many values as a body may have.
     const messages = Array.from({ length: 10_000 }, () => ({ role: "user", content: "hi ".repeat(640) }));
     const body = Buffer.from(JSON.stringify({ model, stream: true, messages }));
-    const statuses = await Promise.all(
-      Array.from({ length: atOnce }, async (_, n) => {
-        const stream = SimStream.open(router, announcing(body.length, `account-${n % 8}`));
-        const head = once(stream, "head") as Promise<[unknown[]]>;
-        stream.frames.write(body);
-        stream.frames.end(ends.complete);
-        await stream.read();
-        return (await head)[0][0];
-      }),
-    );
+    const ask = async (n: number): Promise<unknown> => {
+      const stream = SimStream.open(router, announcing(body.length, `account-${n % 8}`));
+      const head = once(stream, "head") as Promise<[unknown[]]>;
+      stream.frames.write(body);
+      stream.frames.end(ends.complete);
+      await stream.read();
+      const [[status]] = await head;
+      // On a slow machine a body may wait for room for more than 30 s: its client asks again.
+      return status === 503 ? ask(n) : status;
+    };
+    const statuses = await Promise.all(Array.from({ length: atOnce }, (_, n) => ask(n)));
     expect(new Set(statuses)).toEqual(new Set([200]));
     child.send("measure");
-    const [measured] = (await once(child, "message")) as [{ lagMs: number; bugs: string[]; rssBytes: number }];
+    const [measured] = (await once(child, "message")) as [{ workMs: number; bugs: string[]; rssBytes: number }];
     expect(measured).toMatchObject({ bugs: [] });
-    expect(measured.lagMs).toBeLessThan(250);
+    expect(measured.workMs).toBeLessThan(40);
     expect(measured.rssBytes).toBeLessThan(1.5e9);
     router.destroy();
   } finally {

@@ -1,7 +1,7 @@
-/** The ingress in a process of its own, so that the lag of its event loop can be measured. */
+/** The ingress in a process of its own, so that the work of its event loop can be measured. */
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
-import { measureLoopLag } from "@weiche/shared/testing/loop-lag.ts";
+import { measureLoopWork } from "@weiche/shared/testing/loop-work.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { FrameStream } from "@weiche/shared/frames/frame-stream.ts";
 import { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
@@ -38,9 +38,9 @@ const server = createServer((socket) => {
 }).listen(0, "127.0.0.1");
 await once(server, "listening");
 
-const lagMs = measureLoopLag();
+const workMs = measureLoopWork();
 process.on("message", () => {
-  process.send!({ lagMs: lagMs(), bugs: bugs.map(String), rssBytes: process.resourceUsage().maxRSS * 1024 });
+  process.send!({ workMs: workMs(), bugs: bugs.map(String), rssBytes: process.resourceUsage().maxRSS * 1024 });
 });
 process.on("disconnect", () => process.exit());
 process.send!({ port: (server.address() as AddressInfo).port });

@@ -108,7 +108,7 @@ test("large and small bodies with the same beginning share an affinity", async (
   expect([a, c]).toEqual([b, d]);
 });
 
-/** In a process of its own: what it used and how late its event loop was, once all of these were answered. */
+/** In a process of its own: what it used and how long its event loop was busy at a time, once all of these were answered. */
 async function measured(
   bodies: readonly Buffer[],
   { heldUntil = 0, isAnnounced = (_n: number): boolean => true } = {},
@@ -120,7 +120,7 @@ async function measured(
       bodies.map((body, n) => send(port, body, isAnnounced(n), accounts[n % accounts.length]!)),
     );
     child.send("measure");
-    const [facts] = (await once(child, "message")) as [{ rssBytes: number; lagMs: number; failures: string[] }];
+    const [facts] = (await once(child, "message")) as [{ rssBytes: number; workMs: number; failures: string[] }];
     expect(facts.failures).toEqual([]);
     return { ...facts, statuses: new Set(statuses) };
   } finally {
@@ -129,14 +129,14 @@ async function measured(
 }
 
 const accounts = ["sk-good", "sk-b", "sk-c", "sk-d"];
-test("64 bodies of 20 MB at once leave room for the rest in 1.5 GB, and the event loop is never late by more than 250 ms", async () => {
+test("64 bodies of 20 MB at once leave room for the rest in 1.5 GB, and the event loop is never busy for more than 40 ms", async () => {
   const atOnce = 64;
   const body = padded(image(png), 20_000_000);
   const half = { heldUntil: atOnce / 2, isAnnounced: (n: number) => n % 2 === 0 };
-  const { statuses, rssBytes, lagMs } = await measured(Array<Buffer>(atOnce).fill(body), half);
+  const { statuses, rssBytes, workMs } = await measured(Array<Buffer>(atOnce).fill(body), half);
   expect(statuses).toEqual(new Set([200]));
   expect(rssBytes).toBeLessThan(1.35e9);
-  expect(lagMs).toBeLessThan(250);
+  expect(workMs).toBeLessThan(40);
 }, 120_000);
 
 const ones = (count: number) => Array<number>(count).fill(1);
@@ -151,10 +151,10 @@ test("of a body that is full of mistakes only the first one costs time", async (
   const bodies = [lightValuesMax - 100, valuesMax - 100, 3_000_000].flatMap((count) =>
     mistakes.map((body) => Buffer.from(JSON.stringify(chat(body(count))))),
   );
-  const { statuses, rssBytes, lagMs } = await measured(bodies);
+  const { statuses, rssBytes, workMs } = await measured(bodies);
   expect(statuses).toEqual(new Set([400]));
   expect(rssBytes).toBeLessThan(1e9);
-  expect(lagMs).toBeLessThan(500);
+  expect(workMs).toBeLessThan(500);
 }, 120_000);
 
 /** Over a socket of our own, so that the client does not copy the body either. */

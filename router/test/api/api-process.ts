@@ -1,5 +1,5 @@
-/** The API server in a process of its own, so that its memory and the lag of its event loop can be measured. */
-import { measureLoopLag } from "@weiche/shared/testing/loop-lag.ts";
+/** The API server in a process of its own, so that its memory and the work of its event loop can be measured. */
+import { measureLoopWork } from "@weiche/shared/testing/loop-work.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { caller, startApi } from "./api-harness.ts";
 
@@ -15,10 +15,10 @@ api.nodes.script = () => {
   return { held: enough, chunks: ['{"ok":true}'] };
 };
 
-const lagMs = measureLoopLag();
+const workMs = measureLoopWork();
 process.on("message", () => {
   const { maxRSS } = process.resourceUsage();
-  process.send!({ rssBytes: maxRSS * 1024, lagMs: lagMs(), failures: api.failures.map(String) });
+  process.send!({ rssBytes: maxRSS * 1024, workMs: workMs(), failures: api.failures.map(String) });
 });
 process.on("disconnect", () => process.exit());
 process.send!({ port: api.port });
