@@ -101,6 +101,8 @@ test("calls without arguments get an empty object before the finish, but not whe
 test.each([
   ["stop", false, false, "stop"],
   ["length", true, true, "length"],
+  ["model_length", false, true, "length"],
+  ["max_tokens", true, false, "length"],
   ["tool_calls", false, false, "tool_calls"],
   ["stop", true, false, "tool_calls"],
   ["stop", false, true, "tool_calls"],
@@ -141,6 +143,15 @@ test("output is anything but a role", () => {
     { finish: "stop" },
   ])
     expect(run([delta]).stream.hasOutput).toBe(true);
+});
+
+test("an empty piece of a call after the finish says nothing", () => {
+  const calls = (text: string) => ({ toolCalls: [{ index: 0, name: text && "f", arguments: text }] });
+  const end = { finish: "tool_calls" };
+  expect(run([calls("{}"), end, calls(""), { toolCalls: [{ arguments: "\n" }] }]).lines.slice(-2)).toEqual([
+    ...["0 call 0 call-r-0-0 f {}", "0 finish tool_calls"],
+  ]);
+  expect(() => run([calls("{}"), end, calls("{}")])).toThrow("after the finish");
 });
 
 test("what cannot be is refused", () => {

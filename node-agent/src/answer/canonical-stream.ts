@@ -2,7 +2,7 @@
  * Brings the chunks of any engine into one order: per choice its role, its pieces, then its finish reason alone. Throws
  * an `EngineFault` on an impossible order.
  */
-import type { ChoiceDelta, EngineChunk } from "../engines/dialects/dialect.ts";
+import type { ChoiceDelta, EngineChunk, ToolCallPiece } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { ToolCalls, type CanonicalToolCall } from "./tool-calls.ts";
 
@@ -78,7 +78,7 @@ export class CanonicalStream {
       this.#sink.role(index);
     }
     let logprobs = delta.logprobs;
-    const hasText = Boolean(reasoning || delta.content || toolCalls?.length || logprobs);
+    const hasText = Boolean(reasoning || delta.content || toolCalls?.some(saysSomething) || logprobs);
     if (choice.finish) {
       if (hasText) throw new EngineFault("malformed", "text after the finish");
       return;
@@ -118,7 +118,8 @@ export class CanonicalStream {
   }
 
   #canonicalReason(choice: ChoiceState, reason: string): FinishReason {
-    if (reason === "length" || reason === "tool_calls") return reason;
+    if (reason === "tool_calls") return reason;
+    if (lengths.has(reason)) return "length";
     if (failures.has(reason)) throw new EngineFault("engine error", "it ended the answer itself");
     if (!stops.has(reason)) this.#options.onUnknownFinish(reason);
     // vLLM also sends `stop` after a call of a named function.
@@ -126,10 +127,17 @@ export class CanonicalStream {
   }
 }
 
+/** The limit in the words of Mistral and of gateways. */
+const lengths: ReadonlySet<string> = new Set(["length", "model_length", "max_tokens"]);
 /** With these vLLM and SGLang end an answer that they could not finish. */
 const failures: ReadonlySet<string> = new Set(["abort", "error"]);
 /** `repetition`: the engine ended a repetition, as its operator configured. */
 const stops: ReadonlySet<string> = new Set(["stop", "repetition"]);
+
+/** Parsers close a call with an empty piece, which some send after the finish. */
+function saysSomething({ name, arguments: text }: ToolCallPiece): boolean {
+  return Boolean(name || text?.trim());
+}
 
 /** Drops the blank lines between reasoning and text, which reasoning parsers leave in. */
 function contentAfter(choice: ChoiceState, content: string | undefined): string | undefined {

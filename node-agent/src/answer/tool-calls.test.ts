@@ -163,6 +163,69 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
   ],
   [
+    "arguments are the word null, whole or in pieces",
+    [
+      { index: 0, id: "a", name: "f", arguments: "null" },
+      { index: 1, id: "b", name: "f", arguments: "" },
+      { index: 1, arguments: " nu" },
+      { index: 1, arguments: "ll" },
+    ],
+    [
+      ["a", "f", "{}"],
+      ["b", "f", "{}"],
+    ],
+  ],
+  [
+    "arguments only begin like the word null",
+    [
+      { index: 0, id: "a", name: "f", arguments: "nu" },
+      { index: 0, arguments: "mber" },
+      { index: 1, id: "b", name: "f", arguments: "nul" },
+    ],
+    [
+      ["a", "f", "number"],
+      ["b", "f", "nul"],
+    ],
+  ],
+  [
+    "arguments come once more after their end",
+    [
+      { index: 0, id: "a", name: "f", arguments: paris },
+      { index: 0, arguments: paris },
+      { index: 1, id: "b", name: "f", arguments: rome },
+      { index: 1, id: "b", name: "f", arguments: rome },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "f", rome],
+    ],
+  ],
+  [
+    "arguments are followed by a brace or a tag",
+    [
+      { index: 0, id: "a", name: "f", arguments: `${paris}}` },
+      { index: 1, id: "b", name: "f", arguments: rome },
+      { index: 1, arguments: "\n</tool_call>" },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "f", rome],
+    ],
+  ],
+  [
+    "calls without indexes come in turns by their ids",
+    [
+      { id: "a", name: "f", arguments: '{"city":' },
+      { id: "b", name: "g", arguments: '{"city":' },
+      { id: "a", arguments: '"Paris"}' },
+      { id: "b", arguments: '"Rome"}' },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "g", rome],
+    ],
+  ],
+  [
     "a piece without name and arguments comes first",
     [
       { index: 0, id: "a" },

@@ -11,7 +11,9 @@
  * | another id with every piece, without a name           | vLLM to 0.8                            | one call            |
  * | no id, or the id of another call                      | Ollama, engines that use the name      | gets an id of ours  |
  * | arguments at an index that no call has                | Cerebras, Nebius                       | of the last call    |
- * | no arguments, or blank ones                           | vLLM, SGLang, Ollama                   | `{}`                |
+ * | ids in turns, and no indexes                          | gateways                               | by id               |
+ * | no arguments, blank ones, or `null`                   | vLLM, SGLang, Ollama                   | `{}`                |
+ * | the arguments once more, or a brace too many          | vLLM's xlam and Qwen parsers           | dropped             |
  */
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { ToolCallPiece } from "../engines/dialects/dialect.ts";
@@ -31,6 +33,8 @@ interface Call {
   /** The id that the engine gave, if any. */
   readonly engineId: string | undefined;
   readonly end: JsonEnd;
+  /** The beginning of the arguments, while it may still become blank text or `null`. */
+  held: string;
   hasArguments: boolean;
   isComplete: boolean;
 }
@@ -57,7 +61,7 @@ export class ToolCalls {
   /** Returns undefined if the piece says nothing. Throws an `EngineFault` if it belongs to no call, `AnswerFull` if there are too many. */
   take(piece: ToolCallPiece): CanonicalToolCall | undefined {
     const text = piece.arguments ?? "";
-    const known = piece.index === undefined ? this.#calls.at(-1) : this.#byIndex.get(piece.index);
+    const known = piece.index === undefined ? this.#without(piece) : this.#byIndex.get(piece.index);
     if (piece.name && (!known || isAnother(known, piece))) return this.#open(piece, piece.name, text);
     const call = known ?? this.#calls.at(-1);
     if (call) return this.#extend(call, text);
@@ -67,14 +71,20 @@ export class ToolCalls {
 
   /** Returns the arguments of calls that ended without any. */
   *missingArguments(): Iterable<CanonicalToolCall> {
-    for (const { index, hasArguments } of this.#calls) if (!hasArguments) yield { index, arguments: "{}" };
+    for (const { index, hasArguments, held } of this.#calls)
+      if (!hasArguments) yield { index, arguments: isNothing(held) ? "{}" : held };
+  }
+
+  /** The call to which a piece without an index belongs: that of its id, or the last one. */
+  #without({ id }: ToolCallPiece): Call | undefined {
+    return (id ? this.#calls.findLast(({ engineId }) => engineId === id) : undefined) ?? this.#calls.at(-1);
   }
 
   #open({ index, id }: ToolCallPiece, name: string, text: string): CanonicalToolCall {
     if (this.#calls.length >= callsMax) throw new AnswerFull("too many tool calls");
     const call: Call = {
       ...{ index: this.#calls.length, name, engineId: id || undefined },
-      ...{ end: new JsonEnd(), hasArguments: false, isComplete: false },
+      ...{ end: new JsonEnd(), held: "", hasArguments: false, isComplete: false },
     };
     this.#calls.push(call);
     if (index !== undefined) this.#byIndex.set(index, call);
@@ -84,13 +94,27 @@ export class ToolCalls {
     return { index: call.index, opening, arguments: this.#extend(call, text)?.arguments ?? "" };
   }
 
-  /** Blank text before the arguments is dropped: it would be all that a call without arguments has. */
+  /**
+   * Blank text before the arguments is dropped, and what comes after their end: both would leave text that does not
+   * parse. The word `null` stands for no arguments.
+   */
   #extend(call: Call, text: string): CanonicalToolCall | undefined {
-    if (!call.hasArguments && text.trim() === "") return undefined;
+    if (call.isComplete) return undefined;
+    const begun = call.hasArguments ? text : (call.held + text).trimStart();
+    if (!call.hasArguments && "null".startsWith(begun.trimEnd())) {
+      call.held = begun;
+      return undefined;
+    }
     call.hasArguments = true;
-    call.isComplete ||= call.end.endIn(text) !== undefined;
-    return { index: call.index, arguments: text };
+    const end = call.end.endIn(begun);
+    call.isComplete = end !== undefined;
+    return { index: call.index, arguments: begun.slice(0, end) };
   }
+}
+
+function isNothing(text: string): boolean {
+  const word = text.trim();
+  return word === "" || word === "null";
 }
 
 /** Whether a piece with a name begins another call at an index that has one. */

@@ -129,6 +129,15 @@ test("a prompt that the window cannot hold is not believed either where several 
   expect(beyond).toMatchObject({ promptTokens: 0, source: "counted" });
 });
 
+test.each([{}, { prompt_tokens: null, completion_tokens: null }, { prompt_tokens: 10 }, { total_tokens: 12 }])(
+  "usage of an engine that counts nothing yet says nothing: %j",
+  (usage) => {
+    const early = readConventionChunk({ choices: [{ index: 0, delta: { content: "x" } }], usage });
+    const counts = counted([early, word(), finish(), final(10, 3)]).finished();
+    expect(counts).toEqual({ promptTokens: 10, completionTokens: 3, source: "engine" });
+  },
+);
+
 test("a prompt that shrinks is believed in its smaller size only", () => {
   const usage = counted([...believedPrompt, final(4, 2)]);
   expect(usage.finished()).toEqual({ promptTokens: 4, completionTokens: 2, source: "counted" });

@@ -90,6 +90,7 @@ test("nothing else does, at no depth", () => {
 test.each([
   ["", "{}"],
   [" \n", "{}"],
+  [" null\n", "{}"],
   ['{"a": " b "}', '{"a": " b "}'],
   ['\n{"a": {"b": [1.0]}} ', '{"a": {"b": [1.0]}}'],
   ['{"a\\u0000": "b\\ud83d \\ud83d\\ude00"}', '{"a\\ufffd": "b\\ufffd \\ud83d\\ude00"}'],
@@ -99,7 +100,7 @@ test.each([
   expect(history).toEqual([{ role: "assistant", content: "", tool_calls: calls(told) }]);
 });
 
-test.each(["{", '{"a":', "[1]", "null", '"x"', "a=1", '{"a":1} {"b":2}', '{"a":'.repeat(65) + "1" + "}".repeat(65)])(
+test.each(["{", '{"a":', "[1]", "nul", '"x"', "a=1", '{"a":1} {"b":2}', '{"a":'.repeat(65) + "1" + "}".repeat(65)])(
   "an earlier call whose arguments are no JSON object of at most 64 levels is refused by its place: %s",
   (given) => {
     const call = (text: string) => ({ id: "i", function: { name: "f", arguments: text } });

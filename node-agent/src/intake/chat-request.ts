@@ -63,10 +63,11 @@ function callForTemplate({ id, function: { name, arguments: text } }: EarlierCal
   return { id, type: "function", function: { name, arguments: callArguments(text, at) } };
 }
 
-/** Returns the arguments as templates and engines parse them. Some clients send nothing for a call without arguments. */
+/** Returns the arguments as templates and engines parse them. Some clients send nothing, or `null`, for a call without arguments. */
 function callArguments(text: string, at: string): string {
-  const bytes = Buffer.from(text.trim());
-  if (bytes.length === 0) return "{}";
+  const told = text.trim();
+  if (told === "" || told === "null") return "{}";
+  const bytes = Buffer.from(told);
   mendTexts(bytes);
   const mended = bytes.toString();
   if ("problem" in scanJson(bytes) || !isObject(parseJson(mended)))

@@ -214,9 +214,13 @@ const variants: [variant: string, choices: object[]][] = [
   ["negative indexes, arguments as objects", [piece(-1, "a", "f", {}), piece(-1, "b", "f", { a: 1 })]],
   ["no arguments for the first", [piece(0, "a", "f", ""), piece(1, "b", "f", '{"a":'), piece(1, null, null, "1}")]],
   ["null for no arguments", [piece(0, "a", "f", null), piece(1, "b", "f", '{"a":1}')]],
+  ["the word null for no arguments", [piece(0, "a", "f", "null"), piece(1, "b", "f", '{"a":1}')]],
+  ["a call that is no list", [{ tool_calls: bare("a", "f", "{}") }, { tool_calls: bare("b", "f", '{"a":1}') }]],
+  ["arguments twice", [piece(0, "a", "f", "{}"), piece(1, "b", "f", '{"a":1}'), piece(1, null, null, '{"a":1}')]],
+  ["an id that is a number", [piece(0, "a", "f", "{}"), piece(1, "b", "f", '{"a":'), piece(1, 7, null, "1}")]],
 ];
 
-function bare(id: string | null, name: string | null, given: unknown) {
+function bare(id: string | number | null, name: string | null, given: unknown) {
   return { id, type: "function", function: { name, arguments: given } };
 }
 function piece(index: number, ...given: Parameters<typeof bare>) {

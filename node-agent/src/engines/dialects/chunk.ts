@@ -11,9 +11,11 @@ export function readConventionChunk(event: Json): EngineChunk {
   return { choices, usage, promptTokens: usage?.prompt };
 }
 
-function readUsage(usage: Json): RawUsage {
+/** Returns undefined for usage without counts, as some engines send it with each chunk until the last: it says nothing. */
+function readUsage(usage: Json): RawUsage | undefined {
   const prompt = usage["prompt_tokens_details"];
   const completion = usage["completion_tokens_details"];
+  if (usage["prompt_tokens"] == null || usage["completion_tokens"] == null) return undefined;
   return {
     prompt: usage["prompt_tokens"],
     completion: usage["completion_tokens"],
@@ -30,11 +32,16 @@ function readChoice(value: unknown): ChoiceDelta {
     index: whole(choice["index"], "choice index"),
     reasoning: text(delta["reasoning"], "reasoning") || text(delta["reasoning_content"], "reasoning_content"),
     content: text(delta["content"] ?? choice["text"], "content"),
-    toolCalls: toolCalls == null ? undefined : list(toolCalls, "tool_calls").map(readToolCall),
+    toolCalls: toolCalls == null ? undefined : readToolCalls(toolCalls),
     // Some engines send an empty reason with each chunk.
     finish: text(choice["finish_reason"], "finish_reason") || undefined,
     logprobs: isObject(choice["logprobs"]) ? choice["logprobs"] : undefined,
   };
+}
+
+/** Older versions of TGI send one call, not a list. */
+function readToolCalls(value: unknown): ToolCallPiece[] {
+  return isObject(value) ? [readToolCall(value)] : list(value, "tool_calls").map(readToolCall);
 }
 
 function readToolCall(value: unknown): ToolCallPiece {
@@ -44,7 +51,7 @@ function readToolCall(value: unknown): ToolCallPiece {
   return {
     // Older versions of Ollama put the index into the function.
     index: [call["index"], called["index"]].find(isIndex),
-    id: text(call["id"], "tool call id"),
+    id: typeof call["id"] === "string" ? call["id"] : undefined,
     name: text(called["name"], "function name"),
     // Some tool parsers send the arguments as an object, not as JSON text.
     arguments: isObject(given) ? JSON.stringify(given) : text(given, "arguments"),
