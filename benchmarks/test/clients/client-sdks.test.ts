@@ -7,6 +7,7 @@ import { askStream, type Answer, type Question } from "../../cluster/api-client.
 import { describeAiSdk, providerOf } from "./client-ai-sdk.ts";
 import { chatOf, describeLangChain } from "./client-langchain.ts";
 import { clientOf, describeOpenAi } from "./client-openai.ts";
+import { describePython } from "./client-python.ts";
 import { embedded, simulated, startService, type Service } from "./client-service.ts";
 import { describeDocument } from "./documented.ts";
 
@@ -21,6 +22,7 @@ describeOpenAi(() => service, subjects);
 describeAiSdk(() => service, subjects);
 describeLangChain(() => service, subjects);
 describeDocument(() => service, subjects);
+describePython(() => service);
 
 describe("by themselves, all of them", () => {
   type Key = keyof Service["keys"];

@@ -1,4 +1,4 @@
-/** A Python with the clients that the portal's examples in Python import. */
+/** A Python with the clients that the portal's examples import, and those that are tested beside them. */
 import { spawnSync } from "node:child_process";
 import { notRun, type RunOptions } from "@weiche/shared/testing/needs.ts";
 
@@ -9,7 +9,7 @@ export const pythonOfTheExamples = process.env["WEICHE_PYTHON"] ?? "python3";
 
 /** Options of a test that runs the examples. */
 export function lackOfPython(): RunOptions {
-  const imports = ["-c", "import openai, langchain_openai"];
+  const imports = ["-c", "import openai, langchain_openai, pydantic_ai"];
   const { status, error, stderr } = spawnSync(pythonOfTheExamples, imports, { encoding: "utf8" });
   if (status === 0) return {};
   const why = error ? (error as NodeJS.ErrnoException).code : stderr.trim().split("\n").at(-1);
