@@ -14,8 +14,8 @@ export class BackoffRule {
     return this.#failures.get(model)?.notBeforeMs ?? 0;
   }
 
-  /** A suspicion that is the first failure causes no pause. */
-  suspected(model: ModelId, ranMs: number, nowMs: number): void {
+  /** A first failure of an engine that ran, an exit or a suspicion, causes no pause. */
+  failedRunning(model: ModelId, ranMs: number, nowMs: number): void {
     this.ran(model, ranMs);
     if (this.#failures.has(model)) return this.failed(model, ranMs, nowMs);
     this.#failures.set(model, { inARow: 1, notBeforeMs: nowMs });

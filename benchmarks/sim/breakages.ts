@@ -43,6 +43,12 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
       if (!engine || engine.suspectedAtMs === undefined) return slot;
       return { ...slot, backoff: new Map(slot.backoff).set(engine.model, { failures: 1, untilMs: nowMs + 2_000 }) };
     }),
+  "to hold requests for an engine that exited for the first time": () => (slot, event, nowMs) => {
+    const [after, effects] = transition(slot, event, nowMs);
+    if (!effects.some(({ kind }) => kind === "engineLost") || event.kind !== "exited") return [after, effects];
+    const backoff = new Map(after.backoff).set(event.model, { failures: 1, untilMs: nowMs + 2_000 });
+    return [{ ...after, backoff }, effects];
+  },
   "that an engine under suspicion admits nobody": () =>
     onSlots((slot) => {
       const engine = awakeEngine(slot.state);

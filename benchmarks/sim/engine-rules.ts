@@ -88,7 +88,7 @@ export class EngineRules {
     const serving = this.#serving!;
     serving.suspect = true;
     this.#toRestart = serving.model;
-    this.#backoff.suspected(serving.model, this.#now - serving.sinceMs, this.#now);
+    this.#backoff.failedRunning(serving.model, this.#now - serving.sinceMs, this.#now);
   }
 
   /** The agent asks for the engine to be started or woken. */
@@ -176,7 +176,7 @@ export class EngineRules {
     if (this.#phase === "adopting") return this.#enter("stuck");
     const serving = this.#serving;
     if (!serving) return;
-    if (!serving.suspect) this.#backoff.failed(model, this.#now - serving.sinceMs, this.#now);
+    if (!serving.suspect) this.#backoff.failedRunning(model, this.#now - serving.sinceMs, this.#now);
     serving.lost = true;
     this.#toRestart = model;
     this.#news.lost();

@@ -170,7 +170,7 @@ const slotSchema = Type.Object(
         },
         {
           ...closed,
-          description: "pauses after a failed start, an exit, and a second hang in a row",
+          description: "pauses after a failed start, and after the second exit or hang in a row",
           default: { min: 2, max: 30 },
         },
       ),

@@ -165,7 +165,7 @@ describe("waiters", () => {
     play.request(b);
     play.pass(1_000);
     play.request(b);
-    expect(play.pass(299_000)).toEqual(["refuse 2 overloaded 300000"]);
+    expect(play.pass(299_000)).toEqual(["refuse 2 overloaded 20000"]);
     expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
   });
 });

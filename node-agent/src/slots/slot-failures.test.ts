@@ -27,15 +27,15 @@ describe("a failure", () => {
   test("after a run of thirty seconds is a first one again", () => {
     const play = active(a, 1);
     for (const [ranMs, backoffMs] of [
-      [1_000, 2_000],
+      [1_000, 0],
       [29_999, 4_000],
-      [30_000, 2_000],
+      [29_999, 8_000],
+      [30_000, 0],
     ] as const) {
       play.pass(ranMs);
       play.exits(a);
-      play.news("stopped");
-      expect(play.pass(backoffMs - 1)).toEqual([]);
-      expect(play.pass(1)).toEqual(["start a"]);
+      const began = [...play.news("stopped"), ...play.pass(Math.max(0, backoffMs - 1))];
+      expect([began, play.pass(1)]).toEqual(backoffMs === 0 ? [["start a"], []] : [[], ["start a"]]);
       play.news("started");
     }
   });
@@ -74,21 +74,42 @@ describe("a failure", () => {
 });
 
 describe("an engine that exits", () => {
-  test("takes its requests with it and is started again after the backoff", () => {
+  test("takes its requests with it and is started again at once: those that wait are held, and so are new ones", () => {
     const play = active(a, 2);
+    play.request(a);
     expect(play.exits(a)).toEqual(["engineLost", "stop a for good"]);
+    expect(play.request(a)).toEqual([]);
+    expect(play.news("stopped")).toEqual(["start a"]);
+    expect(play.news("started")).toEqual(["admit 3", "admit 4"]);
+  });
+
+  test("soon after it came back rests: then its requests are refused", () => {
+    const play = active(a, 3);
+    play.exits(a);
     play.news("stopped");
-    expect(play.request(a)).toEqual(["refuse 3 model_unavailable 2000"]);
-    expect(play.pass(2_000)).toEqual(["start a"]);
-    expect(play.news("startFailed")).toEqual([]);
+    play.news("started");
+    play.requests(a, a);
+    expect(play.exits(a)).toEqual(["engineLost", "refuse 5 model_unavailable 4000", "stop a for good"]);
+    play.news("stopped");
+    expect(play.request(a)).toEqual(["refuse 6 model_unavailable 4000"]);
     expect(play.pass(4_000)).toEqual(["start a"]);
+    expect(play.news("startFailed")).toEqual([]);
+    expect(play.pass(8_000)).toEqual(["start a"]);
+  });
+
+  test("and does not start again has its backoff: those that waited for it are refused", () => {
+    const play = active(a, 2);
+    play.exits(a);
+    play.request(a);
+    play.news("stopped");
+    expect(play.news("startFailed")).toEqual(["refuse 3 model_unavailable 4000"]);
   });
 
   test("is forgotten when another model is asked for meanwhile", () => {
     const play = active(a, 1);
     play.exits(a);
-    play.news("stopped");
-    expect(play.request(b)).toEqual(["start b"]);
+    play.request(b);
+    expect(play.news("stopped")).toEqual(["start b"]);
     play.news("started");
     play.release(2);
     expect(play.pass(600_000)).toEqual([]);

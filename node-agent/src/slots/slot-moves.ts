@@ -97,8 +97,8 @@ export function fail(slot: Slot, model: ModelId, ranMs: number, nowMs: number, e
   };
 }
 
-/** Counts a suspicion as a failure. After a first one the engine is restarted without a pause, and its waiters stay. */
-export function doubt(slot: Slot, { model, sinceMs }: Awake, nowMs: number, effects: SlotEffect[]): Slot {
+/** Counts an exit or a suspicion as a failure. After a first one the engine is restarted without a pause, and its waiters stay. */
+export function failRunning(slot: Slot, { model, sinceMs }: Awake, nowMs: number, effects: SlotEffect[]): Slot {
   if (failuresBefore(slot, model, nowMs - sinceMs) > 0) return fail(slot, model, nowMs - sinceMs, nowMs, effects);
   return { ...slot, backoff: new Map(slot.backoff).set(model, { failures: 1, untilMs: nowMs }) };
 }

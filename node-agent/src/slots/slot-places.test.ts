@@ -32,7 +32,7 @@ describe("a request that finds its engine full", () => {
     play.pass(4_000);
     play.release(1);
     play.requests(a, b, a);
-    expect(play.pass(20_000)).toEqual(["refuse 4 overloaded 46000", "refuse 5 overloaded 1000"]);
+    expect(play.pass(20_000)).toEqual(["refuse 4 overloaded 16000", "refuse 5 overloaded 1000"]);
   });
 
   test("is told 300 s at most, and a guess where nothing is known", () => {
@@ -73,9 +73,11 @@ describe("a request that finds its engine full", () => {
     expect(play.release(4)).toEqual(["stop a"]);
   });
 
-  test("is refused when the engine is lost, and held when it is suspected for the first time", () => {
+  test("is held when the engine is lost or suspected for the first time", () => {
     const exits = active(a, 3);
-    expect(exits.exits(a)).toEqual(["engineLost", "refuse 3 model_unavailable 2000", "stop a for good"]);
+    expect(exits.exits(a)).toEqual(["engineLost", "stop a for good"]);
+    expect(exits.news("stopped")).toEqual(["start a"]);
+    expect(exits.news("started")).toEqual(["admit 3"]);
     const suspected = active(a, 3);
     expect(suspected.news("suspected")).toEqual([]);
     expect(suspected.release(1)).toEqual([]);

@@ -66,10 +66,10 @@ describe("a request for a model whose drain is closed", () => {
     expect(play.leave(2)).toEqual(["admit 3"]);
   });
 
-  // The running answer takes 15 s more, the switch to b 10 s and its turn 20 s; the switch back took no time before.
+  // The running answer takes 10 s more, the switch to b 10 s and its turn 20 s; the switch back took no time before.
   test.each([
-    [45_000, []],
-    [44_999, ["refuse 3 model_switching 45000"]],
+    [40_000, []],
+    [39_999, ["refuse 3 model_switching 40000"]],
   ] as const)("is held with %i ms left, or refused with the time of its next turn: %j", (leftMs, expected) => {
     const own = active(a, 1);
     own.request(b);
@@ -113,15 +113,15 @@ describe("the estimated time until a turn", () => {
     play.request(b);
     play.pass(10_000);
     expect([play.slot.turnMs.get(b), play.slot.switchMs.get(b)]).toEqual([5_000, 3_000]);
-    expect(estimate(play), "15 s of a, then b starts and has its turn, then a starts").toBe(15_000 + 3_000 + 5_000);
+    expect(estimate(play), "10 s of a, then b starts and has its turn, then a starts").toBe(10_000 + 3_000 + 5_000);
   });
 
   test("has the turns of all models that come before", () => {
     const play = active(a, 1);
     play.requests(b, c);
     play.pass(10_000);
-    expect(estimate(play)).toBe(15_000 + 2 * (10_000 + 20_000));
-    expect(estimate(play, c)).toBe(15_000 + 30_000 + 10_000);
+    expect(estimate(play)).toBe(10_000 + 2 * (10_000 + 20_000));
+    expect(estimate(play, c)).toBe(10_000 + 30_000 + 10_000);
   });
 
   test("has what is left of a backoff", () => {

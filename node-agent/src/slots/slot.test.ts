@@ -21,6 +21,7 @@ const open: readonly Step[] = [...active, (play) => play.request(b)];
 const closed = [...open, pass(10_000)];
 const stopping: readonly Step[] = [...closed, (play) => play.release(1)];
 /** How a slot comes into each state. The first requests have the tickets 1, 2 … */
+const exits = (play: Play) => play.exits(a);
 const histories = {
   ...{ adopting, empty, starting, active, stopping },
   "given up": [...starting, pass(60_000)],
@@ -28,7 +29,7 @@ const histories = {
   "draining, closed": closed,
   suspected: [...active, news("suspected")],
   failed: [...starting, news("startFailed")],
-  lost: [...active, (play: Play) => play.exits(a), news("stopped")],
+  lost: [...active, exits, news("stopped"), news("started"), exits, news("stopped")],
   stuck: [...stopping, news("stopFailed")],
 };
 
@@ -138,7 +139,7 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
     "the running request ends": "stopping a->b, b wait; stop a",
     "a exits": "stopping a->b, b wait; engineLost; stop a for good",
     maintenance: "active a, 1 run; refuse 2 maintenance 30000",
-    "time is up": "active a, 1 run; refuse 2 overloaded 300000",
+    "time is up": "active a, 1 run; refuse 2 overloaded 20000",
   },
   suspected: {
     before: "draining-closed a->a, 1 run",
@@ -172,8 +173,8 @@ const table: Record<keyof typeof histories, Record<string, string>> = {
   },
   lost: {
     before: "failed a",
-    "request a": "same; refuse 2 model_unavailable 2000",
-    "request two answers of a": "same; refuse 2 model_unavailable 2000",
+    "request a": "same; refuse 2 model_unavailable 4000",
+    "request two answers of a": "same; refuse 2 model_unavailable 4000",
     "request b": "starting b, b wait; start b",
     "request c": "starting c, c wait; start c",
     "prewarm c": "starting c; start c",

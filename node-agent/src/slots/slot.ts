@@ -28,7 +28,8 @@
  *   every request for it until its backoff is over. Waiters for other models have their turn at once. After a failed
  *   start the model is tried again when asked for; after an exit or a suspicion the slot restarts it by itself when the
  *   backoff is over and nobody asked for another. A run of `backoffMsMax` without a fault makes the next failure a first.
- * - A first failure that is a suspicion has no backoff: requests for the model are held until its engine is restarted.
+ * - A first failure of an engine that ran, an exit or a suspicion, has no backoff: requests for the model are held until
+ *   its engine is restarted.
  * - An engine that exited is still stopped: its memory must be seen to be free before another one starts.
  * - Stuck means that an old engine may be awake: nothing is started, everybody is refused, the stop is tried again.
  * - Maintenance: nobody is admitted and no switch begins; what runs and what is being started or stopped goes on.
@@ -204,7 +205,7 @@ function startFailed(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
 function suspected(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   const engine = awakeEngine(slot.state);
   if (!engine || engine.suspectedAtMs !== undefined) return slot;
-  const counted = move.doubt(slot, engine, nowMs, effects);
+  const counted = move.failRunning(slot, engine, nowMs, effects);
   return { ...counted, state: { kind: "active", engine: { ...engine, suspectedAtMs: nowMs } } };
 }
 
@@ -215,8 +216,7 @@ function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]
   const engine = awakeEngine(state);
   if (engine?.model !== model) return slot;
   effects.push({ kind: "engineLost" });
-  const counted =
-    engine.suspectedAtMs === undefined ? move.fail(slot, model, nowMs - engine.sinceMs, nowMs, effects) : slot;
+  const counted = engine.suspectedAtMs === undefined ? move.failRunning(slot, engine, nowMs, effects) : slot;
   // No request runs on an engine that is gone, however late it notices.
   const shares = new Map(counted.shares).set(model, withoutHeld(sharesOf(counted, model)));
   const gone = { ...counted, taken: 0, running: [], shares };

@@ -71,12 +71,23 @@ function turnLeftMs(slot: Slot, engine: Awake, nowMs: number): number {
     state.kind === "draining" ? state.closesAtMs : Math.max(nowMs, engine.sinceMs) + limits.drainOpenMsMax,
     engine.suspectedAtMs ?? Infinity,
   );
-  if (nowMs >= closesAtMs) return runningMs(slot, engine, nowMs);
+  if (nowMs >= closesAtMs) return lastingMs(slot, engine);
   const isIdle = slot.taken === 0;
-  return isIdle ? Math.min(restsMs, closesAtMs - nowMs) : closesAtMs - nowMs + heldEstimateMs(slot, engine.model);
+  if (isIdle) return Math.min(restsMs, closesAtMs - nowMs);
+  const begunMs = closesAtMs - limits.drainOpenMsMax;
+  return Math.max(restsMs, begunMs + turnMsOf(slot, engine.model) - nowMs);
 }
 
-/** Time until all that runs has ended, and what waits for the same drain. */
+/** Time until the last of the running answers ends, if their times are exponential, and what waits for the same drain. */
+function lastingMs(slot: Slot, engine: Awake): number {
+  const other = slot.waiters.findIndex(({ model }) => model !== engine.model);
+  const before = Math.max(0, other);
+  let sum = 0;
+  for (let n = 1; n <= slot.running.length; n++) sum += 1 / n;
+  return heldEstimateMs(slot, engine.model) * (sum + before / placesOf(slot, engine));
+}
+
+/** The time after which all that runs has almost surely ended, and what waits for the same drain: for clients that come back. */
 export function runningMs(slot: Slot, engine: Awake, nowMs: number): number {
   const usualMs = heldEstimateMs(slot, engine.model);
   const [oldest] = slot.running;
@@ -88,7 +99,7 @@ export function runningMs(slot: Slot, engine: Awake, nowMs: number): number {
 }
 
 /** How long a turn of the model lasts while another one is waited for. */
-export function turnMsOf(slot: Slot, model: ModelId): number {
+function turnMsOf(slot: Slot, model: ModelId): number {
   return slot.turnMs.get(model) ?? slot.limits.drainOpenMsMax + heldEstimateMs(slot, model);
 }
 
