@@ -1,11 +1,9 @@
 import { expect, test } from "vitest";
 import { messages, said, scope } from "../../test/intake/said-request.ts";
 import { dialects } from "../engines/dialects/all.ts";
-import { readChatRequest } from "./chat-request.ts";
 import { readCompletionRequest } from "./completion-request.ts";
 
 const f = { type: "function", function: { name: "f" } };
-const g = { type: "function", function: { name: "g" } };
 const named = { type: "function", function: { name: "g" } };
 const always = {
   model: "m",
@@ -35,6 +33,10 @@ test("a completion is said in the same way, 16 tokens long where nobody says", (
   const body = JSON.parse(JSON.stringify(dialects.openai.completionBody(request))) as object;
   expect(body).toEqual({ ...rest, prompt: "p", max_tokens: 16, logprobs: 0, stream_options: usageOptions });
   expect(dialects["llama-server"].completionBody(request)).toMatchObject({ logprobs: 1, top_k: 0 });
+});
+
+test("a prompt that is a list of one text is that text", () => {
+  expect(readCompletionRequest({ prompt: ["p"] }, scope())).toEqual(readCompletionRequest({ prompt: "p" }, scope()));
 });
 
 test("max_completion_tokens means nothing to a completion, whatever it is", () => {
@@ -87,33 +89,6 @@ test("nothing else does, at no depth", () => {
   expect(text).toContain('{"role":"assistant","content":"","tool_calls":[{"id":"i","type":"function","function"');
 });
 
-test.each([
-  ["", "{}"],
-  [" \n", "{}"],
-  [" null\n", "{}"],
-  ['{"a": " b "}', '{"a": " b "}'],
-  ['\n{"a": {"b": [1.0]}} ', '{"a": {"b": [1.0]}}'],
-  ['{"a\\u0000": "b\\ud83d \\ud83d\\ude00"}', '{"a\\ufffd": "b\\ufffd \\ud83d\\ude00"}'],
-])("an earlier call with the arguments '%s' is told with '%s'", (given, told) => {
-  const calls = (text: string) => [{ id: "i", type: "function", function: { name: "f", arguments: text } }];
-  const { messages: history } = said({ messages: [{ role: "assistant", tool_calls: calls(given) }] });
-  expect(history).toEqual([{ role: "assistant", content: "", tool_calls: calls(told) }]);
-});
-
-test.each(["{", '{"a":', "[1]", "nul", '"x"', "a=1", '{"a":1} {"b":2}', '{"a":'.repeat(65) + "1" + "}".repeat(65)])(
-  "an earlier call whose arguments are no JSON object of at most 64 levels is refused by its place: %s",
-  (given) => {
-    const call = (text: string) => ({ id: "i", function: { name: "f", arguments: text } });
-    const history = [...messages, { role: "assistant", tool_calls: [call("{}"), call(given)] }];
-    expect(() => said({ messages: history })).toThrow(
-      expect.objectContaining({
-        kind: "invalid_request",
-        param: "messages[1].tool_calls[1].function.arguments",
-      }) as Error,
-    );
-  },
-);
-
 test("a developer message reaches the model as a system message", () => {
   const told = said({ messages: [{ role: "developer", content: [{ type: "text", text: "d" }] }, ...messages] });
   expect(told["messages"]).toEqual([{ role: "system", content: [{ type: "text", text: "d" }] }, ...messages]);
@@ -129,13 +104,6 @@ test("a schema keeps all of its members but __proto__", () => {
 
 test("what the service does not name changes nothing, whatever it is", () => {
   for (const user of [false, 1, "x"]) expect(said({ user })).toEqual(said({}));
-});
-
-test("one call at most is asked for where the client wants it and there are tools", () => {
-  const tools = [{ type: "function", function: { name: "f" } }];
-  expect(said({ tools, parallel_tool_calls: false })).toEqual({ ...said({ tools }), parallel_tool_calls: false });
-  for (const body of [{ tools, parallel_tool_calls: true }, { parallel_tool_calls: false }])
-    expect(said(body)).not.toHaveProperty("parallel_tool_calls");
 });
 
 test("null is the same as absent", () => {
@@ -192,134 +160,6 @@ test.each(wrong)("a wrong %s is refused by name", (param, body) => {
   expect(() => said(body, { reasoning: { mode: "optional", efforts: [], templateKwargsAccepted: true } })).toThrow(
     expect.objectContaining({ kind: "invalid_request", param }) as Error,
   );
-});
-
-const image = (url: string) => ({
-  messages: [{ role: "user", content: [{ type: "image_url", image_url: { url, detail: "low" } }] }],
-});
-const images = { max: 2, formats: ["png"] };
-
-test("images are data, only where the model sees, and no more than it takes", () => {
-  const url = "data:image/png;base64,iVBORw0KGgo=";
-  expect(said(image(url), { images })["messages"]).toEqual([
-    { role: "user", content: [{ type: "image_url", image_url: { url } }] },
-  ]);
-  expect(() => said(image(url))).toThrow("takes no images");
-  const three = { messages: Array.from({ length: 3 }, () => image(url).messages[0]) };
-  expect(() => said(three, { images })).toThrow("at most 2 images");
-  for (const link of [
-    "https://a.example/x.png",
-    "file:///etc/passwd",
-    "iVBORw0KGgo=",
-    "data:image/png,x",
-    " data:image/png;base64,x",
-    `http://x/${url}`,
-  ])
-    expect(() => said(image(link), { images })).toThrow("links are not fetched");
-});
-
-test.each([
-  "data:image/png;charset=utf-8;base64,",
-  "data:image/png;name=a%20b.png;base64,",
-  'data:image/png;name="a; b, c.png";x=;base64,',
-  "data:application/octet-stream;base64,",
-  "DATA:image/PNG;BASE64,",
-])("an image with the head %s reaches the engine with a plain one", (head) => {
-  const url = "data:image/png;base64,iVBORw0KGgo=";
-  expect(said(image(`${head}iVBORw0KGgo=`), { images })["messages"]).toMatchObject([
-    { content: [{ image_url: { url } }] },
-  ]);
-});
-
-const uri = (base64: string) => `data:image/png;base64,${base64}`;
-const long = "iVBORw0KGgoA".repeat(100_000);
-
-test.each(["iVBORw0KGgo=", "iVBORw0KGgoAAA==", "iVBORw0KGgoA", long])(
-  "an image of sound Base64 is taken (%#)",
-  (base64) => {
-    expect(said(image(uri(base64)), { images })["messages"]).toMatchObject([
-      { content: [{ image_url: { url: uri(base64) } }] },
-    ]);
-  },
-);
-
-test.each([
-  ["an address behind it", "iVBORw0KGgo=http://a.example/x"],
-  ["an address behind its padding's place", "iVBORw0KGgoAhttp://a.example/x."],
-  ["a line break", "iVBORw0K\nGgoA"],
-  ["padding within it", "iVBO=w0KGgoA"],
-  ["too much padding", "iVBORw0KGgoA===="],
-  ["its padding missing", "iVBORw0KGgo"],
-  ["nothing", ""],
-  ["letters of the URL alphabet", "iVBO_-0KGgoA"],
-  ["one wrong character at the end of a megabyte", `${long}AAA!`],
-])("an image of Base64 with %s is refused", (_name, base64) => {
-  expect(() => said(image(uri(base64)), { images })).toThrow(
-    expect.objectContaining({ kind: "invalid_request", param: "messages[0].content[0].image_url.url" }) as Error,
-  );
-});
-
-const inTools = (parameters: object) => ({ tools: [{ type: "function", function: { name: "f", parameters } }] });
-const inFormat = (schema: object) => ({
-  response_format: { type: "json_schema", json_schema: { name: "s", schema, strict: true } },
-});
-test.each([
-  ["$ref", { $ref: "https://a.example/s.json" }],
-  ["$ref", { $ref: "s.json" }],
-  ["$ref", { $ref: "" }],
-  ["properties.a.items[1].$ref", { properties: { a: { items: [{}, { $ref: "file:///etc/passwd#/a" }] } } }],
-  ["$defs.*.$dynamicRef", { $defs: { "a name with blanks": { $dynamicRef: "//a.example" } } }],
-  ["allOf[0].$recursiveRef", { allOf: [{ $recursiveRef: "urn:x" }] }],
-])("a reference that leaves a schema is refused by its path: %s", (path, schema) => {
-  for (const [body, at] of [
-    [inTools(schema), "tools[0].function.parameters"],
-    [inFormat(schema), "response_format.json_schema.schema"],
-  ] as const)
-    expect(() => said(body)).toThrow(
-      expect.objectContaining({ kind: "invalid_request", param: `${at}.${path}` }) as Error,
-    );
-});
-
-test("a reference that only stands in data is kept, and a property with the name of such data is a schema", () => {
-  const data = { $ref: "https://a.example/s.json" };
-  const schema = { default: data, const: [data], enum: [{ a: data }], examples: [data], properties: { default: {} } };
-  for (const body of [inTools(schema), inFormat(schema)]) expect(said(body)).toMatchObject(body);
-  for (const path of ["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"])
-    expect(() => said(inTools({ [path]: { default: data } }))).toThrow(
-      expect.objectContaining({ param: `tools[0].function.parameters.${path}.default.$ref` }) as Error,
-    );
-});
-
-test("references within a schema, and what is only called so, are kept", () => {
-  const schema = {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    $defs: { a: { type: "object", properties: { $ref: { type: "string" } } } },
-    ...{ $ref: "#/$defs/a", allOf: [{ $ref: "#" }] },
-  };
-  for (const body of [inTools(schema), inFormat(schema)]) expect(said(body)).toMatchObject(body);
-});
-
-test("a named function is asked for in each dialect's way", () => {
-  const body = { tools: [f, g], tool_choice: named };
-  for (const dialect of ["openai", "vllm"] as const)
-    expect(said(body, {}, dialect)).toMatchObject({ tools: [f, g], tool_choice: named });
-  const forced = said(body, {}, "llama-server");
-  expect(forced).toMatchObject({ tools: [f, g], tool_choice: "none", response_format: { type: "json_schema" } });
-  expect(JSON.stringify(forced["response_format"])).not.toContain('"f"');
-});
-
-test("no tools are sent where none may be called, or there are none", () => {
-  for (const body of [{ tools: [f], tool_choice: "none" }, { tools: [] }]) expect(said(body)).toEqual(said({}));
-});
-
-test("a model that cannot be forced is asked as with auto, and stops as if it had called", () => {
-  for (const tool_choice of ["required", named]) {
-    const body = { tools: [f, g], tool_choice };
-    expect(said(body, { toolsEnforced: false })).toMatchObject({ tools: [f, g], tool_choice: "auto" });
-    expect(readChatRequest({ messages, ...body }, scope({ toolsEnforced: false })).stopsAsToolCalls).toBe(true);
-    expect(readChatRequest({ messages, ...body }, scope()).stopsAsToolCalls).toBe(false);
-  }
-  expect(readChatRequest({ messages, tools: [f] }, scope({ toolsEnforced: false })).stopsAsToolCalls).toBe(false);
 });
 
 test("llama-server gets a seed that it can hold, and is always asked for an alternative", () => {

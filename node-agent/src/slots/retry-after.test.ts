@@ -81,3 +81,44 @@ test("an account waits in a full queue only for as many requests of another as i
   for (let count = 0; count < 4; count++) play.request(a);
   expect(toldMs(play.request(a, 1, asId<AccountId>("other"))), "10 s each, one of them").toBe(5_000);
 });
+
+test("a full queue tells more to a request for several answers, and nobody more than 300 s", () => {
+  const play = active(a, 2);
+  play.pass(4_000);
+  play.release(1);
+  play.request(a);
+  for (let count = 0; count < 4; count++) play.request(a);
+  const told = Array.from({ length: 200 }, () => toldMs(play.request(a, 2)));
+  expect(told.slice(0, 3), "4 s each, both places").toEqual([8_000, 12_000, 16_000]);
+  expect(Math.max(...told)).toBe(300_000);
+});
+
+test("a closed drain whose answers are about to end tells a second", () => {
+  const play = active(a, 1, refusing);
+  play.request(b);
+  for (let ticket = 3; ticket < 53; ticket++) {
+    play.pass(195);
+    play.request(a);
+    play.release(ticket === 3 ? 1 : ticket - 1);
+  }
+  play.pass(250);
+  expect(toldMs(play.request(a)), "usually 195 ms, and one has run for 250 ms").toBe(1_000);
+});
+
+test("a full queue behind a closed drain tells of the next turn, not of a place in this one", () => {
+  const play = active(a, 1);
+  play.request(b);
+  play.pass(10_000);
+  for (let count = 0; count < 4; count++) play.request(a);
+  expect(
+    toldMs(play.request(a)),
+    "15 s for what runs, two switches, 10 s for the other model, 20 s for four, two at a time",
+  ).toBe(65_000);
+});
+
+test("a full queue of a suspected engine tells of its restart", () => {
+  const play = active(a, 1);
+  play.news("suspected");
+  for (let count = 0; count < 4; count++) play.request(a);
+  expect(toldMs(play.request(a)), "the running answer, the restart and those before it, 10 s each").toBe(30_000);
+});
