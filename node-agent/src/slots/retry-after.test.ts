@@ -112,8 +112,8 @@ test("a full queue behind a closed drain tells of the next turn, not of a place 
   for (let count = 0; count < 4; count++) play.request(a);
   expect(
     toldMs(play.request(a)),
-    "15 s for what runs, two switches, 10 s for the other model, 20 s for four, two at a time",
-  ).toBe(65_000);
+    "10 s for what runs, two switches, 10 s for the other model, 20 s for four, two at a time",
+  ).toBe(60_000);
 });
 
 test("a full queue of a suspected engine tells of its restart", () => {
