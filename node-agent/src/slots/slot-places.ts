@@ -45,8 +45,8 @@ export function admit(
   const places = placesOf(slot, engine);
   if (tooMany.length === 0 && slot.taken >= places) return slot;
   const able = tooMany.length === 0 ? own : own.filter(({ answers }) => answers <= answersMax);
-  const turns = new Turns(slot, model, able, places, { isOpen, nowMs });
-  turns.give();
+  const turns =
+    soleTurn(slot, able, places, { isOpen, nowMs }) ?? new Turns(slot, model, able, places, { isOpen, nowMs }).give();
   for (const [{ ticket }, holding] of turns.given) effects.push({ kind: "admit", ticket, engine, holding });
   const { reserveUntilMs } = turns;
   if (turns.given.length + tooMany.length === 0)
@@ -107,6 +107,38 @@ export function placesFor(answers: number, places: number): number {
   return Math.min(answers, places);
 }
 
+/** Where nobody else waits and the reserve is not touched, who has used what does not matter. */
+function soleTurn(
+  slot: Slot,
+  [waiter, second]: readonly Waiter[],
+  places: number,
+  { isOpen, nowMs }: { readonly isOpen: boolean; readonly nowMs: number },
+): Given | undefined {
+  if (!waiter || second) return undefined;
+  const needed = placesFor(waiter.answers, places);
+  if (needed > places - slot.taken - (isOpen ? reserveOf(places) : 0)) return undefined;
+  const { model, account, answers } = waiter;
+  const shares = sharesOf(slot, model);
+  const cost = answers * shares.answerCost;
+  return {
+    given: [[waiter, { account, places: needed, cost, sinceMs: nowMs }]],
+    taken: slot.taken + needed,
+    shares: taken(shares, account, needed, cost),
+    overtaken: slot.overtaken,
+    reserveUntilMs: undefined,
+  };
+}
+
+/** Who was given places, and what that changes. */
+interface Given {
+  readonly given: readonly (readonly [Waiter, Holding])[];
+  readonly taken: number;
+  readonly shares: FairShares;
+  readonly overtaken: Overtaken | undefined;
+  /** Until when the next waiter is kept waiting by the reserve alone. */
+  readonly reserveUntilMs: number | undefined;
+}
+
 /** The waiters of one account, from the oldest one that has no place yet. */
 interface Queue {
   readonly account: AccountId;
@@ -118,12 +150,11 @@ interface Queue {
 }
 
 /** Gives places to one waiter after the other, as long as one may have them. */
-class Turns {
+class Turns implements Given {
   readonly given: (readonly [Waiter, Holding])[] = [];
   taken: number;
   shares: FairShares;
   overtaken: Overtaken | undefined;
-  /** Until when the next waiter is kept waiting by the reserve alone. */
   reserveUntilMs: number | undefined;
   readonly #places: number;
   readonly #reserve: number;
@@ -146,13 +177,17 @@ class Turns {
     this.#queues = slot.taken < places ? queuesOf(waiters, this.shares) : noQueues;
   }
 
-  give(): void {
+  give(): this {
     while (this.taken < this.#places) {
       const next = this.#least(() => true);
-      if (!next) return;
+      if (!next) break;
       if (this.#fits(next)) this.#take(next);
-      else if (!this.#overtake(next)) return this.#noteReserve(next);
+      else if (!this.#overtake(next)) {
+        this.#noteReserve(next);
+        break;
+      }
     }
+    return this;
   }
 
   /** The oldest waiter of the account that used least; with the same use, of the one that holds fewer places. */
