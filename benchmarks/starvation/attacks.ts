@@ -9,6 +9,7 @@ import { neverReading } from "./never-reading.ts";
 import { oddHeaders } from "./odd-headers.ts";
 import { pipelining } from "./pipelining.ts";
 import { reconnecting } from "./reconnecting.ts";
+import { shortChunks } from "./short-chunks.ts";
 import { signIns } from "./sign-ins.ts";
 import { slowExports } from "./slow-exports.ts";
 import { slowReading } from "./slow-reading.ts";
@@ -22,6 +23,7 @@ export const attacks: readonly Attack[] = [
   manyConnections,
   trickling,
   unsentBodies,
+  shortChunks,
   signIns,
   heavyBodies,
   manyAnswers,

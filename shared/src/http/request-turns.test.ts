@@ -273,3 +273,31 @@ test("an answer that is not read has 60 s, and one second for every 25 KB", asyn
   server.clock.advance(200_000);
   await until(() => isClosed);
 });
+
+test.each(["a handler that reads", "an answer that has ended"])(
+  "chunks of one byte share the turns of the event loop: %s",
+  async (which) => {
+    let bytes = 0;
+    let most = 0;
+    await using server = await start((request, response) => {
+      request.on("data", (text: string) => (bytes += text.length));
+      if (which !== "a handler that reads") response.end("no");
+    });
+    const chunks = 20_000;
+    const clients = Array.from({ length: 3 }, () => server.connect());
+    for (const { socket } of clients)
+      socket.write(`POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${"1\r\na\r\n".repeat(chunks)}`);
+    while (bytes < clients.length * chunks) {
+      const before = bytes;
+      await nextTurn();
+      most = Math.max(most, bytes - before);
+    }
+    // Two turns of the event loop may lie between two looks, and a piece may begin within a turn for each connection.
+    expect(most).toBeLessThan(1_000);
+    const end = "0\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n";
+    for (const { socket } of clients) socket.write(end);
+    await until(() => server.handed.every(({ url, body }) => url === "/b" || body.length === chunks));
+    for (const { response } of server.handed) response.end();
+    await until(() => server.handed.filter(({ url }) => url === "/b").length === clients.length);
+  },
+);

@@ -8,6 +8,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import type { Clock, Timer } from "../time/clock.ts";
+import { LineTurns } from "./line-turns.ts";
 
 export interface TurnTimes {
   /** Time limit of a request's head, from its first byte to its last. */
@@ -29,9 +30,10 @@ const flushedBytesPerMs = 25;
 /** Call before the server gets its first connection. */
 export function readOneAtATime(server: Server, clock: Clock, times: TurnTimes): void {
   const turnsOf = new WeakMap<Socket, RequestTurns>();
+  const lines = new LineTurns();
   // After Node's own listener, which has just begun to read.
   server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
-    turnsOf.set(socket, new RequestTurns(socket, server, clock, times));
+    turnsOf.set(socket, new RequestTurns(socket, server, { clock, times, lines }));
   });
   const begin = (request: IncomingMessage, response: ServerResponse) =>
     turnsOf.get(request.socket)?.begin(request, response);
@@ -43,16 +45,27 @@ export function readOneAtATime(server: Server, clock: Clock, times: TurnTimes): 
 /** Node sets the parser as a property of the socket. */
 type Parsed = Socket & { readonly parser?: unknown };
 
+interface TurnParts {
+  readonly clock: Clock;
+  readonly times: TurnTimes;
+  readonly lines: LineTurns;
+}
+
 class RequestTurns {
   readonly #socket: Socket;
   readonly #server: Server;
   readonly #clock: Clock;
   readonly #times: TurnTimes;
+  readonly #lines: LineTurns;
   /** Passes bytes to Node's parser. */
   readonly #parse: (bytes: Buffer) => void;
   readonly #parser: unknown;
   #held: Buffer | undefined;
   #isPumping = false;
+  /** The next piece of a chunked body waits for a later turn of the event loop. */
+  #waitsForTurn = false;
+  /** The socket was paused here because too much of the body waits. */
+  #isHolding = false;
   /** Number of requests whose response is not closed. */
   #open = 0;
   /** The last request that began. Its body may continue after the answer. */
@@ -63,11 +76,12 @@ class RequestTurns {
   #headTail = "";
   #deadline: Timer | undefined;
 
-  constructor(socket: Socket, server: Server, clock: Clock, times: TurnTimes) {
+  constructor(socket: Socket, server: Server, { clock, times, lines }: TurnParts) {
     this.#socket = socket;
     this.#server = server;
     this.#clock = clock;
     this.#times = times;
+    this.#lines = lines;
     this.#parser = (socket as Parsed).parser;
     const [parse] = socket.listeners("data");
     this.#parse = parse as (bytes: Buffer) => void;
@@ -94,15 +108,24 @@ class RequestTurns {
   #pump(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
-    while (this.#held && !this.#socket.isPaused()) {
+    while (this.#held && !this.#socket.isPaused() && !this.#waitsForTurn) {
       if (!this.#isParsed) this.#held = undefined;
       else if (this.#isInBody) this.#parseBody(this.#held);
       else if (this.#open > 0) break;
       else if (this.#parseHead(this.#held)) break;
     }
     this.#isPumping = false;
-    if (this.#held && this.#held.length >= heldBytesMax) this.#socket.pause();
+    if (!this.#held || this.#held.length < heldBytesMax || this.#socket.isPaused()) return;
+    this.#isHolding = this.#waitsForTurn;
+    this.#socket.pause();
   }
+
+  readonly #nextTurn = (): void => {
+    this.#waitsForTurn = false;
+    if (!this.#isHolding) return this.#pump();
+    this.#isHolding = false;
+    this.#socket.resume();
+  };
 
   /** Node reuses the parser for another connection once this one is closed or upgraded. */
   get #isParsed(): boolean {
@@ -115,14 +138,24 @@ class RequestTurns {
 
   #parseBody(held: Buffer): void {
     if (this.#bodyLeft === undefined) {
-      const end = held.indexOf(headEnd, chunkedPieceBytesMin);
-      this.#parseUpTo(end < 0 ? held.length : end + headEnd.length, held);
+      this.#parseChunks(held);
     } else {
       const end = Math.min(this.#bodyLeft, held.length);
       this.#bodyLeft -= end;
       this.#parseUpTo(end, held);
     }
     if (this.#open === 0 && !this.#isInBody) this.#meet(undefined);
+  }
+
+  #parseChunks(held: Buffer): void {
+    const headEndAt = held.indexOf(headEnd, chunkedPieceBytesMin);
+    const whole = headEndAt < 0 ? held : held.subarray(0, headEndAt + headEnd.length);
+    const { end, isFull } = this.#lines.pieceOf(whole);
+    this.#headTail = held.subarray(Math.max(0, end - 2), end).toString("latin1");
+    this.#parseUpTo(end, held);
+    if (!isFull) return;
+    this.#waitsForTurn = true;
+    this.#lines.wait(this.#nextTurn);
   }
 
   /** Parses up to the end of a head. True: the rest waits, since the head has no body or is unfinished. */
