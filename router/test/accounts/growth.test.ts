@@ -72,6 +72,16 @@ test("dead keys leave lists after their days, living ones never; a key goes befo
   expect((await keysOf(database, userId, clock.now())).map(({ id }) => id)).toEqual([living.id]);
 });
 
+test("the daily sweep retires what a user has beyond 100 dead keys, however many they are", async () => {
+  const living = await accounts.keys.create(userId, { name: "living" });
+  await addRevoked(deadKeysPerUserMax + 250);
+  await retireOldKeys(database, clock.now(), 10_000);
+  const left = await keysOf(database, userId, clock.now());
+  expect(left.filter(({ state }) => state === "revoked")).toHaveLength(deadKeysPerUserMax);
+  expect(left.map(({ id }) => id)).toContain(living.id);
+  expect(left.map(({ name }) => name)).toContain("old 1");
+});
+
 test("a person makes 1,000 changes at once and one a second after that; more are refused and not logged", async () => {
   const me = accounts.as({ actor: userId, source: "192.0.2.7" });
   const rename = () => me.keys.update(id, { name: `n${Math.random()}` });
@@ -92,11 +102,15 @@ test("a person makes 1,000 changes at once and one a second after that; more are
   await accounts.keys.update(id, { name: "by the operator" });
 });
 
-test("a clock that is behind keeps nobody from changes", async () => {
+test("a clock that is behind keeps nobody from changes, and lets nobody make more of them", async () => {
   const me = accounts.as({ actor: userId, source: "192.0.2.7" });
   const { id } = await me.keys.create(userId, { name: "ci" });
-  await database.pool.query("update attempts set at = at + interval '2 hours' where subject = $1", [changesOf(userId)]);
+  const ahead = "update attempts set at = at + interval '2 hours', level = $2 where subject = $1";
+  await database.pool.query(ahead, [changesOf(userId), changesBurst - 1]);
   expect(await me.keys.update(id, { name: "again" })).toMatchObject({ name: "again" });
+  // Nor does it win anything by clocks that differ.
+  clock.advance(2 * 3_600_000);
+  expect(await refusal(me.keys.update(id, { name: "more" }))).toMatch(/^too_many_attempts/);
 });
 
 test("a person searches the newest entries of a long log, of the days that they choose, and is told so", async () => {

@@ -195,4 +195,19 @@ describe("the audit log", () => {
       expect(csv.text).toContain(cell);
     for (const row of rows) expect(row).not.toMatch(/(^|,)"?[=+\-@]/);
   });
+
+  test("as CSV has each entry once, newest first, however many pages they are read in", async () => {
+    ada = await portal.newAccount("ACME", { package: "Pro" });
+    await portal.database.pool.query(
+      `insert into audit_log select (jsonb_populate_record(l, jsonb_build_object('number', l.number + n))).*
+       from audit_log l, generate_series(1, 1100) n
+       where account_id = $1 and number = (select max(number) from audit_log where account_id = $1)`,
+      [ada.accountId],
+    );
+    const [, ...rows] = (await portal.get("/audit.csv", ada)).text.trimEnd().split("\r\n");
+    const numbers = rows.map((row) => Number(row.split(",")[0]));
+    expect(numbers[0]).toBeGreaterThan(1_100);
+    expect(numbers).toEqual(numbers.map((_, index) => numbers[0]! - index));
+    expect(numbers.at(-1)).toBe(1);
+  });
 });
