@@ -138,6 +138,15 @@ test.each([{}, { prompt_tokens: null, completion_tokens: null }, { prompt_tokens
   },
 );
 
+test.each([1, 2])("usage of its own in mid-stream counts its prompt, and the pieces of %i answers count", (choices) => {
+  const ends = Array.from({ length: choices }, (_, index) => [word(index), word(index), finish(index)]).flat();
+  const early = counted([word(), final(10, 1), ...ends], { choices });
+  const pieces = 1 + 2 * choices;
+  expect(early.finished()).toEqual({ promptTokens: 10, completionTokens: pieces, source: "counted" });
+  const both = counted([word(), final(10, 1), ...ends, final(10, pieces + 4)], { choices });
+  expect(both.finished()).toEqual({ promptTokens: 10, completionTokens: pieces + 4, source: "engine" });
+});
+
 test("a prompt that shrinks is believed in its smaller size only", () => {
   const usage = counted([...believedPrompt, final(4, 2)]);
   expect(usage.finished()).toEqual({ promptTokens: 4, completionTokens: 2, source: "counted" });

@@ -65,6 +65,8 @@ export class UsageCount {
   readonly #choices: readonly ChoiceCount[];
   readonly #finals: Usage[] = [];
   pieces = 0;
+  /** Pieces that had come with the last of `#finals`. */
+  #piecesBefore = 0;
   #prompt = 0;
   #isBelieved = true;
 
@@ -103,6 +105,7 @@ export class UsageCount {
     if (this.#isBelieved) this.#prompt = Math.max(this.#prompt, usage.prompt);
     if (!choice) {
       this.#finals.push(usage);
+      this.#piecesBefore = this.pieces;
       return;
     }
     choice.running = usage;
@@ -159,7 +162,8 @@ export class UsageCount {
     const running = this.#choices.map((choice) => (choice.isFinal ? choice.running : undefined));
     if (this.#finals.length === 0) return running.every((usage) => usage !== undefined) ? total(running) : undefined;
     if (usagePerChoice) return this.#finals.length === this.#choices.length ? total(this.#finals) : undefined;
-    return this.#finals.at(-1);
+    // Usage in mid-stream covers what came before it.
+    return this.#piecesBefore === this.pieces ? this.#finals.at(-1) : undefined;
   }
 
   /**
