@@ -5,7 +5,15 @@ import { attackFaults } from "./attack-bills.ts";
 
 const made: Made = {
   ...{ id: "r1", path: "/v1/chat/completions", node: "node-1", itlMs: 20, fields: [] },
-  ...{ prompt_tokens: 7, generated: 40, startedAtMs: 0, finished: true, aborted: false },
+  ...{
+    prompt_tokens: 7,
+    generated: 40,
+    startedAtMs: 0,
+    firstTokenAtMs: 1,
+    closedAtMs: 1_500,
+    finished: true,
+    aborted: false,
+  },
 };
 const record: DumpedRecord = {
   ...{ requestId: "r1", attempt: 1, node: "node-1", accountId: "a", userId: "u", keyId: "k", model: "sim" },
@@ -17,7 +25,9 @@ test.each<[string, readonly Partial<DumpedRecord>[], Partial<Made>, string[]]>([
   ["nothing, if the bill is right", [{}], {}, []],
   ["nothing, if a void stands beside the bill", [{}, { attempt: 2, outcome: "void" }], {}, []],
   ["nothing, if a client left and pays for what came until then", [left], { finished: false }, []],
-  ["nothing, if nothing was made", [], { generated: 0 }, []],
+  ["nothing, if nothing was made", [], { generated: 0, firstTokenAtMs: undefined, finished: false }, []],
+  ["nothing, if a client left with the first tokens", [], { closedAtMs: 900, finished: false }, []],
+  ["a broken off answer that is not billed", [], { finished: false }, ["is not billed"]],
   ["nothing, if a client left before an engine was asked", [{}, { requestId: "r2", credits: 0n }], {}, []],
   ["an answer that is billed twice", [{}, { attempt: 2 }], {}, ["is billed 2 times"]],
   ["an answer that is not billed", [], {}, ["is not billed"]],

@@ -31,10 +31,14 @@ export function attackFaults({ records }: Pick<UsageDump, "records">, made: read
   return faults;
 }
 
-function faultOf({ generated, finished, prompt_tokens }: Made, paid: readonly DumpedRecord[]): string | undefined {
+/** Tokens of an answer that is broken off within this time may not have come to the agent yet. */
+const newsMsMax = 1_000;
+
+function faultOf(made: Made, paid: readonly DumpedRecord[]): string | undefined {
+  const { generated, finished, prompt_tokens, firstTokenAtMs = Infinity, closedAtMs = Infinity } = made;
   const [record] = paid;
   if (paid.length > 1) return `is billed ${paid.length} times`;
-  if (!record) return generated > 0 ? "is not billed" : undefined;
+  if (!record) return finished || closedAtMs - firstTokenAtMs > newsMsMax ? "is not billed" : undefined;
   const { completionTokens, promptTokens, outcome } = record;
   if (promptTokens !== prompt_tokens) return `is billed ${promptTokens} tokens of input, not ${prompt_tokens}`;
   // Of an answer that was broken off, some tokens may be on their way between engine and agent.

@@ -69,6 +69,11 @@ function torn(head: readonly string[], rest: string, ends: (client: RawClient) =
   };
 }
 
+/** Sends more of the body, a byte at a time, and leaves. */
+async function trickles(client: RawClient): Promise<void> {
+  for (let n = 0; n < 10 && !client.isClosed; n++) await sleep(25).then(() => client.send("a"));
+  await leave(client, "RST");
+}
 const resets = (client: RawClient) => sleep(20).then(() => leave(client, "RST"));
 const reads = (client: RawClient) => client.all(answerMsMax);
 
@@ -87,6 +92,11 @@ const endings = {
   },
   "a client that leaves in its body": torn(["content-length: 1000"], '{"model":', resets),
   "a client that waits for 100 Continue and leaves": torn(["content-length: 9", "expect: 100-continue"], "", resets),
+  "a body that trickles": torn(["content-length: 1000"], '{"x":"', trickles),
+  "a large body that trickles": torn(["content-length: 20000000"], '{"x":"', trickles),
+  "eight answers": read(text(chatModel, "tokens=4,itl=1", { n: 8 })),
+  "eight answers that are left": leaveBefore(text(chatModel, "ttft=500", { ...streamed, n: 8 }), "RST"),
+  "more answers than may be": read(text(chatModel, "", { n: 9 })),
   "a body that is no JSON": read('{"model":'),
   "a body with a member that is wrong": read(text(chatModel, "", { temperature: "hot" })),
   "an unknown model": read(text("gone", "")),

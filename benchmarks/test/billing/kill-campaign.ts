@@ -4,6 +4,8 @@ import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { enginePids, until } from "../../cluster/cluster.ts";
 import { join } from "node:path";
 import { KillCluster, type Wish } from "./kill-cluster.ts";
+import { garbageFromNode } from "../../starvation/garbage-node.ts";
+import { unsentBodies } from "../../starvation/unsent-bodies.ts";
 import type { Direction } from "../links/tcp-proxy.ts";
 
 interface CampaignOptions {
@@ -30,6 +32,9 @@ const failing = {
   "agent killed": (system, node) => system.killAgent(node),
   "router killed": (system) => system.killRouter(),
   "engine killed": (system, node) => system.killEngine(node),
+  "engine fails": (system, node) => system.failEngine(node),
+  "node sends garbage": (system) => system.attack(garbageFromNode, silentMs),
+  "bodies trickle": (system) => system.attack(unsentBodies, silentMs),
   "database killed": (system) => system.killDatabase(),
   "agent stopped": (system, node) => system.stopAgent(node, () => sleep(7_000)),
   "data silent": (system, node) => system.silence([node], "data", both, asleep),
@@ -41,6 +46,7 @@ const failing = {
 const links = ["link", "data", "both"] as const;
 
 type FaultName = keyof typeof failing;
+const restartsEngine: ReadonlySet<FaultName> = new Set(["engine killed", "engine fails"]);
 export const faultNames = Object.keys(failing) as readonly FaultName[];
 
 /** Resolves once everybody was billed rightly and all is quiet; rejects with what is wrong. */
@@ -59,7 +65,7 @@ export async function runCampaign({ nodes, faults, rounds, seed }: CampaignOptio
       const [node, pids] = [random.pick(system.nodes), pidsOf(system)];
       await sleep(300 + random.below(700));
       await failing[fault](system, node, random);
-      if (fault !== "engine killed" && pidsOf(system) !== pids) throw new Error(`${fault}: an engine was restarted`);
+      if (!restartsEngine.has(fault) && pidsOf(system) !== pids) throw new Error(`${fault}: an engine was restarted`);
       await until(`whole answers after ${fault}`, wholeAnswers(system, accounts));
     }
   }

@@ -3,12 +3,16 @@
  * link can fall silent alone. Its engines answer with a length that names the node.
  */
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { billingFaults, type Outage, type Received } from "../../cluster/billing-check.ts";
 import { ask, type Reading } from "../../cluster/api-client.ts";
 import { Cluster, isAlive, until } from "../../cluster/cluster.ts";
 import { journalOf, readJournal } from "../../cluster/engine-journal.ts";
 import { catalogueOf, SimNodeEngine, simEngine } from "../../cluster/sim-node.ts";
 import { dumpAllUsage, postmasterOf } from "../../cluster/usage-dump.ts";
+import type { Attack } from "../../starvation/attack.ts";
+import { ofAccounts } from "../../starvation/attack-bills.ts";
+import { startAttacker, targetOf } from "../../starvation/attacker-process.ts";
 import type { Direction } from "../links/tcp-proxy.ts";
 import { openProxies, type NodeProxies } from "./node-proxies.ts";
 import { commandFaults, stillBusy } from "./settled-checks.ts";
@@ -50,6 +54,7 @@ export class KillCluster implements AsyncDisposable {
   readonly #proxies: ReadonlyMap<string, NodeProxies>;
   readonly #options: Required<KillClusterOptions>;
   readonly #opened: AsyncDisposableStack;
+  readonly #given = new Map<Attack, Readonly<Record<string, string>>>();
   #marks = 0;
 
   private constructor(
@@ -144,6 +149,26 @@ export class KillCluster implements AsyncDisposable {
     });
   }
 
+  /** All requests fail at this engine until its agent restarts it. */
+  async failEngine(node: string): Promise<void> {
+    await this.outage("engine killed", async () => {
+      const { pid } = this.engine(node);
+      if (pid !== undefined) await this.engine(node).setFaults("500:1");
+      await until("the agent to restart it", () => this.engine(node).pid !== pid, 60_000);
+    });
+  }
+
+  /** Lets an attack run beside the load, from accounts of its own. Rejects if its guard does not hold. */
+  async attack(attack: Attack, ms: number): Promise<void> {
+    const given = this.#given.get(attack) ?? (await attack.prepare?.(this.cluster)) ?? {};
+    this.#given.set(attack, given);
+    const attacker = await startAttacker(attack, targetOf(this.cluster, attack, given));
+    await sleep(ms);
+    const tally = await attacker.stop();
+    const mistakes = attack.mistakes({ tally, grown: () => 0 });
+    if (mistakes.length > 0) throw new Error(`${attack.name}: ${mistakes.join("; ")}`);
+  }
+
   async killDatabase(): Promise<void> {
     await this.outage("database killed", async () => {
       const { pid } = postmasterOf(this.cluster);
@@ -231,7 +256,9 @@ export class KillCluster implements AsyncDisposable {
   async #faults(): Promise<readonly string[]> {
     const busy = await this.busy();
     if (busy.length > 0) return busy;
-    const usage = await dumpAllUsage(this.cluster);
+    const usage = ofAccounts(await dumpAllUsage(this.cluster), (id) =>
+      this.accounts.some(({ accountId }) => accountId === id),
+    );
     const { received, outages, nodeOf } = this;
     const made = this.nodes.flatMap((node) => readJournal(journalOf(this.cluster, node), node, this.#options.itlMs));
     const billed = billingFaults({ received, made, usage, outages, nodeOf });
