@@ -61,7 +61,7 @@ export const garbageFromNode: Attack = {
   },
   mistakes({ tally: { messages = 0, linksEnded = 0 } }) {
     if (messages === 0) return ["nothing was sent"];
-    return linksEnded > 0 || messages < beyondEach
+    return linksEnded > 0 || messages < judgedFrom
       ? []
       : [`no link was closed through ${messages} messages of garbage`];
   },
