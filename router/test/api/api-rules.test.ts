@@ -188,6 +188,8 @@ const rows: Row[] = [
     () => api.post(chatPath, chat(), { "content-type": "Application/JSON ; charset=utf-8" }),
     { status: 200 },
   ],
+  ["a byte order mark before the body", () => api.post(chatPath, `\ufeff${JSON.stringify(chat())}`), { status: 200 }],
+  ["a byte order mark alone", () => api.post(chatPath, "\ufeff"), { ...bad, message: /JSON/, param: null }],
   ["a compressed body", () => api.post(chatPath, chat(), { "content-encoding": "gzip" }), bad],
   ["an empty body", () => api.post(chatPath, ""), bad],
   ["a body that is no JSON", () => api.post(chatPath, "{"), { ...bad, message: /JSON/, param: null }],

@@ -15,8 +15,13 @@ export async function readBody(exchange: Exchange, held: HeldBody, times: BodyTi
   if (bytes !== undefined && bytes > bodyBytesMax) throw new PageRefusal("body_too_large");
   requireJson(headers);
   exchange.continue();
-  held.fill(await new BodyReceiver(exchange, bytes, held, times, clock).whole);
+  const body = await new BodyReceiver(exchange, bytes, held, times, clock).whole;
+  // Editors on Windows begin a file with this mark, which JSON does not allow. Blanks it does.
+  if (body.subarray(0, byteOrderMark.length).equals(byteOrderMark)) body.fill(" ", 0, byteOrderMark.length);
+  held.fill(body);
 }
+
+const byteOrderMark = Buffer.from("\ufeff");
 
 function requireJson(headers: IncomingHttpHeaders): void {
   const type = headers["content-type"]?.split(";", 1)[0]!.trim().toLowerCase();
