@@ -1,7 +1,7 @@
 /**
- * Runs client libraries in Python against the whole system with the simulated engine, and prints what each found, with
- * its version: `node benchmarks/clients.ts FOLDER [NAME…]`. FOLDER has a virtual environment for each, since they need
- * different versions of the same packages.
+ * Runs client libraries in Python, and qwen-code, against the whole system with the simulated engine, and prints what each
+ * found, with its version: `node benchmarks/clients.ts FOLDER [NAME…]`. FOLDER has an environment for each, since they
+ * need different versions of the same packages.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -24,13 +24,41 @@ const clients: Readonly<Record<string, string>> = {
   llama_index: "llama-index-llms-openai-like",
 };
 
+/** A coding agent of Node.js. It asks once, with its whole instructions and tools. Its requests fail on Node.js 26. */
+const qwenCode = "qwen_code";
+
 const [folder = "", ...wanted] = process.argv.slice(2);
 // As an operator's: the limit per address holds.
 await using service = await startService({ limits: {} });
-for (const name of wanted.length > 0 ? wanted : Object.keys(clients)) {
+for (const name of wanted.length > 0 ? wanted : [...Object.keys(clients), qwenCode]) {
+  if (name === qwenCode) {
+    console.log(`\n${name}: ${await runQwenCode(join(folder, name))}`);
+    continue;
+  }
   const python = join(folder, name, "bin/python");
   const install = `python3 -m venv ${join(folder, name)} && ${python} -m pip install '${clients[name]}'`;
   console.log(`\n${name}: ${existsSync(python) ? await run(python, name, service) : `not run: ${install}`}`);
+}
+
+async function runQwenCode(home: string): Promise<string> {
+  const command = join(home, "node_modules/.bin/qwen");
+  if (!existsSync(command)) return `not run: npm install --prefix ${home} @qwen-code/qwen-code`;
+  const env = {
+    ...process.env,
+    ...{
+      HOME: home,
+      PATH: "/usr/local/bin:/usr/bin:/bin",
+      OPENAI_BASE_URL: service.baseUrl,
+      OPENAI_API_KEY: service.keys.patient,
+    },
+  };
+  const ask = async (...args: string[]) => {
+    const child = spawn(command, args, { cwd: home, stdio: ["ignore", "pipe", "pipe"], env });
+    const [said, failed] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+    return (said + failed).trim().slice(0, 600);
+  };
+  const asked = ["--auth-type", "openai", "--model", simulated.model, "sim:tokens=5 Hello"];
+  return `version ${await ask("--version")}\nchat: ${await ask(...asked)}`;
 }
 
 async function run(python: string, name: string, { baseUrl, keys }: Service): Promise<string> {
