@@ -3,7 +3,7 @@ import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { assert } from "@weiche/shared/assert.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import { ReadTurns } from "./read-turns.ts";
+import { ReadTurns } from "@weiche/shared/time/read-turns.ts";
 import { MalformedResponse, ResponseParser, type ResponseSink } from "./response-parser.ts";
 
 /** Where a server listens. With `socketPath`, the origin only names it. */

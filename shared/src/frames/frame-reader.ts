@@ -25,19 +25,21 @@ export class FrameReader {
     this.#target = target;
   }
 
-  /** Throws `BrokenRule`. */
-  take(received: Buffer): void {
+  /** Returns how many frames and pieces of DATA there were. Throws `BrokenRule`. */
+  take(received: Buffer): number {
     const bytes = this.#begun ? Buffer.concat([this.#begun, received]) : received;
     this.#begun = undefined;
     let at = 0;
-    while (at < bytes.length) {
+    let pieces = 0;
+    for (; at < bytes.length; pieces++) {
       const read = this.#dataLeft > 0 ? this.#takeData(bytes, at) : this.#takeFrame(bytes, at);
       if (read === 0) {
         this.#begun = Buffer.from(bytes.subarray(at));
-        return;
+        return pieces;
       }
       at += read;
     }
+    return pieces;
   }
 
   #takeData(bytes: Buffer, at: number): number {

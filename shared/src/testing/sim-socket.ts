@@ -66,6 +66,15 @@ export class SimSocket extends EventEmitter {
     return this;
   }
 
+  /** The test decides when the peer says something. */
+  pause(): this {
+    return this;
+  }
+
+  resume(): this {
+    return this;
+  }
+
   setNoDelay(): this {
     return this;
   }

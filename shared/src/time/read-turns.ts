@@ -1,6 +1,6 @@
 /**
  * Connections with more to read than they may read in one turn of the event loop. A few of them go on in each turn, in the
- * order in which they came, so that engines that send as fast as they can do not hold up others.
+ * order in which they came, so that engines and nodes that send as fast as they can do not hold up others.
  */
 
 /** A connection reads 16 KiB at a time, which is some 80 events of a stream and takes a millisecond or two. */
