@@ -93,6 +93,9 @@ interface Garbage {
 }
 
 const times = <T>(count: number, one: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => one(at));
+/** Empty elements in nearly the 4 MB that a message may have. */
+const nearlyMax = 1_900_000;
+
 /** Made once and of plain bytes, so that it costs the node less than the router. Numbers are those of the protocol. */
 function garbage(random: Random): Garbage {
   const nothing = (field: number, count: number) => Buffer.alloc(2 * count, part(field, ""));
@@ -109,9 +112,9 @@ function garbage(random: Random): Garbage {
       report(part(15, Buffer.alloc(3 << 20))),
     ],
     beyond: [
-      batch(nothing(2, 100_000)),
-      report(part(2, part(1, "s"), nothing(7, 500_000))),
-      report(part(3, nothing(4, 500_000))),
+      batch(nothing(2, nearlyMax)),
+      report(part(2, part(1, "s"), nothing(7, nearlyMax))),
+      report(part(3, nothing(4, nearlyMax))),
       report(part(2, part(1, "s".repeat(3 << 20)))),
       Buffer.from(times(2_000, () => random.below(256))),
     ],
