@@ -179,7 +179,7 @@ export class Generation implements EngineWork {
 
   #isTerminator(event: SseEvent): boolean {
     if (event.kind === "malformed") throw new EngineFault(malformedEvents[event.reason] ?? "bad framing", event.reason);
-    if (event.kind === "comment" || event.data !== "[DONE]") return false;
+    if (event.kind === "comment" || event.data.trim() !== "[DONE]") return false;
     if (!this.#canonical.isWhole) throw new EngineFault("unfinished", "the terminator came before the end");
     return true;
   }

@@ -267,8 +267,8 @@ test.each(
 test("fields and reasons that mean nothing to us end no answer; an unknown reason is reported", async () => {
   const chunk = (delta: object, reason: string | null) =>
     `event: message\nid: 1\nretry: 500\ndata: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\ndata:\n\n`;
-  const stream = chunk({ content: "So" }, "") + event({}) + chunk({ content: "!" }, "eos_token") + vllmUsage + done;
-  await using rig = await Rig.open(stream, { dialect: "openai" });
+  const stream = chunk({ content: "So" }, "") + event({}) + chunk({ content: "!" }, "eos_token") + vllmUsage;
+  await using rig = await Rig.open(`${stream}data: [DONE] \r\n\r\n`, { dialect: "openai" });
   const got = await rig.chat({ stream: true }).answer;
   expect(told(got.text)).toEqual([role, text("So"), text("!"), finish("stop")]);
   expect(rig.unknownFinishes).toEqual(["eos_token"]);

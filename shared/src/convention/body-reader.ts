@@ -130,6 +130,7 @@ interface Bounds {
 function range(word: "from" | "of", least: number | undefined, most: number | undefined, unit = ""): string {
   const bound = most ?? least;
   const units = unit === "" || bound === 1 ? unit : `${unit}s`;
+  if (least === most && least !== undefined) return ` of exactly ${least}${units}`;
   if (least !== undefined && most !== undefined) return ` ${word} ${least} to ${most}${units}`;
   if (least !== undefined) return ` of at least ${least}${units}`;
   return most === undefined ? "" : ` of at most ${most}${units}`;
