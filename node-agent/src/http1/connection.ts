@@ -60,6 +60,8 @@ export class HttpConnection {
   #isPaused = false;
   #sink: HttpSink | undefined;
   #keeps = false;
+  /** The body in what was just read. It is joined: each piece costs a hundred bytes where it waits, and may have one byte. */
+  #pieces: Buffer[] = [];
   /** Written as soon as the socket is connected. */
   #unsent: readonly Buffer[] = [];
   /** Called when the connection ends while it carries no request. */
@@ -83,7 +85,7 @@ export class HttpConnection {
     assert(this.isFree, "a connection carries one request at a time");
     this.#sink = sink;
     this.#keeps = request.keep;
-    this.#parser.expect(sink);
+    this.#parser.expect({ onHead: (status) => sink.onHead(status), onBody: (bytes) => void this.#pieces.push(bytes) });
     this.#unsent = bytesOf(request, this.#origin.host);
     if (this.#isConnected) this.#write();
   }
@@ -137,9 +139,11 @@ export class HttpConnection {
   readonly #onRead = (bytesRead: number): boolean => {
     try {
       const end = this.#parser.push(Buffer.from(readBuffer.subarray(0, bytesRead)));
+      this.#handOn();
       if (end !== "unfinished") this.#onWhole(end === "reusable");
     } catch (error) {
       if (!(error instanceof MalformedResponse)) throw error;
+      this.#handOn();
       this.#lose(new HttpError("malformed", error.message));
     }
     if (bytesRead < readBuffer.length || this.#isClosed) return true;
@@ -148,6 +152,13 @@ export class HttpConnection {
     });
     return false;
   };
+
+  #handOn(): void {
+    const pieces = this.#pieces;
+    if (pieces.length === 0) return;
+    this.#pieces = [];
+    this.#sink?.onBody(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces));
+  }
 
   #onWhole(isReusable: boolean): void {
     const sink = this.#sink;

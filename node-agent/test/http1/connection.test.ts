@@ -104,6 +104,18 @@ test("what one connection has read is not touched by what another one reads", as
   expect(answers.map(({ text }) => text === text[0]!.repeat(1 << 20) && text[0])).toEqual(letters);
 });
 
+test("a body in chunks of one byte is handed on in as few pieces as it was read in", async () => {
+  const chunks = 2_000;
+  const address = await serve((socket) => {
+    const body = `${"1\r\na\r\n".repeat(chunks)}0\r\n\r\n`;
+    socket.once("data", () => socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${body}`));
+  });
+  let pieces = 0;
+  const answer = await post(connectTo(address), Buffer.from("{}"), () => pieces++);
+  expect(answer).toMatchObject({ status: 200, text: "a".repeat(chunks) });
+  expect(pieces).toBeLessThan(20);
+});
+
 test("a paused connection reads nothing, and later goes on where it was", async () => {
   const address = await serve((socket) => {
     socket.once("data", () => {
