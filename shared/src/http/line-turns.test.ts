@@ -12,6 +12,11 @@ test("a piece of a body ends after so many lines", () => {
   expect({ end, isFull }).toEqual({ end: (linesPerPiece / 2) * "1\r\na\r\n".length, isFull: true });
 });
 
+test("extensions of chunks count like lines", () => {
+  const { end, isFull } = new LineTurns().pieceOf(Buffer.from(`1${";a=b".repeat(1_000)}\r\na\r\n`));
+  expect({ end, isFull }).toEqual({ end: 2 + (linesPerPiece - 1) * ";a=b".length, isFull: true });
+});
+
 test("all bodies together get so many lines in a turn, one after the other", async () => {
   const turns = new LineTurns();
   const bytes = Buffer.from("\n".repeat(linesPerPiece));
