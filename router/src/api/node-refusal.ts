@@ -21,6 +21,8 @@ export class NodeRefusal extends Error {
 }
 
 const bodyBytesMax = 64 << 10;
+/** The statuses that agents refuse with. Accounts, keys and limits are judged here: a node knows none of them. */
+const nodeStatuses: ReadonlySet<number> = new Set([400, 500, 503, 504]);
 const shape = Compile(
   Type.Object({
     error: Type.Object({
@@ -32,12 +34,13 @@ const shape = Compile(
   }),
 );
 
-/** Reads an answer that is not 200. Throws `NodeLost` if it has no error body. */
+/** Reads an answer that is not 200. Throws `NodeLost` if it has no error body, or a status that no agent sends. */
 export async function readNodeRefusal(answer: UpstreamResponse, signal: EndSignal): Promise<NodeRefusal> {
   const { status, retryAfterSeconds, body } = answer;
   const parsed = parseJson(await collect(answer, signal));
   body.cancel();
-  if (status < 400 || status > 599 || !shape.Check(parsed)) throw new NodeLost(`answered ${status} without an error`);
+  if (!shape.Check(parsed)) throw new NodeLost(`answered ${status} without an error`);
+  if (!nodeStatuses.has(status)) throw new NodeLost(`answered ${status}, which no agent does`);
   const { message, type, param, code } = parsed.error;
   return new NodeRefusal(
     status,

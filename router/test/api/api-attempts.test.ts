@@ -67,6 +67,8 @@ test.each<[string, SimAnswer, string]>([
   ["a node that is lost", { lost: true }, "failed"],
   ["a node that is lost after its head", { kind: "events", ending: "broken" }, "failed"],
   ["an answer that is none", { status: 500, chunks: ["<html>"] }, "failed"],
+  ["a status that no agent sends", error("rate_limit_exceeded"), "failed"],
+  ["another one", error("invalid_api_key"), "failed"],
   ["a slot without room", error("overloaded"), "overloaded"],
   ["a node without room of its own", error("overloaded", { nodeFault: "node-busy" }), "untold"],
   ["a slot that switches", error("model_switching"), "untold"],
