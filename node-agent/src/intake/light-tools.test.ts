@@ -86,6 +86,37 @@ test("the work for light forms is bounded, and refuses no tool that fits as it i
   expect(light).toEqual([true, false]);
 });
 
+test.each([
+  [30, 12, 30],
+  [40, 20, 20],
+])(
+  "%d tools of %d properties that share one definition of %d are taken, as they fit as written",
+  (count, own, shared) => {
+    const definition = { ...wide(shared), required: Object.keys(named(shared)) };
+    const schema = () => ({ ...wideOf(own, { $ref: "#/$defs/d" }), $defs: { d: definition } });
+    const tools = Array.from({ length: count }, schema);
+    for (const dialect of light) expect(told(tools, dialect)).toEqual(tools);
+  },
+);
+
+test("a tool whose properties share a definition gets its light form as long as that costs no more", () => {
+  const schema = {
+    type: "object",
+    properties: { ...named(20), a: { $ref: "#/$defs/d" }, b: { $ref: "#/$defs/d" } },
+    $defs: { d: { type: "string", enum: ["x", "y"] } },
+  };
+  expect(told([schema], "llama-server")).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
+});
+
+test("light forms of tools that fit take nothing from the work for tools that do not", () => {
+  const once = new Budget(schemaBounds["llama-server"]);
+  const tool = (parameters: object): Tool => ({ type: "function", function: { name: "f", parameters } });
+  fittingTools([tool(wide(20))], false, once);
+  const tools = [...Array.from({ length: 10 }, () => tool(wide(20))), tool(wide(48))];
+  const bounds = { ...once.bounds, stepsMax: 11 * once.steps };
+  expect(fittingTools(tools, true, new Budget(bounds)).at(-1)!.function.parameters).toHaveProperty("oneOf");
+});
+
 test("a document is written once to be measured, however many of its properties refer to it", () => {
   let written = 0;
   const counted = { toJSON: () => void written++ };

@@ -11,9 +11,9 @@ import { boundSchemas, requireFewCopies, type RequestSchema } from "./schema-cos
 import { referenceWords, shownName } from "./schema-alternatives.ts";
 
 /**
- * Returns the tools, each in its light form where its own costs too much, or costs much and has a light form. Throws an
- * `ApiError` that names the place if that does not help, or if a call is required: then its schema must hold. `budget`:
- * what the other schemas cost.
+ * Returns the tools, each in its light form where its own costs too much, or costs much and has a light form that costs
+ * no more of the budget. Throws an `ApiError` that names the place if that does not help, or if a call is required: then
+ * its schema must hold. `budget`: what the other schemas cost.
  */
 export function fittingTools(tools: readonly Tool[], isOptional: boolean, budget: Budget): readonly Tool[] {
   return tools.map((tool, index) => {
@@ -26,8 +26,8 @@ export function fittingTools(tools: readonly Tool[], isOptional: boolean, budget
   });
 }
 
-/** Returns the light form. Undefined: the schema has none. Throws if it does not fit either. */
-type Lighten = (whole: RequestSchema, budget: Budget) => Json | undefined;
+/** Returns the light form. Undefined: the schema has none that costs at most `most`. Throws if it does not fit either. */
+type Lighten = (whole: RequestSchema, budget: Budget, most?: Budget) => Json | undefined;
 
 /** Adds the cost of the schema to the budget, in the form that is returned. Absent `lighten`: as written. */
 function fittingForm(whole: RequestSchema, budget: Budget, lighten: Lighten | undefined): unknown {
@@ -42,8 +42,8 @@ function fittingForm(whole: RequestSchema, budget: Budget, lighten: Lighten | un
   }
   const light = budget.copy();
   try {
-    budget.lose(attempt, at);
-    const form = lighten(whole, light);
+    budget.lose(attempt, at, tooMuch ? "needed" : "spare");
+    const form = lighten(whole, light, tooMuch ? undefined : attempt);
     if (form !== undefined) {
       budget.take(light);
       return form;
@@ -71,7 +71,7 @@ function misfit(schema: RequestSchema, attempt: Budget): ApiError | undefined {
  * Some templates write each argument in tags of its own. For them engines make a grammar of each property, so each must
  * be cheap by itself, or light as well.
  */
-function lightRoot(root: RequestSchema, budget: Budget): Json | undefined {
+function lightRoot(root: RequestSchema, budget: Budget, most?: Budget): Json | undefined {
   const { schema, at } = root;
   const { bounds } = budget;
   if (!isObject(schema) || !isFree(schema)) return undefined;
@@ -82,10 +82,13 @@ function lightRoot(root: RequestSchema, budget: Budget): Json | undefined {
       `${at}.properties`,
       `must be at most ${bounds.lightPropertiesMax} properties, unless they are in required: there are ${named.length}`,
     );
-  const properties = named.map(([name, property]) => {
+  const properties: [name: string, form: unknown][] = [];
+  for (const [name, property] of named) {
     const of = { ...root, schema: property, at: `${at}.properties.${shownName(name)}`, document };
-    return [name, fittingForm(of, budget, lightProperty)];
-  });
+    properties.push([name, fittingForm(of, budget, lightProperty)]);
+    // A definition to which several properties refer counts for each of them, but only once for the whole.
+    if (most && !budget.isWithin(most)) return undefined;
+  }
   const whole = named.length > 0 ? { ...schema, properties: Object.fromEntries(properties) as Json } : schema;
   return { ...whole, oneOf: [{ type: "object" }] };
 }

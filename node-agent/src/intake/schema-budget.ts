@@ -9,8 +9,8 @@ export class Budget {
   steps = 0;
   /** Optional properties of the object with most of them, of all that were counted here since `copy`. */
   #optionalProperties = 0;
-  /** Shared with all copies. */
-  #lost = { steps: 0 };
+  /** Steps of attempts that were not used, also for tools that fit without one. Shared with all copies. */
+  #lost = { needed: 0, spare: 0 };
 
   constructor(bounds: SchemaBounds) {
     this.bounds = bounds;
@@ -36,10 +36,17 @@ export class Budget {
     this.#optionalProperties = Math.max(this.#optionalProperties, count);
   }
 
-  /** Counts the work of an attempt that failed. Throws when attempts took as many steps as a whole request may. */
-  lose(attempt: Budget, at: string): void {
-    this.#lost.steps += attempt.steps - this.steps;
-    if (this.#lost.steps > this.bounds.stepsMax) throw endless(at);
+  isWithin({ size, steps }: Budget): boolean {
+    return this.size <= size && this.steps <= steps;
+  }
+
+  /**
+   * Counts the work of an attempt that is not used. Throws when attempts took as many steps as a whole request may.
+   * `spare`: what it is tried for also fits without it.
+   */
+  lose(attempt: Budget, at: string, kind: "needed" | "spare"): void {
+    this.#lost[kind] += attempt.steps - this.steps;
+    if (this.#lost[kind] > this.bounds.stepsMax) throw endless(at);
   }
 
   step(at: string, count = 1): void {
