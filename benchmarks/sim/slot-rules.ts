@@ -166,7 +166,9 @@ export class SlotRules {
     const sound: Partial<Record<typeof error.kind, boolean>> = {
       maintenance: this.maintenance,
       model_switching:
-        request.tooLate === true && (whileSwitching === "refuse" || error.retryAfterSeconds! * 1_000 > waiterMsMax),
+        request.tooLate === true &&
+        error.retryAfterSeconds! <= 59 &&
+        (whileSwitching === "refuse" || toldTurnMs(error) > waiterMsMax),
       overloaded: this.#now >= sinceMs + waiterMsMax || this.#waitingFor(model).length >= waitersMax,
       model_unavailable: this.engines.rests(model) || this.engines.isStuck,
     };
@@ -317,4 +319,9 @@ export class SlotRules {
   #broken(rule: string): void {
     this.broken ??= rule;
   }
+}
+
+/** The time until the model's next turn that the client reads. */
+function toldTurnMs({ message }: ApiError): number {
+  return 1_000 * Number(/expected in (\d+) s\.$/.exec(message)?.[1]);
 }

@@ -1,6 +1,6 @@
 /** Errors for requests that a slot does not admit. */
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { RefusalKind } from "./slot-state.ts";
+import type { RefusalKind, SlotEffect } from "./slot-state.ts";
 
 const messages: Readonly<Record<RefusalKind, string>> = {
   model_switching: "The model's slot is switching to another model.",
@@ -15,6 +15,7 @@ export function answersError(answersMax: number): ApiError {
   return new ApiError("invalid_request", `Invalid 'n': ${must}.`, { param: "n" });
 }
 
-export function refusalError(kind: RefusalKind, retryAfterMs: number): ApiError {
-  return new ApiError(kind, messages[kind], { retryAfterSeconds: retryAfterMs / 1000 });
+export function refusalError({ refusal, retryAfterMs, turnMs }: Extract<SlotEffect, { kind: "refuse" }>): ApiError {
+  const turn = turnMs === undefined ? "" : ` The model's next turn is expected in ${Math.ceil(turnMs / 1000)} s.`;
+  return new ApiError(refusal, `${messages[refusal]}${turn}`, { retryAfterSeconds: retryAfterMs / 1000 });
 }

@@ -1,7 +1,9 @@
 /** What refused requests are told: when they come back then, they are admitted or held. */
 import { expect, test } from "vitest";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
-import { a, active, b, type Play } from "../../test/slots/slot-play.ts";
+import { refusalError } from "./refusal.ts";
+import { transition } from "./slot.ts";
+import { a, active, alone, b, c, type Play } from "../../test/slots/slot-play.ts";
 
 const toldMs = (words: readonly string[]) =>
   Number(
@@ -10,6 +12,15 @@ const toldMs = (words: readonly string[]) =>
       ?.split(" ")
       .at(-1),
   );
+
+/** What becomes of a request for the model of a closed drain. */
+function refusalOf(play: Play, leftMs?: number) {
+  play.request(b);
+  play.pass(10_000);
+  const event = { kind: "request", ticket: 9, model: a, account: alone, answers: 1, leftMs } as const;
+  const [, effects] = transition(play.slot, event, play.nowMs);
+  return effects as [Parameters<typeof refusalError>[0]];
+}
 
 const refusing = { whileSwitching: "refuse" } as const;
 
@@ -46,13 +57,13 @@ test.each([10, 20, 42, 52, 60])(
   },
 );
 
-test("a closed drain tells what its answers usually take, and at most 59 s", () => {
+test("a closed drain tells what its answers usually take, and at most 54 s", () => {
   const play = active(a, 2, refusing);
   play.pass(40_000);
   play.release(1);
   play.request(b);
   play.pass(10_000);
-  expect(toldMs(play.request(a)), "usually 40 s, and one has run for 50 s").toBe(59_000);
+  expect(toldMs(play.request(a)), "usually 40 s, and one has run for 50 s").toBe(54_000);
 });
 
 test("those that a closed drain refuses together come back one after the other, within five seconds", () => {
@@ -62,6 +73,39 @@ test("those that a closed drain refuses together come back one after the other, 
   const told = Array.from({ length: 100 }, () => toldMs(play.request(a)));
   expect(told.slice(0, 3)).toEqual([15_000, 15_100, 15_200]);
   expect(Math.max(...told)).toBe(20_000);
+});
+
+test("a request whose turn would come too late is told when it will be held, at most 59 s, and those after it later", () => {
+  const play = active(a, 1);
+  play.requests(b, c);
+  play.pass(10_000);
+  const switchMs = new Map([a, b, c].map((model) => [model, 120_000]));
+  play.slot = { ...play.slot, switchMs };
+  const [refused] = play.request(a);
+  expect(refused, "10 s for what runs, three switches and two turns of 20 s, within 300 s").toMatch(/switching 54000$/);
+  const told = Array.from({ length: 100 }, () => toldMs(play.request(a)));
+  expect([told[0], Math.max(...told)]).toEqual([54_100, 59_000]);
+  play.pass(10_000);
+  play.release(1);
+  play.news("stopped");
+  play.pass(44_000);
+  expect(play.request(a), "held").toEqual([]);
+});
+
+test("a request whose turn would come a little too late comes back when it is in time", () => {
+  const play = active(a, 1, { waiterMsMax: 20_000 });
+  play.request(b);
+  play.pass(10_000);
+  expect(toldMs(play.request(a)), "40 s until the turn, 20 s of them may be waited for").toBe(20_000);
+});
+
+test("the client of a request whose turn would come too late reads when that turn is expected", () => {
+  const [effect] = refusalOf(active(a, 1), 39_999);
+  expect(refusalError(effect).message).toBe(
+    "The model's slot is switching to another model. The model's next turn is expected in 40 s.",
+  );
+  const [refusedAlways] = refusalOf(active(a, 1, refusing));
+  expect(refusalError(refusedAlways).message).toBe("The model's slot is switching to another model.");
 });
 
 test("those that a full queue refuses are told one turn after the other", () => {

@@ -11,15 +11,19 @@ import { heldEstimateMs, placesAhead, runningMs, turnEstimateMs } from "./turn-e
 const retryMsMin = 1_000;
 const retryMsMax = 300_000;
 /** Official client libraries ignore a `retry-after` of 60 s or more, and try again at once. */
-const drainRetryMsMax = 59_000;
+const obeyedMsMax = 59_000;
 /** Time between two requests that come back to be held. */
 const returnGapMs = 100;
 /** A client is told at most so much more than its request needs. */
 const spreadMsMax = 5_000;
 
-/** Estimated time until a closed drain ends. From then on a request for its model is held for the next turn. */
-export function drainLeftMs(slot: Slot, engine: Awake, nowMs: number): number {
-  return Math.min(drainRetryMsMax, Math.max(retryMsMin, runningMs(slot, engine, nowMs)));
+/**
+ * Estimated time until a request that a closed drain refuses is held for its model's next turn: when the drain has ended,
+ * and that turn, now `lateMs` too late, comes in time. If nobody is held for it, no turn comes before the client does. So
+ * all are told a time that clients obey, with room for `spreadMsMax`.
+ */
+export function heldInMs(slot: Slot, engine: Awake, lateMs: number, nowMs: number): number {
+  return Math.min(obeyedMsMax - spreadMsMax, Math.max(retryMsMin, runningMs(slot, engine, nowMs), lateMs));
 }
 
 /** Estimated wait of one more request of the account: for places of an engine that takes requests, else for its turn. */
@@ -50,7 +54,7 @@ export function tell(
   const places = engine && placesOf(slot, engine);
   const gapMs = isQueue && places ? (heldEstimateMs(slot, model) * placesFor(answers, places)) / places : returnGapMs;
   const latestMs =
-    nowMs + (isQueue ? retryMsMax : Math.max(estimateMs, Math.min(estimateMs + spreadMsMax, drainRetryMsMax)));
+    nowMs + (isQueue ? retryMsMax : Math.max(estimateMs, Math.min(estimateMs + spreadMsMax, obeyedMsMax)));
   const toldMs = slot.toldMs.get(model);
   const atMs = Math.max(nowMs + estimateMs, Math.min(latestMs, (toldMs ?? -Infinity) + gapMs));
   return [{ ...slot, toldMs: new Map(slot.toldMs).set(model, atMs) }, atMs - nowMs];

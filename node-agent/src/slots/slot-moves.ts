@@ -118,8 +118,9 @@ export function refuse(
   refusal: RefusalKind,
   retryAfterMs: number,
   effects: SlotEffect[],
+  turnMs?: number,
 ): void {
-  for (const { ticket } of waiters) effects.push({ kind: "refuse", ticket, refusal, retryAfterMs });
+  for (const { ticket } of waiters) effects.push({ kind: "refuse", ticket, refusal, retryAfterMs, turnMs });
 }
 
 export function withoutExpired(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {

@@ -177,7 +177,7 @@ export class SlotRunner {
       case "admit":
         return this.#admit(effect.ticket, effect.engine, effect.holding);
       case "refuse":
-        return this.#refuse(effect.ticket, effect.refusal, refusalError(effect.refusal, effect.retryAfterMs));
+        return this.#refuse(effect.ticket, effect.refusal, refusalError(effect));
       case "reject":
         return this.#refuse(effect.ticket, "too_many_answers", answersError(effect.answersMax));
       case "adopt":

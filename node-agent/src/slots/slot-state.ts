@@ -160,6 +160,8 @@ export type SlotEffect =
       readonly ticket: Ticket;
       readonly refusal: RefusalKind;
       readonly retryAfterMs: number;
+      /** Estimated time until the model's next turn, if that is the reason. */
+      readonly turnMs?: number;
     }
   | { readonly kind: "reject"; readonly ticket: Ticket; readonly answersMax: number }
   | { readonly kind: "adopt"; readonly epoch: number }

@@ -69,8 +69,8 @@ describe("a request for a model whose drain is closed", () => {
   // The running answer takes 10 s more, the switch to b 10 s and its turn 20 s; the switch back took no time before.
   test.each([
     [40_000, []],
-    [39_999, ["refuse 3 model_switching 40000"]],
-  ] as const)("is held with %i ms left, or refused with the time of its next turn: %j", (leftMs, expected) => {
+    [39_999, ["refuse 3 model_switching 15000"]],
+  ] as const)("is held with %i ms left, or refused until the drain has ended: %j", (leftMs, expected) => {
     const own = active(a, 1);
     own.request(b);
     own.pass(10_000);

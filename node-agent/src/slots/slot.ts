@@ -39,7 +39,7 @@ import type { ModelId } from "@weiche/shared/ids.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
 import { asked, withoutHeld } from "./fair-shares.ts";
 import * as move from "./slot-moves.ts";
-import { drainLeftMs, tell, waitEstimateMs } from "./retry-after.ts";
+import { heldInMs, tell, waitEstimateMs } from "./retry-after.ts";
 import { admit, release, sharesOf } from "./slot-places.ts";
 import { switchEstimateMs, turnEstimateMs } from "./turn-estimate.ts";
 import { awakeEngine, currentEpoch } from "./slot-state.ts";
@@ -138,9 +138,9 @@ function request(
 ): Slot {
   const waiter: Waiter = { ticket, model, account, answers, sinceMs: nowMs };
   const { state } = slot;
-  const refused = (refusal: RefusalKind, estimateMs: number) => {
+  const refused = (refusal: RefusalKind, estimateMs: number, turnMs?: number) => {
     const [told, retryAfterMs] = tell(slot, waiter, { estimateMs, isQueue: refusal === "overloaded" }, nowMs);
-    move.refuse([waiter], refusal, retryAfterMs, effects);
+    move.refuse([waiter], refusal, retryAfterMs, effects, turnMs);
     return told;
   };
   if (slot.maintenance) return refused("maintenance", maintenanceRetryMs);
@@ -148,9 +148,10 @@ function request(
   const restsMs = move.backoffLeftMs(slot, model, nowMs);
   if (engine?.model === model && engine.suspectedAtMs === undefined) {
     if (state.kind === "draining" && nowMs >= state.closesAtMs) {
-      if (slot.limits.whileSwitching === "refuse") return refused("model_switching", drainLeftMs(slot, engine, nowMs));
+      if (slot.limits.whileSwitching === "refuse") return refused("model_switching", heldInMs(slot, engine, 0, nowMs));
       const turnMs = turnEstimateMs(slot, model, nowMs, account);
-      if (turnMs > Math.min(slot.limits.waiterMsMax, leftMs)) return refused("model_switching", turnMs);
+      const lateMs = turnMs - Math.min(slot.limits.waiterMsMax, leftMs);
+      if (lateMs > 0) return refused("model_switching", heldInMs(slot, engine, lateMs, nowMs), turnMs);
     }
   } else if (restsMs > 0) {
     const restartMs = engine?.model === model ? switchEstimateMs(slot, model) : 0;

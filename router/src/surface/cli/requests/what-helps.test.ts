@@ -29,6 +29,7 @@ test.each<[Partial<Ended>, string]>([
   [{ refusal: "no_room_for_body", status: 503 }, "memory for large bodies"],
   [{ refusal: "context_window_exceeded" }, "`context_length_exceeded`"],
   [{ refusal: "rate_limit_minute", status: 429 }, "this very request would have been admitted"],
+  [{ refusal: "model_switching", status: 503 }, "held for the model's next turn"],
   [{ refusal: "model_unavailable", status: 503 }, "is doubted"],
   [{ refusal: "internal", status: 500 }, "an agent restarts an engine that fails"],
   [{ outcome: "stalled", status: 200 }, "at least 1 KiB/s"],

@@ -23,7 +23,7 @@ const refusals: Partial<Record<RefusalWord, string>> = {
   engine_died: "The log of the node's agent has the engine's last lines",
   request_barred: "Two engines ended while they worked on this request. Others of the account are served",
   model_switching:
-    "Its `retry-after` was how long the drain of the slot would probably last; from then on a request for the model waits",
+    "Its `retry-after` was the time after which a request for the model would probably be held for the model's next turn, 59 s at most. With `whileSwitching: hold` a request is only refused if that turn comes after `waiterSeconds` or after the request's own time: fewer models per slot, or shorter starts, help",
   maintenance:
     "`weiche nodes` shows which node is in maintenance, and `weiche routers` whether this router is stopping",
   model_unavailable:
