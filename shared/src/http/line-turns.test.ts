@@ -1,38 +1,52 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { linesPerPiece, LineTurns, linesPerTurn } from "./line-turns.ts";
+import { LineTurns, linesPerTurn } from "./line-turns.ts";
 
 test("a piece of a body with few lines is all of it", () => {
   const bytes = Buffer.from(`${"x".repeat(60_000)}\n{}`);
-  expect(new LineTurns().pieceOf(bytes)).toEqual({ end: bytes.length, isFull: false });
+  expect(new LineTurns().pieceOf(bytes)).toBe(bytes.length);
 });
 
 test("a piece of a body ends after so many lines", () => {
-  const { end, isFull } = new LineTurns().pieceOf(Buffer.from("1\r\na\r\n".repeat(1_000)));
-  expect({ end, isFull }).toEqual({ end: (linesPerPiece / 2) * "1\r\na\r\n".length, isFull: true });
+  const end = new LineTurns().pieceOf(Buffer.from("1\r\na\r\n".repeat(1_000)));
+  expect(end).toBe((linesPerTurn / 2) * "1\r\na\r\n".length);
 });
 
 test("extensions of chunks count like lines", () => {
-  const { end, isFull } = new LineTurns().pieceOf(Buffer.from(`1${";a=b".repeat(1_000)}\r\na\r\n`));
-  expect({ end, isFull }).toEqual({ end: 2 + (linesPerPiece - 1) * ";a=b".length, isFull: true });
+  const end = new LineTurns().pieceOf(Buffer.from(`1${";a=b".repeat(1_000)}\r\na\r\n`));
+  expect(end).toBe(2 + (linesPerTurn - 1) * ";a=b".length);
 });
 
 test("all bodies together get so many lines in a turn, one after the other", async () => {
   const turns = new LineTurns();
-  const bytes = Buffer.from("\n".repeat(linesPerPiece));
+  const perTurn = 4;
+  const bytes = Buffer.from("\n".repeat(linesPerTurn / perTurn));
   const served: number[] = [];
   const serve = (body: number) => {
     served.push(body);
     turns.pieceOf(bytes);
     turns.wait(() => serve(body));
   };
-  const bodies = 5;
+  const bodies = 10;
   for (let body = 0; body < bodies; body++) turns.wait(() => serve(body));
-  const perTurn = linesPerTurn / linesPerPiece;
   for (let turn = 1; turn <= bodies; turn++) {
     await nextTurn();
     expect(served).toHaveLength(perTurn * turn);
   }
-  expect(served.slice(0, bodies)).toEqual([0, 1, 2, 3, 4]);
-  expect(served.slice(bodies)).toEqual([0, 1, 2, 3, 4]);
+  const inOrder = Array.from({ length: bodies }, (_, body) => body);
+  expect(served.slice(0, bodies)).toEqual(inOrder);
+  expect(served.slice(bodies, 2 * bodies)).toEqual(inOrder);
+});
+
+test("small pieces use up the lines of a turn, and the next turn has all of them", async () => {
+  const turns = new LineTurns();
+  const bytes = Buffer.from("\n".repeat(linesPerTurn / 4));
+  for (let turn = 0; turn < 3; turn++) {
+    for (let piece = 0; piece < 4; piece++) {
+      expect(turns.isOver).toBe(false);
+      turns.pieceOf(bytes);
+    }
+    expect(turns.isOver).toBe(true);
+    await nextTurn();
+  }
 });

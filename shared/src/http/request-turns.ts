@@ -122,9 +122,10 @@ class RequestTurns {
 
   readonly #nextTurn = (): void => {
     this.#waitsForTurn = false;
-    if (!this.#isHolding) return this.#pump();
+    if (this.#isHolding) this.#socket.resume();
     this.#isHolding = false;
-    this.#socket.resume();
+    // Parses before it returns: the event `resume` comes later, and the turn would have woken every waiter by then.
+    this.#pump();
   };
 
   /** Node reuses the parser for another connection once this one is closed or upgraded. */
@@ -148,14 +149,16 @@ class RequestTurns {
   }
 
   #parseChunks(held: Buffer): void {
+    if (this.#lines.isOver) {
+      this.#waitsForTurn = true;
+      this.#lines.wait(this.#nextTurn);
+      return;
+    }
     const headEndAt = held.indexOf(headEnd, chunkedPieceBytesMin);
     const whole = headEndAt < 0 ? held : held.subarray(0, headEndAt + headEnd.length);
-    const { end, isFull } = this.#lines.pieceOf(whole);
+    const end = this.#lines.pieceOf(whole);
     this.#headTail = held.subarray(Math.max(0, end - 2), end).toString("latin1");
     this.#parseUpTo(end, held);
-    if (!isFull) return;
-    this.#waitsForTurn = true;
-    this.#lines.wait(this.#nextTurn);
   }
 
   /** Parses up to the end of a head. True: the rest waits, since the head has no body or is unfinished. */
