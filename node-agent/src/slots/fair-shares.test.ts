@@ -1,8 +1,22 @@
 /** What is remembered of accounts. */
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import type { FairShares } from "./fair-shares.ts";
-import { asked, costOf, isComer, noShares, rememberedMs, taken, used, usedBy, withoutHeld } from "./fair-shares.ts";
+import {
+  asked,
+  costOf,
+  isComer,
+  noShares,
+  rememberedMs,
+  shareOf,
+  taken,
+  used,
+  usedBy,
+  withoutHeld,
+} from "./fair-shares.ts";
+import { sharesOf } from "./slot-places.ts";
+import { active, a as model, type Play } from "../../test/slots/slot-play.ts";
 
 const [a, b, c] = ["a", "b", "c"].map((name) => asId<AccountId>(name)) as [AccountId, AccountId, AccountId];
 const nobody: readonly { account: AccountId }[] = [];
@@ -40,7 +54,7 @@ test("what an answer costs is learned from those that ended", () => {
 });
 
 test("an account that holds a place is no comer and is not forgotten, until its last place is given back or the engine is gone", () => {
-  const holds = taken(asked(noShares, a, nobody, 0), a, 2, 900);
+  const holds = taken(asked(noShares, a, nobody, 0), { account: a, sinceMs: 0 }, 2, 900);
   expect(comersOf(holds, 0)).toEqual([]);
   let crowded = holds;
   for (let count = 0; count < 5_000; count++)
@@ -51,3 +65,82 @@ test("an account that holds a place is no comer and is not forgotten, until its 
   expect(comersOf(used(half, { account: a, places: 1, cost: 450 }, 10), 0)).toMatchObject([{ used: 20, expected: 0 }]);
   expect(comersOf(withoutHeld(holds), 0)).toMatchObject([{ account: a, places: 0, expected: 0 }]);
 });
+
+test("an account that is forgotten while it waits holds the place that it is given, and is no comer", () => {
+  const [first, ...others] = accountsOfOneBucket(17);
+  let shares = asked(noShares, first!, nobody, 0);
+  for (const other of others) shares = asked(shares, other, waiting(first!), 1);
+  expect(shareOf(shares, first!), "forgotten").toBeUndefined();
+  shares = taken(shares, { account: first!, sinceMs: 0 }, 1, 1_000);
+  shares = asked(shares, first!, nobody, 2);
+  expect(shareOf(shares, first!)).toMatchObject({ places: 1, expected: 1_000 });
+  expect(comersOf(shares, 2).map(({ account }) => account)).not.toContain(first);
+  shares = used(shares, { account: first!, places: 1, cost: 1_000 }, 10);
+  expect(shareOf(shares, first!)).toMatchObject({ places: 0, expected: 0 });
+});
+
+/** Accounts whose shares are forgotten for each other. */
+function accountsOfOneBucket(count: number): readonly AccountId[] {
+  const bucketOf = (account: AccountId) =>
+    asked(noShares, account, nobody, 0).accounts.findIndex(({ length }) => length > 0);
+  const bucket = bucketOf(a);
+  const all = Array.from({ length: 200 * count }, (_, number) => asId<AccountId>(`account-${number}`));
+  return all.filter((account) => bucketOf(account) === bucket).slice(0, count);
+}
+
+test("whatever happens, each account holds as many places as its running requests", () => {
+  const accounts = accountsOfOneBucket(24);
+  const happening = fc.record({
+    what: fc.constantFrom(
+      ...Array.from({ length: 16 }, () => "visit"),
+      "request",
+      "request",
+      "leave",
+      "release",
+      "exit",
+    ),
+    number: fc.nat({ max: 1_000 }),
+    answers: fc.constantFrom(1, 1, 2),
+  });
+  const history = fc.array(happening, { minLength: 200, maxLength: 400 });
+  const wrongAccount = ({ slot }: Play) => {
+    const places = new Map<AccountId, number>();
+    for (const one of slot.running) places.set(one.account, (places.get(one.account) ?? 0) + one.places);
+    const shares = sharesOf(slot, model);
+    return accounts.find((account) => (shareOf(shares, account)?.places ?? 0) !== (places.get(account) ?? 0));
+  };
+  fc.assert(
+    fc.property(history, (happenings) => {
+      const play = active(model, 1, { waitersMax: 12 });
+      for (const one of happenings) {
+        happen(play, one, accounts);
+        expect(wrongAccount(play)).toBeUndefined();
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
+
+interface Happening {
+  readonly what: string;
+  readonly number: number;
+  readonly answers: number;
+}
+
+function happen(play: Play, { what, number, answers }: Happening, accounts: readonly AccountId[]): void {
+  const pick = <One>(ones: readonly One[]) => ones[number % ones.length];
+  const { waiters, running } = play.slot;
+  if (what === "request") play.request(model, answers, pick(accounts));
+  if (what === "leave") play.leave(pick(waiters)?.ticket ?? 0);
+  if (what === "release") play.releaseHolding(pick(running));
+  // A request of a client that leaves at once if it must wait.
+  if (what === "visit") {
+    play.request(model, answers, pick(accounts));
+    if (play.slot.waiters.length > waiters.length) play.leave(play.slot.waiters.at(-1)!.ticket);
+  }
+  if (what === "exit" && number % 20 === 0) {
+    play.exits(model);
+    play.news("stopped");
+    play.news("started");
+  }
+}

@@ -102,9 +102,30 @@ function levelOf(shares: FairShares, waiting: readonly { readonly account: Accou
   return least === Infinity ? shares.level : least;
 }
 
-/** Notes that the account takes so many places, for requests that will probably cost so much. It sets the level. */
-export function taken(shares: FairShares, account: AccountId, places: number, expected: number): FairShares {
-  return changed(shares, account, (share) => holding(share, places, expected), "sets the level");
+/**
+ * Notes that an account, which asked at `sinceMs`, takes so many places for requests that will probably cost so much. It
+ * sets the level.
+ */
+export function taken(
+  shares: FairShares,
+  { account, sinceMs }: { readonly account: AccountId; readonly sinceMs: number },
+  places: number,
+  expected: number,
+): FairShares {
+  return changed(
+    known(shares, account, sinceMs),
+    account,
+    (share) => holding(share, places, expected),
+    "sets the level",
+  );
+}
+
+/** An account may be forgotten while it waits. Its share is as old as any: at the front of the bucket. */
+function known(shares: FairShares, account: AccountId, askedMs: number): FairShares {
+  if (shareOf(shares, account)) return shares;
+  const index = bucketOf(account);
+  const share: Share = { account, used: shares.level, askedMs, places: 0, expected: 0 };
+  return { ...shares, accounts: replaced(shares.accounts, index, [share, ...shares.accounts[index]!]) };
 }
 
 /** Counts what a request of the account used for so many answers, and takes back what it held. */

@@ -123,7 +123,7 @@ function soleTurn(
   return {
     given: [[waiter, { account, places: needed, cost, sinceMs: nowMs }]],
     taken: slot.taken + needed,
-    shares: taken(shares, account, needed, cost),
+    shares: taken(shares, waiter, needed, cost),
     overtaken: slot.overtaken,
     reserveUntilMs: undefined,
   };
@@ -230,7 +230,7 @@ class Turns implements Given {
     const cost = waiter.answers * this.shares.answerCost;
     this.given.push([waiter, { account, places, cost, sinceMs: this.#nowMs }]);
     this.taken += places;
-    this.shares = taken(this.shares, account, places, cost);
+    this.shares = taken(this.shares, waiter, places, cost);
     queue.used += cost;
     queue.held += places;
   }

@@ -79,6 +79,12 @@ export class Play {
     return this.event({ kind: "released", epoch, holding, used });
   }
 
+  /** Ends a running request, if there is one, on the engine that is awake. */
+  releaseHolding(holding: Holding | undefined): string[] {
+    const epoch = currentEpoch(this.slot.state) ?? -1;
+    return holding ? this.event({ kind: "released", epoch, holding }) : [];
+  }
+
   /** A request for each of these models, one after the other. */
   requests(...models: readonly ModelId[]): string[] {
     return models.flatMap((model) => this.request(model));
