@@ -8,11 +8,13 @@ import { createVoidDeclarations } from "./void-declarations.ts";
 /** A ledger whose database is away as long as it is told. */
 class SimLedger {
   isAway = false;
+  /** It goes away after so many. */
+  batchesLeft = Infinity;
   readonly committed: VoidAttempt[] = [];
 
   async declareVoid(attempts: readonly VoidAttempt[]): Promise<void> {
     await Promise.resolve();
-    if (this.isAway) throw new Error("the database is away");
+    if (this.isAway || this.batchesLeft-- <= 0) throw new Error("the database is away");
     this.committed.push(...attempts);
   }
 }
@@ -114,4 +116,47 @@ test("what was declared within the last hour is declared again to a database tha
   declarations.declareAgain();
   await clock.advanceAsync(0);
   expect(ledger.committed.slice(4)).toEqual([attempts[2], last]);
+});
+
+test("what is declared again waits behind new attempts, takes no room from them, and is bounded", async () => {
+  const clock = new VirtualClock();
+  const ledger = new SimLedger();
+  let lost = 0;
+  const declarations = createVoidDeclarations(ledger, clock, { voidLost: () => lost++ });
+  const [old, fresh] = [attemptOf(1), attemptOf(2)];
+  const committed = async () => (await clock.advanceAsync(1_000), ledger.committed.splice(0));
+  for (let n = 0; n < 100_000; n++) declarations.declare(old);
+  expect(await committed()).toHaveLength(100_000);
+
+  ledger.batchesLeft = 2;
+  declarations.declareAgain();
+  declarations.declare(fresh);
+  declarations.declareRefused(fresh);
+  expect(lost).toBe(0);
+  const first = await committed();
+  expect(first.slice(500), "the new ones follow the batch that was under way").toEqual([fresh, fresh]);
+
+  // The database was taken over again before it had the rest.
+  declarations.declareAgain();
+  ledger.batchesLeft = Infinity;
+  const again = await committed();
+  expect(again).toHaveLength(100_000);
+  expect(again.at(-1), "the oldest made room").toBe(fresh);
+  await declarations[Symbol.asyncDispose]();
+});
+
+test("a router that stops commits what is to be declared again", async () => {
+  const clock = new VirtualClock();
+  const ledger = new SimLedger();
+  const declarations = createVoidDeclarations(ledger, clock);
+  declarations.declare(attemptOf(1));
+  await clock.advanceAsync(0);
+  ledger.isAway = true;
+  declarations.declareAgain();
+  await clock.advanceAsync(0);
+  ledger.isAway = false;
+  const closed = declarations[Symbol.asyncDispose]();
+  await clock.advanceAsync(1_000);
+  await closed;
+  expect(ledger.committed).toHaveLength(2);
 });

@@ -37,15 +37,19 @@ export function createVoidDeclarations(
   events: VoidEvents = { voidLost() {} },
 ) {
   const waiting: Waiting[] = [];
+  /** Committed earlier, maybe lost since: they follow what waits, and take no room from it. */
+  const repeated = new Set<Waiting>();
   /** Committed attempts that the router gave up, the oldest first. */
   let kept: { readonly attempt: VoidAttempt; readonly atMs: number }[] = [];
   const mayDeclareRefused = refusedAllowance(clock);
   let onAllCommitted: () => void = () => {};
   const commitAll = async () => {
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, batchAttemptsMax);
+    while (waiting.length + repeated.size > 0) {
+      const isNew = waiting.length > 0;
+      const batch = isNew ? waiting.slice(0, batchAttemptsMax) : repeated.values().take(batchAttemptsMax).toArray();
       await ledger.declareVoid(batch.map(({ attempt }) => attempt));
-      waiting.splice(0, batch.length);
+      if (isNew) waiting.splice(0, batch.length);
+      else for (const one of batch) repeated.delete(one);
       keep(batch);
     }
     onAllCommitted();
@@ -74,15 +78,17 @@ export function createVoidDeclarations(
     },
     /** Declares what was given up within the last hour once more, for a database that may have lost commits. */
     declareAgain(): void {
-      const again = kept;
+      for (const { attempt } of kept) repeated.add({ attempt, isRefused: false });
       kept = [];
-      for (const { attempt } of again) declare(attempt, false);
+      const beyond = Math.max(0, repeated.size - keptMax);
+      for (const oldest of repeated.values().take(beyond)) repeated.delete(oldest);
+      if (repeated.size > 0) committing.wish();
     },
     /** Tries for up to 5 s to commit the rest. */
     async [Symbol.asyncDispose](): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
       onAllCommitted = resolve;
-      if (waiting.length > 0) await within(clock, closeMsMax, promise);
+      if (waiting.length + repeated.size > 0) await within(clock, closeMsMax, promise);
       committing.cancel();
     },
   };
