@@ -35,7 +35,9 @@ export const killPoints = {
     { file: "benchmarks/sim-engine/embeddings.ts", before: "core.submit(work);" },
   ],
   "first byte": [{ file: "router/src/api/relay.ts", before: "this.#exchange.sink.head(200, {" }],
-  "mid-stream": [{ file: "node-agent/src/exchange/ingress.ts", before: "run.meter.onOutput(chunks);", passes: 10 }],
+  "mid-stream": [
+    { file: "node-agent/src/exchange/engine-access.ts", before: "run.meter.onOutput(chunks);", passes: 10 },
+  ],
   "last token before usage": [
     {
       file: "benchmarks/sim-engine/generation.ts",

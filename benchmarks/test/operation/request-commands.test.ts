@@ -86,7 +86,7 @@ test("a refused request says why, what helps, and that it cost nothing", async (
   expect(refused.status).toBe(503);
   const text = await shown("explain", refused.id!);
   expect(text).toContain("It was sent to no node.\nIt was refused after 0.0 s with 503: no_node_available.\n");
-  expect(text).toContain("What helps: retry later.\n\nIt cost nothing.");
+  expect(text).toMatch(/^What helps: retry later\.\n`weiche models` shows which nodes [^]*\n\nIt cost nothing\.$/m);
   expect(await shown("requests", "--outcome", "refused")).toMatch(/ no_no.* 0\.0 s/);
 });
 
