@@ -121,9 +121,7 @@ test("empty: both sleepers are found again, and none is woken until it is asked 
 });
 
 test("starting cold: the engine that comes up is found again", async () => {
-  const { pid: before } = b();
-  process.kill(before!, "SIGKILL");
-  await until("it to be gone", () => b().pid === undefined);
+  await killed();
   const waiting = ask("model-b");
   await until("it to start", () => b().pid !== undefined);
   const { pid } = b();
@@ -133,8 +131,15 @@ test("starting cold: the engine that comes up is found again", async () => {
   expect(b().pid).toBe(pid);
 });
 
-test("failed: what is left is cleared away, and the backoff is forgotten", async () => {
+async function killed(): Promise<void> {
   process.kill(b().pid!, "SIGKILL");
+  await until("it to be gone", () => b().pid === undefined);
+}
+
+test("failed: what is left is cleared away, and the backoff is forgotten", async () => {
+  await killed();
+  await served("model-b"); // after a first failure it is started at once
+  await killed();
   await until("the slot to have failed", async () => (await slot()).state === "failed");
   await restartAgent();
   expect(await ask("model-b")).toMatchObject({ ending: "whole" });
