@@ -54,8 +54,8 @@ export function readRecord(text: string): readonly unknown[] {
 export type EngineDeath = "alone" | "shared";
 
 /**
- * An attempt failed, and not because of its request: by the engine or the agent (`node-failed`), because the engine hung or
- * went (`engine-lost`), which the request may have caused, or because the agent had no room of its own and did not ask the
+ * An attempt failed: by the engine or the agent (`node-failed`), because the engine hung, went or gave up after output
+ * (`engine-lost`), which the request may have caused, or because the agent had no room of its own and did not ask the
  * engine (`node-busy`).
  */
 export type NodeFault = "node-failed" | "engine-lost" | "node-busy";

@@ -19,11 +19,11 @@ beforeEach(() => {
 });
 
 /** Returns whether the engine was doubted after the last failure. */
-async function fail(accounts: string, { hadOutput = false, model = "m" } = {}): Promise<boolean> {
+async function fail(accounts: string, { hadOutput = false, model = "m", isProvokable = false } = {}): Promise<boolean> {
   let isDoubted = false;
   for (const account of accounts) {
     isDoubted = doubts.failed({
-      ...{ endpoint, slot: asId("s"), model: asId(model), account: asId(account), hadOutput },
+      ...{ endpoint, slot: asId("s"), model: asId(model), account: asId(account), hadOutput, isProvokable },
       probe: (signal) => (probes++, probe(signal)),
       suspect: () => void suspicions++,
     });
@@ -91,16 +91,59 @@ test("an answer that is whole ends the row, and so does output unless answers fa
   expect(suspicions).toBe(2);
 });
 
-test("an engine is doubted from the third failure of two accounts on, also while no restart may follow", async () => {
+test("an engine is doubted from the third failure of two accounts on, but not while no restart may follow", async () => {
   expect(await fail("xy")).toBe(false);
   expect(await fail("x")).toBe(true);
   expect(await fail("x")).toBe(true);
   endpoint = { origin: "http://engine" };
-  expect(await fail("xy")).toBe(false);
-  expect(await fail("y")).toBe(true);
+  expect(await fail("xyxyvwz"), "two accounts of one person would be served for nothing").toBe(false);
   expect(suspicions).toBe(1);
-  doubts.served(endpoint);
-  expect(await fail("y")).toBe(false);
+});
+
+test("while no restart may follow, an engine is doubted as long as it fails its probe", async () => {
+  await fail("xyz");
+  endpoint = { origin: "http://engine" };
+  probe = () => Promise.reject(new Error("500"));
+  await fail("xyx");
+  expect(await fail("x")).toBe(true);
+  clock.advance(30_000);
+  probe = () => Promise.resolve();
+  await fail("x");
+  expect(await fail("x")).toBe(false);
+  expect(suspicions).toBe(1);
+});
+
+describe("failures that a request can provoke", () => {
+  const provoked = { hadOutput: true, isProvokable: true };
+
+  test("of four accounts are no suspicion while the probe passes, and of five they are", async () => {
+    expect(await fail("xyxyxyxyvwvwvw", provoked)).toBe(false);
+    expect([suspicions, probes]).toEqual([0, 1]);
+    expect(await fail("z", provoked)).toBe(true);
+    expect([suspicions, probes]).toEqual([1, 1]);
+  });
+
+  test("of two accounts are a suspicion if the probe fails, too", async () => {
+    probe = () => Promise.reject(new Error("500"));
+    expect(await fail("xyx", provoked)).toBe(false);
+    expect(suspicions).toBe(1);
+    expect(await fail("x", provoked)).toBe(true);
+  });
+
+  test("of four accounts end with an answer that is whole", async () => {
+    await fail("wxyv", provoked);
+    doubts.served(endpoint);
+    await fail("zwxy", provoked);
+    expect(suspicions).toBe(0);
+  });
+
+  test("do not add to those that no request can provoke", async () => {
+    await fail("xy");
+    await fail("xyxy", provoked);
+    expect(suspicions).toBe(0);
+    await fail("x");
+    expect(suspicions).toBe(1);
+  });
 });
 
 test("an engine that fails one account is doubted only after it has failed a probe", async () => {

@@ -1,22 +1,30 @@
 /**
  * Finds engines that fail every request although their probe at the start passed. Three failures in a row of two accounts
  * are enough. If all are of one account, its requests may be the cause, so the engine has to fail a probe as well: no
- * account alone can have an engine restarted that works for others.
+ * account alone can have an engine restarted that works for others. A failure that a request can provoke is weaker
+ * evidence, because two accounts may be one person's: without a failed probe it takes five accounts.
  *
  * The row ends with an answer that is whole, and with the first output of another request unless answers failed after
- * theirs. If a restart did not help, the next one follows after a pause that doubles. Meanwhile nobody pays for answers
- * that break off.
+ * theirs. If a restart did not help, the next one follows after a pause that doubles. Within the pause an engine is
+ * doubted only while it fails its probe, because doubt makes answers free.
  */
 import type { AccountId, ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { EngineEndpoint } from "../engines/engine.ts";
 import { deadline } from "../engines/engine-wait.ts";
 
-interface Row {
-  failures: number;
+interface Failures {
+  count: number;
   readonly accounts: Set<AccountId>;
+}
+
+interface Row {
+  readonly all: Failures;
+  /** Those that no request can provoke. */
+  readonly unprovoked: Failures;
   hadOutput: boolean;
   isSuspected: boolean;
+  hasFailedProbe: boolean;
   probedAtMs: number;
 }
 
@@ -26,6 +34,8 @@ interface Failure {
   readonly model: ModelId;
   readonly account: AccountId;
   readonly hadOutput: boolean;
+  /** Whether the content of a request can be the cause. */
+  readonly isProvokable: boolean;
   /** Asks the engine for one token. Rejects if it fails. */
   readonly probe: (signal: AbortSignal) => Promise<unknown>;
   readonly suspect: () => void;
@@ -33,6 +43,7 @@ interface Failure {
 
 const failuresMax = 3;
 const accountsMin = 2;
+const provokingAccountsMin = 5;
 const probeMsMax = 10_000;
 const probeEveryMs = 30_000;
 export const pauseMsMin = 300_000;
@@ -62,33 +73,36 @@ export class EngineDoubts {
   /** Returns whether the engine is doubted: what breaks off now is its own fault, whatever a request could provoke. */
   failed(failure: Failure): boolean {
     const nowMs = this.#clock.monotonicMs();
-    let row = this.#rows.get(failure.endpoint);
-    if (!row) {
-      row = { failures: 0, accounts: new Set(), hadOutput: false, isSuspected: false, probedAtMs: -Infinity };
-      this.#rows.set(failure.endpoint, row);
-    }
-    row.failures++;
+    const row = this.#rows.get(failure.endpoint) ?? emptyRow();
+    this.#rows.set(failure.endpoint, row);
+    add(row.all, failure);
+    if (!failure.isProvokable) add(row.unprovoked, failure);
     row.hadOutput ||= failure.hadOutput;
-    if (row.accounts.size < accountsMin) row.accounts.add(failure.account);
-    if (row.isSuspected || row.failures < failuresMax) return row.isSuspected;
-    const isOfSeveral = row.accounts.size >= accountsMin;
-    if (nowMs < (this.#pauses.get(keyOf(failure))?.untilMs ?? 0)) return isOfSeveral;
-    if (isOfSeveral) this.#suspect(row, failure);
-    else if (nowMs >= row.probedAtMs + probeEveryMs) {
-      row.probedAtMs = nowMs;
-      void this.#probe(row, failure);
+    if (!row.isSuspected && row.all.count >= failuresMax) {
+      if (isOfSeveral(row) && !this.#isPausing(failure)) this.#suspect(row, failure);
+      else if (nowMs >= row.probedAtMs + probeEveryMs) {
+        row.probedAtMs = nowMs;
+        void this.#probe(row, failure);
+      }
     }
-    return isOfSeveral;
+    return row.isSuspected || row.hasFailedProbe;
   }
 
   async #probe(row: Row, failure: Failure): Promise<void> {
     using limit = deadline(this.#clock, probeMsMax, "the engine's answer");
     try {
       await failure.probe(limit.signal);
+      row.hasFailedProbe = false;
     } catch {
       // A busy engine may be late. One that hangs is found by its silence.
-      if (!limit.signal.aborted && this.#rows.get(failure.endpoint) === row) this.#suspect(row, failure);
+      if (limit.signal.aborted || this.#rows.get(failure.endpoint) !== row) return;
+      row.hasFailedProbe = true;
+      if (!row.isSuspected && !this.#isPausing(failure)) this.#suspect(row, failure);
     }
+  }
+
+  #isPausing(failure: Failure): boolean {
+    return this.#clock.monotonicMs() < (this.#pauses.get(keyOf(failure))?.untilMs ?? 0);
   }
 
   #suspect(row: Row, failure: Failure): void {
@@ -100,6 +114,25 @@ export class EngineDoubts {
     row.isSuspected = true;
     failure.suspect();
   }
+}
+
+function emptyRow(): Row {
+  const none = (): Failures => ({ count: 0, accounts: new Set() });
+  return {
+    ...{ all: none(), unprovoked: none(), probedAtMs: -Infinity },
+    ...{ hadOutput: false, isSuspected: false, hasFailedProbe: false },
+  };
+}
+
+function add(failures: Failures, { account }: Failure): void {
+  failures.count++;
+  if (failures.accounts.size < provokingAccountsMin) failures.accounts.add(account);
+}
+
+/** Whether the failures are of so many accounts that no person is their cause. */
+function isOfSeveral({ all, unprovoked }: Row): boolean {
+  if (unprovoked.count >= failuresMax && unprovoked.accounts.size >= accountsMin) return true;
+  return all.accounts.size >= provokingAccountsMin;
 }
 
 function keyOf({ slot, model }: Failure): string {

@@ -247,12 +247,14 @@ export class Ingress implements AsyncDisposable {
   }
 
   /** Counts a fault after which the engine goes on. Returns whether the engine is doubted. */
-  #doubt({ reason }: EngineFault, admission: Admission, run: RequestRun): boolean {
+  #doubt(fault: EngineFault, admission: Admission, run: RequestRun): boolean {
+    const { reason } = fault;
     if (reason === "gone" || reason === "core died" || suspicious.includes(reason)) return false;
     const { endpoint, slot, engine } = admission;
     const { model, billing } = run.head;
     return this.#doubts.failed({
-      ...{ endpoint, slot, model, account: billing.accountId, hadOutput: run.hasOutput },
+      ...{ endpoint, slot, model, account: billing.accountId },
+      ...{ hadOutput: run.hasOutput, isProvokable: !fault.isOurs },
       probe: (signal) => this.#parts.dialects[engine.dialect].readiness(endpoint, model, signal),
       suspect: () => admission.suspect("failing"),
     });

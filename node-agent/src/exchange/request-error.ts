@@ -14,7 +14,7 @@ export interface FaultEvents {
 }
 
 /** Returns the error that the client gets. Reports an engine fault or a bug to `events`. */
-export function errorOf({ head, admission }: RequestRun, cause: unknown, events: FaultEvents): ApiError {
+export function errorOf({ head, admission, hasOutput }: RequestRun, cause: unknown, events: FaultEvents): ApiError {
   if (cause instanceof ApiError) return cause;
   if (cause instanceof Ended) {
     return cause.by === "limit"
@@ -27,7 +27,8 @@ export function errorOf({ head, admission }: RequestRun, cause: unknown, events:
       return new ApiError("engine_died", "The model's engine ended while it worked.", { reason: cause.death });
     if (cause.reason === "refused")
       return new ApiError("model_unavailable", "The model's engine does not answer.", { retryAfterSeconds: 1 });
-    const reason = nodeFaultOf(cause, admission.engine.launcher.kind !== "external");
+    const seesExit = admission.engine.launcher.kind !== "external";
+    const reason = nodeFaultOf(cause, { seesExit, hadOutput: hasOutput });
     return new ApiError("internal", "The model's engine failed.", { reason });
   }
   events.requestBug(cause);

@@ -53,14 +53,16 @@ async function breakOff(rig: Rig, rest: string, account = "account-1") {
 }
 
 test.each([
-  ["an end by the engine itself", delta({}, "abort") + done],
-  ["an event that is malformed", "data: {\n\n"],
-  ["an error that the engine reports", gaveUp],
-])("after it, %s ends the answer in the same way", async (_name, rest) => {
+  ["an end by the engine itself", delta({}, "abort") + done, ends.nodeFailed],
+  ["an event that is malformed", "data: {\n\n", ends.engineLost],
+  ["an error that the engine reports", gaveUp, ends.engineLost],
+])("after output, %s ends the answer so that no request can have much generated twice", async (_name, rest, code) => {
   await using rig = await Rig.open(begin, { newsMsMax: 1 });
-  expect(await breakOff(rig, rest)).toMatchObject({ status: 200, code: ends.nodeFailed });
-  rig.engine.script = (socket) => respondEvents(socket, word + rest);
-  expect(await rig.chat({ stream: false }).answer).toMatchObject({ status: 500, code: ends.nodeFailed });
+  expect(await breakOff(rig, rest)).toMatchObject({ status: 200, code });
+  const { answer } = rig.chat({ stream: false });
+  await expect.poll(() => rig.ingress.requests()[0]?.completionTokens).toBe(1);
+  writeChunk(answering, rest);
+  expect(await answer).toMatchObject({ status: 500, code });
 });
 
 test("a bug of the agent ends so, too", async () => {
@@ -112,11 +114,28 @@ describe("an engine whose requests fail", () => {
     const script: EngineScript = (socket, saw) =>
       saw.path === "/v1/chat/completions" ? begin(socket, saw) : failing(true)(socket, saw);
 
-    test("is suspected once two accounts have met it, and nobody pays from then on", async () => {
+    test("is suspected once five accounts have met it, and nobody pays from then on", async () => {
       await using rig = await Rig.open(script, { newsMsMax: 1 });
-      const outcomes = await billed(rig, "account-1", "account-2", "account-2", "account-1");
-      expect(outcomes).toEqual(["limit-ended 1", "limit-ended 1", "broken 0", "broken 0"]);
+      const outcomes = await billed(rig, ...[1, 2, 3, 4, 5, 1].map((n) => `account-${n}`));
+      expect(outcomes).toEqual([...Array.from({ length: 4 }, () => "limit-ended 1"), "broken 0", "broken 0"]);
       expect(rig.slot.suspected).toEqual(["failing"]);
+    });
+
+    test("is suspected once it fails its probe, too, and nobody pays from then on", async () => {
+      await using rig = await Rig.open(
+        (socket, saw) => (saw.path === "/v1/chat/completions" ? begin(socket, saw) : failing(false)(socket, saw)),
+        { newsMsMax: 1 },
+      );
+      await billed(rig, "account-1", "account-2", "account-1");
+      await expect.poll(() => rig.slot.suspected).toEqual(["failing"]);
+      expect((await billed(rig, "account-2")).at(-1)).toBe("broken 0");
+    });
+
+    test("is paid for by two accounts, which may be one person's, while its probe passes", async () => {
+      await using rig = await Rig.open(script, { newsMsMax: 1 });
+      const outcomes = await billed(rig, ...[1, 2, 1, 2, 1, 2].map((n) => `account-${n}`));
+      expect(outcomes).toEqual(Array.from({ length: 6 }, () => "limit-ended 1"));
+      expect(rig.slot.suspected).toEqual([]);
     });
 
     test("is paid for by one account alone, which may provoke it, while its probe passes", async () => {

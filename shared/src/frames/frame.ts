@@ -28,7 +28,7 @@ export const ends = {
   ...{ complete: 0, failed: 1, engineDiedAlone: 2, engineDiedShared: 3 },
   /** The engine or the agent failed; another node may be asked. */
   nodeFailed: 4,
-  /** The engine hung or went, perhaps because of this request: no other node is asked. */
+  /** The engine hung, went or gave up after output, perhaps because of this request: no other node is asked. */
   engineLost: 5,
   /** The client did not read, or not within the request's time. */
   unread: 6,

@@ -27,7 +27,7 @@ export type EngineFaultReason =
 /**
  * Who may be the cause of a fault. `ours`: the engine, its host or its operator; nobody pays. `answer`: also what the
  * model wrote for this request, which its client can provoke; the client pays for what it has received, unless the engine
- * is doubted because it fails other accounts, too.
+ * is doubted because it fails many other accounts or its probe.
  */
 const causes: Readonly<Record<EngineFaultReason, "ours" | "answer">> = {
   refused: "ours",
@@ -68,11 +68,17 @@ export class EngineFault extends Error {
 }
 
 /**
- * What the router is told. Hangs and deaths are `engine-lost`: the same request may do that to the next engine. All others
- * are `node-failed`, also those that a client can provoke: the router gives each account one vote about an engine.
+ * What the router is told. After `engine-lost` it asks no other node, because the same request may do the same to the next
+ * engine: hangs, deaths, and what a client can provoke after much was generated (`hadOutput`), which would cost that twice.
+ * All others are `node-failed`. Both count against the engine: the router gives each account one vote.
  * `seesExit`: a broken connection is no death, because the agent would know.
  */
-export function nodeFaultOf({ reason }: EngineFault, seesExit: boolean): NodeFault {
+export function nodeFaultOf(
+  { reason }: EngineFault,
+  { seesExit, hadOutput }: { readonly seesExit: boolean; readonly hadOutput: boolean },
+): NodeFault {
   const isLost = reason === "silent" || reason === "core died" || (reason === "connection lost" && !seesExit);
-  return isLost ? "engine-lost" : "node-failed";
+  // An event that is too large has output in it.
+  const isProvoked = reason === "gave up" || reason === "too large" || (reason === "malformed" && hadOutput);
+  return isLost || isProvoked ? "engine-lost" : "node-failed";
 }
