@@ -156,7 +156,7 @@ export class SlotRules {
     request.answer = { kind: error.kind, atMs: this.#now };
     this.#gone(request);
     const { model, sinceMs } = request;
-    const { whileSwitching, waiterMsMax, waitersMax } = this.#limits;
+    const { waiterMsMax, waitersMax } = this.#limits;
     if (error.kind === "invalid_request") {
       if (!this.#isTooMuch(request)) this.#broken(`a request for ${model} is rejected that it could serve`);
       return this.#followDrain();
@@ -165,10 +165,7 @@ export class SlotRules {
     const same = this.engines.serving?.model === model ? this.engines.serving : undefined;
     const sound: Partial<Record<typeof error.kind, boolean>> = {
       maintenance: this.maintenance,
-      model_switching:
-        request.tooLate === true &&
-        error.retryAfterSeconds! <= 59 &&
-        (whileSwitching === "refuse" || toldTurnMs(error) > waiterMsMax),
+      model_switching: request.tooLate === true && this.#turns.isTooLate(error),
       overloaded: this.#now >= sinceMs + waiterMsMax || this.#waitingFor(model).length >= waitersMax,
       model_unavailable: this.engines.rests(model) || this.engines.isStuck,
     };
@@ -319,9 +316,4 @@ export class SlotRules {
   #broken(rule: string): void {
     this.broken ??= rule;
   }
-}
-
-/** The time until the model's next turn that the client reads. */
-function toldTurnMs({ message }: ApiError): number {
-  return 1_000 * Number(/expected in (\d+) s\.$/.exec(message)?.[1]);
 }

@@ -2,6 +2,7 @@
  * Judges turns. One is over ten seconds after the later of the first waiter for another model and the start of its engine.
  * The next model waits for that, the longest answer, the switch, and what waited before it for the same engine.
  */
+import type { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import type { SimRequest } from "./sim-request.ts";
 
@@ -12,13 +13,13 @@ interface Moment {
 }
 
 export class TurnRule {
-  readonly #drainOpenMsMax: number;
+  readonly #limits: SlotLimits;
   readonly #longestRunMs: number;
   /** Since when a request for another model has waited through the turn of the active one; undefined: none waits. */
   #sinceMs: number | undefined;
 
-  constructor({ drainOpenMsMax }: SlotLimits, longestRunMs: number) {
-    this.#drainOpenMsMax = drainOpenMsMax;
+  constructor(limits: SlotLimits, longestRunMs: number) {
+    this.#limits = limits;
     this.#longestRunMs = longestRunMs;
   }
 
@@ -33,7 +34,14 @@ export class TurnRule {
   }
 
   isOver(nowMs: number): boolean {
-    return this.#sinceMs !== undefined && nowMs >= this.#sinceMs + this.#drainOpenMsMax;
+    return this.#sinceMs !== undefined && nowMs >= this.#sinceMs + this.#limits.drainOpenMsMax;
+  }
+
+  /** Whether the refusal says, in a time that clients obey, that the next turn comes too late, or the slot only refuses. */
+  isTooLate({ message, retryAfterSeconds }: ApiError): boolean {
+    const { whileSwitching, waiterMsMax } = this.#limits;
+    const turnMs = 1_000 * Number(/expected in (\d+) s\.$/.exec(message)?.[1]);
+    return retryAfterSeconds! <= 59 && (whileSwitching === "refuse" || turnMs > waiterMsMax);
   }
 
   /** From now on the request waits for one turn of `behind`: its model is the next one. A restart is a turn anew. */
@@ -53,7 +61,7 @@ export class TurnRule {
     const { bound, aheadMs = 0 } = request;
     if (!bound) return true;
     request.bound = undefined;
-    const boundMs = Math.max(this.#drainOpenMsMax, aheadMs) + this.#longestRunMs;
+    const boundMs = Math.max(this.#limits.drainOpenMsMax, aheadMs) + this.#longestRunMs;
     return nowMs - bound.sinceMs - (switchingMs - bound.switchingMsBefore) <= boundMs;
   }
 }
