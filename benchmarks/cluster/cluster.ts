@@ -277,8 +277,16 @@ export interface EngineHandle {
 export function engineHandles(dataDir: string): ReadonlyMap<string, EngineHandle> {
   const directory = join(dataDir, "agent/engines");
   const files = existsSync(directory) ? readdirSync(directory).filter((file) => file.endsWith(".json")) : [];
-  const read = (file: string) => JSON.parse(readFileSync(join(directory, file), "utf8")) as EngineHandle;
-  return new Map(files.map((file) => [file.slice(0, -".json".length), read(file)]));
+  const handles = files.flatMap((file): [string, EngineHandle][] => {
+    try {
+      const handle = JSON.parse(readFileSync(join(directory, file), "utf8")) as EngineHandle;
+      return [[file.slice(0, -".json".length), handle]];
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return []; // The agent has removed it meanwhile.
+      throw error;
+    }
+  });
+  return new Map(handles);
 }
 
 export function enginePids(dataDir: string): ReadonlyMap<string, number> {

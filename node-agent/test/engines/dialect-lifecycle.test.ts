@@ -43,10 +43,10 @@ async function engine(pages: Pages): Promise<{ endpoint: EngineEndpoint; asked: 
   return { endpoint: { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, asked };
 }
 
-/** A good answer after 8 MiB of white space. */
+/** A good answer after 64 MiB of white space, which no socket holds. */
 function flood(response: ServerResponse, asked: string[]): void {
   response.on("close", () => asked.push(response.writableFinished ? "read to its end" : "given up"));
-  Readable.from([...Array<string>(128).fill(" ".repeat(64 << 10)), JSON.stringify({ ...models, ...token })]).pipe(
+  Readable.from([...Array<string>(1_024).fill(" ".repeat(64 << 10)), JSON.stringify({ ...models, ...token })]).pipe(
     response.writeHead(200),
   );
 }

@@ -90,7 +90,7 @@ function announcing(bodyBytes: number, account = "account-1") {
 }
 
 const atOnce = process.env["WEICHE_NIGHTLY"] === undefined ? 3 : 64;
-test(`${atOnce} bodies of 20 MB at once: the event loop is never busy for more than 40 ms`, async () => {
+test(`${atOnce} bodies of 20 MB at once: the event loop is never busy for more than 100 ms`, async () => {
   const engine = createServer((request, response) => {
     request.resume().once("end", () => {
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -123,7 +123,7 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never busy for more t
     child.send("measure");
     const [measured] = (await once(child, "message")) as [{ workMs: number; bugs: string[]; rssBytes: number }];
     expect(measured).toMatchObject({ bugs: [] });
-    expect(measured.workMs).toBeLessThan(40);
+    expect(measured.workMs).toBeLessThan(100);
     expect(measured.rssBytes).toBeLessThan(1.5e9);
     router.destroy();
   } finally {

@@ -132,14 +132,14 @@ async function measured(
 }
 
 const accounts = ["sk-good", "sk-b", "sk-c", "sk-d"];
-test("64 bodies of 20 MB at once leave room for the rest in 1.5 GB, and the event loop is never busy for more than 40 ms", async () => {
+test("64 bodies of 20 MB at once leave room for the rest in 1.5 GB, and the event loop is never busy for more than 100 ms", async () => {
   const atOnce = 64;
   const body = padded(image(png), 20_000_000);
   const half = { heldUntil: atOnce / 2, isAnnounced: (n: number) => n % 2 === 0 };
   const { statuses, rssBytes, workMs } = await measured(Array<Buffer>(atOnce).fill(body), half);
   expect(statuses).toEqual(new Set([200]));
   expect(rssBytes).toBeLessThan(1.35e9);
-  expect(workMs).toBeLessThan(40);
+  expect(workMs).toBeLessThan(100);
 }, 120_000);
 
 const ones = (count: number) => Array<number>(count).fill(1);
