@@ -121,7 +121,8 @@ test("empty: both sleepers are found again, and none is woken until it is asked 
 });
 
 test("starting cold: the engine that comes up is found again", async () => {
-  await killed();
+  process.kill(b().pid!, "SIGKILL");
+  await until("it to be gone", () => b().pid === undefined);
   const waiting = ask("model-b");
   await until("it to start", () => b().pid !== undefined);
   const { pid } = b();
@@ -131,15 +132,11 @@ test("starting cold: the engine that comes up is found again", async () => {
   expect(b().pid).toBe(pid);
 });
 
-async function killed(): Promise<void> {
-  process.kill(b().pid!, "SIGKILL");
-  await until("it to be gone", () => b().pid === undefined);
-}
-
 test("failed: what is left is cleared away, and the backoff is forgotten", async () => {
-  await killed();
-  await served("model-b"); // after a first failure it is started at once
-  await killed();
+  const { pid } = b();
+  process.kill(pid!, "SIGKILL");
+  await until("it to be restarted, as after a first failure", () => ![pid, undefined].includes(b().pid));
+  process.kill(b().pid!, "SIGKILL");
   await until("the slot to have failed", async () => (await slot()).state === "failed");
   await restartAgent();
   expect(await ask("model-b")).toMatchObject({ ending: "whole" });
