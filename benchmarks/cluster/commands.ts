@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, "../..");
 
 /** Runs `weiche` in this process. Throws, with what it says on stderr, if it fails. */
 export async function weiche(dataDir: string, args: readonly string[]): Promise<unknown> {
-  const { code, out, error } = await runWeiche(dataDir, [...args, "--json"]);
+  const { code, out, error } = await runWeiche([...args, "--json"], { ...process.env, WEICHE_DATA_DIR: dataDir });
   if (code !== 0) throw new Error(`weiche ${args.join(" ")} ended with ${code}: ${error}`);
   return JSON.parse(out);
 }

@@ -1,6 +1,8 @@
 /** The Owner of a new account of a cluster, signed in at its portal. */
 import type { Cluster } from "./cluster.ts";
 
+export const ownerPassword = "a password that nobody guesses";
+
 export interface PortalOwner {
   readonly accountId: string;
   readonly userId: string;
@@ -31,7 +33,7 @@ export async function joinAsOwner(
   >;
   const { id: accountId, ownerUserId: userId, invitationUrl } = made;
   const [, token] = invitationUrl.split("#");
-  const joined = await send("/invitation", { token, password: "a password that nobody guesses" });
+  const joined = await send("/invitation", { token, password: ownerPassword });
   cookie = joined.headers.getSetCookie()[0]!.split(";")[0]!;
   return {
     ...{ accountId, userId, cookie },

@@ -96,7 +96,7 @@ const times = <T>(count: number, one: (at: number) => T): T[] => Array.from({ le
 /** Empty elements in nearly the 4 MB that a message may have. */
 const nearlyMax = 1_900_000;
 
-/** Made once and of plain bytes, so that it costs the node less than the router. Numbers are those of the protocol. */
+/** Made once and of plain bytes, so that it costs the node less than the router. The numbers are field numbers of the protocol. */
 function garbage(random: Random): Garbage {
   const nothing = (field: number, count: number) => Buffer.alloc(2 * count, part(field, ""));
   const batch = (...records: readonly Buffer[]) => part(3, Buffer.from([0x08, 1]), ...records);

@@ -3,10 +3,11 @@
  * and must succeed each time. Good streams must keep their pace although passwords are hashed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { joinAsOwner, ownerPassword } from "../cluster/portal-owner.ts";
 import { postFrom, type Attack } from "./attack.ts";
 
 const networks = 40;
-const owner = { email: "signing-in@example.com", password: "a password that nobody guesses" };
+const owner = { email: "signing-in@example.com", password: ownerPassword };
 /** The network where the owner joined and the good streams come from. */
 const home = "127.0.0.1";
 const pauseMs = 500;
@@ -15,12 +16,7 @@ const wrong = 'weiche_router_logins_total{outcome="wrong"}';
 export const signIns: Attack = {
   name: "sign-ins from forty networks",
   async prepare(cluster) {
-    const wish = ["--name", "Signing in", "--owner-email", owner.email];
-    const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
-    const portalPort = Number(cluster.router.listen["portal"]!.split(":").at(-1));
-    const joined = { token: invitationUrl.split("#")[1]!, password: owner.password };
-    const status = await post(portalPort, home, "/api/invitation", joined);
-    if (status !== 204) throw new Error(`the owner cannot join: ${status}`);
+    await joinAsOwner(cluster, { name: "Signing in", email: owner.email });
     return {};
   },
   async run(target, signal) {

@@ -2,6 +2,7 @@
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { turnFromWaiter } from "../breakages.ts";
+import { usualLimits } from "../slot-world.ts";
 
 interface Policy {
   readonly limits: SlotLimits;
@@ -9,17 +10,7 @@ interface Policy {
 }
 
 /** The defaults of an `agent.yaml`. */
-const limits: SlotLimits = {
-  minResidencyMs: 5_000,
-  drainOpenMsMax: 10_000,
-  waitersMax: 512,
-  waiterMsMax: 300_000,
-  backoffMsMin: 2_000,
-  backoffMsMax: 30_000,
-  startMsMax: 900_000,
-  stopMsMax: 120_000,
-  whileSwitching: "hold",
-};
+const limits: SlotLimits = { ...usualLimits, startMsMax: 900_000, stopMsMax: 120_000 };
 
 export const policies = {
   /** Until decision 48: a drain closed ten seconds after the first waiter, and refused whoever came then. */

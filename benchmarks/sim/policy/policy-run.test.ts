@@ -1,7 +1,6 @@
 /** The bench of policies: what it measures is a run of the real reducer, and each request ends once. */
 import { expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
-import { EventQueue } from "./event-queue.ts";
 import { chatSizes, poisson, readAzureSizes, readServegen } from "./loads.ts";
 import type { Arrival } from "./policy-run.ts";
 import { measure, scenarios } from "./scenarios.ts";
@@ -48,17 +47,4 @@ test("a reader without trace files has the generators", () => {
   expect(readServegen("/nowhere", "servegen-day5-0.25")).toBeUndefined();
   expect(readAzureSizes("/nowhere", "azure-2023-conv")).toBeUndefined();
   expect(scenarios(undefined).length).toBeGreaterThan(3);
-});
-
-test("events happen in order of time, those of one instant in the order in which they were added", () => {
-  const random = createRandom(1);
-  const queue = new EventQueue();
-  const happened: [atMs: number, order: number][] = [];
-  for (let order = 0; order < 500; order++) {
-    const atMs = random.below(50);
-    queue.add(atMs, () => happened.push([atMs, order]));
-  }
-  while (queue.step());
-  expect(happened).toEqual(happened.toSorted(([a, m], [b, n]) => a - b || m - n));
-  expect(happened.length).toBe(500);
 });

@@ -8,7 +8,7 @@ import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { createSlot, wakeAtMs } from "@weiche/node-agent/src/slots/slot-state.ts";
 import type { Holding, RefusalKind, Slot, SlotEffect, SlotEvent } from "@weiche/node-agent/src/slots/slot-state.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
-import { EventQueue } from "./event-queue.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 
 /** A request as the load has it. */
 export interface Arrival {
@@ -60,7 +60,7 @@ export function runPolicy(options: RunOptions): RunResult {
 
 class PolicyRun {
   readonly #options: RunOptions;
-  readonly #events = new EventQueue();
+  readonly #clock = new VirtualClock(0);
   readonly #clients = new Map<number, Client>();
   readonly #outcomes: Outcome[] = [];
   readonly #refusals: Partial<Record<RefusalKind, number>> = {};
@@ -89,13 +89,13 @@ class PolicyRun {
     const next = () => {
       const { value, done } = load.next();
       if (done) return;
-      this.#events.add(value.atMs, () => {
+      this.#at(value.atMs, () => {
         next();
         this.#ask({ arrival: value, attempts: 0 });
       });
     };
     next();
-    while (this.#events.step());
+    while (this.#clock.step());
     return { outcomes: this.#outcomes, refusals: this.#refusals, switches: this.#switches };
   }
 
@@ -107,7 +107,7 @@ class PolicyRun {
   }
 
   #send(event: SlotEvent): void {
-    const { nowMs } = this.#events;
+    const nowMs = this.#clock.monotonicMs();
     const [after, effects] = this.#options.transition(this.#slot, event, nowMs);
     this.#slot = after;
     for (const effect of effects) this.#perform(effect);
@@ -144,7 +144,7 @@ class PolicyRun {
   #admit(ticket: number, epoch: number, holding: Holding): void {
     const { arrival } = this.#taken(ticket);
     const { model, atMs, promptTokens, completionTokens } = arrival;
-    this.#outcomes.push({ model, atMs, waitedMs: this.#events.nowMs - atMs });
+    this.#outcomes.push({ model, atMs, waitedMs: this.#clock.monotonicMs() - atMs });
     const used = { promptTokens, completionTokens };
     const seconds = promptTokens / tokensPerSecond.prompt + completionTokens / tokensPerSecond.completion;
     this.#later(1_000 * seconds, { kind: "released", epoch, holding, used });
@@ -156,7 +156,7 @@ class PolicyRun {
     const seconds = retrySeconds[client.attempts++];
     const { model, atMs } = client.arrival;
     if (seconds === undefined) return void this.#outcomes.push({ model, atMs, waitedMs: undefined });
-    this.#events.add(this.#events.nowMs + Math.max(1_000 * seconds, retryAfterMs), () => this.#ask(client));
+    this.#clock.after(Math.max(1_000 * seconds, retryAfterMs), () => this.#ask(client));
   }
 
   #taken(ticket: number): Client {
@@ -165,17 +165,21 @@ class PolicyRun {
     return client;
   }
 
+  #at(atMs: number, act: () => void): void {
+    this.#clock.after(atMs - this.#clock.monotonicMs(), act);
+  }
+
   #later(ms: number, event: SlotEvent): void {
-    this.#events.add(this.#events.nowMs + ms, () => this.#send(event));
+    this.#clock.after(ms, () => this.#send(event));
   }
 
   /** One tick at most is ahead, as in the runner. */
   #arm(): void {
-    const atMs = wakeAtMs(this.#slot, this.#events.nowMs);
+    const atMs = wakeAtMs(this.#slot, this.#clock.monotonicMs());
     if (atMs === this.#tickAtMs) return;
     this.#tickAtMs = atMs;
     if (atMs === undefined) return;
-    this.#events.add(atMs, () => {
+    this.#at(atMs, () => {
       if (this.#tickAtMs !== atMs) return;
       this.#tickAtMs = undefined;
       this.#send({ kind: "tick" });

@@ -15,7 +15,7 @@ export interface Scenario {
 const two: Shares = { a: 0.5, b: 0.5 };
 const rare: Shares = { small: 0.32, mid: 0.63, large: 0.05 };
 
-/** Those of the generators, and with `folder` those of the traces in it. */
+/** Returns the generated loads and, with `folder`, the loads of the traces in it. */
 export function scenarios(folder: string | undefined): readonly Scenario[] {
   return [...traced(folder ?? ""), ...generated()];
 }

@@ -75,7 +75,7 @@ export class ToolCalls {
       if (!hasArguments) yield { index, arguments: isNothing(held) ? "{}" : held };
   }
 
-  /** The call to which a piece without an index belongs: that of its id, or the last one. */
+  /** The call to which a piece without an index belongs: the call with the same id, or the last one. */
   #without({ id }: ToolCallPiece): Call | undefined {
     return (id ? this.#calls.findLast(({ engineId }) => engineId === id) : undefined) ?? this.#calls.at(-1);
   }

@@ -166,7 +166,7 @@ export class Exchange implements StreamSink {
   /** The place was given back. The router is told, unless the answer's end follows at once and says it. */
   done(): void {
     const { unsent, credit } = this.#stream;
-    // The rest is in characters, of up to three bytes.
+    // Vectors count as they are held. As text they are several times as long.
     const isLong = unsent > 0 || (this.#rest?.heldBytes ?? 0) > credit / 4;
     if (this.#tellsDone && isLong) this.#stream.done();
   }

@@ -103,7 +103,7 @@ function turnMsOf(slot: Slot, model: ModelId): number {
   return slot.turnMs.get(model) ?? slot.limits.drainOpenMsMax + heldEstimateMs(slot, model);
 }
 
-/** Time for those of the model that are served before; of other accounts as many as the account has itself. */
+/** Time to serve the waiters before the account's next request. Each other account counts with at most as many as this one has. */
 export function queueMs(slot: Slot, model: ModelId, places: number, account?: AccountId): number {
   const ahead = placesAhead(slot, model, places, account);
   return heldEstimateMs(slot, model) * Math.floor(ahead / places);

@@ -62,7 +62,7 @@ interface Found {
   /** Whether a candidate was left out because its requests fail. */
   isAvoiding: boolean;
   isMaintained: boolean;
-  /** When a node that serves the model and cannot be reached now last reported. */
+  /** Time of the last report from a node that serves the model and is now out of reach. */
   seenAtMs: number;
 }
 

@@ -101,7 +101,7 @@ function newBrowser() {
 }
 
 async function weiche(...args: string[]): Promise<any> {
-  const { code, out, error } = await runWeiche(join(folder, "data"), [...args, "--json"]);
+  const { code, out, error } = await runWeiche(["--data-dir", join(folder, "data"), ...args, "--json"]);
   if (code !== 0) throw new Error(error);
   return JSON.parse(out);
 }

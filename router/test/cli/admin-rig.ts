@@ -117,7 +117,7 @@ export async function startAdmin(): Promise<AdminRig> {
       const owner = { accountId: asId(accountId), keyId: asId(keyId), userId: asId(userId) } as never;
       return ledger.record(grantedNode, [makeRecord(createRandom(1), Date.now(), { ...counts, ...(owner as object) })]);
     },
-    weiche: (args, env) => runWeiche(dataDir, args, env),
+    weiche: (args, env) => runWeiche(args, { ...process.env, WEICHE_DATA_DIR: dataDir, ...env }),
     program: (args, { node = process.execPath, cwd = "/", env = {} }) =>
       new Promise((resolve) => {
         const options = { cwd, env: { ...process.env, WEICHE_DATA_DIR: dataDir, ...env } };

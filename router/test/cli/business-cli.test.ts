@@ -28,7 +28,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-const weiche = (...args: string[]) => runWeiche(join(folder.path, "data"), args);
+const weiche = (...args: string[]) => runWeiche(["--data-dir", join(folder.path, "data"), ...args]);
 
 async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
   const { code, out, error } = await weiche(...args, "--json");

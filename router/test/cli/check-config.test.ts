@@ -3,12 +3,10 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
-import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { makeAuthority, makeCertificate } from "../../src/certificates/certificate-folder.ts";
-import { runCli } from "../../src/surface/cli/cli.ts";
+import { runWeiche } from "./run-weiche.ts";
 
 const dayMs = 86_400_000;
 let folder: string;
@@ -38,12 +36,9 @@ function write(lines: readonly string[], name = "router.yaml"): string {
 
 /** Exit code, lines of the output without the folder, and what stood on stderr. */
 async function check(path: string, ...options: string[]) {
-  const [output, errors] = [new PassThrough(), new PassThrough()];
-  const code = await runCli([...options, "check-config", path], {}, { input: new PassThrough(), output, errors });
-  output.end();
-  errors.end();
-  const said = (await text(output)).replaceAll(`${folder}/`, "");
-  return { code, said, lines: said.trim().split("\n"), stderr: await text(errors) };
+  const { code, out, error: stderr } = await runWeiche([...options, "check-config", path]);
+  const said = out.replaceAll(`${folder}/`, "");
+  return { code, said, lines: said.trim().split("\n"), stderr };
 }
 
 test("a router.yaml whose certificate, key, authority and catalogue are right is fine", async () => {

@@ -10,11 +10,10 @@ export interface Outcome {
 }
 
 /** Runs a command without a terminal. */
-export async function runWeiche(dataDir: string, args: readonly string[], env: object = {}): Promise<Outcome> {
+export async function runWeiche(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
   const [output, errors] = [new PassThrough(), new PassThrough()];
   const said = Promise.all([text(output), text(errors)]);
-  const whole = { ...process.env, WEICHE_DATA_DIR: dataDir, ...env };
-  const code = await runCli(args, whole, { input: new PassThrough(), output, errors });
+  const code = await runCli(args, env, { input: new PassThrough(), output, errors });
   for (const stream of [output, errors]) stream.end();
   const [out, error] = await said;
   return { code, out, error };

@@ -43,7 +43,7 @@ export async function startWholeRouter(
   return {
     router,
     logged,
-    weiche: (...args) => runWeiche(join(folder.path, "data"), args),
+    weiche: (...args) => runWeiche(["--data-dir", join(folder.path, "data"), ...args]),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

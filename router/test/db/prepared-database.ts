@@ -4,9 +4,10 @@
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { globSync, mkdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { madeOnce } from "@weiche/shared/testing/made-once.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { openClient, type ConnectionSettings } from "../../src/db/client.ts";
 import { openDatabase, type DatabaseEvents } from "../../src/db/database.ts";
@@ -24,12 +25,15 @@ export const preparedName = "weiche";
 
 /** Puts the files of an embedded database where a router with this folder looks for them. */
 export async function prepareDatabase(stateDir: string): Promise<void> {
-  const prepared = await madeOnce();
+  const directory = join(tmpdir(), `weiche-database-${codeDigest()}-${process.getuid?.() ?? 0}`);
+  const prepared = await madeOnce(directory, async (fresh) => {
+    await (await openDatabase({ stateDir: fresh }, systemClock, silent))[Symbol.asyncDispose]();
+  });
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   execFileSync("cp", ["-a", join(prepared, "database"), stateDir]);
 }
 
-/** Gives a copy the identity and secrets of its own that migrations draw by chance. */
+/** Draws the random identity and secret of a copied database again: two databases must not share them. */
 export async function makeUnique(connection: ConnectionSettings): Promise<void> {
   await using client = await openClient(connection);
   await client.query("update ledger_identity set id = gen_random_uuid()");
@@ -38,20 +42,7 @@ export async function makeUnique(connection: ConnectionSettings): Promise<void> 
   );
 }
 
-async function madeOnce(): Promise<string> {
-  const directory = join(tmpdir(), `weiche-database-${codeDigest()}-${process.getuid?.() ?? 0}`);
-  if (existsSync(directory)) return directory;
-  const fresh = mkdtempSync(`${directory}-`);
-  await (await openDatabase({ stateDir: fresh }, systemClock, silent))[Symbol.asyncDispose]();
-  try {
-    renameSync(fresh, directory);
-  } catch {
-    rmSync(fresh, { recursive: true }); // somebody else was faster
-  }
-  return directory;
-}
-
-/** Of all that decides how a new database looks. */
+/** Changes with every source that decides what a new database contains. */
 function codeDigest(): string {
   const router = join(import.meta.dirname, "../..");
   const sources = globSync("{migrations/*.sql,src/db/*.ts}", { cwd: router }).toSorted();

@@ -3,23 +3,14 @@
  * `@sparticuz/chromium`. Whatever a page must never do fails the test: an error on the console, a violation of the content
  * security policy, a request to another host.
  */
-import {
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { createReadStream, createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { createBrotliDecompress } from "node:zlib";
+import { madeOnce } from "@weiche/shared/testing/made-once.ts";
 import {
   chromium,
   type Browser,
@@ -51,14 +42,13 @@ export async function startBrowser(): Promise<Browser> {
   }
 }
 
-/** Unpacked once per version and machine; the renaming at the end makes it whole for whoever else looks. */
+/** Unpacks it once per version and machine. */
 async function unpackChromium(): Promise<Record<"program" | "libraries" | "fonts", string>> {
   const entry = createRequire(import.meta.url).resolve("@sparticuz/chromium");
   const packageDir = join(dirname(entry), "..");
   const { version } = createRequire(import.meta.url)(join(packageDir, "package.json")) as { version: string };
   const directory = join(tmpdir(), `weiche-browser-${version}-${process.getuid?.() ?? 0}`);
-  if (!existsSync(directory)) {
-    const fresh = mkdtempSync(`${directory}-`);
+  await madeOnce(directory, async (fresh) => {
     const unpack = (name: string, to: NodeJS.WritableStream) =>
       pipeline(createReadStream(join(packageDir, "bin", name)), createBrotliDecompress(), to);
     for (const folder of ["libraries", "fonts"]) mkdirSync(join(fresh, folder));
@@ -69,12 +59,7 @@ async function unpackChromium(): Promise<Record<"program" | "libraries" | "fonts
     ]);
     const folders = `<dir>${directory}/fonts</dir><cachedir>${directory}/fonts-cache</cachedir>`;
     writeFileSync(join(fresh, "fonts.conf"), `<fontconfig>${folders}</fontconfig>`);
-    try {
-      renameSync(fresh, directory);
-    } catch {
-      rmSync(fresh, { recursive: true }); // somebody else was faster
-    }
-  }
+  });
   const [program, libraries, fonts] = ["chromium", "libraries/lib", "fonts.conf"].map((path) => join(directory, path));
   return { program: program!, libraries: libraries!, fonts: fonts! };
 }

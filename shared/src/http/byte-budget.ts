@@ -47,7 +47,7 @@ export class ByteBudget {
   readonly #clock: Clock;
   readonly #reason: string | undefined;
 
-  /** `wholeBytesMax`: the size of the largest body. `reason`: that of the refusals. */
+  /** `wholeBytesMax`: the size of the largest body. `reason`: goes into each refusal. */
   constructor(bytesMax: number, wholeBytesMax: number, clock: Clock, reason?: string) {
     this.#reason = reason;
     this.#free = bytesMax - wholeBytesMax;

@@ -83,7 +83,7 @@ export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
   let values = 0;
   let brokenText: string | undefined;
   const kept: number[] = [];
-  /** The last string; -1: there was none. */
+  /** Start and end of the last string; -1 before the first one. */
   let [from, to] = [-1, -1];
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { every, sleep } from "../time/clock.ts";
+import { createRandom } from "./random.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 test("timers fire in the order of their time, then of their making", () => {
@@ -16,6 +17,19 @@ test("timers fire in the order of their time, then of their making", () => {
   clock.advance(5);
   expect(seen.at(-1)).toBe("late@20");
   expect(clock.pending).toBe(0);
+});
+
+test("many timers fire in order of time, those of one instant in the order of their making", () => {
+  const random = createRandom(1);
+  const clock = new VirtualClock(0);
+  const fired: [atMs: number, order: number][] = [];
+  for (let order = 0; order < 500; order++) {
+    const atMs = random.below(50);
+    clock.after(atMs, () => fired.push([atMs, order]));
+  }
+  while (clock.step());
+  expect(fired).toEqual(fired.toSorted(([a, m], [b, n]) => a - b || m - n));
+  expect(fired.length).toBe(500);
 });
 
 test("a sleep that is aborted rejects with the reason and leaves no timer", async () => {

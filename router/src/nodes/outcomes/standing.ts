@@ -72,8 +72,10 @@ export class Standing {
 
   began(nowMs: number): Begun {
     const isTrial = this.#sinceMs !== undefined && nowMs >= this.#tryAtMs;
-    if (isTrial) this.#tryAtMs = Infinity;
-    if (isTrial) this.#trials++;
+    if (isTrial) {
+      this.#tryAtMs = Infinity;
+      this.#trials++;
+    }
     return { atMs: nowMs, isTrial };
   }
 
