@@ -191,7 +191,9 @@ function tlsOf({ tlsFiles: { ca, cert, key } }: LimitStoreConfig) {
   } catch (error) {
     throw new StartError(`limits.storeTls: the files cannot be used: ${(error as Error).message}`);
   }
-  return material;
+  // Node.js tells of an alert after the handshake and leaves the connection open, so that its end is a second error.
+  // The client listens for one error; with a signal the connection has a listener for each.
+  return { ...material, signal: new AbortController().signal };
 }
 
 /** `trouble`: why there is no connection, where the client only says that there is none. */

@@ -69,17 +69,28 @@ async function enterThree({ limiters: [one, other] }: Routers): Promise<void> {
   await other.enter(account, requestOf(3), limits);
 }
 
-/** A proxy. After `cut` its connections stay open and nothing gets through; new ones work. */
-async function openCable(to: number): Promise<AsyncDisposable & { readonly port: number; cut(): void }> {
+interface Cable extends AsyncDisposable {
+  readonly port: number;
+  /** How many connections were made so far. */
+  readonly opened: number;
+  /** Its connections stay open and nothing gets through; new ones work. */
+  cut(): void;
+}
+
+/** A proxy. `hidesEnd`: a connection stays open when the server ends it. */
+async function openCable(to: number, hidesEnd = false): Promise<Cable> {
   const open = new Set<Socket>();
   const listener = createServer((socket) => {
     const onward = connect(to, "127.0.0.1");
     for (const end of [socket, onward]) open.add(end.on("error", () => {}));
-    socket.pipe(onward).pipe(socket);
+    socket.pipe(onward).pipe(socket, { end: !hidesEnd });
   }).listen(0, "127.0.0.1");
   await once(listener, "listening");
   return {
     port: (listener.address() as AddressInfo).port,
+    get opened() {
+      return open.size / 2;
+    },
     cut: () => open.forEach((end) => end.unpipe().resume()),
     async [Symbol.asyncDispose]() {
       for (const end of open) end.destroy();
@@ -291,6 +302,12 @@ describe.concurrent("a store is reached", needs("valkey-server"), () => {
     expect(unknown.told[0]).toMatch(/self-signed certificate|unable to (get|verify)/);
     await using unnamed = await openRouters(address, { tlsFiles: { ca: file("ca.pem") } });
     expect(unnamed.told[0]).toMatch(/^lost: /);
+    await using cable = await openCable(port, true);
+    await using stale = await openRouters(address.replace(`${port}`, `${cable.port}`), {
+      tlsFiles: { ca: file("ca.pem") },
+    });
+    await until("two routers to connect anew after the second error of a connection", 10_000, () => cable.opened > 2);
+    expect(stale.told[0]).toMatch(/^lost: /);
     const open = join(folder.path, "open.key");
     writeFileSync(open, "key");
     chmodSync(open, 0o644);
