@@ -9,11 +9,12 @@ import { barChart, type Bar } from "./load/charts.ts";
 import { spreadOf } from "./load/statistics.ts";
 import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "./cluster/result.ts";
 import { retrySeconds, tokensPerSecond } from "./sim/policy/policy-run.ts";
-import { measure, scenarios, type Measured, type Scenario } from "./sim/policy/scenarios.ts";
+import { measure, quickScenarios, scenarios, type Measured, type Scenario } from "./sim/policy/scenarios.ts";
 
 const folder = process.argv[2] ?? process.env["WEICHE_TRACES"];
 const seeds = [1, 2, 3];
 const names = ["before", "now"] as const;
+const residencySeconds = [0, 1, 2, 5];
 
 interface Row {
   readonly scenario: string;
@@ -25,10 +26,11 @@ interface Row {
 }
 
 const rows = scenarios(folder).map(rowOf);
+const residencyRows = [...scenarios(folder), ...quickScenarios()].map(residencyRowOf);
 const machine = describeMachine();
 writePage(resultsDirectory, {
   "policy.md": pageOf(rows).join("\n"),
-  "policy.json": { date: today(), commit: machine.commit, seeds, retrySeconds, tokensPerSecond, rows },
+  "policy.json": { date: today(), commit: machine.commit, seeds, retrySeconds, tokensPerSecond, rows, residencyRows },
 });
 writeFileSync(join(resultsDirectory, "policy.svg"), chartOf(rows));
 
@@ -41,6 +43,27 @@ function rowOf(scenario: Scenario): Row {
   ];
   console.error(`${name}, ${switchSeconds} s`);
   return { scenario: name, places, switchSeconds, requests: loads[0]!.length, before, now };
+}
+
+/** One load by the policy of now, for each minimum residency. */
+function residencyRowOf(scenario: Scenario) {
+  const { name, places, switchSeconds } = scenario;
+  const load = scenario.load(1);
+  const measured = residencySeconds.map((seconds) =>
+    rounded(measure(scenario, load, "now", { minResidencyMs: seconds * 1_000 })),
+  );
+  return { scenario: name, places, switchSeconds, measured };
+}
+
+function residencyTable(): readonly string[] {
+  return markdownTable(
+    ["load", "switch", ...residencySeconds.map((seconds) => `${seconds} s`)],
+    residencyRows.map(({ scenario, switchSeconds, measured }) => [
+      scenario,
+      `${switchSeconds} s`,
+      ...measured.map(({ meanSeconds, switchesPerHour }) => `${meanSeconds} (${switchesPerHour})`),
+    ]),
+  );
 }
 
 function pageOf(all: readonly Row[]): readonly string[] {
@@ -76,6 +99,12 @@ function pageOf(all: readonly Row[]): readonly string[] {
     ),
     "",
     "Each cell: before → now. ![waits](policy.svg)",
+    "",
+    "## Minimum residency",
+    "",
+    "How long a model keeps its slot although it is idle and another one is waited for ([decision 53](../../deploy/decisions/0053-minimum-residency.md)). Mean wait in seconds, and switches an hour in brackets; one seed.",
+    "",
+    ...residencyTable(),
     "",
   ];
 }

@@ -83,8 +83,8 @@ test("under alternating load a slot switches no more often than its minimum resi
   load(slot, { model: a, runMs: 100 }, 500, 600_000);
   load(slot, { model: b, runMs: 100 }, 500, 600_000);
   await pass(slot, 600_000);
-  // Each turn: 5 s of residency at least, then a stop and a start.
-  expect(slot.host.activations).toBeLessThanOrEqual(Math.ceil(600_000 / (5_000 + stopMs + startMs)));
+  const turnMs = usualLimits.minResidencyMs + stopMs + startMs;
+  expect(slot.host.activations).toBeLessThanOrEqual(Math.ceil(600_000 / turnMs));
   expect(slot.host.activations).toBeGreaterThan(30);
 });
 

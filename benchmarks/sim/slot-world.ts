@@ -17,7 +17,7 @@ import { SlotRules } from "./slot-rules.ts";
 
 /** Limits of a slot for simulations that are not about them. */
 export const usualLimits: SlotLimits = {
-  minResidencyMs: 5_000,
+  minResidencyMs: 1_000,
   drainOpenMsMax: 10_000,
   waitersMax: 512,
   waiterMsMax: 300_000,

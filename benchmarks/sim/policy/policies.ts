@@ -13,8 +13,11 @@ interface Policy {
 const limits: SlotLimits = { ...usualLimits, startMsMax: 900_000, stopMsMax: 120_000 };
 
 export const policies = {
-  /** Until decision 48: a drain closed ten seconds after the first waiter, and refused whoever came then. */
-  before: { limits: { ...limits, whileSwitching: "refuse" }, transition: turnFromWaiter },
+  /**
+   * Until decision 48: a drain closed ten seconds after the first waiter and refused later requests. A model kept its slot
+   * for five seconds.
+   */
+  before: { limits: { ...limits, minResidencyMs: 5_000, whileSwitching: "refuse" }, transition: turnFromWaiter },
   now: { limits, transition: () => transition },
 } satisfies Readonly<Record<string, Policy>>;
 

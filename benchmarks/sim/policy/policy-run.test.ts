@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { chatSizes, poisson, readAzureSizes, readServegen } from "./loads.ts";
 import type { Arrival } from "./policy-run.ts";
-import { measure, scenarios } from "./scenarios.ts";
+import { measure, quickScenarios, scenarios } from "./scenarios.ts";
 
 const hours = 4;
 
@@ -19,17 +19,27 @@ test("with turns nobody is refused, and requests wait less than half as long as 
   expect(now.meanSeconds).toBeLessThan(before.meanSeconds / 2);
 });
 
+test("short answers on fast switches wait less than two thirds of what a minimum residency of 5 s would cost", () => {
+  const [quick] = quickScenarios();
+  const hour = quick!.load(1).filter(({ atMs }) => atMs < 3_600_000);
+  const long = measure(quick!, hour, "now", { minResidencyMs: 5_000 });
+  expect(measure(quick!, hour, "now").meanSeconds).toBeLessThan((2 / 3) * long.meanSeconds);
+});
+
 test("the same load has the same result, and a rate of 0.4/s is one", () => {
   expect(measure(scenario, load, "now")).toEqual(measure(scenario, load, "now"));
   expect(load.length / (hours * 3_600)).toBeCloseTo(0.4, 1);
 });
 
-test.each(scenarios(undefined))("$name: in order of time, within a day, by seed", ({ load: make }) => {
-  const times = (seed: number) => make(seed).map(({ atMs }) => atMs);
-  expect(times(2)).toEqual(times(2));
-  expect(times(2)).not.toEqual(times(1));
-  expect(times(2)).toEqual(times(2).toSorted((a, b) => a - b));
-});
+test.each([...scenarios(undefined), ...quickScenarios()])(
+  "$name: in order of time, within a day, by seed",
+  ({ load: make }) => {
+    const times = (seed: number) => make(seed).map(({ atMs }) => atMs);
+    expect(times(2)).toEqual(times(2));
+    expect(times(2)).not.toEqual(times(1));
+    expect(times(2)).toEqual(times(2).toSorted((a, b) => a - b));
+  },
+);
 
 test("requests that know nothing of each other come with exponential gaps and the sizes of chats", () => {
   const random = createRandom(7);

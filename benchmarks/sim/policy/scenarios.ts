@@ -1,6 +1,7 @@
 /** The loads that policies are compared on. */
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
+import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { bursts, chatSizes, clients, jittered, poisson, readAzureSizes, readServegen, type Shares } from "./loads.ts";
 import { runPolicy, type Arrival, type RunResult } from "./policy-run.ts";
 import { policies, type PolicyName } from "./policies.ts";
@@ -34,6 +35,17 @@ function generated(): readonly Scenario[] {
   ];
 }
 
+/** Loads on which a minimum residency could prevent switches: short answers, and models that are there soon. */
+export function quickScenarios(): readonly Scenario[] {
+  const quick = (perSecond: number, models: Shares) => (seed: number) =>
+    poisson({ perSecond, models, sizes: () => [200, 10], random: createRandom(seed) });
+  return [1, 3, 10].flatMap((switchSeconds) => [
+    { name: "short answers, two models, 2/s", places: 16, switchSeconds, load: quick(2, two) },
+    { name: "short answers, two models, 0.5/s", places: 16, switchSeconds, load: quick(0.5, two) },
+    { name: "short answers, 90 % for one model, 1/s", places: 16, switchSeconds, load: quick(1, { a: 0.9, b: 0.1 }) },
+  ]);
+}
+
 function traced(folder: string): readonly Scenario[] {
   const days = ["servegen-day5-0.25", "servegen-day9-0.25", "servegen-day5-0.6"].flatMap((name) => {
     const day = readServegen(folder, name);
@@ -62,11 +74,21 @@ export interface Measured {
   readonly switchesPerHour: number;
 }
 
-export function measure({ places, switchSeconds }: Scenario, load: readonly Arrival[], name: PolicyName): Measured {
+/** `changed`: limits that differ from those of the policy. */
+export function measure(
+  { places, switchSeconds }: Scenario,
+  load: readonly Arrival[],
+  name: PolicyName,
+  changed: Partial<SlotLimits> = {},
+): Measured {
   const models = [...new Set(load.map(({ model }) => model))];
   const { limits, transition } = policies[name];
   return summaryOf(
-    runPolicy({ load, models, places, switchMs: switchSeconds * 1_000, limits, transition: transition() }),
+    runPolicy({
+      ...{ load, models, places, switchMs: switchSeconds * 1_000 },
+      limits: { ...limits, ...changed },
+      transition: transition(),
+    }),
   );
 }
 

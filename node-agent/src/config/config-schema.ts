@@ -121,7 +121,7 @@ const slotSchema = Type.Object(
           "the GPUs that hold one active model at a time, by their index; on a host without GPUs labels only",
       }),
     ),
-    minResidencySeconds: seconds("how long a model that became active keeps the slot, even idle", 5),
+    minResidencySeconds: seconds("how long a model that became active keeps the slot, even idle", 1),
     drainOpenSeconds: seconds(
       "how long the old model still takes new requests after another was asked for, or after it became active if that was later",
       10,

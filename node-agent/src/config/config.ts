@@ -107,7 +107,7 @@ export function modelPathsOf(engine: RawEngine, baseDir: string): readonly strin
 /** deploy/CONFIGURE.md documents the defaults. */
 function limitsOf(slot: RawAgent["slots"][number]) {
   return {
-    minResidencyMs: (slot.minResidencySeconds ?? 5) * 1000,
+    minResidencyMs: (slot.minResidencySeconds ?? 1) * 1000,
     drainOpenMsMax: (slot.drainOpenSeconds ?? 10) * 1000,
     waitersMax: slot.waitersMax ?? 512,
     waiterMsMax: (slot.waiterSeconds ?? 300) * 1000,
