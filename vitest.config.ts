@@ -2,29 +2,42 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
-// Tests start thousands of programs: each takes half of the processor time when Node.js keeps what it compiled.
+// Tests start thousands of programs. Node.js takes half of the processor time for each if it keeps what it compiled.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node");
 
 const nightly = process.env["WEICHE_NIGHTLY"] !== undefined;
 
-const usual = { pool: "forks" as const, testTimeout: 180_000, hookTimeout: 180_000 };
-const exclude = ["**/node_modules/**", ...(nightly ? [] : ["**/*.nightly.test.ts"])];
-const workspaces = ["shared", "router", "node-agent", "benchmarks", "deploy"];
+/** The kinds of tests, by folder. `npm test` leaves out `e2e` and `browser`. */
+const folders = {
+  /** Pure tests, beside the file that they test. */
+  unit: ["{shared,router,node-agent,node-agent/embedded-engine,router/portal-web}/src"],
+  /** A router or its parts on a PostgreSQL. */
+  database: ["router/test/!(portal-web)"],
+  /** Clusters of routers, agents and simulated engines. */
+  e2e: ["benchmarks/{test,load}"],
+  /** The portal and the console in Chromium. */
+  browser: ["router/test/portal-web"],
+};
+const within = (paths: readonly string[]) => paths.map((path) => `${path}/**/*.test.ts`);
+const kinds: Readonly<Record<string, { readonly include: string[]; readonly exclude: string[] }>> = {
+  ...Object.fromEntries(
+    Object.entries(folders).map(([kind, paths]) => [kind, { include: within(paths), exclude: [] }]),
+  ),
+  /** All others: simulations, and tests of one program or of a listener. */
+  process: { include: ["**/*.test.ts"], exclude: within(Object.values(folders).flat()) },
+};
 
-/**
- * Projects per workspace: pure tests stand beside their file below `src` and share their workers; those that start programs
- * stand elsewhere, each file in a worker of its own. `*.nightly.test.ts` run by night only.
- */
 export default defineConfig({
   test: {
     // Tests with processes wait more than they work; by night times are compared, and nothing runs beside them.
     maxWorkers: nightly ? 1 : Math.max(2, availableParallelism() - 1),
-    projects: workspaces.flatMap((root) => {
-      const pure =
-        root === "node-agent" ? ["src/**/*.test.ts", "embedded-engine/src/**/*.test.ts"] : ["src/**/*.test.ts"];
-      const others = { ...usual, name: root, root, include: ["**/*.test.ts"], exclude: [...exclude, ...pure] };
-      const shared = { ...usual, name: `${root}-src`, root, include: pure, exclude, isolate: false };
-      return ["benchmarks", "deploy"].includes(root) ? [{ test: others }] : [{ test: others }, { test: shared }];
-    }),
+    projects: Object.entries(kinds).map(([name, { include, exclude }]) => ({
+      test: {
+        ...{ name, include, pool: "forks" as const, testTimeout: 180_000, hookTimeout: 180_000 },
+        exclude: ["**/node_modules/**", ...exclude, ...(nightly ? [] : ["**/*.nightly.test.ts"])],
+        // Pure tests share their workers.
+        isolate: name !== "unit",
+      },
+    })),
   },
 });

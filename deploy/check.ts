@@ -1,8 +1,8 @@
 /**
- * `npm test`: everything that must hold before a change lands, in the order of what fails fastest. Says in one line what
- * failed, in others which tests need what this machine lacks, and ends with "N passed, N failed", and ", N skipped" if there
- * are such tests. `--nightly` runs the long campaigns instead of the quick tests. Other arguments are parts of paths: of the
- * tests, those in such files alone are run.
+ * `npm test`: types, lint, format, generated code, and every test without a cluster or a browser, in the order of what fails
+ * fastest. With paths or `-t NAME` it runs those tests and nothing else. `--all` runs all tests, `--all --rest` only those
+ * that `npm test` leaves out, `--nightly` the long campaigns. It prints what failed and which tests need a program that this
+ * machine lacks. The last line is "N passed, N failed", and ", N skipped" if a test was skipped.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { countTests, type TestReport } from "./test-counts.ts";
+import { filesWithTitle } from "./test-list.ts";
 
 interface Step {
   readonly name: string;
@@ -17,21 +18,32 @@ interface Step {
 }
 
 const root = join(import.meta.dirname, "..");
-const { values, positionals: paths } = parseArgs({ options: { nightly: { type: "boolean" } }, allowPositionals: true });
-const { nightly = false } = values;
+const { values, positionals: paths } = parseArgs({
+  options: {
+    all: { type: "boolean" },
+    rest: { type: "boolean" },
+    nightly: { type: "boolean" },
+    testNamePattern: { type: "string", short: "t" },
+  },
+  allowPositionals: true,
+});
+const { all = false, rest = false, nightly = false, testNamePattern } = values;
+if (!nightly && (paths.length > 0 || testNamePattern !== undefined)) process.exit(runNamed(paths, testNamePattern));
+/** Kinds of tests in `vitest.config.ts`. None: all. */
+const kinds = rest ? ["e2e", "browser"] : all || nightly ? [] : ["unit", "process", "database"];
 const work = mkdtempSync(join(tmpdir(), "weiche-check-"));
 const counts = { passed: 0, failed: 0, skipped: 0 };
 /** Why tests were not run, and how many. */
 let notRun: ReadonlyMap<string, number> = new Map();
 
-const steps: readonly Step[] = [
+const ofSources: readonly Step[] = [
   { name: "types", run: types },
   { name: "lint", run: () => command("oxlint") },
   { name: "format", run: () => command("oxfmt", "--check") },
   { name: "protocol lint", run: () => command("buf", "lint") },
   { name: "generated code fresh (npm run generate)", run: generatedIsFresh },
-  { name: "tests", run: tests },
 ];
+const steps = [...(rest ? [] : ofSources), { name: "tests", run: tests }];
 
 let failed: string | undefined;
 for (const step of steps) {
@@ -53,6 +65,19 @@ function command(program: string, ...args: string[]): boolean {
   return spawnSync(join(root, "node_modules", ".bin", program), args, { cwd: root, stdio: "inherit" }).status === 0;
 }
 
+/** Runs the tests in files whose paths contain one of `paths`, or all files; `title`: those whose title matches it. */
+function runNamed(paths: readonly string[], title: string | undefined): number {
+  const files = title === undefined || paths.length > 0 ? paths : filesWithTitle(title);
+  if (files.length === 0) {
+    console.log(
+      `No test in the sources has a title with "${title}". Rows of tables get theirs in a run: name the file, too.`,
+    );
+    return 1;
+  }
+  const filter = title === undefined ? [] : ["--testNamePattern", title];
+  return command("vitest", "run", ...files, ...filter) ? 0 : 1;
+}
+
 /** Pages and their tests have configurations of their own: types of the browser, and of its driver. */
 function types(): boolean {
   return command("tsc") && command("tsc", "-p", "router/portal-web") && command("tsc", "-p", "router/test/portal-web");
@@ -71,7 +96,8 @@ function generatedIsFresh(): boolean {
 function tests(): boolean {
   const report = join(work, "tests.json");
   const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
-  const args = [vitest, "run", ...paths, "--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const asked = [...paths, ...kinds.map((kind) => `--project=${kind}`)];
+  const args = [vitest, "run", ...asked, "--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
   const volume = nightly && { WEICHE_NIGHTLY: "1", WEICHE_CASES: "100000" };
   const env = { ...process.env, NO_COLOR: "1", ...volume };
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: "inherit", env });

@@ -11,7 +11,7 @@ interface Rule extends Claim {
   readonly rule: string;
 }
 
-/** `quick`, `nightly`: how much of it `npm test` and `npm run nightly` try. */
+/** `quick`, `nightly`: how much of it `npm run test:all` and `npm run nightly` try. */
 interface Promised extends Claim {
   readonly id: string;
   readonly promise: string;
@@ -35,11 +35,11 @@ export const promisesShape: PageShape<Promised> = {
   head: (count) => [
     "# Promises",
     "",
-    `${count} promises to whoever runs Weiche, each with the tests that prove it and how much of it they try: \`npm test\` before`,
+    `${count} promises to whoever runs Weiche, each with the tests that prove it and how much of it they try: \`npm run test:all\` before`,
     "every change, `npm run nightly` by night, which runs all tests and besides them those in files named `….nightly`. This page",
     "is made from the names of tests (`node deploy/proof-pages.ts`); `…` in a name stands for each row of a table.",
   ],
-  columns: ["", "promise", "proven by", "in `npm test`", "in `npm run nightly`"],
+  columns: ["", "promise", "proven by", "in `npm run test:all`", "in `npm run nightly`"],
   cells: ({ id, promise, quick, nightly }) => [id, promise, quick, nightly],
 };
 

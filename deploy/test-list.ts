@@ -61,6 +61,11 @@ export function listTests(names: readonly TestName[]): TestList {
   }
 }
 
+/** The files that have a test whose title matches the regular expression. */
+export function filesWithTitle(pattern: string): readonly string[] {
+  return [...new Set(listed(["list", "--testNamePattern", pattern]).map(({ file }) => relative(root, file)))];
+}
+
 function listed(args: readonly string[]): readonly Listed[] {
   const folder = mkdtempSync(join(tmpdir(), "weiche-tests-"));
   try {
