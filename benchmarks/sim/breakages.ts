@@ -64,6 +64,11 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
     ),
   "that a turn begins when its model is active": turnFromWaiter,
   "to hold a request for its model's next turn": () => onSlots(limited({ whileSwitching: "refuse" })),
+  "that requests are held for a whole turn": heldWithoutTurn,
+  "how much time a request has left": () =>
+    onEvents((event) => (event.kind === "request" ? { ...event, leftMs: undefined } : event)),
+  "to hold a request that has time enough": () =>
+    onEvents((event) => (event.kind === "request" && event.leftMs ? { ...event, leftMs: 1 } : event)),
   "to wait for the stop before the next start": startWithoutWaiting,
   "whose turn it is": () =>
     onSlots((slot) => ({ ...slot, waiters: slot.waiters.toSorted((a, b) => a.model.localeCompare(b.model)) })),
@@ -203,6 +208,13 @@ export function turnFromWaiter(): Behaviour {
     const [closed, more] = transition(earlier, { kind: "tick" }, nowMs);
     return [closed, [...effects, ...more]];
   };
+}
+
+/** Holds requests, and closes the next drain as if they had waited through it. */
+function heldWithoutTurn(): Behaviour {
+  const fromWaiter = turnFromWaiter();
+  const held = limited({ whileSwitching: "hold" });
+  return (slot, event, nowMs) => fromWaiter(held(slot), event, nowMs);
 }
 
 /** Keeps the closing time of a drain that is over for the next one. */

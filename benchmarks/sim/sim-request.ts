@@ -11,6 +11,8 @@ export interface SimRequest {
   /** Each takes a place, and all of them at the same time. */
   readonly answers: number;
   readonly sinceMs: number;
+  /** Time left for the whole answer. Default: not bounded. */
+  readonly leftMs?: number;
   answer?: { readonly kind: "admitted" | "left" | ApiErrorKind; readonly atMs: number };
   /** While it runs: the origin of its engine, which changes with each start. */
   origin?: string;

@@ -103,6 +103,10 @@ export class SlotRules {
       this.#bind(request);
     request.tooLate = serving?.model === request.model && !serving.suspect && this.#isClosed;
     this.waiting.add(request);
+    this.#toJudge.push(() => {
+      if (this.#turns.isHopeless(request) && this.waiting.has(request))
+        this.#broken(`a request for ${request.model} is held whose time ends before its turn`);
+    });
     this.#reserve.asked(request);
     this.#followDrain();
   }
@@ -165,7 +169,7 @@ export class SlotRules {
     const same = this.engines.serving?.model === model ? this.engines.serving : undefined;
     const sound: Partial<Record<typeof error.kind, boolean>> = {
       maintenance: this.maintenance,
-      model_switching: request.tooLate === true && this.#turns.isTooLate(error),
+      model_switching: request.tooLate === true && this.#turns.isTooLate(request, error),
       overloaded: this.#now >= sinceMs + waiterMsMax || this.#waitingFor(model).length >= waitersMax,
       model_unavailable: this.engines.rests(model) || this.engines.isStuck,
     };

@@ -135,6 +135,7 @@ function makeVisit(plan: Plan, models: readonly ModelId[], count: number, random
     model,
     account: asId<AccountId>(`account-${random.below(plan.accounts)}`),
     runMs: 1 + random.below(long ? plan.longestRunMs : Math.min(plan.shortRunMs, plan.longestRunMs)),
+    ...(random.chance(0.1) && { leftMs: random.pick([200, 60_000]) }),
     answers: random.chance(0.2) ? 2 + random.below(4) : 1,
     patienceMs: random.chance(0.25) ? random.below(15_000) : undefined,
     releasesTwice: random.chance(0.1),

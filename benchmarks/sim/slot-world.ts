@@ -50,6 +50,8 @@ export interface Visit {
   readonly account?: AccountId;
   /** Default 1. */
   readonly answers?: number;
+  /** Time left for the whole answer. Default: not bounded. */
+  readonly leftMs?: number;
   /** How long the client waits before it leaves. */
   readonly patienceMs?: number;
   readonly releasesTwice?: boolean;
@@ -127,15 +129,17 @@ export class SlotWorld {
 
   /** A client comes, waits, runs and goes. */
   visit(visit: Visit): SimRequest {
-    const { model, account = alone, answers = 1, patienceMs } = visit;
+    const { model, account = alone, answers = 1, leftMs, patienceMs } = visit;
     const { agent, clock, rules } = this;
-    const request: SimRequest = { order: ++this.#orders, model, account, answers, sinceMs: clock.monotonicMs() };
+    const sinceMs = clock.monotonicMs();
+    const request: SimRequest = { order: ++this.#orders, model, account, answers, sinceMs, leftMs };
     const leaving = new AbortController();
     rules.asked(request);
     const answer = agent.slots.admit({
       model,
       account,
       answers,
+      leftMs,
       routerId: `router-${request.order % 2}`,
       signal: leaving.signal,
     });

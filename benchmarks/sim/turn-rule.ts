@@ -12,6 +12,9 @@ interface Moment {
   readonly switchingMs: number;
 }
 
+/** The fastest wake and stop of the simulated engines. */
+const shortestSwitchMs = 150;
+
 export class TurnRule {
   readonly #limits: SlotLimits;
   readonly #longestRunMs: number;
@@ -38,10 +41,15 @@ export class TurnRule {
   }
 
   /** Whether the refusal says, in a time that clients obey, that the next turn comes too late, or the slot only refuses. */
-  isTooLate({ message, retryAfterSeconds }: ApiError): boolean {
+  isTooLate({ leftMs = Infinity }: SimRequest, { message, retryAfterSeconds }: ApiError): boolean {
     const { whileSwitching, waiterMsMax } = this.#limits;
     const turnMs = 1_000 * Number(/expected in (\d+) s\.$/.exec(message)?.[1]);
-    return retryAfterSeconds! <= 59 && (whileSwitching === "refuse" || turnMs > waiterMsMax);
+    return retryAfterSeconds! <= 59 && (whileSwitching === "refuse" || turnMs > Math.min(waiterMsMax, leftMs));
+  }
+
+  /** Whether the request has less time left than any two switches take, so that no turn of its model can come in time. */
+  isHopeless({ leftMs = Infinity, tooLate = false }: SimRequest): boolean {
+    return tooLate && leftMs < 2 * shortestSwitchMs;
   }
 
   /** From now on the request waits for one turn of `behind`: its model is the next one. A restart is a turn anew. */
