@@ -129,7 +129,7 @@ test("a router does not start with packages that lack one which an account has, 
   const lines = failure.split("\n").filter((line) => !line.startsWith("{"));
   expect(lines).toEqual([
     expect.stringContaining("ended (1):"),
-    `weiche-router: ${file}: Pro is not listed, but booked by an account: list it until it has another one`,
+    `weiche-router: ${file}: Pro is not listed, but booked by an account: list it until the account has another package`,
   ]);
   writeFileSync(file, withFactors(...changedFactors));
   await cluster.startRouter();

@@ -1,6 +1,6 @@
 /**
- * Renaming, blocking and deleting whole accounts, by the operator. Each change of the account's row is told to the caches
- * of keys of all routers.
+ * Renames, blocks and deletes accounts for the operator. A trigger of the database announces each change of an account to
+ * the key caches of all routers.
  */
 import { sql, type Transaction } from "kysely";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -26,14 +26,14 @@ export function createAccountLife(context: AccountsContext) {
       ),
 
     /**
-     * Blocks or unblocks an account. While it is blocked, its keys get 401 and its people cannot use the portal; its
-     * package and what it costs go on. Repeated, it changes nothing.
+     * Blocks or unblocks an account. Keys of a blocked account get 401, and its users cannot use the portal. Its package
+     * and charges continue. If the account is blocked already, the time of the first block stays.
      */
     setBlocked: (id: AccountId, blocked: boolean) =>
       change(id, blocked ? "account.block" : "account.unblock", async (transaction) => {
         const blockedAt = blocked ? sql<string>`coalesce(blocked_at, ${instantText(clock.now())})` : null;
         await transaction.updateTable("accounts").set({ blockedAt }).where("id", "=", id).execute();
-        // Sessions from before the block say why they are over until it ends.
+        // A blocked account keeps its sessions, so that the portal can show why it refuses them. Unblocking ends them.
         if (!blocked) await deleteOfUsers(transaction, id, "sessions");
       }),
 
@@ -41,8 +41,8 @@ export function createAccountLife(context: AccountsContext) {
     deletion: (id: AccountId) => summary(database.kysely, id),
 
     /**
-     * Deletes an account for good: addresses, names, credentials, sessions, links, notices and counted attempts go; keys
-     * are revoked and the package ends now. What was billed and used stays, and the audit log. Returns the counts of before.
+     * Deletes an account for good: removes addresses, names, credentials, sessions, links, notices and counted attempts,
+     * revokes its keys and ends its package now. Usage, invoices and audit log stay. Returns the counts from before.
      */
     delete: (id: AccountId) =>
       change(id, "account.delete", async (transaction) => {
@@ -58,7 +58,7 @@ export function createAccountLife(context: AccountsContext) {
       }),
   };
 
-  /** Runs with the account's row locked, also against new users. */
+  /** Runs `work` with the account's row locked, so that no user is added meanwhile. */
   function change<T>(
     id: AccountId,
     action: Deed["action"],
@@ -109,7 +109,7 @@ const counted = {
   auditEntries: "select count(*) from audit_log l where l.account_id = a.id",
 } as const;
 
-/** Deletes what people sign in with, and the attempts that are counted by their addresses. */
+/** Deletes the users' credentials, sessions and links, and the attempts counted for their addresses. */
 async function deleteSignIns(transaction: Transaction<Schema>, id: AccountId): Promise<void> {
   const { rows: people } = await sql<{ email: string; networks: string[]; sessions: string[] }>`
     select u.email, array(select id::text from sessions where user_id = u.id) as sessions,

@@ -1,4 +1,4 @@
-/** Accounts with their users, keys and packages. Everything goes through `createAccounts`. */
+/** Accounts with their users, keys and packages. */
 import type { Selectable, Transaction } from "kysely";
 import { asId, uuidv7, type AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
@@ -27,7 +27,7 @@ interface NewAccount {
   readonly name: string;
   readonly ownerEmail: string;
   readonly package?: string;
-  /** The sum that was agreed to for the package; another one is refused. Absent: the current price is charged. */
+  /** The agreed price of the package; any other price is refused. If undefined, the current price is charged. */
   readonly dueCents?: number;
 }
 
@@ -73,7 +73,7 @@ function partsOf(context: AccountsContext) {
   async function requirePrice(packageName: string, agreedCents: number): Promise<void> {
     const { dueCents } = await subscriptions.previewFirst(packageName);
     if (dueCents !== agreedCents)
-      throw new RequestError("price_changed", `the price has changed: now ${euros(dueCents)} net are due`);
+      throw new RequestError("price_changed", `the price has changed: ${euros(dueCents)} net is due now`);
   }
 
   return {
@@ -105,7 +105,7 @@ function partsOf(context: AccountsContext) {
       });
     },
 
-    /** The oldest first; `deleted`: the deleted ones instead. */
+    /** Lists accounts, oldest first. `deleted`: lists deleted accounts instead. */
     list: (deleted = false) => read({ deleted }),
 
     show: async (id: AccountId) => found((await read({ id }))[0], "account", id),

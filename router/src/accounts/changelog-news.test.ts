@@ -11,7 +11,7 @@ function entry(days: number, en: string, ...models: string[]): ServiceChange {
   return { atMs: nowMs + days * dayMs, text, models: models.map((model) => asId<ModelId>(model)) };
 }
 
-/** The English texts that are news in each of these changelogs, one after the other. */
+/** Reads the changelogs one after the other and returns the English texts that are news in each. */
 function newsOfEach(...changelogs: readonly (readonly ServiceChange[])[]): string[][] {
   let told: Parameters<typeof changelogNews>[0] = [];
   return changelogs.map((changes) => {
@@ -26,16 +26,24 @@ const [a, b] = [entry(1, "A", "m"), entry(2, "B", "m", "n")];
 describe("news of the changelog", () => {
   test.each([
     ["an entry is news once", [[a], [a, b], [a, b]], [["A"], ["B"], []]],
-    ["two entries of one time and model are two", [[a, { ...a, text: b.text }]], [["A", "B"]]],
-    ["the same entry twice is one", [[a, { ...a }]], [["A"]]],
-    ["an entry of the service as a whole is on the page only", [[entry(1, "Closed for an hour")]], [[]]],
-    ["other words in its place are no news", [[a], [{ ...a, text: { de: "Ä", en: "A!" } }]], [["A"], []]],
-    ["another time is", [[a], [{ ...a, atMs: a.atMs + dayMs }]], [["A"], ["A"]]],
-    ["another model is", [[a], [{ ...a, models: b.models }]], [["A"], ["A"]]],
-    ["models in another order are not", [[b], [{ ...b, models: b.models.toReversed() }]], [["B"], []]],
-    ["an entry beside one that stays is no rewording", [[a], [a, { ...a, text: b.text }]], [["A"], ["B"]]],
-    ["what was removed and comes back is none", [[a], [], [a]], [["A"], [], []]],
-    ["what is older than 30 days is history", [[entry(-31, "Old", "m"), entry(-29, "Late", "m")]], [["Late"]]],
+    ["two entries of the same time and model are both news", [[a, { ...a, text: b.text }]], [["A", "B"]]],
+    ["an entry that is listed twice is news once", [[a, { ...a }]], [["A"]]],
+    ["an entry that names no model is never news", [[entry(1, "Closed for an hour")]], [[]]],
+    ["a reworded entry is not news", [[a], [{ ...a, text: { de: "Ä", en: "A!" } }]], [["A"], []]],
+    ["an entry with a new time is news", [[a], [{ ...a, atMs: a.atMs + dayMs }]], [["A"], ["A"]]],
+    ["an entry with another model is news", [[a], [{ ...a, models: b.models }]], [["A"], ["A"]]],
+    [
+      "an entry with its models in another order is not news",
+      [[b], [{ ...b, models: b.models.toReversed() }]],
+      [["B"], []],
+    ],
+    [
+      "a second entry of the same time and model is news while the first stays",
+      [[a], [a, { ...a, text: b.text }]],
+      [["A"], ["B"]],
+    ],
+    ["an entry that is removed and returns is not news", [[a], [], [a]], [["A"], [], []]],
+    ["an entry older than 30 days is not news", [[entry(-31, "Old", "m"), entry(-29, "Late", "m")]], [["Late"]]],
   ])("%s", (_name, changelogs, expected) => {
     expect(newsOfEach(...changelogs)).toEqual(expected);
   });

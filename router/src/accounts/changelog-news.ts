@@ -1,18 +1,18 @@
-/** Which entries of the catalogue's changelog are news to the accounts. Pure. */
+/** Decides which entries of the catalogue's changelog are news to accounts. Pure. */
 import { createHash } from "node:crypto";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { instantText } from "../db/database.ts";
 
-/** An entry that is remembered. `hash` is of its texts in both languages; `models` is a sorted list with spaces. */
+/** A remembered entry. `models`: sorted names, joined by spaces. `hash`: the hash of the texts in both languages. */
 export type ToldChange = readonly [at: string, models: string, hash: string];
 
-/** An entry that is older than this when it is first seen is history: the page Changelog has it, nobody gets a notice. */
+/** Accounts get no notice of an entry that is older than this when it is first seen. The page Changelog still shows it. */
 const historyMs = 30 * 86_400_000;
 
 /**
- * `news`: entries that name models and were not told of, in the order of `changes`. An entry with other words in the place
- * of one that was told of, so at the same time and about the same models, is no news.
- * `told`: what is to be remembered now. An entry that is gone stays, so that its return is no news either.
+ * `news`: entries about models that have not been announced, in the order of `changes`. A reworded entry is not news: it
+ * replaces an announced entry with the same time and the same models.
+ * `told`: the entries to remember. A removed entry stays in it, so that its return is not news either.
  */
 export function changelogNews(
   toldBefore: readonly ToldChange[],
@@ -33,7 +33,7 @@ export function changelogNews(
   return { news, told: [...told.values()] };
 }
 
-/** Identifies this entry among all others, in 43 characters. */
+/** Returns an identifier of the entry, 43 characters long. */
 export function eventOf(change: ServiceChange): string {
   return hashOf(toldChange(change));
 }

@@ -1,4 +1,4 @@
-/** Deletes expired sessions, links and attempts, and retires dead keys. All of them have no effect any more. */
+/** Deletes expired sessions, reset links and attempts, and retires dead keys. None of them has an effect any more. */
 import { instantText, type Database } from "../db/database.ts";
 import { forgottenMs } from "../sign-in/attempt-rules.ts";
 import { retireOldKeys } from "./retired-keys.ts";

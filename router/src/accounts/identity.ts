@@ -1,4 +1,4 @@
-/** How people sign in: sessions, passwords, second factor, invitations. Everything goes through `createIdentity`. */
+/** How people sign in: sessions, passwords, second factor, invitations. */
 import type { Origin } from "../rights/accounts-context.ts";
 import type { IdentityContext } from "../sign-in/identity-context.ts";
 import { createLogin } from "../sign-in/login.ts";
@@ -28,7 +28,7 @@ function partsOf(context: IdentityContext) {
     secondFactor: createSecondFactor(context),
     invitations: createInvitations(context),
     profile: createProfile(database),
-    /** Options of the sign-in page. */
+    /** What the sign-in page offers. */
     offers: { registration: context.registration === "open", resetByMail: context.mail !== undefined },
     /** Authenticates a signed-in person once more. */
     prove: (claim: Claim, from: ClaimedFrom) => prove(context, claim, from),

@@ -1,4 +1,4 @@
-/** Links by which invited users set a password. One per user: a new link replaces the one before. */
+/** Links with which invited users set their password. A user has one link; a new link replaces the old one. */
 import type { Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { hashToken, linkTo, makeToken } from "../sign-in/secret-token.ts";
@@ -9,7 +9,7 @@ import { linkMaker } from "../mail/link-makers.ts";
 
 export const invitationMsMax = 7 * 86_400_000;
 
-/** Returns the link, which is shown once. */
+/** Makes a new link. Only its hash is stored, so it can be shown only now. */
 export async function issueInvitation(
   context: Pick<AccountsContext, "clock" | "portalUrl" | "origin">,
   transaction: Transaction<Schema>,

@@ -1,4 +1,4 @@
-/** Lists an account's invitations: a page of those that match, with their states. */
+/** Lists a page of an account's invitations that match a filter, with their states. */
 import { sql } from "kysely";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
@@ -11,7 +11,7 @@ export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
 interface InvitationFilter {
   readonly role?: Role;
   readonly state?: InvitationState;
-  /** Text in the e-mail address. */
+  /** Text that the e-mail address contains. */
   readonly search?: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Invitations of an account's users: whoever has the link can set a password and is signed in.
+ * Invitations of an account's users. A person who has the link sets a password and is then signed in.
  *
  *   open ──accepted with a password──▶ accepted        open ──time──▶ expired
  *   open ──withdrawn──▶ withdrawn                      any but accepted ──invited again──▶ open, with a new link
@@ -48,7 +48,7 @@ export function createInvitations(context: IdentityContext) {
     return row;
   }
 
-  /** Mails a link that was just made. null: this router sends no mail. */
+  /** Mails a new link. Returns whether the mail server took it, or null if this router sends no mail. */
   async function send(userId: UserId, url: string): Promise<boolean | null> {
     if (!mail) return null;
     const user = await kysely
@@ -63,7 +63,7 @@ export function createInvitations(context: IdentityContext) {
 
   return {
     send,
-    /** Counts an attempt. Call before a user or a link for one is made. Returns how long to wait in ms; 0: go on. */
+    /** Counts an attempt. Call it before a user or an invitation is made. Returns how long to wait in ms; 0: no wait. */
     count: (accountId: AccountId, source: string) =>
       throttle.take("invite", { source, whom: accountId }).then(({ waitMs }) => waitMs),
 
@@ -74,7 +74,7 @@ export function createInvitations(context: IdentityContext) {
       return plainRow({ email, role, state: stateOf(row, clock.now()), createdAt, expiresAt, accountName });
     },
 
-    /** Consumes the link and signs the person in. */
+    /** Uses the link up, sets the password and signs the person in. */
     async accept({ token, password, language, theme }: Acceptance, from: SignedInFrom) {
       const normal = goodPassword(password);
       const tokenHash = hashToken(token);
@@ -102,12 +102,13 @@ export function createInvitations(context: IdentityContext) {
       return started;
     },
 
-    /** Replaces the link by a new one. Refused if the user has joined. `mailed` null: this router sends no mail. */
+    /** Replaces the link. Refuses if the user has joined. `mailed` is null if this router sends no mail. */
     async renew(userId: UserId) {
       const deed = { action: "user.invite", on: { kind: "user", id: userId } } as const;
       const invitationUrl = await audited(context, deed, async (transaction) => {
         const { hasJoined, blocked } = await lockManagedUser(context, transaction, userId);
-        if (hasJoined) throw new RequestError("conflict", "the user has joined: they need a new password, if anything");
+        if (hasJoined)
+          throw new RequestError("conflict", "the user has joined already: make a password reset link instead");
         if (blocked) throw new RequestError("conflict", "the user is blocked");
         return issueInvitation(context, transaction, userId);
       });
@@ -123,8 +124,7 @@ export function createInvitations(context: IdentityContext) {
           .where("userId", "=", userId)
           .where("usedAt", "is", null)
           .executeTakeFirst();
-        if (row.numUpdatedRows !== 1n)
-          throw new RequestError("conflict", "there is no invitation that could be withdrawn");
+        if (row.numUpdatedRows !== 1n) throw new RequestError("conflict", "there is no invitation to withdraw");
       }),
   };
 }
@@ -138,9 +138,9 @@ function stateOf({ usedAt, withdrawnAt, expiresAt }: Times, nowMs: number): Invi
 }
 
 function unknownLink(): RequestError {
-  return new RequestError("not_found", "this link leads nowhere: ask whoever invited you for a new one");
+  return new RequestError("not_found", "this link is not valid: ask for a new invitation");
 }
 
 function linkIsOver(state: InvitationState): RequestError {
-  return new RequestError("conflict", `this invitation is ${state}: ask whoever invited you for a new one`);
+  return new RequestError("conflict", `this invitation is ${state}: ask for a new one`);
 }

@@ -1,6 +1,6 @@
 /**
- * Lists keys: a page of those that match, each with its use in this billing period, the reason if it cannot be used,
- * and the limit that stops it first (its own, its user's or the package's).
+ * Lists a page of keys that match a filter. Each has its usage in this billing period, the reason if it cannot be used,
+ * and the limit that it will reach first (its own, its user's or the package's).
  */
 import { sql, type Selectable } from "kysely";
 import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
@@ -13,11 +13,11 @@ import { containing, readPage, type Page } from "../rights/list-page.ts";
 import { packageUse, type PackageUse } from "../subscriptions/package-use.ts";
 
 interface KeyFilter {
-  /** Only this one. */
+  /** Lists only this key. */
   readonly id?: KeyId;
   readonly userId?: UserId;
   readonly state?: KeyState;
-  /** Text in the name, the user's e-mail address or the last four characters. */
+  /** Text that the name, the user's e-mail address or the last four characters contain. */
   readonly search?: string;
 }
 
@@ -85,7 +85,7 @@ type StoredKey = Omit<
 interface Row extends StoredKey {
   readonly userEmail: string;
   readonly state: KeyState;
-  /** Why the key cannot be used; null: it can. */
+  /** Why the key cannot be used; null if it can. */
   readonly reason:
     | Exclude<KeyState, "active" | "blocked-by-limit">
     | ("regenerated" | "account-blocked" | "user-limit" | "key-limit" | "no-package" | "quota-exhausted")
@@ -97,7 +97,7 @@ interface Row extends StoredKey {
   readonly lastUsedAt: Temporal.Instant | null;
 }
 
-/** The limit with the least left; null without a package. */
+/** Returns the limit with the fewest credits left; null without a package. */
 function bindingOf(
   { creditsUsed, creditLimit }: Pick<Row, "creditsUsed" | "creditLimit">,
   user: { readonly used: Millicredits; readonly limit: Millicredits | null },

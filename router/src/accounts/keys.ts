@@ -1,5 +1,5 @@
 /**
- * API keys of a user. A key's value is shown by `create` and `regenerate` and nowhere else.
+ * API keys of a user. Only `create` and `regenerate` return a key's value.
  *
  *   active ──time──▶ expired        active ◀──▶ blocked-by-limit (until the limit is raised or the period ends)
  *   active ──revoke──▶ revoked      active ◀──▶ user-blocked
@@ -22,11 +22,11 @@ export type KeyView = ReturnType<typeof viewKey>;
 
 export interface KeyWish extends Restrictions {
   readonly name?: string;
-  /** null: no expiry. */
+  /** null: the key never expires. */
   readonly expiresMs?: number | null;
 }
 
-/** Checked with the user's row locked: no database constraint can, since which keys are active depends on the time. */
+/** Checked with the user's row locked. A database constraint cannot check it, because expiry depends on the time. */
 export const activeKeysMax = 25;
 
 type KeyRow = Selectable<Schema["apiKeys"]>;
@@ -35,7 +35,7 @@ type UserRow = Selectable<Schema["users"]>;
 export function createKeys(context: AccountsContext) {
   const { clock } = context;
 
-  /** Runs `work` with the row of the key's user locked, so that no other key of this user changes meanwhile. */
+  /** Runs `work` with the row of the key's user locked, so that no key of this user changes meanwhile. */
   function withKey<T extends { readonly id: KeyId }>(
     id: KeyId,
     deed: Omit<Deed, "on">,
@@ -118,7 +118,7 @@ export function createKeys(context: AccountsContext) {
         },
       ),
 
-    /** Does nothing if it is revoked already. */
+    /** Does nothing if the key is revoked already. */
     revoke: (id: KeyId) =>
       withKey(id, { action: "key.revoke" }, mayRevokeKey, async (transaction, key, user) => {
         const nowMs = clock.now();
@@ -155,7 +155,7 @@ export function createKeys(context: AccountsContext) {
   }
 }
 
-/** The number of the user's keys that are neither revoked nor expired. */
+/** Counts the user's keys that are neither revoked nor expired. */
 async function livingKeys(transaction: Transaction<Schema>, userId: UserId, nowMs: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::integer as count from api_keys
@@ -164,7 +164,7 @@ async function livingKeys(transaction: Transaction<Schema>, userId: UserId, nowM
   return rows[0]!.count;
 }
 
-/** The details that the audit log keeps: a name may be that of a person, and goes with the account. */
+/** Removes the key's name from the details for the audit log: it may name a person, and the log outlives the account. */
 function withoutName({ name, ...wish }: KeyWish): object {
   return { ...wish, named: name !== undefined || undefined };
 }
@@ -199,7 +199,7 @@ function requireLiving(key: KeyRow, user: UserRow, nowMs: number): void {
 
 function requireAhead(expiresMs: number | null | undefined, nowMs: number): void {
   if (typeof expiresMs === "number" && expiresMs <= nowMs)
-    throw new RequestError("invalid", "the expiry lies in the past");
+    throw new RequestError("invalid", "the expiry is in the past");
 }
 
 function viewKey(key: KeyRow, user: UserRow, nowMs: number) {

@@ -1,4 +1,4 @@
-/** Finds what an operator means by an id, the beginning of an id, or a name. */
+/** Finds an account, user or key by an operator's input: an id, the beginning of an id, or a name. */
 import { sql, type RawBuilder } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
@@ -10,8 +10,8 @@ const prefixLengthMin = 4;
 const shownMax = 5;
 
 /**
- * The whole id comes first, then a name in any case, then the beginning of an id. Throws `RequestError`: there is none, or it
- * may be one of several.
+ * Prefers a whole id, then a name in any case, then the beginning of an id. Throws a `RequestError` if nothing or more
+ * than one account matches.
  */
 export async function accountNamed({ kysely }: Rows, named: string): Promise<AccountId> {
   const found = await sql<Candidate<AccountId>>`
@@ -22,7 +22,7 @@ export async function accountNamed({ kysely }: Rows, named: string): Promise<Acc
   return onlyOne("account", named, found.rows).id;
 }
 
-/** Like `accountNamed`; the name of a user is their e-mail address. */
+/** Like `accountNamed`. The name of a user is the e-mail address. */
 export async function userNamed({ kysely }: Rows, named: string): Promise<OfAccount<UserId>> {
   const found = await sql<Candidate<UserId> & { accountId: AccountId }>`
     select id, account_id, '' as label,
@@ -39,8 +39,8 @@ export interface KeyScope {
 }
 
 /**
- * Like `accountNamed`; keys that are not revoked come before those that are. `scope` limits the search to keys of an
- * account or user.
+ * Like `accountNamed`. By name, keys that are not revoked are preferred. `scope` limits the search to keys of an account
+ * or user.
  */
 export async function keyNamed({ kysely }: Rows, named: string, scope: KeyScope = {}): Promise<OfAccount<KeyId>> {
   const { accountId, userId } = scope;
@@ -60,7 +60,7 @@ export async function keyNamed({ kysely }: Rows, named: string, scope: KeyScope 
 
 interface Candidate<Id> {
   readonly id: Id;
-  /** Follows the id where several are shown. */
+  /** Text after the id when an error lists several matches. */
   readonly label: string;
   readonly rank: number;
 }
@@ -70,17 +70,17 @@ interface OfAccount<Id> {
   readonly accountId: AccountId;
 }
 
-/** A pattern for `like`. Null: it is too short for the beginning of an id, or none. */
+/** Returns a pattern for `like`; null if the text cannot be the beginning of an id or is too short. */
 function prefixOf(named: string): string | null {
   return named.length >= prefixLengthMin && /^[0-9a-f-]+$/.test(named) ? `${named}%` : null;
 }
 
-/** `rows`: sorted by rank. Those of the first rank are meant. */
+/** Returns the only row of the best rank. `rows` are sorted by rank. */
 function onlyOne<Row extends Candidate<string>>(what: string, named: string, rows: readonly Row[]): Row {
   const meant = rows.filter(({ rank }) => rank === rows[0]!.rank);
   if (meant.length === 1) return meant[0]!;
   if (meant.length === 0) throw new RequestError("not_found", `there is no ${what} ${named}`);
   const shown = meant.slice(0, shownMax).map(({ id, label }) => `${id}${label}`);
   const ids = `${shown.join(", ")}${meant.length > shownMax ? ", …" : ""}`;
-  throw new RequestError("conflict", `several ${what}s are meant by ${named}: give the id of one of ${ids}`);
+  throw new RequestError("conflict", `${named} matches several ${what}s: give one of these ids: ${ids}`);
 }

@@ -6,7 +6,7 @@ import { newsOf, type AnnouncedModel } from "./notices-catalogue.ts";
 const nowMs = Date.parse("2026-11-20T12:00:00Z");
 const model = asId<ModelId>("coder-next");
 
-/** Factors as [days from now, thousandths]. */
+/** `factors`: days from now, and the factor in thousandths. */
 function at(status: AnnouncedModel["status"], ...factors: [number, number][]): AnnouncedModel {
   return {
     status,
@@ -22,28 +22,33 @@ const facts = (before: AnnouncedModel | undefined, after: AnnouncedModel | undef
 
 describe("news of a model", () => {
   test.each([
-    ["nothing changed", at("Beta", [-9, 1000]), at("Beta", [-9, 1000]), []],
+    ["an unchanged model is not news", at("Beta", [-9, 1000]), at("Beta", [-9, 1000]), []],
     [
-      "status",
+      "a new status is news",
       at("Beta", [-9, 1000]),
       at("Verfügbar", [-9, 1000]),
       [{ kind: "model-status", from: "Beta", to: "Verfügbar" }],
     ],
     [
-      "new in the catalogue",
+      "a model that is new in the catalogue is news",
       undefined,
       at("Demnächst", [-9, 1000]),
       [{ kind: "model-status", from: null, to: "Demnächst" }],
     ],
-    ["gone", at("Auslaufend", [-9, 1000]), undefined, [{ kind: "model-status", from: "Auslaufend", to: null }]],
     [
-      "factor of now",
+      "a removed model is news",
+      at("Auslaufend", [-9, 1000]),
+      undefined,
+      [{ kind: "model-status", from: "Auslaufend", to: null }],
+    ],
+    [
+      "a new current factor is news",
       at("Beta", [-9, 1000]),
       at("Beta", [-9, 1000], [-1, 1500]),
       [{ kind: "model-factor", from: "1.000", to: "1.500", coming: [] }],
     ],
     [
-      "a factor to come",
+      "a future factor is news",
       at("Beta", [-9, 1000]),
       at("Beta", [-9, 1000], [5, 2000]),
       [
@@ -56,7 +61,7 @@ describe("news of a model", () => {
       ],
     ],
     [
-      "a factor to come that comes later",
+      "a future factor that is postponed is news",
       at("Beta", [-9, 1000], [5, 2000]),
       at("Beta", [-9, 1000], [6, 2000]),
       [
@@ -69,20 +74,20 @@ describe("news of a model", () => {
       ],
     ],
     [
-      "a factor to come that is taken back",
+      "a future factor that is withdrawn is news",
       at("Beta", [-9, 1000], [5, 2000]),
       at("Beta", [-9, 1000]),
       [{ kind: "model-factor", from: "1.000", to: "1.000", coming: [] }],
     ],
     [
-      "nothing: a factor that was announced has come",
+      "an announced factor that takes effect is not news",
       at("Beta", [-9, 1000], [-0.1, 2000]),
       at("Beta", [-9, 1000], [-0.1, 2000]),
       [],
     ],
-    ["nothing: the past is written differently", at("Beta", [-9, 1000], [-5, 2000]), at("Beta", [-5, 2000]), []],
+    ["a changed past factor is not news", at("Beta", [-9, 1000], [-5, 2000]), at("Beta", [-5, 2000]), []],
     [
-      "both",
+      "a new status and a new factor are two news",
       at("Beta", [-9, 1000]),
       at("Auslaufend", [-9, 500]),
       [

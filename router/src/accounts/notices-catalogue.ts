@@ -1,6 +1,6 @@
 /**
  * Notices about the catalogue: a model's status changed, its factor changes now or later, or the changelog has a new entry
- * about it. The database keeps what was announced, so that neither a restart nor a second router announces it again.
+ * about it. The database stores what was announced, so that no restart and no second router announces it again.
  */
 import { sql, type Transaction } from "kysely";
 import { factorAt, type Catalogue, type CatalogueEntry, type ModelStatus } from "@weiche/shared/catalogue.ts";
@@ -16,7 +16,7 @@ import { changelogNews, eventOf } from "./changelog-news.ts";
 export type AnnouncedModel = Pick<CatalogueEntry, "status" | "factors">;
 
 export type CatalogueNews =
-  /** `from`, `to`: null if not in the catalogue. */
+  /** `from`, `to`: null if the model is not in the catalogue. */
   | {
       readonly kind: "model-status";
       readonly facts: { readonly model: ModelId; readonly from: ModelStatus | null; readonly to: ModelStatus | null };
@@ -27,7 +27,7 @@ export type CatalogueNews =
         readonly model: ModelId;
         readonly from: string;
         readonly to: string;
-        /** Replaces what was announced before. */
+        /** Replaces all future factors announced before. */
         readonly coming: readonly { readonly validFrom: string; readonly factor: string }[];
       };
     };
@@ -48,7 +48,7 @@ export function newsOf(
   return news;
 }
 
-/** The current factor, and those to come. */
+/** Returns the current factor and the future ones. */
 export function scheduleOf({ factors }: Pick<CatalogueEntry, "factors">, nowMs: number) {
   return {
     factor: formatCredits(factorAt({ factors }, nowMs)),
@@ -58,14 +58,14 @@ export function scheduleOf({ factors }: Pick<CatalogueEntry, "factors">, nowMs: 
   };
 }
 
-/** Tells every account what has changed since the last call; returns the number of new notices. The first call: 0. */
+/** Adds a notice for every account about each change since the last call. Returns their number; 0 at the first call. */
 export async function announceCatalogue(
   database: Database,
   { catalogue, changes }: Pick<CatalogueFile, "catalogue" | "changes">,
   nowMs: number,
 ): Promise<number> {
   return inTransaction(database, async (transaction) => {
-    // Held to the end: another router that looks at the same time sees what this one has told.
+    // Held until the commit, so that two routers do not announce the same change.
     await sql`lock table announced_models in exclusive mode`.execute(transaction);
     const models = await newsOfModels(transaction, catalogue, nowMs);
     const entries = await newsOfChangelog(transaction, changes, nowMs);
@@ -79,7 +79,7 @@ export async function announceCatalogue(
       added += Number(numAffectedRows ?? 0n);
     };
     for (const entry of entries) {
-      // One notice has the operator's words and what exactly changed about these models.
+      // One notice holds the operator's text and all changes of these models.
       const news = entry.models.flatMap((model) => models.get(model)?.news ?? []);
       for (const model of entry.models) models.delete(model);
       const { atMs, text, models: names } = entry;
@@ -91,7 +91,7 @@ export async function announceCatalogue(
   });
 }
 
-/** Returns the news by model, and remembers the catalogue. Returns none if no catalogue was known. */
+/** Returns the news by model and stores the catalogue. The first catalogue ever is not news. */
 async function newsOfModels(transaction: Transaction<Schema>, catalogue: Catalogue, nowMs: number) {
   const found = new Map<ModelId, { readonly event: string; readonly news: readonly CatalogueNews[] }>();
   const rows = await transaction.selectFrom("announcedModels").selectAll().execute();
@@ -102,7 +102,7 @@ async function newsOfModels(transaction: Transaction<Schema>, catalogue: Catalog
     const news = newsOf(model, known, entry, nowMs);
     if (row && news.length === 0) continue;
     const version = (row?.version ?? 0n) + 1n;
-    // A removed model keeps its row and version, so that its return is announced, too.
+    // A removed model keeps its row and version, so that its return gets an event of its own.
     const state = { status: entry?.status ?? null, factors: JSON.stringify(writeFactors(entry)), version };
     await transaction
       .insertInto("announcedModels")
@@ -114,7 +114,7 @@ async function newsOfModels(transaction: Transaction<Schema>, catalogue: Catalog
   return found;
 }
 
-/** Remembers them, too. Nothing if no changelog was looked at before. */
+/** Returns the new entries and stores them. The first changelog ever is not news. */
 async function newsOfChangelog(transaction: Transaction<Schema>, changes: readonly ServiceChange[], nowMs: number) {
   const row = await transaction.selectFrom("announcedChanges").select("told").executeTakeFirst();
   const { news, told } = changelogNews(row?.told ?? [], changes, nowMs);

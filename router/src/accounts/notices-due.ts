@@ -1,10 +1,10 @@
-/** Notices that fall due: a key expires, or a trial ends, within a week. */
+/** Notices of keys that expire and trials that end within a week. */
 import type { Pool } from "pg";
 import { instantText } from "../db/database.ts";
 
 const noticeDays = 7;
 
-/** Adds notices for all accounts; returns the number of new ones. */
+/** Adds notices for all accounts and returns the number of new ones. */
 export async function noticeWhatIsDue(pool: Pool, nowMs: number): Promise<number> {
   const values = [instantText(nowMs), instantText(nowMs + noticeDays * 86_400_000)];
   let added = 0;
@@ -15,7 +15,7 @@ export async function noticeWhatIsDue(pool: Pool, nowMs: number): Promise<number
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 const isoText = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** A key that was made for at most a week needs no reminder. */
+/** A key whose whole life is at most a week gets no notice. */
 const expiringKeys = `
   insert into notices (account_id, kind, event, user_id, key_id, facts, created_at)
   select account_id, 'key-expiring', id || ' ' || ${epochMs("expires_at")}, user_id, id,

@@ -1,7 +1,7 @@
 /**
- * Notices for an account's users in the portal: an event and its facts; the client words them. Each user has separate
- * marks of what they have read. Admins and Owners see all notices of the account, Members those about themselves and
- * those about the account as a whole.
+ * Notices for an account's users in the portal: an event and its facts, which the portal puts into words. Read marks are
+ * kept per user. Admins and Owners see all notices of the account. Members see notices about themselves and about the
+ * account as a whole.
  */
 import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
@@ -11,7 +11,7 @@ import type { Schema, NoticeKind } from "../db/schema.ts";
 export interface NewNotice {
   readonly accountId: AccountId;
   readonly kind: NoticeKind;
-  /** Identifies the notice among those of its kind; each is added once per account. */
+  /** Identifies the notice within its kind. Each account gets it once. */
   readonly event: string;
   readonly facts: object;
 }
@@ -19,14 +19,14 @@ export interface NewNotice {
 /** The reader of the notices. */
 export interface NoticeViewer {
   readonly accountId: AccountId;
-  /** Absent: the operator, who has no read marks. */
+  /** Undefined for the operator, who has no read marks. */
   readonly userId?: UserId;
   readonly seesAll: boolean;
 }
 
 type Store = Pick<Database, "kysely">;
 
-/** Newest first. `unread` in the result counts all notices, not only this page's. */
+/** Lists a page of notices, newest first. The result's `unread` counts the unread notices of all pages. */
 export async function listNotices(
   { kysely }: Store,
   viewer: NoticeViewer,
@@ -47,7 +47,7 @@ export async function listNotices(
   };
 }
 
-/** Marks notices as read: `ids`, or all. Ignores those that the viewer does not see. */
+/** Marks the notices `ids`, or all, as read. Ignores notices that the viewer may not see. */
 export async function markRead(
   { kysely }: Store,
   viewer: NoticeViewer & { readonly userId: UserId },
@@ -62,7 +62,7 @@ export async function markRead(
     on conflict do nothing`.execute(kysely);
 }
 
-/** Adds those that are new; returns their number. */
+/** Adds the notices that do not exist yet and returns their number. */
 export async function addNotices(
   transaction: Transaction<Schema>,
   notices: readonly NewNotice[],
@@ -80,7 +80,7 @@ export async function addNotices(
   return inserted.length;
 }
 
-/** Leaves out notices about keys that are revoked by now, and those from before the user was created. */
+/** Selects the visible notices: none about a revoked key, and none from before the user was created. */
 function visible({
   accountId,
   userId = null,
@@ -113,7 +113,7 @@ interface Shown {
 
 type Row = { readonly total: bigint; readonly unread: bigint } & (Shown | { readonly id: null });
 
-/** `user` and `key`: what the notice is about; null: the whole account. */
+/** `user`, `key`: the subject of the notice; both are null for the whole account. */
 function viewNotice({ id, kind, at, read, facts, userId, email, keyId, keyName, lastFour }: Shown) {
   return {
     id,

@@ -26,7 +26,7 @@ export function createProfile({ kysely }: Pick<Database, "kysely">) {
 
   return {
     show,
-    /** null: the browser's language, the system's theme. */
+    /** null restores the default: the browser's language, the system's theme. */
     async update(userId: UserId, wish: { language?: Language | null; theme?: Theme | null }) {
       if (Object.keys(wish).length > 0) await kysely.updateTable("users").set(wish).where("id", "=", userId).execute();
       return show(userId);

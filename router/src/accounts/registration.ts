@@ -1,4 +1,4 @@
-/** Registration: opens an account, makes the person its Owner and signs them in. */
+/** Registration: opens an account, makes the person its Owner and signs the person in. */
 import type { Language } from "../db/schema.ts";
 import { asId, uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { insertAccount } from "./accounts.ts";
@@ -28,7 +28,8 @@ export async function register(
   from: SignedInFrom,
 ): Promise<Registered> {
   const { clock, hashing, throttle } = context;
-  if (context.registration !== "open") throw new RequestError("conflict", "accounts are opened by the operator here");
+  if (context.registration !== "open")
+    throw new RequestError("conflict", "this service has no registration: ask its operator for an invitation");
   const normal = goodPassword(password);
   const { waitMs } = await throttle.take("register", { source: from.source });
   if (waitMs > 0) return { kind: "throttled", waitMs };

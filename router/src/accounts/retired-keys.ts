@@ -1,15 +1,15 @@
 /**
- * Moves dead keys (revoked or expired) out of the table of keys, so that no list and no count grows with them.
- * Their names stay for usage reports: usage of a key may come long after its end.
+ * Moves dead keys (revoked or expired) out of the table of keys, so that lists and counts do not grow with them.
+ * Their names stay for usage reports, because usage of a key may arrive long after its end.
  */
 import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { inTransaction, instantText, type Database } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 
-/** More dead keys of one user are retired, the oldest first. */
+/** If a user has more dead keys, the oldest are retired. */
 export const deadKeysPerUserMax = 100;
-/** Each deletion updates the row that counts changes, and within a transaction each update is slower than the last. */
+/** Each deletion updates the row that counts changes. Within one transaction, each such update is slower than the last. */
 const keysPerStep = 200;
 const dayMs = 86_400_000;
 
@@ -17,7 +17,7 @@ function isDead(nowMs: number): RawBuilder<boolean> {
   return sql`(revoked_at is not null or expires_at <= ${instantText(nowMs)})`;
 }
 
-/** Retires some of the user's dead keys beyond `deadKeysPerUserMax`. Call with the user's row locked. */
+/** Retires at most 100 of the user's dead keys beyond `deadKeysPerUserMax`. Call it with the user's row locked. */
 export async function retireSurplus(transaction: Transaction<Schema>, userId: UserId, nowMs: number): Promise<void> {
   const surplus = sql`
     select id from api_keys where user_id = ${userId} and ${isDead(nowMs)}
@@ -25,7 +25,7 @@ export async function retireSurplus(transaction: Transaction<Schema>, userId: Us
   await retire(transaction, surplus, nowMs);
 }
 
-/** Retires keys that have been dead for `keepDays`, and those beyond `deadKeysPerUserMax`. */
+/** Retires keys that have been dead for `keepDays`, and each user's dead keys beyond `deadKeysPerUserMax`. */
 export async function retireOldKeys(database: Database, nowMs: number, keepDays: number): Promise<void> {
   const dead = isDead(nowMs);
   const oldest = instantText(nowMs - keepDays * dayMs);

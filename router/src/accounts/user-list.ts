@@ -1,4 +1,4 @@
-/** Lists an account's users: a page of those that match, with what they used and their states. */
+/** Lists a page of an account's users that match a filter, with their usage and states. */
 import { sql, type Selectable } from "kysely";
 import type { Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
@@ -8,16 +8,16 @@ import { plainRow } from "../rights/plain-row.ts";
 import { containing, readPage, type Page } from "../rights/list-page.ts";
 import { packageUse } from "../subscriptions/package-use.ts";
 
-/** `invited`: has not joined yet. `uninvited`: nor can, since the invitation expired or was withdrawn. */
+/** `invited`: has not joined yet. `uninvited`: cannot join, because the invitation expired or was withdrawn. */
 const userStates = ["active", "invited", "uninvited", "blocked"] as const;
 type UserState = (typeof userStates)[number];
 
 interface UserFilter {
-  /** Only this one. */
+  /** Lists only this user. */
   readonly id?: UserId;
   readonly role?: Role;
   readonly state?: UserState;
-  /** Text in the e-mail address. */
+  /** Text that the e-mail address contains. */
   readonly search?: string;
 }
 
@@ -74,7 +74,7 @@ type StoredUser = Omit<
 
 interface Row extends StoredUser {
   readonly state: UserState;
-  /** Why they cannot sign in or, with the limit, why their keys cannot be used; null: they can. */
+  /** Why the user cannot sign in or, for `user-limit`, why the user's keys cannot be used; null if neither. */
   readonly reason: "blocked" | "invited" | "invitation-expired" | "invitation-withdrawn" | "user-limit" | null;
   readonly invitedUntil: Temporal.Instant | null;
   readonly creditsUsed: Millicredits;

@@ -16,14 +16,14 @@ import { endLinks } from "../mail/link-makers.ts";
 import { found, RequestError } from "../rights/request-error.ts";
 import { lockUser, mayChangeUser, mayGrant, requireRight, type Actor } from "../rights/rights.ts";
 
-/** An absent field stays as it is; null removes a restriction. */
+/** An undefined field stays unchanged; null removes a restriction. */
 export interface Restrictions {
   readonly allowedModels?: readonly string[] | null;
   readonly creditLimit?: Millicredits | null;
 }
 
 interface NewUser extends Restrictions {
-  /** Absent: a new one. */
+  /** If undefined, a new id is made. */
   readonly id?: UserId;
   readonly accountId: AccountId;
   readonly email: string;
@@ -31,7 +31,7 @@ interface NewUser extends Restrictions {
 }
 
 export interface UserWish extends Restrictions {
-  /** A change ends sessions, and links: to `owner`, those for the user; to another role, those that the user made. */
+  /** A change ends the user's sessions, and links: those for the user if the new role is `owner`, else those by the user. */
   readonly role?: Role;
 }
 
@@ -43,7 +43,7 @@ export function createUsers(context: AccountsContext) {
         { action: "user.create", on: { kind: "account", id: accountId }, details: { role, ...wish } },
         async (transaction) => {
           const account = transaction.selectFrom("accounts").select("id").where("id", "=", accountId);
-          // Locked, so that it is not deleted meanwhile.
+          // Locked, so that the account is not deleted meanwhile.
           const living = account.where("deletedAt", "is", null).forKeyShare();
           found(await living.executeTakeFirst(), "account", accountId);
           const place = { kind: "account", id: accountId, accountId } as const;
@@ -67,12 +67,12 @@ export function createUsers(context: AccountsContext) {
       }),
 
     /**
-     * Blocks or unblocks a user. Blocking ends the user's sessions and the links that they made; their keys stop until
-     * unblocked. Refused for the last Owner who joined.
+     * Blocks or unblocks a user. Blocking ends the user's sessions and the links that the user made. The user's keys are
+     * refused until the user is unblocked. The last Owner who joined cannot be blocked.
      */
     setBlocked: (id: UserId, blocked: boolean) =>
       change(id, { action: blocked ? "user.block" : "user.unblock" }, async (transaction, user, actor) => {
-        // An Owner who never joined cannot sign in, so the operator may block even the only one.
+        // An Owner who never joined cannot sign in anyway, so the operator may block even the only Owner.
         if (blocked && (actor || (await readCredentials(transaction, id))))
           await requireDispensable(transaction, user, actor);
         if (blocked) {
@@ -82,7 +82,7 @@ export function createUsers(context: AccountsContext) {
         return { blocked };
       }),
 
-    /** Deletes for good: revokes keys, ends links that the user made, frees the address. The log and usage stay. */
+    /** Deletes a user for good: revokes keys, ends links that the user made, frees the address. Audit log and usage stay. */
     delete: (id: UserId) =>
       change(id, { action: "user.delete" }, async (transaction, user, actor) => {
         await requireDispensable(transaction, user, actor);
@@ -97,7 +97,7 @@ export function createUsers(context: AccountsContext) {
       }),
   };
 
-  /** Changes a user with the row locked, if the actor may change this user. */
+  /** Changes a user with the row locked. Refuses if the actor may not change this user. */
   function change(
     id: UserId,
     deed: Omit<Deed, "on">,
@@ -122,20 +122,20 @@ export function createUsers(context: AccountsContext) {
     await requireRight(context, transaction, object, (actor) => mayGrant(actor, role));
     if (user.role === "owner") await requireOtherOwner(transaction, user);
     await endSessions(transaction, user.id);
-    // An Admin may know links to the new Owner's account; with another new role, the user may lack the right to theirs.
+    // An Admin may know a link for the new Owner. A user with a lower role may lack the right to make the links they made.
     await endLinks(transaction, context.clock, role === "owner" ? "userId" : "createdBy", user.id);
   }
 }
 
 type UserRow = Selectable<Schema["users"]>;
 
-/** Nobody can remove themselves, and an account without an Owner could never get one again. */
+/** Refuses if users would remove themselves, or if the account would have no Owner: it could never get one again. */
 async function requireDispensable(transaction: Transaction<Schema>, user: UserRow, actor: Actor | undefined) {
-  if (actor?.id === user.id) throw new RequestError("conflict", "you cannot do this to yourself");
+  if (actor?.id === user.id) throw new RequestError("conflict", "you cannot block or delete yourself");
   if (user.role === "owner") await requireOtherOwner(transaction, user);
 }
 
-/** Requires another Owner who can sign in: one who has accepted the invitation. */
+/** Requires another unblocked Owner who has accepted the invitation. */
 async function requireOtherOwner(transaction: Transaction<Schema>, user: UserRow): Promise<void> {
   const owners = await transaction
     .selectFrom("users")
@@ -148,7 +148,7 @@ async function requireOtherOwner(transaction: Transaction<Schema>, user: UserRow
     .forUpdate()
     .execute();
   if (!owners.some(({ id }) => id !== user.id))
-    throw new RequestError("conflict", "the last Owner of the account stays");
+    throw new RequestError("conflict", "the account must keep one Owner who can sign in");
 }
 
 /** Adds a user and the invitation that lets them set a password. */
@@ -183,7 +183,7 @@ export async function insertUser(
     .onConflict((conflict) => conflict.column("email").doNothing())
     .returningAll()
     .executeTakeFirst();
-  if (!user) throw new RequestError("conflict", "there is a user with this e-mail address already");
+  if (!user) throw new RequestError("conflict", "a user with this e-mail address exists already");
   return user;
 }
 
@@ -192,7 +192,7 @@ function viewUser(user: UserRow) {
   return plainRow({ id, accountId, email, role, blocked, allowedModels, creditLimit, createdAt });
 }
 
-/** Columns to update; `undefined` leaves one as it is. A changed limit unblocks until the next evaluation of usage. */
+/** Returns the columns to update; `undefined` leaves a column unchanged. A changed limit unblocks until the next evaluation. */
 export function restrictionColumns({ allowedModels, creditLimit }: Restrictions) {
   return {
     allowedModels: allowedModels && [...allowedModels],

@@ -1,4 +1,4 @@
-/** Dependencies of everything that reads or changes accounts. */
+/** Dependencies of all functions that read or change accounts. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Database } from "../db/database.ts";
 import type { AuditEvents } from "./audit-entry.ts";
@@ -6,9 +6,9 @@ import type { AuditEvents } from "./audit-entry.ts";
 export interface ActingContext {
   readonly database: Database;
   readonly clock: Clock;
-  /** The actor, whose rights count and whom the audit log names. Absent: the operator. */
+  /** The actor, whose rights are checked and who is named in the audit log. If undefined, the operator acts. */
   readonly origin?: Origin;
-  /** Absent: entries of the audit log are told to nobody. */
+  /** Receives committed audit entries, for the router's log. */
   readonly audits?: AuditEvents;
 }
 
@@ -20,9 +20,9 @@ export interface AccountsContext extends ActingContext {
 export interface Origin {
   /** A user's id, or `operator`. */
   readonly actor: string;
-  /** A network address, or the operators' socket. */
+  /** A network address, or `admin.sock`. */
   readonly source: string;
 }
 
-/** Anyone who can open the admin socket. */
+/** The actor for everyone who can open the admin socket. */
 export const operator: Origin = { actor: "operator", source: "admin.sock" };

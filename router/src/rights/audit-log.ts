@@ -1,7 +1,7 @@
 /**
  * Writes the audit log, one hash chain per account: who did what to which object, when, from where, with what result.
- * An entry is part of the transaction of the change itself; a refusal is written after the rollback. Entries hold no
- * key, password, e-mail address or content.
+ * An entry is written in the transaction of its change; a refusal is written after the rollback. Entries contain no key,
+ * password, e-mail address or content.
  */
 import { hash } from "node:crypto";
 import { sql, type Transaction } from "kysely";
@@ -25,7 +25,7 @@ export interface Deed {
   readonly action: AuditAction;
   /** The object of the request. */
   readonly on: Subject;
-  /** The requested values. Undefined fields are left out; bigints are millicredits, written as credits. */
+  /** The requested values, without undefined fields. A bigint is in millicredits and written as credits. */
   readonly details?: object;
 }
 
@@ -34,13 +34,13 @@ export interface Subject {
   readonly id: string;
 }
 
-/** Changes of one person: so many at once, then one a second. They bound how fast all that a person can make grows. */
+/** A person may make this many changes at once, then one a second. This bounds the growth of everything that people create. */
 export const changesBurst = 1_000;
 
 /** The previous hash of a chain's first entry. */
 export const chainStart = "0".repeat(64);
 
-/** Runs `work` and logs it in one transaction. `madeBy`: the object that `work` made, logged instead of `deed.on`. */
+/** Runs `work` and logs it in one transaction. `madeBy` returns the object that `work` made, to log instead of `deed.on`. */
 export async function audited<T>(
   context: ActingContext,
   deed: Deed,
@@ -57,7 +57,7 @@ export async function audited<T>(
     if (entry) context.audits?.audited(entry);
     return result;
   } catch (error) {
-    // `not_found`: the object does not exist, or is another account's, whose log the actor must not write to.
+    // `not_found` is not logged: the object does not exist, or belongs to an account whose log the actor must not write.
     if (error instanceof RequestError && error.kind !== "not_found" && !(error instanceof TooManyChanges)) {
       const refused = `refused: ${error.kind}`;
       const entry = await inTransaction(database, async (transaction) => {
@@ -70,19 +70,19 @@ export async function audited<T>(
   }
 }
 
-/** One person has changed too much at once. Not logged: the log must not grow with what is refused for its number. */
+/** Refuses a person's change for the rate of changes. Not logged, because these refusals must not make the log grow. */
 class TooManyChanges extends RequestError {
   constructor() {
-    super("too_many_attempts", "too many changes: wait a second before each next one", { retryAfterSeconds: 1 });
+    super("too_many_attempts", "too many changes: make at most one change a second", { retryAfterSeconds: 1 });
   }
 }
 
-/** The subject in `attempts` by which the changes of an actor are counted. */
+/** Returns the subject in `attempts` under which an actor's changes are counted. */
 export function changesOf(actor: string): string {
   return hash("sha256", `changes ${actor}`);
 }
 
-/** Sign-ins have limits of their own, and nobody may keep a person from ending sessions. */
+/** Counts a change. Sign-ins have their own limits, and ending sessions must always be possible. */
 async function countChange(
   { clock, origin = operator }: ActingContext,
   transaction: Transaction<Schema>,
@@ -105,7 +105,7 @@ export function hashEntry(before: string, entry: AuditEntry): string {
   return hash("sha256", JSON.stringify([...fields, details]));
 }
 
-/** Call last in a transaction: it locks the chain's head until the commit. Returns the entry, unless no chain has it. */
+/** Call it last in a transaction: it locks the chain's head until the commit. Returns undefined if the object has no account. */
 async function append(
   { clock, origin = operator }: ActingContext,
   transaction: Transaction<Schema>,
@@ -114,7 +114,7 @@ async function append(
   result: string,
 ): Promise<AuditEntry | undefined> {
   const accountId = await accountOf(transaction, object);
-  if (accountId === undefined) return undefined; // the object does not exist: no chain to write to
+  if (accountId === undefined) return undefined;
   const head = await transaction
     .insertInto("auditHeads")
     .values({ accountId, number: 0n, hash: chainStart })
@@ -157,7 +157,7 @@ async function accountOf(transaction: Transaction<Schema>, { kind, id }: Subject
   return (await select.execute(transaction)).rows[0]?.id;
 }
 
-/** Masks API keys, which people paste into any field. */
+/** Writes details as JSON and masks API keys, because people paste keys into any field. */
 function detailsText(details: object): string {
   const text = JSON.stringify(details, (_name, value: unknown) =>
     typeof value === "bigint" ? formatCredits(value as Millicredits) : value,

@@ -17,7 +17,7 @@ export interface AuditFilter {
   readonly to?: string;
   /** Only entries below this number. */
   readonly before?: number;
-  /** Text in the name of the actor or object, in the action, the result or the source. */
+  /** Text that the name of actor or object, the action, the result or the source contains. */
   readonly search?: string;
 }
 
@@ -31,7 +31,7 @@ const orders = {
   result: "result",
 } as const;
 
-/** `searchedMax`: only so many entries are looked at, the newest of the time that is asked for; null: all. */
+/** `searchedMax`: searches only this many entries, the newest of the requested time; null searches all. */
 export async function auditPage(
   database: Log,
   accountId: AccountId,
@@ -50,7 +50,7 @@ async function hasMore({ kysely }: Log, accountId: AccountId, filter: AuditFilte
   return rows.length > 0;
 }
 
-/** Newest first. */
+/** Lists entries, newest first. */
 export async function auditEntries({ kysely }: Log, accountId: AccountId, filter: AuditFilter, limit: number) {
   const found = matching(accountId, filter, null);
   const { rows } = await sql<Row>`${found} order by number desc limit ${limit}`.execute(kysely);
@@ -81,7 +81,7 @@ function matching(accountId: AccountId, filter: AuditFilter, searchedMax: number
       and ${containing(search, "concat_ws(' ', l.actor, a.email, u.email, k.name, l.action, l.result, l.source)")}`;
 }
 
-/** The id of an entry's object if it is of this kind; else null. As a uuid it finds its row by the index. */
+/** SQL for the id of an entry's object if it is of this kind, else null. The cast to uuid lets the join use the index. */
 function idIn(kind: "user" | "key") {
   return sql`case when l.object like ${`${kind} %`} then substr(l.object, ${kind.length + 2})::uuid end`;
 }
@@ -90,7 +90,7 @@ type Row = Selectable<Schema["auditLog"]> & { readonly actorName: string | null;
 
 export type NamedEntry = ReturnType<typeof viewNamed>;
 
-/** Names (e-mail addresses of users) are null for the operator and for deleted users. */
+/** A user's name is the e-mail address; it is null for the operator and for deleted users. */
 function viewNamed(row: Row) {
   const { actor, actorName, source, action, objectName, result } = row;
   const [kind = "", id = ""] = row.object.split(" ");

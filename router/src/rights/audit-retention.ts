@@ -1,6 +1,6 @@
 /**
  * Removes audit entries older than `retention.auditDays` from the beginning of each chain. A checkpoint keeps the
- * number and hash of the last one removed, so that the rest of the chain can still be verified.
+ * number and hash of the last removed entry, so that the rest of the chain can still be verified.
  */
 import { sql } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -23,7 +23,7 @@ export async function removeOldAudit(database: Database, nowMs: number, keepDays
   return removed;
 }
 
-/** Removes the oldest entries up to the first to keep, with the chain's head locked. After a clock went back, fewer. */
+/** Removes the oldest entries up to the first one to keep, with the chain's head locked. Entries stay in order of number. */
 function removeFrom(database: Database, accountId: AccountId, oldest: string, nowMs: number): Promise<number> {
   return inTransaction(database, async (transaction) => {
     await sql`select 1 from audit_heads where account_id = ${accountId} for update`.execute(transaction);

@@ -7,13 +7,13 @@ import { chainStart, hashEntry } from "./audit-log.ts";
 
 const pageMax = 1_000;
 
-/** Verifies one account's chain, or all: counts valid entries, and names the first invalid one of each broken chain. */
+/** Verifies one account's chain, or all. Counts valid entries and finds the first invalid entry of each broken chain. */
 export async function verifyAudit({ kysely }: Pick<Database, "kysely">, accountId?: AccountId) {
   const accounts =
     accountId === undefined
       ? (await kysely.selectFrom("accounts").select("id").orderBy("id").execute()).map(({ id }) => id)
       : [accountId];
-  // Each in one snapshot, since entries are added and removed concurrently.
+  // Each chain is read in one snapshot, because entries are added and removed concurrently.
   const snapshot = kysely.transaction().setIsolationLevel("repeatable read").setAccessMode("read only");
   const checks: Awaited<ReturnType<typeof verifyChain>>[] = [];
   for (const id of accounts) checks.push(await snapshot.execute((transaction) => verifyChain(transaction, id)));

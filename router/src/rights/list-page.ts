@@ -1,4 +1,4 @@
-/** Pages of a list: matching rows, sorted, and the total number of matches. */
+/** Reads a page of a sorted list and the total number of matching rows. */
 import { sql, type RawBuilder } from "kysely";
 import type { Database } from "../db/database.ts";
 
@@ -9,10 +9,10 @@ export interface Page<Sort extends string> {
   readonly order: "asc" | "desc";
 }
 
-/** A limit for "all rows": more than any account has. */
+/** The limit that means "all rows". No account has more. */
 export const rowsMax = 100_000;
 
-/** Reads page and total in one statement. `order` and `tie` (unique) are SQL expressions over columns of `matching`. */
+/** Reads page and total in one statement. `order` and `tie` are SQL expressions over columns of `matching`; `tie` is unique. */
 export async function readPage<Row>(
   { kysely }: Pick<Database, "kysely">,
   matching: RawBuilder<unknown>,
@@ -31,7 +31,7 @@ export async function readPage<Row>(
   return { rows: found, total: rows[0]!.total };
 }
 
-/** SQL condition: the expression `text` contains the search term, in any case. True without a term. */
+/** SQL condition: the SQL expression `text` contains the search term, in any case. It is true without a term. */
 export function containing(search: string | undefined, text: string) {
   if (search === undefined || search.trim() === "") return sql<boolean>`true`;
   return sql<boolean>`position(lower(${search.trim()}) in lower(${sql.raw(text)})) > 0`;

@@ -1,11 +1,11 @@
-/** Rows of the database as replies show them. */
+/** Converts rows of the database into members of JSON replies. */
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 
 type Plain<T> = T extends Temporal.Instant | bigint ? string : T;
 
 export type PlainRow<R extends object> = { readonly [Name in keyof R]: Plain<R[Name]> };
 
-/** The same members: instants as text in ISO 8601, bigints (millicredits) as credits with three places. */
+/** Converts instants to ISO 8601 text, and bigints, which are millicredits, to credits with three decimal places. */
 export function plainRow<R extends object>(row: R): PlainRow<R> {
   const plain = Object.entries(row).map(([name, value]: [string, unknown]) => {
     if (typeof value === "bigint") return [name, formatCredits(value as Millicredits)];

@@ -1,4 +1,4 @@
-/** Why a request to the surface ends in a refusal; the public API has `ApiError`. */
+/** Kinds of refusals of requests to the surface. The public API has `ApiError`. */
 export type RequestErrorKind =
   | "invalid"
   | "login_required"
@@ -15,13 +15,13 @@ export type RequestErrorKind =
   | "too_many_attempts"
   | "too_many_requests";
 
-/** One mistake in a request. `param`: the path of the field, without `body.`. `code`: what is wrong, in a word. */
+/** A mistake in a field of a request. `param`: the field's path without `body.`. `code`: the kind of mistake, in one word. */
 export interface FieldError {
   readonly param: string;
   readonly code: string;
 }
 
-/** `message`: for the requester, a phrase without a full stop that quotes no secret. */
+/** `message` is shown to the requester: a phrase without a full stop and without secrets. */
 export class RequestError extends Error {
   readonly kind: RequestErrorKind;
   readonly details: readonly FieldError[];
@@ -39,12 +39,12 @@ export class RequestError extends Error {
   }
 }
 
-/** Answers people of an account that the operator has blocked. */
+/** Refuses users of an account that the operator has blocked. */
 export function accountBlocked(): RequestError {
   return new RequestError("account_blocked", "this account is blocked. The operator of this service can change that");
 }
 
-/** Refused before a guess was checked: the attempts before it are counted in the database. */
+/** Refuses an attempt because of the attempts counted before it. Its password or code was not checked. */
 export function tooManyAttempts(waitMs: number): RequestError {
   const retryAfterSeconds = waitMs / 1000;
   return new RequestError("too_many_attempts", "too many attempts: wait a while before the next one", {

@@ -1,6 +1,6 @@
 /**
  * Which role may change what, checked in the transaction of the change with the actor's current role. The operator may
- * do everything. Objects of other accounts are reported as not found.
+ * change everything. Objects of other accounts are reported as not found.
  */
 import type { Selectable, Transaction } from "kysely";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -15,17 +15,17 @@ export interface Actor {
   readonly role: Role;
 }
 
-/** Admins manage everybody but Owners. */
+/** Admins may change all users except Owners. */
 export function mayChangeUser(actor: Actor, user: { readonly role: Role }): boolean {
   return actor.role === "owner" || (actor.role === "admin" && user.role !== "owner");
 }
 
-/** Only an Owner makes Owners, so nobody can promote themselves. */
+/** Only an Owner may make Owners, so no Admin can promote themselves. */
 export function mayGrant(actor: Actor, role: Role): boolean {
   return actor.role === "owner" || (actor.role === "admin" && role !== "owner");
 }
 
-/** Users change their own keys; an Owner changes all of the account. */
+/** Users may change their own keys; an Owner may change all keys of the account. */
 export function mayChangeKey(actor: Actor, key: { readonly userId: UserId }): boolean {
   return actor.role === "owner" || actor.id === key.userId;
 }
@@ -40,7 +40,7 @@ export async function lockUser(transaction: Transaction<Schema>, id: UserId): Pr
   return found(await user.forUpdate().executeTakeFirst(), "user", id);
 }
 
-/** Call with the object's row locked: one lock order prevents deadlocks. Returns the actor; undefined: the operator. */
+/** Call it with the object's row locked: a fixed lock order prevents deadlocks. Returns undefined for the operator. */
 export async function requireRight(
   { origin = operator }: ActingContext,
   transaction: Transaction<Schema>,

@@ -6,7 +6,7 @@ const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTi
 const textOf = (ms: number) =>
   Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timeZone).toPlainDateTime().toString();
 
-/** The first periods of an order, each computed from the end of the one before. */
+/** Yields the first periods of an order, each computed from the end of the period before. */
 function* periods(orderedMs: number, count: number) {
   let atMs = orderedMs;
   for (let n = 0; n < count; n++) {
@@ -31,7 +31,7 @@ describe("billing periods", () => {
     ["2028-01-30T00:00", ["2028-02-29", "2028-03-30", "2028-04-30"]],
     ["2027-12-29T23:59:59.999", ["2028-01-29", "2028-02-29", "2028-03-29"]],
     ["2028-02-29T12:00", ["2028-03-29", "2028-04-29"]],
-  ])("an order of %s keeps its rhythm", (ordered, ends) => {
+  ])("the periods of an order of %s end on its day or the month's last day", (ordered, ends) => {
     const found = [...periods(berlin(ordered), ends.length)].map(({ endMs }) => textOf(endMs));
     expect(found).toEqual(ends.map((day) => `${day}T00:00:00`));
   });
@@ -45,7 +45,7 @@ describe("billing periods", () => {
     expect(hours("2026-10-15T00:00")).toBe(31 * 24 + 1);
   });
 
-  test("no instant before the order belongs to a period", () => {
+  test("an instant before the order throws", () => {
     expect(() => billingPeriodAt(1_000, 999)).toThrow(RangeError);
   });
 
@@ -58,7 +58,7 @@ describe("billing periods", () => {
         const { startMs, endMs } = billingPeriodAt(orderedMs, atMs);
         expect(startMs).toBeLessThanOrEqual(atMs);
         expect(endMs).toBeGreaterThan(atMs);
-        // All instants of a period yield the same one, and its neighbours meet it without gap or overlap.
+        // All instants of a period yield this period, and its neighbours follow without gap or overlap.
         expect(billingPeriodAt(orderedMs, startMs)).toEqual({ startMs, endMs });
         expect(billingPeriodAt(orderedMs, endMs - 1)).toEqual({ startMs, endMs });
         expect(billingPeriodAt(orderedMs, endMs).startMs).toBe(endMs);
@@ -69,7 +69,7 @@ describe("billing periods", () => {
     );
   });
 
-  test("1,200 periods in a row meet, end at midnight, on the order's day or the last of the month", () => {
+  test("1,200 periods follow without gap and end at midnight on the order's day or the month's last day", () => {
     fc.assert(
       fc.property(fc.integer({ min: 28, max: 31 }), fc.integer({ min: 0, max: 86_399_999 }), (day, ofDayMs) => {
         const orderedMs = berlin(`2026-01-${day}T00:00`) + ofDayMs;

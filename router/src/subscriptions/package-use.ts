@@ -1,4 +1,4 @@
-/** An account's subscription and what it used in the current billing period. */
+/** Reads an account's subscription and its usage in the current billing period. */
 import { millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, instantValue, type Database } from "../db/database.ts";
@@ -31,15 +31,15 @@ export async function packageUse({ kysely }: Pick<Database, "kysely">, accountId
     book,
     nowMs,
     period,
-    /** The terms of this period; undefined: no package. */
+    /** The terms of this period; undefined without a package. */
     booked,
     subscription: viewSubscription(terms, nowMs),
-    /** A PostgreSQL timestamp; `infinity` without a package, so that it matches no usage. */
+    /** A PostgreSQL timestamp; `infinity` without a package, which matches no usage. */
     periodStart: period ? instantText(period.startMs) : "infinity",
-    /** null: no package. */
+    /** null without a package. */
     quota: booked ? quotaOf(booked) : null,
     used: millicredits(total?.credits ?? 0n),
-    /** Requests are refused until then. null: they are not refused. */
+    /** Requests are refused until then; null if they are not refused. */
     exhaustedUntil: exhaustedUntil && exhaustedUntil.epochMilliseconds > nowMs ? exhaustedUntil : null,
   };
 }

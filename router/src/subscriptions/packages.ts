@@ -1,4 +1,4 @@
-/** The packages that were published (see `publish-packages.ts`), with every version of their terms. */
+/** The published packages (see `publish-packages.ts`), with every version of their terms. */
 import type { Kysely, Selectable } from "kysely";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -11,10 +11,10 @@ export interface EffectiveTerms extends PackageTerms {
 
 export interface Package {
   readonly name: PackageName;
-  /** False: the catalogue file does not name it any more. */
+  /** False if the catalogue file no longer names the package. */
   readonly isListed: boolean;
   readonly hasTrial: boolean;
-  /** The only accounts that see it; null: every account. */
+  /** The only accounts that see the package; null if every account sees it. */
   readonly onlyFor: readonly string[] | null;
   /** At least one version, in the order in which they become effective. */
   readonly versions: readonly EffectiveTerms[];
@@ -34,7 +34,7 @@ export async function readPackages(kysely: Kysely<Schema>): Promise<PackageBook>
   return new Map(packages);
 }
 
-/** The packages of a catalogue file as if they had been published before anybody booked one. */
+/** Returns the packages of a catalogue file as if they were published before any booking. */
 export function bookOf(entries: readonly PackageEntry[]): PackageBook {
   return new Map(
     entries.map(({ name, trial, accounts, versions }) => {
@@ -46,12 +46,12 @@ export function bookOf(entries: readonly PackageEntry[]): PackageBook {
 
 export const serviceBook = bookOf(servicePackages);
 
-/** The version that is valid at `atMs`; before the first one, the first. */
+/** Returns the version valid at `atMs`, or the first version if none is valid yet. */
 export function versionAt<V extends { readonly effectiveFromMs: number }>(versions: readonly V[], atMs: number): V {
   return versions.findLast(({ effectiveFromMs }) => effectiveFromMs <= atMs) ?? versions[0]!;
 }
 
-/** The terms for whoever books the package at `atMs`. */
+/** Returns the terms of a booking of the package at `atMs`. */
 export function termsAt(book: PackageBook, name: PackageName, atMs: number): EffectiveTerms {
   return versionAt(book.get(name)!.versions, atMs);
 }
@@ -60,19 +60,19 @@ export function quotaOf({ creditsPerMonth }: Pick<PackageTerms, "creditsPerMonth
   return millicredits(creditsPerMonth * 1000n);
 }
 
-/** The packages that the account may order. */
+/** Lists the packages that the account may order. */
 export function offeredTo(book: PackageBook, accountId: AccountId): readonly Package[] {
   return [...book.values()].filter(({ isListed, onlyFor }) => isListed && (onlyFor?.includes(accountId) ?? true));
 }
 
-/** A stored version of a package's terms. */
+/** Reads a stored version of a package's terms. */
 export function effectiveTerms(row: Selectable<Schema["packageTerms"]>): EffectiveTerms {
   const { effectiveFrom, credits, priceCents, requestsPerMinute, parallelRequests, emailSupport, trialDays } = row;
   const terms = { priceCents, creditsPerMonth: credits, requestsPerMinute, parallelRequests, emailSupport, trialDays };
   return { effectiveFromMs: effectiveFrom.epochMilliseconds, ...terms };
 }
 
-/** Terms as the portal and notices show them: what a billing period costs and gives. */
+/** Returns terms as the portal and notices show them: price, credits and limits of a billing period. */
 export function viewTerms(terms: PackageTerms) {
   const { priceCents, requestsPerMinute, parallelRequests, emailSupport } = terms;
   return {

@@ -1,7 +1,7 @@
 /**
- * Publishes the packages of the catalogue file: stores them and their terms, and tells accounts of changed terms. Terms that
- * are effective never change; new ones hold from the first period that begins once they are effective, and they are
- * effective no earlier than they were read.
+ * Publishes the packages of the catalogue file: stores them and their terms, and adds notices about changed terms.
+ * Effective terms of a booked package never change. New terms become effective when they are read, at the earliest, and
+ * apply from an account's next billing period on.
  */
 import { hash } from "node:crypto";
 import { sql, type Transaction } from "kysely";
@@ -11,10 +11,10 @@ import { inTransaction, instantText, instantValue, type Database } from "../db/d
 import type { PackageName, Schema } from "../db/schema.ts";
 import { effectiveTerms, viewTerms } from "./packages.ts";
 
-/** Throws a `StartError` that names every package which cannot be published; nothing is changed then. */
+/** Throws a `StartError` that names every package that cannot be published; then nothing is changed. */
 export function publishPackages(database: Database, entries: readonly PackageEntry[], nowMs: number): Promise<void> {
   return inTransaction(database, async (transaction) => {
-    // Routers publish one after the other.
+    // Two routers must not publish at the same time.
     await sql`lock table packages in share row exclusive mode`.execute(transaction);
     const mistakes = await goneButBooked(transaction, entries, nowMs);
     await transaction.updateTable("packages").set({ isListed: false }).execute();
@@ -46,7 +46,7 @@ async function goneButBooked(
     group by package order by package`.execute(transaction);
   return rows.map(
     ({ name, count }) =>
-      `${name} is not listed, but booked by ${count === 1n ? "an account: list it until it has" : `${count} accounts: list it until they have`} another one`,
+      `${name} is not listed, but booked by ${count === 1n ? "an account: list it until the account has" : `${count} accounts: list it until they have`} another package`,
   );
 }
 
@@ -54,7 +54,7 @@ interface Stored extends PackageVersion {
   readonly effectiveFromMs: number;
 }
 
-/** Stores the versions of a package's terms. Returns the mistake if they cannot be published. */
+/** Stores the versions of a package's terms. Returns a message if they cannot be published. */
 async function publishTerms(
   transaction: Transaction<Schema>,
   { name, versions }: PackageEntry,
@@ -71,7 +71,7 @@ async function publishTerms(
   const listed = versions.findLast(({ validFromMs }) => validFromMs <= nowMs) ?? versions[0]!;
   const isSame = listed.validFromMs === current.validFromMs && areEqual(listed, current);
   if (!isSame && listed.validFromMs <= current.validFromMs)
-    return `the terms of ${name} that are valid from ${instantText(current.validFromMs)} are booked and cannot change: keep them, and add terms with a later validFrom`;
+    return `the terms of ${name} from ${instantText(current.validFromMs)} are booked and cannot change: restore them, and add terms with a later validFrom`;
   const isComing = ({ validFromMs }: PackageVersion) => validFromMs > current.validFromMs;
   const precedingOf = (list: readonly PackageVersion[], { validFromMs: ms }: PackageVersion) =>
     list.findLast(({ validFromMs }) => validFromMs < ms) ?? current;
@@ -124,7 +124,7 @@ async function insertTerms(
     .execute();
 }
 
-/** Writes a notice for each account that has the package, now or later. The same news is written once. */
+/** Writes a notice for each account that has the package now or later. The same notice is written once. */
 async function tell(transaction: Transaction<Schema>, name: PackageName, news: object, nowMs: number): Promise<void> {
   const facts = JSON.stringify({ package: name, ...news });
   const event = `${name} ${instantText(nowMs)} ${hash("sha256", facts).slice(0, 16)}`;
@@ -135,7 +135,7 @@ async function tell(transaction: Transaction<Schema>, name: PackageName, news: o
     on conflict do nothing`.execute(transaction);
 }
 
-/** Makes the key caches read these accounts again, since their limits may change. */
+/** Makes the key caches read the accounts of the package again, because their limits may change. */
 async function touchAccounts(transaction: Transaction<Schema>, name: PackageName, nowMs: number): Promise<void> {
   await sql`
     update accounts set name = name where id in (select account_id from subscriptions
@@ -150,7 +150,7 @@ function areEqual(a: PackageTerms, b: PackageTerms): boolean {
   return areAlike(a, b) && a.trialDays === b.trialDays;
 }
 
-/** Whether they are the same for whoever has the package: nobody gets a second trial. */
+/** Returns whether two terms are the same for accounts that have the package. Trials do not matter to these accounts. */
 function areAlike(a: PackageTerms, b: PackageTerms): boolean {
   return JSON.stringify(viewTerms(a)) === JSON.stringify(viewTerms(b));
 }

@@ -1,4 +1,4 @@
-/** Writes a change of an account's package, its terms and invoice lines, in the caller's transaction. */
+/** Writes a changed package, its terms and invoice lines, in the caller's transaction. */
 import type { Transaction } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText, instantValue } from "../db/database.ts";
@@ -8,8 +8,8 @@ import { chargesOf, endTerms, nextChargeMs, termAt, type Charge, type Term } fro
 import { periodOf, readSubscription, type Subscription } from "./subscription.ts";
 
 /**
- * Writes the invoice lines that are due and not written yet; idempotent. No later change of the account may be dated
- * before this instant, so that a clock that is behind cannot end a period whose successor is charged.
+ * Writes due invoice lines that are not written yet. Stores `nowMs` as the earliest time of the account's next change, so
+ * that a router whose clock is behind cannot end a period after the next one was charged.
  */
 export async function writeCharges(
   transaction: Transaction<Schema>,
@@ -36,7 +36,7 @@ export async function writeCharges(
     .execute();
 }
 
-/** Ends the package of an account at once. Call with the account's row locked. */
+/** Ends an account's package at once. Call it with the account's row locked. */
 export async function endPackage(
   transaction: Transaction<Schema>,
   accountId: AccountId,
@@ -47,14 +47,14 @@ export async function endPackage(
   if (after !== subscription.terms) await writeChange(transaction, accountId, subscription, after);
 }
 
-/** Writes the new terms and their charges. Returns when they take effect, in ms. */
+/** Writes the new terms and their charges. Returns the time at which they take effect, in ms. */
 export async function writeChange(
   transaction: Transaction<Schema>,
   accountId: AccountId,
   { terms: before, nowMs, book }: Subscription,
   after: readonly Term[],
 ): Promise<number> {
-  // `changeTerms` begins a term one millisecond late if the period began at this very instant.
+  // `changeTerms` begins a term one millisecond late if the period begins at this exact instant.
   const changedMs = nowMs + 1;
   await writeTerms(transaction, accountId, before, after);
   await writeCharges(transaction, accountId, after, changedMs, book);
@@ -94,7 +94,7 @@ async function writeTerms(
   }
 }
 
-/** A new period begins with nothing used: limits reached before no longer block. */
+/** Unblocks keys and users that reached their limits, because a new period begins with no usage. */
 async function forgetLimits(transaction: Transaction<Schema>, accountId: AccountId): Promise<void> {
   for (const table of ["users", "apiKeys"] as const)
     await transaction

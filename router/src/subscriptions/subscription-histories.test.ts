@@ -43,7 +43,7 @@ function changeOrNone(
   }
 }
 
-/** The service's packages with further terms, announced from the beginning. `comings`: each after the one before. */
+/** Returns the service's packages with further terms, for the model and for the rules. `comings`: in order of time. */
 function booksOf(startMs: number, comings: readonly Coming[]) {
   const ofModel = modelBook();
   let atMs = startMs;
@@ -64,7 +64,7 @@ function booksOf(startMs: number, comings: readonly Coming[]) {
 type Coming = typeof newTerms extends fc.Arbitrary<infer T> ? T : never;
 
 test(
-  "any history of years, with terms that change, ends in the state, money and quota of the model, in periods without gap or overlap",
+  "after any history of changes and new terms, state, charges and quota equal the model's, and periods have no gap or overlap",
   { timeout: historiesMsMax },
   () => {
     const history = fc.array(step, lengths(20, stepsMax));
@@ -101,7 +101,7 @@ test(
               model.booked.cents,
               model.booked.credits,
             ]);
-            // The spans that the cache of keys uses.
+            // The key cache uses these spans.
             const spans = bookedSpans(term, book.get(term.package)!.versions);
             expect(spans.find(({ startMs: from, endMs }) => from <= nowMs && nowMs < endMs)?.booked).toBe(booked);
             expect(period.endMs).toBe(model.end.toZonedDateTime(timeZone).epochMilliseconds);

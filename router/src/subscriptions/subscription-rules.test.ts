@@ -27,7 +27,7 @@ function after(...steps: readonly Step[]): readonly Term[] {
   );
 }
 
-/** An account's view at an instant: "no package", or state, package, end of the period and pending change. */
+/** Returns an account's view at an instant: "no package", or state, package, end of the period and pending change. */
 function seen(terms: readonly Term[], at: string): string {
   const nowMs = berlin(at);
   const term = termAt(terms, nowMs);
@@ -55,7 +55,7 @@ function isRefused(terms: readonly Term[], [at, kind, name]: Step): boolean {
 }
 
 describe("no package", () => {
-  test("trial: 30 days, free, and Starter at 7 EUR from then on", () => {
+  test("a trial is free for 30 days and then becomes Starter at 7 EUR", () => {
     const terms = after(["2026-11-14T10:30", "trial"]);
     expect(seen(terms, "2026-11-14T10:30")).toBe("trial Starter until 2026-12-14T00:00");
     expect(seen(terms, "2026-12-14T00:00")).toBe("active Starter until 2027-01-14T00:00");
@@ -63,7 +63,7 @@ describe("no package", () => {
     expect(charged(terms, "2027-01-13T23:59")).toEqual(["package Starter 2026-12-14/2027-01-14 31/31 700"]);
   });
 
-  test("trial: once per account", () => {
+  test("an account has one trial, also after an earlier package", () => {
     const cancelled = after(["2026-11-14T10:30", "trial"], ["2026-11-15T00:00", "cancel"]);
     expect(isRefused(cancelled, ["2026-12-14T00:00", "trial"])).toBe(true);
     expect(isRefused(after(["2026-11-14T10:30", "trial"]), ["2026-11-14T10:31", "trial"])).toBe(true);
@@ -73,7 +73,7 @@ describe("no package", () => {
     ).toBe("trial Starter until 2027-03-03T00:00");
   });
 
-  test("order: the billing period begins with the order", () => {
+  test("an order begins a billing period", () => {
     const terms = after(["2026-01-31T15:00", "order", "Pro"]);
     expect(seen(terms, "2026-01-31T15:00")).toBe("active Pro until 2026-02-28T00:00");
     expect(seen(terms, "2026-02-28T00:00")).toBe("active Pro until 2026-03-31T00:00");
@@ -93,7 +93,7 @@ describe("trial", () => {
   const trial: Step = ["2026-11-14T10:30", "trial"];
 
   test.each(["order", "upgrade"] as const)(
-    "%s of a larger package: at once, at the full price, with a period and quota of its own; the trial is used up",
+    "%s of a larger package ends the trial at once and begins a new period at the full price",
     (kind) => {
       const terms = after(trial, ["2026-11-20T18:00", kind, "Pro"]);
       expect(seen(terms, "2026-11-20T18:00")).toBe("active Pro until 2026-12-20T00:00");
@@ -103,7 +103,7 @@ describe("trial", () => {
     },
   );
 
-  test("cancellation: over at the end of the trial, withdrawn until then, nothing charged", () => {
+  test("a cancelled trial ends at its end, is not charged, and the cancellation can be withdrawn until then", () => {
     const terms = after(trial, ["2026-12-13T23:59:59.999", "cancel"]);
     expect(seen(terms, "2026-12-13T23:59:59.999")).toBe("trial Starter until 2026-12-14T00:00, then none");
     expect(seen(terms, "2026-12-14T00:00")).toBe("no package");
@@ -113,13 +113,13 @@ describe("trial", () => {
     expect(withdrawn).toEqual(after(trial));
   });
 
-  test("there is nothing smaller, and nothing to withdraw", () => {
+  test("a trial cannot be downgraded or replaced by its own package, and has nothing to withdraw", () => {
     expect(isRefused(after(trial), ["2026-11-15T00:00", "downgrade", "Starter"])).toBe(true);
     expect(isRefused(after(trial), ["2026-11-15T00:00", "upgrade", "Starter"])).toBe(true);
     expect(isRefused(after(trial), ["2026-11-15T00:00", "withdraw"])).toBe(true);
   });
 
-  test("is one period, also over a month that is shorter than 30 days", () => {
+  test("a trial is one period, also over a month of fewer than 30 days", () => {
     const terms = after(["2026-02-10T12:00", "trial"]);
     expect(seen(terms, "2026-03-11T12:00")).toBe("trial Starter until 2026-03-12T00:00");
   });
@@ -128,7 +128,7 @@ describe("trial", () => {
 describe("active package", () => {
   const pro: Step = ["2026-11-14T10:30", "order", "Pro"];
 
-  test("upgrade: at once, the difference for the days that are left, the day of the upgrade counts", () => {
+  test("an upgrade applies at once and costs the difference for the remaining days, the current day included", () => {
     const terms = after(pro, ["2026-11-25T14:03", "upgrade", "Business"]);
     expect(seen(terms, "2026-11-25T14:03")).toBe("active Business until 2026-12-14T00:00");
     expect(charged(terms, "2026-12-14T00:00")).toEqual([
@@ -138,7 +138,7 @@ describe("active package", () => {
     ]);
   });
 
-  test("upgrade: the period and what was used in it stay", () => {
+  test("an upgrade stays in the same billing period", () => {
     const terms = after(pro, ["2026-11-25T14:03", "upgrade", "Business"]);
     expect(periodIn(termAt(terms, berlin("2026-12-01T00:00"))!, berlin("2026-12-01T00:00"))).toEqual(
       periodIn(termAt(terms, berlin("2026-11-14T10:30"))!, berlin("2026-11-14T10:30")),
@@ -149,20 +149,20 @@ describe("active package", () => {
     ["2026-11-14T23:59:59.999", "30/30 9400"],
     ["2026-11-15T00:00", "29/30 9087"],
     ["2026-12-13T23:59:59.999", "1/30 313"],
-  ])("upgrade at %s costs %s", (at, sum) => {
+  ])("an upgrade at %s costs %s", (at, sum) => {
     expect(charged(after(pro, [at, "upgrade", "Business"]), "2026-12-13T23:59:59.999")[1]).toContain(sum);
   });
 
   test.each([
     ["downgrade", ["2026-11-20T00:00", "downgrade", "Starter"]],
     ["cancellation", ["2026-11-20T00:00", "cancel"]],
-  ] as const)("upgrade withdraws a pending %s", (_what, pending) => {
+  ] as const)("an upgrade withdraws a pending %s", (_what, pending) => {
     const terms = after(pro, pending, ["2026-11-25T00:00", "upgrade", "Business"]);
     expect(seen(terms, "2026-11-25T00:00")).toBe("active Business until 2026-12-14T00:00");
     expect(seen(terms, "2027-02-01T00:00")).toBe("active Business until 2027-02-14T00:00");
   });
 
-  test("downgrade: the old package until the end of the period, then the smaller one in the same rhythm", () => {
+  test("a downgrade keeps the old package until the period ends; the smaller one follows in the same rhythm", () => {
     const terms = after(["2026-01-31T15:00", "order", "Business"], ["2026-02-01T00:00", "downgrade", "Pro"]);
     expect(seen(terms, "2026-02-27T23:59")).toBe("active Business until 2026-02-28T00:00, then Pro");
     expect(seen(terms, "2026-02-28T00:00")).toBe("active Pro until 2026-03-31T00:00");
@@ -176,7 +176,7 @@ describe("active package", () => {
     expect(isRefused(terms, ["2026-02-28T00:00", "withdraw"])).toBe(true);
   });
 
-  test("cancellation: until the end of the period, then no package; withdrawn until then", () => {
+  test("a cancelled package ends with its period, and the cancellation can be withdrawn until then", () => {
     const terms = after(pro, ["2026-11-20T00:00", "cancel"]);
     expect(seen(terms, "2026-12-13T23:59")).toBe("active Pro until 2026-12-14T00:00, then none");
     expect(seen(terms, "2026-12-14T00:00")).toBe("no package");
@@ -186,7 +186,7 @@ describe("active package", () => {
     expect(isRefused(terms, ["2026-11-21T00:00", "downgrade", "Starter"])).toBe(true);
   });
 
-  test("cancellation takes the place of a downgrade, a downgrade that of another one", () => {
+  test("a cancellation or a new downgrade replaces a pending downgrade", () => {
     const business = after(["2026-11-14T10:30", "order", "Business"], ["2026-11-15T00:00", "downgrade", "Pro"]);
     const smaller = changeTerms(
       business,
@@ -212,7 +212,7 @@ describe("active package", () => {
   });
 });
 
-test("cancelled (after expiry): a new order begins a rhythm of its own", () => {
+test("an order after a cancelled package begins a new rhythm", () => {
   const terms = after(
     ["2026-11-14T10:30", "order", "Pro"],
     ["2026-11-20T00:00", "cancel"],
@@ -222,7 +222,7 @@ test("cancelled (after expiry): a new order begins a rhythm of its own", () => {
   expect(seen(terms, "2027-01-05T09:00")).toBe("active Starter until 2027-02-05T00:00");
 });
 
-test("an upgrade in the very instant that a period begins is charged beside the old package, and nothing twice", () => {
+test("an upgrade at the exact start of a period is charged beside the old package, and nothing twice", () => {
   const terms = after(["2026-11-14T10:30", "order", "Pro"], ["2026-12-14T00:00", "upgrade", "Business"]);
   expect(charged(terms, "2026-12-14T00:01").slice(1)).toEqual([
     "package Pro 2026-12-14/2027-01-14 31/31 3500",

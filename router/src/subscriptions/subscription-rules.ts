@@ -1,7 +1,7 @@
 /**
- * The rules of packages, as pure functions. An account's history is a list of terms without gaps inside a subscription,
- * future changes included (a downgrade, a cancellation, the end of a trial). So no job has to run when a period ends,
- * and all past and future charges follow from the terms.
+ * The rules of packages. Pure. An account's history is a list of terms, without gaps inside a subscription. It includes
+ * future changes (a downgrade, a cancellation, the end of a trial). So no job has to run when a period ends, and all past
+ * and future charges follow from the terms.
  *
  *   no package ──trial──▶ trial ──its days──▶ active                  active ──upgrade──▶ active, larger, at once
  *   no package ──order──▶ active              trial ──upgrade──▶ active, in a period of its own
@@ -12,14 +12,14 @@ import { billingPeriodAt, germanDaysBetween, trialEndMs, type BillingPeriod } fr
 import { termsAt, versionAt, type EffectiveTerms, type PackageBook } from "./packages.ts";
 import { RequestError } from "../rights/request-error.ts";
 
-/** A package over a span of time. */
+/** A package during a span of time. */
 export interface Term {
   readonly package: PackageName;
   readonly state: "trial" | "active";
   readonly startMs: number;
-  /** Exclusive; Infinity: open-ended. */
+  /** Exclusive. Infinity if no end is planned. */
   readonly endMs: number;
-  /** The order from which billing periods are counted. An upgrade or downgrade of an active package keeps it. */
+  /** The instant from which billing periods are counted. An upgrade or downgrade of an active package keeps it. */
   readonly rhythmMs: number;
 }
 
@@ -29,15 +29,15 @@ export type SubscriptionAction =
   | { readonly kind: "trial" | "cancel" | "withdraw" }
   | { readonly kind: "order" | "upgrade" | "downgrade"; readonly package: PackageName };
 
-/** A change at the end of the current period, which can be withdrawn until then. */
+/** A change at the end of the current period. It can be withdrawn until then. */
 export interface Pending {
   readonly change: "cancellation" | "downgrade";
-  /** null: no package. */
+  /** null if the account will have no package. */
   readonly package: PackageName | null;
   readonly atMs: number;
 }
 
-/** A net amount, charged once, when the time begins that it pays for. */
+/** A net amount, charged once at `startMs`. */
 export interface Charge {
   /** `package`: a whole period. `upgrade`: the price difference for the remaining days, including the current one. */
   readonly reason: "package" | "upgrade";
@@ -49,7 +49,7 @@ export interface Charge {
   readonly cents: number;
 }
 
-/** Returns the terms after the action; the book names its package. `nowMs` must not go back for an account. Throws `RequestError` with the reason. */
+/** Returns the terms after the action. `nowMs` must never decrease for an account. Throws a `RequestError` with the reason. */
 export function changeTerms(
   terms: readonly Term[],
   action: SubscriptionAction,
@@ -61,7 +61,7 @@ export function changeTerms(
   const before = terms.slice(0, terms.indexOf(current));
   const pending = pendingOf(terms, nowMs);
   const { startMs, endMs } = periodIn(current, nowMs);
-  // Strictly inside the period, so that no term is empty and each period's beginning belongs to one term.
+  // Strictly inside the period, so that no term is empty and only one term has the beginning of a period.
   const changeMs = Math.max(nowMs, startMs + 1);
   switch (action.kind) {
     case "trial":
@@ -77,7 +77,7 @@ export function changeTerms(
         throw new RequestError("conflict", "a trial cannot be downgraded; it can be cancelled");
       if (pending?.change === "cancellation")
         throw new RequestError("conflict", "the package is cancelled: withdraw the cancellation first");
-      // Compares the prices of the next period, in which the smaller package would begin.
+      // Compares prices of the next period, because the smaller package would begin with it.
       requireStepUp(priceOf(action.package, endMs, book), priceOf(current.package, endMs, book), "downgrade");
       return [
         ...before,
@@ -96,20 +96,20 @@ export function changeTerms(
   }
 }
 
-/** The terms of an account whose package ends at once. What was charged stays charged. */
+/** Returns the terms after the package ends at once. Charges stay. */
 export function endTerms(terms: readonly Term[], nowMs: number): readonly Term[] {
   const current = termAt(terms, nowMs);
   if (!current) return terms;
-  // No term is empty.
+  // A term must not be empty.
   return [...terms.slice(0, terms.indexOf(current)), { ...current, endMs: Math.max(nowMs, current.startMs + 1) }];
 }
 
-/** The current term; undefined: no package. */
+/** Returns the current term; undefined without a package. */
 export function termAt(terms: readonly Term[], nowMs: number): Term | undefined {
   return terms.find(({ startMs, endMs }) => startMs <= nowMs && nowMs < endMs);
 }
 
-/** The billing period of a term at `atMs`; a trial is a single one, with the end that was booked. */
+/** Returns the billing period of a term at `atMs`. A trial is one period. */
 export function periodIn({ state, startMs, endMs, rhythmMs }: Omit<Term, "package">, atMs: number): BillingPeriod {
   if (state === "trial") return { startMs, endMs };
   return billingPeriodAt(rhythmMs, atMs);
@@ -125,14 +125,14 @@ export function pendingOf(terms: readonly Term[], nowMs: number): Pending | unde
 }
 
 /**
- * The terms booked at `atMs`: those that were valid when the billing period began, or when the package did within it.
- * Terms that become valid later hold from the next period on.
+ * Returns the terms booked at `atMs`: the terms that were valid when the billing period began, or when the package began
+ * if it began within the period. Later terms apply from the next period on.
  */
 export function bookedTerms(term: Term, atMs: number, book: PackageBook): EffectiveTerms {
   return termsAt(book, term.package, Math.max(term.startMs, periodIn(term, atMs).startMs));
 }
 
-/** The versions that are booked during a term, each with its span of time. */
+/** Returns the versions that are booked during a term, each with its span of time. */
 export function bookedSpans<V extends { readonly effectiveFromMs: number }>(
   term: Term,
   versions: readonly V[],
@@ -151,7 +151,7 @@ export function bookedSpans<V extends { readonly effectiveFromMs: number }>(
   }));
 }
 
-/** All charges due up to `untilMs`, inclusive, except those of 0 cents. */
+/** Returns all charges due up to `untilMs`, inclusive, without charges of 0 cents. */
 export function chargesOf(terms: readonly Term[], untilMs: number, book: PackageBook): readonly Charge[] {
   return terms.flatMap((term, index) => {
     if (term.state === "trial") return [];
@@ -166,7 +166,7 @@ export function chargesOf(terms: readonly Term[], untilMs: number, book: Package
   });
 }
 
-/** When the next charge falls due, if nothing changes; undefined: never. */
+/** Returns when the next charge is due if nothing changes; undefined if no charge will be due. */
 export function nextChargeMs(terms: readonly Term[], nowMs: number): number | undefined {
   const current = termAt(terms, nowMs);
   if (!current) return undefined;
@@ -185,13 +185,13 @@ function firstTerms(
   if (terms.some(({ state }) => state === "trial"))
     throw new RequestError("conflict", "the account had its trial already");
   const ofTrial = [...book.values()].find(({ isListed, hasTrial }) => isListed && hasTrial);
-  if (!ofTrial) throw new RequestError("conflict", "there is no trial");
+  if (!ofTrial) throw new RequestError("conflict", "no package has a trial");
   const endMs = trialEndMs(nowMs, termsAt(book, ofTrial.name, nowMs).trialDays);
   const trial: Term = { package: ofTrial.name, state: "trial", startMs: nowMs, endMs, rhythmMs: nowMs };
   return [trial, active(ofTrial.name, endMs)];
 }
 
-/** An upgrade ends a trial and its period. In an active package the period goes on, with what was used so far. */
+/** Returns the terms of an upgrade. It ends the period of a trial; the period of an active package continues. */
 function upgraded(current: Term, name: PackageName, atMs: number, book: PackageBook): readonly Term[] {
   requireStepUp(
     { name: current.package, cents: bookedTerms(current, atMs, book).priceCents },
@@ -221,7 +221,7 @@ function requireStepUp(smaller: Priced, larger: Priced, change: "upgrade" | "dow
   const [from, to] = change === "upgrade" ? [smaller, larger] : [larger, smaller];
   throw new RequestError(
     "conflict",
-    `from ${from.name} to ${to.name} is not ${change === "upgrade" ? "an" : "a"} ${change}`,
+    `${from.name} to ${to.name} is not ${change === "upgrade" ? "an" : "a"} ${change}`,
   );
 }
 
@@ -268,7 +268,7 @@ export function packageChoices(
     return [name, kinds.filter((kind) => isPossible({ kind, package: name }))] as const;
   });
   return {
-    /** Possible actions that lead to each package. */
+    /** Possible actions for each package. */
     to: new Map(to),
     /** Possible actions that take no package. */
     alone: (["trial", "cancel", "withdraw"] as const).filter((kind) => isPossible({ kind })),

@@ -1,4 +1,4 @@
-/** An account's subscription: read from its rows, and as API and portal show it. */
+/** Reads an account's subscription from its rows, and converts it for API and portal. */
 import type { Kysely, Selectable } from "kysely";
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { instantText } from "../db/database.ts";
@@ -14,7 +14,7 @@ export interface SubscriptionView {
   readonly periodStart: string | null;
   /** Exclusive: German midnight. */
   readonly periodEnd: string | null;
-  /** The change at the end of the period unless it is withdrawn. */
+  /** The change at the end of the period, unless it is withdrawn. */
   readonly pending: {
     readonly change: "cancellation" | "downgrade";
     readonly package: PackageName | null;
@@ -25,11 +25,11 @@ export interface SubscriptionView {
 export interface Subscription {
   /** Oldest first. */
   readonly terms: readonly Term[];
-  /** The current time, but never before the last change or charge, which a router with a faster clock may have made. */
+  /** The current time, but never before the last change or charge: a router with a faster clock may have made it. */
   readonly nowMs: number;
-  /** Every package that there is or was, with all versions of its terms. */
+  /** Every current and former package, with all versions of its terms. */
   readonly book: PackageBook;
-  /** A deleted account takes no changes. */
+  /** A deleted account refuses changes. */
   readonly isDeleted: boolean;
 }
 
@@ -60,16 +60,16 @@ export function toTerm(row: Selectable<Schema["subscriptions"]>): Term {
   };
 }
 
-/** The package that the account may order by this name, in any case. Throws `RequestError`. */
+/** Finds a package that the account may order, by its name in any case. Throws a `RequestError` if there is none. */
 export function packageNamed(book: PackageBook, accountId: AccountId, name: string): PackageName {
   const offered = offeredTo(book, accountId).map((one) => one.name);
   const known = offered.find((one) => one.toLowerCase() === name.trim().toLowerCase());
   if (known !== undefined) return known;
   const details = [{ param: "package", code: "not_allowed" }];
-  throw new RequestError("invalid", `there is no package "${name}"; there are ${offered.join(", ")}`, { details });
+  throw new RequestError("invalid", `there is no package "${name}"; choose one of ${offered.join(", ")}`, { details });
 }
 
-/** The billing period that contains `atMs`; undefined without a package. */
+/** Returns the billing period that contains `atMs`; undefined without a package. */
 export function periodOf(terms: readonly Term[], atMs: number): (BillingPeriod & { readonly term: Term }) | undefined {
   const term = termAt(terms, atMs);
   return term && { ...periodIn(term, atMs), term };

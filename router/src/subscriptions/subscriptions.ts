@@ -1,6 +1,6 @@
 /**
- * Changes of an account's package by its Owner. A preview returns what a change costs now, and a quote id. A change
- * with that id charges exactly this price, once however often it is sent, or is refused because the price has changed.
+ * Changes of an account's package by its Owner. A preview returns what a change costs now, and a quote id. A change with
+ * that id charges exactly this price, once however often it is sent. If the price has changed, it is refused.
  */
 import { hash, randomBytes } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
@@ -36,7 +36,7 @@ import {
 
 interface SubscriptionWish {
   readonly action: SubscriptionAction["kind"];
-  /** Its name in any case; required for an order, an upgrade or a downgrade. */
+  /** The package's name in any case. Required for an order, an upgrade or a downgrade. */
   readonly package?: string;
 }
 
@@ -59,7 +59,7 @@ export function createSubscriptions(context: ActingContext) {
       return { package: after.package!, dueCents, thenCents };
     },
 
-    /** Charges the price of the quote, or the current one without a quote. */
+    /** Changes the package at the price of the quote, or at the current price without a quote. */
     change: (accountId: AccountId, wish: SubscriptionWish, quoteId?: string) =>
       audited(
         context,
@@ -70,14 +70,14 @@ export function createSubscriptions(context: ActingContext) {
         },
         async (transaction) => {
           const object = { kind: "account", id: accountId, accountId } as const;
-          // Lock order: the account, then its users, as in the evaluation of usage.
+          // Locks the account before its users, as the evaluation of usage does.
           await readSubscription(transaction, accountId, clock.now(), "locked");
           await requireRight(context, transaction, object, ({ role }) => role === "owner");
           return changePackage(transaction, accountId, wish, clock.now(), quoteId);
         },
       ),
 
-    /** Oldest first. */
+    /** Lists invoice lines, oldest first. */
     async invoice(accountId: AccountId) {
       await readSubscription(kysely, accountId, clock.now()); // throws if there is no such account
       const lines = kysely.selectFrom("invoiceLines").selectAll().where("accountId", "=", accountId);
@@ -85,8 +85,8 @@ export function createSubscriptions(context: ActingContext) {
     },
 
     /**
-     * Writes the invoice lines of periods that have begun. Returns the number of accounts; tries all of them before it
-     * throws. Any router may call it at any time.
+     * Writes the invoice lines of periods that have begun. Returns the number of accounts. If an account fails, the others
+     * are still charged before the first error is thrown. Any router may call it at any time.
      */
     async chargeWhatIsDue(): Promise<number> {
       const { rows } = await database.pool.query<{ id: AccountId }>(
@@ -98,7 +98,7 @@ export function createSubscriptions(context: ActingContext) {
         await inTransaction(database, async (transaction) => {
           const { terms, nowMs, book } = await readSubscription(transaction, id, clock.now(), "locked");
           await writeCharges(transaction, id, terms, nowMs, book);
-        }).catch((error: unknown) => failures.push(error)); // must not delay the other accounts
+        }).catch((error: unknown) => failures.push(error)); // the other accounts must still be charged
       if (failures.length > 0) throw failures[0];
       return rows.length;
     },
@@ -121,7 +121,7 @@ export async function changePackage(
   if (quoteId !== undefined) {
     const now = quote(accountId, locked, wish, quoteId.slice(0, nonceLength));
     if (now.quoteId !== quoteId)
-      throw new RequestError("price_changed", `the price has changed: now ${euros(now.dueCents)} net are due`);
+      throw new RequestError("price_changed", `the price has changed: ${euros(now.dueCents)} net is due now`);
   }
   const after = changeTerms(locked.terms, action, locked.nowMs, locked.book);
   const changedMs = await writeChange(transaction, accountId, locked, after);
@@ -145,13 +145,14 @@ async function wasOrdered(
   if (numInsertedOrUpdatedRows === 1n) return false;
   const before = transaction.selectFrom("orderedQuotes").select("wish").where("accountId", "=", accountId);
   const { wish: wished } = await before.where("quoteId", "=", quoteId).executeTakeFirstOrThrow();
-  if (wished !== ordered.wish) throw new RequestError("price_changed", "the quote was for something else");
+  if (wished !== ordered.wish)
+    throw new RequestError("price_changed", "the quote is for another change: request a new quote");
   return true;
 }
 
 const nonceLength = 16;
 
-/** The quote id is a nonce, so that each is ordered once, and a hash of everything that the quote promises. Cents are net. */
+/** Makes a quote. Its id is a nonce, so that it is ordered once, and a hash of everything that it promises. Cents are net. */
 function quote(
   accountId: AccountId,
   subscription: Subscription,
@@ -166,7 +167,7 @@ function quote(
   const charges = chargesOf(after, changedMs, book).filter(({ startMs }) => !before.has(startMs));
   const dueCents = charges.reduce((sum, { cents }) => sum + cents, 0);
   const last = after.at(-1)!;
-  // The price of the next period, for which terms may be announced that are not valid yet.
+  // The price of the next period, for which announced terms may apply.
   const nextMs = last.startMs > changedMs ? last.startMs : periodIn(last, changedMs).endMs;
   const thenCents = last.endMs === Infinity ? termsAt(book, last.package, nextMs).priceCents : null;
   const view = viewSubscription(after, changedMs);
@@ -184,7 +185,7 @@ function quote(
   };
 }
 
-/** The credits and limits that the account gets for the price. */
+/** Returns the credits and limits that the account gets for the price. */
 function limitsOf(terms: readonly Term[], atMs: number, book: PackageBook) {
   const current = termAt(terms, atMs);
   if (!current) return null;
@@ -203,7 +204,7 @@ function actionOf(
   }
   if (name === undefined) {
     const names = offeredTo(book, accountId).map((one) => one.name);
-    throw new RequestError("invalid", `${action} which package? there are ${names.join(", ")}`);
+    throw new RequestError("invalid", `${action} needs a package: choose one of ${names.join(", ")}`);
   }
   return { kind: action, package: packageNamed(book, accountId, name) };
 }

@@ -1,4 +1,4 @@
-/** The keys of a user: their states, their secrets, and how many there may be. */
+/** The keys of a user: their states, their secrets and their number. */
 import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { millicredits } from "@weiche/shared/credits.ts";
@@ -16,7 +16,7 @@ async function stateOf(id: KeyId): Promise<string> {
 }
 
 describe("an API key", () => {
-  test("is shown once; its hash and its last four characters are kept", async () => {
+  test("is returned once; only its hash and its last four characters are stored", async () => {
     const { key, ...view } = await accounts.keys.create(userId, { name: " ci " });
     const { accountId: _account, ...listed } = view;
     expect(await keysOf(database, userId, clock.now())).toMatchObject([listed]);
@@ -28,10 +28,10 @@ describe("an API key", () => {
     expect(rows[0]).not.toMatchObject({ row: expect.stringContaining(key.slice(0, 20)) as string });
   });
 
-  /** Each row of the service's table: from a state, by a trigger, to a state. */
+  /** Every transition of the service's table of key states: the trigger and the new state. */
   const transitions: [string, (id: KeyId) => Promise<unknown>, string][] = [
-    ["active", () => Promise.resolve(), "active"],
-    ["its expiry comes", () => Promise.resolve(clock.advance(2 * hourMs)), "expired"],
+    ["nothing happens", () => Promise.resolve(), "active"],
+    ["its expiry passes", () => Promise.resolve(clock.advance(2 * hourMs)), "expired"],
     ["it is revoked", (id) => accounts.keys.revoke(id), "revoked"],
     ["it is revoked twice", (id) => accounts.keys.revoke(id).then(() => accounts.keys.revoke(id)), "revoked"],
     ["it is regenerated", (id) => accounts.keys.regenerate(id), "revoked"],
@@ -57,13 +57,13 @@ describe("an API key", () => {
   ];
   const reach = (table: string, id: string) =>
     set(table, id, "limit_reached_until", new Date(nowMs + hourMs).toISOString());
-  test.each(transitions)("when %s", async (_trigger, change, state) => {
+  test.each(transitions)("has the state of the service's table when %s", async (_trigger, change, state) => {
     const { id } = await accounts.keys.create(userId, { name: "ci", expiresMs: nowMs + 2 * hourMs });
     await change(id);
     expect(await stateOf(id)).toBe(state);
   });
 
-  test("that is regenerated goes on under a new value with the same settings, free of its limit", async () => {
+  test("that is regenerated gets a new value, keeps its settings and is no longer blocked by its limit", async () => {
     const wish = { name: "ci", allowedModels: ["a"], creditLimit: millicredits(5n), expiresMs: nowMs + hourMs };
     const old = await accounts.keys.create(userId, wish);
     await reach("api_keys", old.id);
@@ -77,18 +77,18 @@ describe("an API key", () => {
   test.each([
     ["revoked", (id: KeyId) => accounts.keys.revoke(id)],
     ["expired", () => Promise.resolve(clock.advance(hourMs))],
-  ])("that is %s is neither changed nor regenerated", async (state, end) => {
+  ])("that is %s can be neither changed nor regenerated", async (state, end) => {
     const { id } = await accounts.keys.create(userId, { name: "ci", expiresMs: nowMs + hourMs });
     await end(id);
     expect(await refusal(accounts.keys.update(id, { expiresMs: null }))).toBe(`conflict: the key is ${state}`);
     expect(await refusal(accounts.keys.regenerate(id))).toBe(`conflict: the key is ${state}`);
   });
 
-  test("does not expire before it is made", async () => {
+  test("is refused with an expiry that is not in the future", async () => {
     expect(await refusal(accounts.keys.create(userId, { name: "ci", expiresMs: nowMs }))).toMatch(/^invalid: .*past/);
   });
 
-  test("changes what is named and keeps the rest", async () => {
+  test("keeps the fields that an update does not name", async () => {
     const { id } = await accounts.keys.create(userId, { name: "ci", allowedModels: ["a"], expiresMs: nowMs + hourMs });
     expect(await accounts.keys.update(id, { name: "cd" })).toMatchObject({
       name: "cd",
@@ -106,7 +106,7 @@ describe("an API key", () => {
 describe("at most 25 active keys per user", () => {
   const make = () => accounts.keys.create(userId, { name: "ci", expiresMs: nowMs + hourMs });
 
-  test("also when 200 are wanted at once", async () => {
+  test("are created even if 200 are requested at once", async () => {
     const results = await Promise.allSettled(Array.from({ length: 200 }, make));
     expect(results.filter(({ status }) => status === "fulfilled").length).toBe(activeKeysMax);
     const reasons = results.flatMap((result) =>
@@ -117,7 +117,7 @@ describe("at most 25 active keys per user", () => {
     expect(keys.filter(({ state }) => state === "active").length).toBe(activeKeysMax);
   });
 
-  test("revoked and expired ones do not count, blocked ones do; regenerating always works", async () => {
+  test("include blocked keys, but not revoked or expired ones; regenerating always works", async () => {
     const keys = await Promise.all(Array.from({ length: activeKeysMax }, make));
     await accounts.users.setBlocked(userId, true);
     expect(await refusal(make())).toMatch(/^conflict/);

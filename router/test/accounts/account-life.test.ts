@@ -39,15 +39,15 @@ async function count(table: string, where = "true"): Promise<number> {
   return Number(rows[0]!.n);
 }
 
-test("an account is renamed, and the log says so without its name", async () => {
+test("renaming an account is logged without the name", async () => {
   await rig.accounts.life.rename(accountId, " Müller & Söhne ");
   expect(await rig.accounts.show(accountId)).toMatchObject({ name: "Müller & Söhne" });
   const [entry] = await auditOf(rig.database, accountId);
   expect(entry).toMatchObject({ action: "account.rename", actor: "operator", result: "done", details: {} });
 });
 
-describe("an account that is blocked", () => {
-  test("ends its sessions with a sentence that says whom to ask; unblocked, people sign in anew", async () => {
+describe("a blocked account", () => {
+  test("refuses its sessions and sign-ins as account-blocked; unblocking ends the old sessions and allows new ones", async () => {
     const outcome = await signIn();
     if (outcome.kind !== "signed-in") throw new Error(outcome.kind);
     const { sessions } = rig.identity;
@@ -73,7 +73,7 @@ describe("an account that is blocked", () => {
     ]);
   });
 
-  test("lets nobody join until it is unblocked", async () => {
+  test("refuses accepted invitations until it is unblocked", async () => {
     const { invitationUrl } = await rig.accounts.users.create({ accountId, email: address("ben"), role: "member" });
     const accept = () => rig.identity.invitations.accept({ token: tokenOf(invitationUrl), password }, here);
     await rig.accounts.life.setBlocked(accountId, true);
@@ -82,7 +82,7 @@ describe("an account that is blocked", () => {
     expect(await accept()).toMatchObject({ session: { user: { role: "member" } } });
   });
 
-  test("keeps its package, what it costs, and the state of its keys and users", async () => {
+  test("keeps its package, its charges and the states of its keys", async () => {
     await rig.accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
     const { id } = await rig.accounts.keys.create(userId, { name: "ci" });
     await rig.accounts.life.setBlocked(accountId, true);
@@ -94,7 +94,7 @@ describe("an account that is blocked", () => {
     expect((await keysOf(rig.database, userId, rig.clock.now()))[0]).toMatchObject({ state: "active", reason: null });
   });
 
-  test("stays as it was blocked first, however often that is said", async () => {
+  test("keeps the time of its first block when it is blocked again", async () => {
     await rig.accounts.life.setBlocked(accountId, true);
     const { blockedAt } = await rig.accounts.show(accountId);
     rig.clock.advance(1_000);
@@ -103,8 +103,8 @@ describe("an account that is blocked", () => {
   });
 });
 
-describe("an account that is deleted", () => {
-  test("keeps what was billed and used, and nothing that says who its people were", async () => {
+describe("a deleted account", () => {
+  test("keeps invoices and usage, and nothing that identifies its people", async () => {
     const secrets = [email, address("ben"), "Secret & Sons", "a telling key"];
     await rig.accounts.life.rename(accountId, secrets[2]!);
     const benId = await rig.newUser(accountId, secrets[1]!);
@@ -149,7 +149,7 @@ describe("an account that is deleted", () => {
       expect([table, await count(table, users)]).toEqual([table, 0]);
     for (const table of ["notices", "key_uses"])
       expect(await count(table, table === "notices" ? `account_id = '${accountId}'` : `key_id = '${id}'`)).toBe(0);
-    // Counters of networks and of people of other accounts stay.
+    // Counted attempts of networks and of other accounts' people stay.
     const left = await rig.database.pool.query<{ subject: string }>("select subject from attempts");
     await rig.database.pool.query("delete from attempts");
     await rig.identity.login.signIn({ email: address("other"), password: "a wrong password" }, here);
@@ -160,7 +160,7 @@ describe("an account that is deleted", () => {
 
     expect(await rig.accounts.subscriptions.invoice(accountId)).toEqual(invoice);
     expect(await count("usage_totals", `account_id = '${accountId}'`)).toBe(2);
-    rig.clock.advance(1_000); // each change of a package is a millisecond later than the one before
+    rig.clock.advance(1_000); // a change of package must be later than the change before
     expect(await rig.accounts.show(accountId)).toMatchObject({ name: "deleted", package: null, ownerUserId: null });
     expect((await rig.accounts.list()).some((account) => account.id === accountId)).toBe(false);
     expect((await rig.accounts.list(true)).map((account) => account.id)).toEqual([accountId]);
@@ -169,7 +169,7 @@ describe("an account that is deleted", () => {
     expect(await rig.accounts.show(ofOthers.accountId)).toMatchObject({ name: "ACME", deletedAt: null });
   });
 
-  test("is charged nothing more, and takes no change", async () => {
+  test("is charged nothing more and refuses every change", async () => {
     await rig.accounts.subscriptions.change(accountId, { action: "trial" });
     await rig.accounts.life.delete(accountId);
     rig.clock.advance(90 * 86_400_000);
@@ -187,7 +187,7 @@ describe("an account that is deleted", () => {
     expect(await rig.newAccount(email)).not.toMatchObject({ accountId }); // the address is free again
   });
 
-  test("is deleted by the operator alone, as it is blocked and renamed", async () => {
+  test("can be deleted, blocked and renamed by the operator only", async () => {
     const { life } = rig.accounts.as({ actor: userId, source: "192.0.2.7" });
     const forbidden = "forbidden: your role does not allow this";
     expect(await refusal(life.delete(accountId))).toBe(forbidden);
@@ -196,19 +196,19 @@ describe("an account that is deleted", () => {
   });
 });
 
-test("a new account is made at the price that was agreed to, and at no other", async () => {
+test("an account is created at the agreed price only", async () => {
   const { dueCents, thenCents } = await rig.accounts.subscriptions.previewFirst("pro");
   expect([dueCents, thenCents]).toEqual([3_500, 3_500]);
   const wish = { name: address("Priced"), ownerEmail: address("priced"), package: "Pro" };
   expect(await refusal(rig.accounts.create({ ...wish, dueCents: dueCents - 1 }))).toBe(
-    "price_changed: the price has changed: now 35.00 EUR net are due",
+    "price_changed: the price has changed: 35.00 EUR net is due now",
   );
   expect(await refusal(accountNamed(rig.database, wish.name))).toMatch(/^not_found/);
   expect(await rig.accounts.create({ ...wish, dueCents })).toMatchObject({ package: "Pro", state: "active" });
 });
 
-describe("an account is named", () => {
-  test("by its id, the beginning of it, or its name in any case", async () => {
+describe("a name of an account", () => {
+  test("may be its id, the beginning of its id, or its name in any case", async () => {
     await rig.accounts.life.rename(accountId, address("Named"));
     const meant = (named: string) => accountNamed(rig.database, named);
     expect(await meant(accountId)).toBe(accountId);
@@ -220,12 +220,12 @@ describe("an account is named", () => {
     expect(await refusal(meant("%"))).toMatch(/^not_found/);
   });
 
-  test("unless several are meant: their ids are said", async () => {
+  test("that matches several accounts is refused with their ids", async () => {
     const name = address("twins");
     const twins = [accountId, (await rig.newAccount(address("twin"))).accountId].toSorted();
     for (const id of twins) await rig.accounts.life.rename(id, name);
     expect(await refusal(accountNamed(rig.database, name))).toBe(
-      `conflict: several accounts are meant by ${name}: give the id of one of ${twins.join(", ")}`,
+      `conflict: ${name} matches several accounts: give one of these ids: ${twins.join(", ")}`,
     );
     await rig.accounts.life.delete(twins[0]!);
     expect(await accountNamed(rig.database, name)).toBe(twins[1]);

@@ -16,7 +16,7 @@ export let accounts: Accounts;
 export let userId: UserId;
 export let count = 0;
 
-/** To be awaited once in a file: each test has a user of an account without a package. */
+/** Await it once in a file. It gives each test a new user of an account without a package. */
 export async function userPerTest(): Promise<void> {
   server = await forThisFile(startDatabaseServer());
   database = await server.newDatabase();
@@ -27,7 +27,7 @@ export async function userPerTest(): Promise<void> {
   });
 }
 
-/** The kind and the message of the refusal. */
+/** Returns the kind and the message of the refusal. */
 export async function refusal(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
     () => new Error("it was not refused"),

@@ -40,7 +40,7 @@ describe("an account", () => {
     expect(rows).toEqual([{ user_id: created.ownerUserId, expires_at: Temporal.Instant.from("2026-02-07T13:00:00Z") }]);
   });
 
-  test("moves on to its next period by the clock, in its own rhythm", async () => {
+  test("enters its next billing period by the clock, on the day of its order", async () => {
     const { id } = await accounts.create({ name: "A", ownerEmail: "rhythm@example.com", package: "Pro" });
     clock.advance(Date.parse("2026-03-01T00:00:00+01:00") - nowMs);
     expect(await accounts.show(id)).toMatchObject({
@@ -49,7 +49,7 @@ describe("an account", () => {
     });
   });
 
-  test("without a package says so", async () => {
+  test("without a package is shown without a package", async () => {
     const { id } = await accounts.create({ name: "A", ownerEmail: "none@example.com" });
     expect(await accounts.show(id)).toMatchObject({
       package: null,
@@ -59,10 +59,10 @@ describe("an account", () => {
     });
   });
 
-  test("is refused with a package that does not exist or an e-mail address that is taken, and leaves nothing", async () => {
+  test("with an unknown package or a used e-mail address is refused, and no account is created", async () => {
     const before = await accounts.list();
     expect(await refusal(accounts.create({ name: "A", ownerEmail: "x@example.com", package: "Gold" }))).toBe(
-      'invalid: there is no package "Gold"; there are Starter, Pro, Business, Business Plus',
+      'invalid: there is no package "Gold"; choose one of Starter, Pro, Business, Business Plus',
     );
     expect(await refusal(accounts.create({ name: "A", ownerEmail: `OWNER${count}@example.com` }))).toMatch(
       /^conflict: .*e-mail/,
@@ -70,7 +70,7 @@ describe("an account", () => {
     expect(await accounts.list()).toEqual(before);
   });
 
-  test("that does not exist is refused", async () => {
+  test("that does not exist is refused as not found", async () => {
     expect(await refusal(accounts.show(asId(nobody)))).toBe(`not_found: there is no account ${nobody}`);
     expect(await refusal(accounts.users.create({ accountId: asId(nobody), email: "a@b.c", role: "admin" }))).toMatch(
       /^not_found/,
@@ -81,7 +81,7 @@ describe("an account", () => {
   });
 });
 
-test("an address that takes the place of a deleted one is nobody's: everybody can be deleted", async () => {
+test("nobody can register an address that deletion assigns to deleted users", async () => {
   const account = await accounts.create({ name: "A", ownerEmail: "gone@example.com" });
   const ben = { accountId: account.id, email: "ben.deleted@example.com", role: "member" } as const;
   const { id } = await accounts.users.create(ben);
@@ -93,7 +93,7 @@ test("an address that takes the place of a deleted one is nobody's: everybody ca
   expect((await accounts.users.create(ben)).email).toBe(ben.email);
 });
 
-test("an address of an earlier version that a deleted user's place would need does not prevent the deletion", async () => {
+test("a user can be deleted even if another user has the deleted user's replacement address", async () => {
   const account = await accounts.create({ name: "A", ownerEmail: "squatter@example.com" });
   const person = (email: string) => accounts.users.create({ accountId: account.id, email, role: "member" });
   const [squatter, ben] = [await person("was.there@example.com"), await person("ben.squatted@example.com")];
@@ -106,7 +106,7 @@ test("an address of an earlier version that a deleted user's place would need do
   expect((await accounts.users.delete(squatter.id)).email).toBe(`${squatter.id}@deleted.invalid`);
 });
 
-test("a user's restrictions are set, kept and taken away", async () => {
+test("a user's restrictions can be set and removed, and an update keeps those that it does not name", async () => {
   const accountId = (await accounts.create({ name: "A", ownerEmail: "restrict@example.com" })).id;
   const wish = {
     accountId,
@@ -126,7 +126,7 @@ test("a user's restrictions are set, kept and taken away", async () => {
   });
 });
 
-test("keys and invitations leave no trace of their secrets in any table or in the server's log", async () => {
+test("no table and no server log contains a key or an invitation token", async () => {
   const { invitationUrl } = await accounts.create({ name: "A", ownerEmail: `canary${count}@example.com` });
   const { id, key } = await accounts.keys.create(userId, { name: "ci" });
   const secrets = [key, (await accounts.keys.regenerate(id)).key, invitationUrl.split("#")[1]!];
@@ -142,12 +142,12 @@ test("keys and invitations leave no trace of their secrets in any table or in th
   for (const secret of secrets) for (const sink of sinks) expect(sink).not.toContain(secret.slice(0, 24));
 });
 
-test("the database itself refuses what the rules forbid", async () => {
+test("database constraints refuse rows that the rules forbid", async () => {
   const { id } = await accounts.keys.create(userId, { name: "ci" });
   const newAccount = (name: string, more: { package?: string } = {}) =>
     accounts.create({ name: "A", ownerEmail: `${name}${count}@example.com`, ...more });
   const { id: accountId } = await newAccount("rules", { package: "Pro" });
-  // Without a package, so that nothing but the check is in its way.
+  // Without a package, so that only the check can refuse.
   const { id: withoutPackage } = await newAccount("checks");
   const order = (account: string, startedAt: string) =>
     database.pool.query("insert into subscriptions values ($1, 'Pro', 'active', $2)", [account, startedAt]);

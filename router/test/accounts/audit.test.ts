@@ -30,7 +30,7 @@ async function entries(): Promise<string[]> {
 }
 
 describe("the audit log", () => {
-  test("says who did what to which object, when, from where and with what result", async () => {
+  test("records who did what to which object, when, from where and with what result", async () => {
     const origin = { actor: userId, source: "192.0.2.7" };
     await accounts.as(origin).subscriptions.change(accountId, { action: "upgrade", package: "Business" });
     expect(await auditOf(database, accountId)).toEqual([
@@ -55,7 +55,7 @@ describe("the audit log", () => {
     expect(await auditOf(database, accountId, 2)).toMatchObject([{ number: 1 }]);
   });
 
-  test("has every operation, refused ones too", async () => {
+  test("records every operation, refused ones too", async () => {
     const ben = await accounts.users.create({ accountId, email: "ben@example.com", role: "member" });
     await accounts.users.update(ben.id, { creditLimit: millicredits(5_000n) });
     await accounts.users.setBlocked(ben.id, true);
@@ -92,7 +92,7 @@ describe("the audit log", () => {
     expect(await verifyAudit(database)).toEqual({ chains: 1, entries: 13, broken: [] });
   });
 
-  test("holds no key, no address and no invitation", async () => {
+  test("contains no key, no address and no invitation token", async () => {
     const { key } = await accounts.keys.create(userId, { name: "ci" });
     await accounts.keys.create(userId, { name: `my key is ${key}` });
     const { invitationUrl } = await accounts.users.create({ accountId, email: "eve@example.com", role: "admin" });
@@ -101,14 +101,14 @@ describe("the audit log", () => {
       expect(rows[0]!.all).not.toContain(secret);
   });
 
-  test("is written in the transaction of the deed: neither is there without the other", async () => {
+  test("is written in the transaction of the change: neither is committed without the other", async () => {
     await database.pool.query("alter table audit_log add constraint full_disk check (action <> 'key.create')");
     await expect(accounts.keys.create(userId, { name: "ci" })).rejects.toThrow("full_disk");
     expect(await keysOf(database, userId, nowMs)).toEqual([]);
     expect(await verifyAudit(database)).toMatchObject({ broken: [] });
   });
 
-  test("stays a chain when much happens at once", async () => {
+  test("stays a valid chain under concurrent changes", async () => {
     const blocks = Array.from({ length: 30 }, (_, n) => accounts.users.setBlocked(userId, n % 2 === 0));
     const orders = Array.from({ length: 10 }, () => accounts.subscriptions.change(accountId, { action: "cancel" }));
     await Promise.allSettled([...blocks, ...orders]);
@@ -116,7 +116,7 @@ describe("the audit log", () => {
   });
 });
 
-describe("entries that are older than they are kept", () => {
+describe("audit entries older than their retention", () => {
   const daysLater = (days: number) => nowMs + days * 86_400_000;
   async function block(atMs: number, blocked: boolean): Promise<void> {
     const later = createAccounts({ database, clock: new VirtualClock(atMs), portalUrl: "https://portal.example" });
@@ -128,7 +128,7 @@ describe("entries that are older than they are kept", () => {
     await block(daysLater(6), true);
   });
 
-  test("go from the beginning of a chain, whose rest still proves itself and goes on", async () => {
+  test("are removed from the beginning of a chain, whose rest stays valid and continues", async () => {
     expect(await removeOldAudit(database, daysLater(10), 7)).toBe(2);
     expect((await auditOf(database, accountId)).map(({ number }) => number)).toEqual([4, 3]);
     await block(daysLater(10), false);
@@ -138,14 +138,14 @@ describe("entries that are older than they are kept", () => {
     expect(await verifyAudit(database)).toEqual({ chains: 1, entries: 2, broken: [] });
   });
 
-  test("may be all there are", async () => {
+  test("may be all entries of a chain", async () => {
     expect(await removeOldAudit(database, daysLater(1000), 7)).toBe(4);
     expect(await verifyAudit(database)).toEqual({ chains: 1, entries: 0, broken: [] });
     await block(daysLater(1000), false);
     expect(await verifyAudit(database)).toEqual({ chains: 1, entries: 1, broken: [] });
   });
 
-  test("do not open a door: what else is taken out or changed is found out", async () => {
+  test("do not hide other removed or changed entries", async () => {
     await removeOldAudit(database, daysLater(10), 7);
     await expect(database.pool.query("delete from audit_log")).rejects.toThrow("only added to");
     await database.pool.query(
@@ -159,13 +159,13 @@ describe("entries that are older than they are kept", () => {
   });
 });
 
-describe("an audit log that somebody tampered with", () => {
+describe("a manipulated audit log", () => {
   beforeEach(async () => {
     for (const blocked of [true, false, true, false]) await accounts.users.setBlocked(userId, blocked);
   });
 
   test.each(["update audit_log set actor = 'nobody'", "delete from audit_log where number = 5", "truncate audit_log"])(
-    "needs more than: %s",
+    "cannot be made with plain SQL: %s",
     async (harm) => {
       await expect(database.pool.query(harm)).rejects.toThrow("only added to");
       expect(await verifyAudit(database)).toEqual({ chains: 1, entries: 5, broken: [] });
@@ -180,7 +180,7 @@ describe("an audit log that somebody tampered with", () => {
     ["missing", 1, "delete from audit_log where number = 1"],
     ["cut off", 5, "delete from audit_log where number = 5"],
     ["cut off", 1, "truncate audit_log"],
-  ])("is found out: %s at entry %i", async (why, number, harm) => {
+  ])("is detected: %s at entry %i", async (why, number, harm) => {
     await database.pool.query(`alter table audit_log disable trigger audit_log_kept; ${harm}`);
     expect(await verifyAudit(database)).toMatchObject({ broken: [{ accountId, number, why }] });
   });

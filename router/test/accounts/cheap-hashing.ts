@@ -1,4 +1,4 @@
-/** Password hashes that cost next to nothing, made in this process: for tests that are about something else. */
+/** Cheap password hashes, made in this process, for tests about other subjects. */
 import { argon2Sync } from "node:crypto";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import {

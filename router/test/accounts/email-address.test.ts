@@ -1,4 +1,4 @@
-/** New addresses against a mail program and a mail server: what is accepted is one mailbox, and no other address is the same. */
+/** Accepted addresses name exactly one mailbox, tried with a real mail program and a mail server. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
@@ -100,7 +100,7 @@ const candidate = fc
   .tuple(fc.array(piece, { minLength: 1, maxLength: 3 }), fc.array(piece, { minLength: 1, maxLength: 3 }))
   .map(([local, domain]) => `${local.join("")}@${domain.join("")}.example`);
 
-test("what is accepted reaches exactly the mailbox of that name, in the envelope and in the header", async () => {
+test("an accepted address reaches exactly the mailbox of that name, in the envelope and in the header", async () => {
   let count = 0;
   await fc.assert(
     fc.asyncProperty(candidate, async (text) => {
@@ -124,6 +124,6 @@ test("what is accepted reaches exactly the mailbox of that name, in the envelope
   expect(count).toBeGreaterThanOrEqual(150);
 });
 
-test("who has an odd address from before is looked up by it as ever", () => {
+test("users with an address that is refused today still sign in with it", () => {
   expect(normalEmail(" <A@B.example> ")).toBe("<a@b.example>");
 });

@@ -1,4 +1,4 @@
-/** What a person can make without end stays cheap: dead keys leave their table, changes have a rate, long logs are cut. */
+/** Bounds on data that a person can produce without end: dead keys leave their table, changes and searches have limits. */
 import { expect, test } from "vitest";
 import { asId, type AccountId, type KeyId } from "@weiche/shared/ids.ts";
 import { deadKeysPerUserMax, retireOldKeys } from "../../src/accounts/retired-keys.ts";
@@ -16,7 +16,7 @@ async function accountOfUser(): Promise<AccountId> {
   return (await user.executeTakeFirstOrThrow()).accountId;
 }
 
-/** Adds keys as they would be after as many calls of `create` and `revoke`. */
+/** Adds revoked keys as `create` and `revoke` would. */
 async function addRevoked(count: number): Promise<void> {
   await database.pool.query(
     `insert into api_keys (id, account_id, user_id, hash, last_four, name, revoked_at, created_at)
@@ -27,7 +27,7 @@ async function addRevoked(count: number): Promise<void> {
   );
 }
 
-/** Adds usage of one request with the key, as a commit of usage does. */
+/** Adds the usage of one request with the key, as the ledger does. */
 async function use(id: KeyId): Promise<void> {
   await database.pool.query("insert into key_uses (key_id, last_used_at) values ($1, now())", [id]);
   await database.pool.query(
@@ -37,7 +37,7 @@ async function use(id: KeyId): Promise<void> {
   );
 }
 
-test("of a user's dead keys 100 stay in lists, and the others keep their names in usage", async () => {
+test("lists keep 100 of a user's dead keys, and usage keeps the names of the others", async () => {
   const used = await accounts.keys.create(userId, { name: "the used one" });
   await use(used.id);
   await accounts.keys.revoke(used.id);
@@ -52,7 +52,7 @@ test("of a user's dead keys 100 stay in lists, and the others keep their names i
   expect(await refusal(accounts.keys.update(used.id, { name: "again" }))).toMatch(/^not_found/);
 });
 
-test("dead keys leave lists after their days, living ones never; a key goes before the one that it replaced", async () => {
+test("dead keys leave lists after their retention, in any order; active keys never do", async () => {
   const living = await accounts.keys.create(userId, { name: "living", expiresMs: nowMs + 300 * dayMs });
   const expired = await accounts.keys.create(userId, { name: "expired", expiresMs: nowMs + dayMs });
   const replaced = await accounts.keys.create(userId, { name: "replaced" });
@@ -72,7 +72,7 @@ test("dead keys leave lists after their days, living ones never; a key goes befo
   expect((await keysOf(database, userId, clock.now())).map(({ id }) => id)).toEqual([living.id]);
 });
 
-test("the daily sweep retires what a user has beyond 100 dead keys, however many they are", async () => {
+test("the daily sweep retires all dead keys of a user beyond 100", async () => {
   const living = await accounts.keys.create(userId, { name: "living" });
   await addRevoked(deadKeysPerUserMax + 250);
   await retireOldKeys(database, clock.now(), 10_000);
@@ -82,7 +82,7 @@ test("the daily sweep retires what a user has beyond 100 dead keys, however many
   expect(left.map(({ name }) => name)).toContain("old 1");
 });
 
-test("a person makes 1,000 changes at once and one a second after that; more are refused and not logged", async () => {
+test("a person may make 1,000 changes at once, then one a second; more are refused and not logged", async () => {
   const me = accounts.as({ actor: userId, source: "192.0.2.7" });
   const rename = () => me.keys.update(id, { name: `n${Math.random()}` });
   const { id } = await me.keys.create(userId, { name: "ci" });
@@ -90,30 +90,30 @@ test("a person makes 1,000 changes at once and one a second after that; more are
   await rename();
   const accountId = await accountOfUser();
   const before = await auditOf(database, accountId);
-  expect(await refusal(rename())).toBe("too_many_attempts: too many changes: wait a second before each next one");
+  expect(await refusal(rename())).toBe("too_many_attempts: too many changes: make at most one change a second");
   expect(await auditOf(database, accountId)).toEqual(before);
   clock.advance(1_000);
   await rename();
   expect(await refusal(rename())).toMatch(/^too_many_attempts/);
-  // Refused changes count as well, since they are logged; the operator has no limit.
+  // Refused changes count as well, because they are logged. The operator has no limit.
   clock.advance(1_000);
   expect(await refusal(me.keys.update(id, { expiresMs: 1 }))).toMatch(/^invalid/);
   expect(await refusal(rename())).toMatch(/^too_many_attempts/);
   await accounts.keys.update(id, { name: "by the operator" });
 });
 
-test("a clock that is behind keeps nobody from changes, and lets nobody make more of them", async () => {
+test("a router whose clock is behind neither refuses a person's changes nor allows more of them", async () => {
   const me = accounts.as({ actor: userId, source: "192.0.2.7" });
   const { id } = await me.keys.create(userId, { name: "ci" });
   const ahead = "update attempts set at = at + interval '2 hours', level = $2 where subject = $1";
   await database.pool.query(ahead, [changesOf(userId), changesBurst - 1]);
   expect(await me.keys.update(id, { name: "again" })).toMatchObject({ name: "again" });
-  // Nor does it win anything by clocks that differ.
+  // Differing clocks allow no additional change.
   clock.advance(2 * 3_600_000);
   expect(await refusal(me.keys.update(id, { name: "more" }))).toMatch(/^too_many_attempts/);
 });
 
-test("a person searches the newest entries of a long log, of the days that they choose, and is told so", async () => {
+test("a search of a long audit log covers the newest entries of the chosen days and reports that it was cut", async () => {
   const accountId = await accountOfUser();
   await accounts.keys.create(userId, { name: "first" });
   clock.advance(dayMs);
@@ -131,7 +131,7 @@ test("a person searches the newest entries of a long log, of the days that they 
   expect(await found({ action: "account.create", to }, 3)).toEqual({ newest: 1, total: 1, isCut: false });
 });
 
-test("the user's own limit of 25 keys counts those that are neither revoked nor expired", async () => {
+test("the limit of 25 keys per user counts only keys that are neither revoked nor expired", async () => {
   await addRevoked(50);
   for (let at = 0; at < 25; at++)
     await accounts.keys.create(userId, { name: `k${at}`, expiresMs: at < 2 ? nowMs + 1_000 : null });

@@ -1,4 +1,4 @@
-/** Guesses of passwords and codes: too many tries, and the second factor. */
+/** Guessed passwords and codes: the limits of attempts, and the second factor. */
 import { generateSync } from "otplib";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
@@ -31,13 +31,13 @@ async function signedIn(from = here) {
   return outcome;
 }
 
-describe("too many tries", () => {
+describe("too many attempts", () => {
   const wrong = (from = here, who = email) => signIn({ email: who, password: "wrong wrong wrong" }, from);
   async function fail(times: number, from = here) {
     for (let n = 0; n < times; n++) expect((await wrong(from)).kind).toBe("wrong");
   }
 
-  test("are refused before anything is hashed, also the right password, until time has passed", async () => {
+  test("are refused before anything is hashed, even with the right password, until the waiting time has passed", async () => {
     await fail(8);
     rig.spent();
     expect(await signIn()).toEqual({ kind: "throttled", waitMs: 2 * minuteMs });
@@ -47,39 +47,39 @@ describe("too many tries", () => {
     await fail(8);
   });
 
-  test("are remembered by another router on the same database", async () => {
+  test("are refused by another router on the same database, too", async () => {
     await fail(8);
     const again = await anotherRouter();
     again.clock.advance(rig.clock.now() - again.clock.now());
     expect((await again.identity.login.signIn({ email, password }, here)).kind).toBe("throttled");
   });
 
-  test("at once are not more than one after another", async () => {
+  test("at once get no more tries than one after another", async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => wrong()));
     expect(outcomes.filter(({ kind }) => kind === "wrong").length).toBe(8);
     expect(outcomes.filter(({ kind }) => kind === "throttled").length).toBe(12);
   });
 
-  test("are counted for a whole network, and for an address that nobody has just the same", async () => {
+  test("are counted per network, even for an address that no user has", async () => {
     for (let n = 0; n < 8; n++) await wrong({ ...here, source: `192.0.2.${n}` }, address("nobody"));
     expect((await wrong({ ...here, source: "192.0.2.200" }, address("nobody"))).kind).toBe("throttled");
     expect((await wrong({ ...here, source: "192.0.3.1" }, address("nobody"))).kind).toBe("wrong");
   });
 
-  test("of many names from one network are refused, too", async () => {
+  test("for many addresses from one network are refused, too", async () => {
     const outcomes = [];
     for (let n = 0; n < 61; n++) outcomes.push((await wrong(elsewhere, `n${n}@example.com`)).kind);
     expect(outcomes.indexOf("throttled")).toBe(60);
     expect((await signIn()).kind).toBe("signed-in");
   });
 
-  test("from one network do not lock the person out of another", async () => {
+  test("from one network do not lock the person out in another network", async () => {
     await fail(8, elsewhere);
     expect((await wrong(elsewhere)).kind).toBe("throttled");
     expect((await signIn()).kind).toBe("signed-in");
   });
 
-  test("from a thousand networks do not lock the person out of where they have signed in, nor out after a reset", async () => {
+  test("from many networks lock a person out neither in a network of an earlier sign-in nor after a password reset", async () => {
     await signedIn();
     let refused = 0;
     for (let n = 0; n < 110; n++) if ((await wrong({ ...here, source: `10.0.${n}.1` })).kind === "throttled") refused++;
@@ -91,13 +91,13 @@ describe("too many tries", () => {
     expect((await signIn({}, elsewhere)).kind).toBe("signed-in");
   });
 
-  test("from a thousand networks do not lock out who has just accepted an invitation", async () => {
+  test("from many networks do not lock a person out who has just accepted an invitation", async () => {
     for (let n = 0; n < 110; n++) await wrong({ ...here, source: `10.0.${n}.1` });
     expect((await signIn({}, elsewhere)).kind).toBe("throttled");
     expect((await signIn()).kind).toBe("signed-in");
   });
 
-  test("lock out who signs in without a known address, because such strangers are nobody known", async () => {
+  test("from many networks lock out a sign-in from an unknown address, even after an earlier one from there", async () => {
     const unknown = { ...here, source: unknownAddress };
     expect((await signIn({}, unknown)).kind).toBe("signed-in");
     for (let n = 0; n < 110; n++) await wrong({ ...here, source: `10.0.${n}.1` });
@@ -105,8 +105,8 @@ describe("too many tries", () => {
     expect((await signIn()).kind).toBe("signed-in");
   });
 
-  test("leave nothing behind that a refused one could pile up", async () => {
-    // But for where the invitation was accepted, which stays known.
+  test("add no more rows once they are refused, and the rows are deleted later", async () => {
+    // The network where the invitation was accepted stays known.
     const sql = "select 1 from attempts where known_until is null";
     const rows = async () => Number((await rig.database.pool.query(sql)).rowCount);
     for (let n = 0; n < 60; n++) await wrong(elsewhere, `n${n}@example.com`);
@@ -139,7 +139,7 @@ describe("a second factor", () => {
     return { secret, codes: confirmed.recoveryCodes };
   }
 
-  test("is off until a code of it was right", async () => {
+  test("is off until one of its codes was right", async () => {
     const { secret } = await setUp();
     expect((await signIn()).kind).toBe("signed-in");
     expect(await confirm("000000")).toEqual({ kind: "code-wrong" });
@@ -151,7 +151,7 @@ describe("a second factor", () => {
     await expect(confirm(codeNow(secret))).rejects.toThrow("on already");
   });
 
-  test("is asked for after the right password only, and a wrong code counts as a try", async () => {
+  test("is required only after the right password, and a wrong code counts as an attempt", async () => {
     const { secret } = await turnOn();
     expect((await signIn({ password: "wrong wrong wrong" })).kind).toBe("wrong");
     for (let n = 0; n < 20; n++) expect((await signIn()).kind).toBe("code-required");
@@ -161,7 +161,7 @@ describe("a second factor", () => {
     expect((await signIn({ code: codeNow(secret) })).kind).toBe("signed-in");
   });
 
-  test("is not guessed from many networks by who knows the password, and is free for its owner elsewhere later", async () => {
+  test("limits guesses from many networks by somebody who knows the password; its owner can sign in elsewhere later", async () => {
     const { secret } = await turnOn();
     const outcomes = [];
     for (let n = 0; n < 12; n++)
@@ -173,7 +173,7 @@ describe("a second factor", () => {
     expect((await signIn({ code: codeNow(secret) }, elsewhere)).kind).toBe("signed-in");
   });
 
-  test("takes each code once, also when twenty send it at the same time", async () => {
+  test("accepts each code once, even if twenty requests send it at the same time", async () => {
     const { secret } = await turnOn();
     const code = codeNow(secret);
     const uses = await Promise.all(Array.from({ length: 20 }, () => rig.identity.secondFactor.use(userId, code)));
@@ -183,7 +183,7 @@ describe("a second factor", () => {
     expect((await signIn({ code: codeNow(secret) })).kind).toBe("signed-in");
   });
 
-  test("that is lost is replaced by a recovery code, each once", async () => {
+  test("that is lost is replaced by recovery codes, each valid once", async () => {
     const { codes } = await turnOn();
     const uses = await Promise.all(Array.from({ length: 20 }, () => rig.identity.secondFactor.use(userId, codes[0]!)));
     expect(uses.filter(Boolean).length).toBe(1);
@@ -192,7 +192,7 @@ describe("a second factor", () => {
     expect(await rig.identity.profile.show(userId)).toMatchObject({ totp: true, recoveryCodesLeft: 8 });
   });
 
-  test("that is turned off leaves nothing: no secret, no recovery code", async () => {
+  test("that is turned off leaves neither a secret nor a recovery code", async () => {
     const { codes } = await turnOn();
     await rig.identity.secondFactor.turnOff(userId);
     expect((await signIn()).kind).toBe("signed-in");
@@ -204,7 +204,7 @@ describe("a second factor", () => {
     );
   });
 
-  test("is not taken off by a new password", async () => {
+  test("stays on after a password reset", async () => {
     await turnOn();
     const { resetUrl } = await rig.identity.passwords.makeResetLink(userId);
     await rig.identity.passwords.reset(resetUrl!.split("#")[1]!, "another good password", here.source);

@@ -1,4 +1,4 @@
-/** The whole router as a program: people sign in over HTTP, get mail, lose things; afterwards none of their secrets is anywhere. */
+/** The router as a program: people sign in over HTTP, get mail and reset passwords. No output then contains their secrets. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -11,15 +11,15 @@ import { startSmtpServer, type SmtpServer } from "./smtp-server.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const marker = "qx7canary"; // addresses are lower-cased
-/** A secret of its own for each field, all with the marker in the midst. */
+/** Makes a different secret for each field, each with the marker inside. */
 let canaries = 0;
 const canary = (length = 30) => `pass ${marker} ${++canaries}`.padEnd(length, "z");
 const asToken = () => `${marker}${++canaries}`.padEnd(43, "z");
 
 const open = new AsyncDisposableStack();
-/** Secrets that were shown once, to their person only. */
+/** Secrets that were shown once, only to their person. */
 const handedOut: string[] = [];
-/** Every answer, without what it had to show. */
+/** Every answer, without the secrets that it had to show. */
 const answers: string[] = [];
 let smtp: SmtpServer;
 let folder: string;
@@ -31,7 +31,7 @@ let ops: string;
 beforeAll(async () => {
   smtp = open.use(await startSmtpServer());
   folder = open.use(temporaryFolder()).path;
-  chmodSync(folder, 0o711); // so that the database's own user can pass, where this runs as root
+  chmodSync(folder, 0o711); // so that the database's user can enter it when this runs as root
   const smtpUrl = `smtp://weiche:${encodeURIComponent(canary())}@127.0.0.1:${smtp.port}`;
   const file = join(folder, "router.yaml");
   writeFileSync(
@@ -75,7 +75,7 @@ interface Answer {
   readonly json: any;
 }
 
-/** One browser: keeps its cookie. `shows`: what the answer holds that is shown once, and is looked for elsewhere. */
+/** A browser that keeps its cookie. `shows`: the answer's secret that is shown once and must appear nowhere else. */
 function newBrowser() {
   const browser = {
     cookie: "",
@@ -106,7 +106,7 @@ async function weiche(...args: string[]): Promise<any> {
   return JSON.parse(out);
 }
 
-/** The token of the link in the last mail to somebody. */
+/** Returns the token of the link in the last mail to a person. */
 function mailedToken(to: string): string {
   const mail = smtp.mails.findLast((each) => each.to.some((receiver) => receiver.includes(to)))!;
   const token = /#([\w-]{43})/.exec(mail.body)![1]!;
@@ -120,7 +120,7 @@ const [owner, member] = ["owner@example.com", "member@example.com"];
 const passwords = { owner: canary(), member: canary() };
 let totpSecret = "";
 
-test("people register, are invited by mail, sign in with a second factor, change and lose passwords", async () => {
+test("people register, are invited by mail, sign in with a second factor, change and reset passwords", async () => {
   const ada = newBrowser();
   expect((await ada.get("/sign-in-offers")).json).toEqual({ registration: true, resetByMail: true });
   const registered = await ada.post("/registration", { accountName: "ACME", email: owner, password: passwords.owner });
@@ -176,7 +176,7 @@ test("people register, are invited by mail, sign in with a second factor, change
   passwords.owner = reset.password;
 }, 60_000);
 
-test("an operator helps who cannot sign in", async () => {
+test("an operator helps a person who cannot sign in", async () => {
   const { id } = (await newBrowserOf(owner, passwords.owner).then((ada) => ada.get("/users?search=member"))).json
     .items[0];
   expect(await weiche("user", "totp-off", id)).toEqual({ id });
@@ -219,7 +219,7 @@ async function newBrowserOf(email: string, password: string) {
   return browser;
 }
 
-test("who asks too often is told how long to wait", async () => {
+test("a client with too many attempts gets the waiting time", async () => {
   const eve = newBrowser();
   const request = () => eve.post("/password-reset/request", { email: `${marker}@example.com` });
   for (let n = 0; n < 4; n++) expect((await request()).status).toBe(204);
@@ -228,7 +228,7 @@ test("who asks too often is told how long to wait", async () => {
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(60);
 });
 
-test("no secret is in a log, metric, answer, error or file, raw or encoded", async () => {
+test("no log, metric, answer, error or file contains a secret, raw or encoded", async () => {
   const eve = newBrowser();
   eve.cookie = `__Host-weiche=${asToken()}`;
   for (const path of ["/profile", "/users", `/unknown?${marker}`]) await eve.get(path);
@@ -256,7 +256,7 @@ test("no secret is in a log, metric, answer, error or file, raw or encoded", asy
   const needles = [...formsOf(marker), ...handedOut.flatMap(formsOf)];
   for (const [name, text] of Object.entries(texts))
     expect([name, needles.filter((needle) => text.includes(needle))]).toEqual([name, []]);
-  // The shared secret of TOTP is stored as it is; the member's was deleted, but its page may not be written over yet.
+  // TOTP's shared secret is stored in plain. The member's was deleted, but its database page may not be overwritten yet.
   const stored = [...formsOf(marker), ...handedOut.filter((text) => !text.includes(totpSecret))];
   const files = readdirSync(join(folder, "data"), { recursive: true, encoding: "utf8" })
     .map((name) => join(folder, "data", name))

@@ -1,4 +1,4 @@
-/** Signing in on a database of its own, on virtual time, with cheap hashes and a mailbox in place of the SMTP server. */
+/** Identity over a real database, on virtual time, with cheap hashes and a mailbox in place of the SMTP server. */
 import type { PoolClient, QueryConfig } from "pg";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -27,11 +27,11 @@ export interface IdentityRig {
   readonly identity: Identity;
   readonly logins: LoginOutcome[];
   readonly letters: ({ readonly to: string } & Letter)[];
-  /** Hashes and statements since they were last looked at. */
+  /** Counts hashes and statements since the last call. */
   spent(): { readonly hashes: number; readonly statements: number };
-  /** An account whose Owner has joined. */
+  /** Makes an account whose Owner has joined. */
   newAccount(email: string): Promise<{ readonly accountId: AccountId; readonly userId: UserId }>;
-  /** A member of it who has joined. */
+  /** Makes a user of the account who has joined. */
   newUser(accountId: AccountId, email: string, role?: "admin" | "member"): Promise<UserId>;
   startSession(userId: UserId, from: SignedInFrom): ReturnType<typeof startSession>;
 }
@@ -101,13 +101,13 @@ export function openIdentityRig(database: Database, options: RigOptions = {}): I
 export interface RigOfFile {
   /** Empty until the tests run. */
   readonly rig: IdentityRig;
-  /** The same for the same name within a test, and nobody's of another test. */
+  /** Returns an address for a name that no other test has. Within a test, the same name gives the same address. */
   readonly address: (name: string) => string;
-  /** The same database, as another router has it. */
+  /** Opens another router on the same database. */
   readonly anotherRouter: () => Promise<IdentityRig>;
 }
 
-/** To be called once in a file: one database for all its tests, which goes with the last of them. */
+/** Call it once in a file. It makes one database for all its tests and removes it after the last one. */
 export function identityRigOfFile(options: RigOptions = {}): RigOfFile {
   const rig = {} as IdentityRig;
   let server: DatabaseServer;

@@ -32,13 +32,13 @@ async function signedIn(from = here) {
   return outcome;
 }
 
-/** Changes a user in the database, as another router does; this one is not told. */
+/** Changes a user in the database only, as another router does. */
 async function setUser(id: UserId, change: { blocked?: boolean; role?: "admin" }): Promise<void> {
   await rig.database.kysely.updateTable("users").set(change).where("id", "=", id).execute();
 }
 
 describe("a session", () => {
-  test("is found by its token, knows its person, and is stored only as a hash", async () => {
+  test("is found by its token, belongs to its user, and is stored only as a hash", async () => {
     const { token, session } = await signedIn();
     expect(session).toEqual({
       id: session.id,
@@ -62,7 +62,7 @@ describe("a session", () => {
     expect(rows[0]!.all).not.toContain(token);
   });
 
-  test("costs one statement per request, also when it is marked as seen", async () => {
+  test("costs one statement per request, even when it is marked as seen", async () => {
     const { token, session } = await signedIn();
     const startMs = rig.clock.now();
     const seenAfter = async () => {
@@ -81,7 +81,7 @@ describe("a session", () => {
     expect(await seenAfter()).toBe(60_000);
   });
 
-  test("ends when nothing was asked for long, and after a week whatever happens", async () => {
+  test("ends after its idle time, and after a week in any case", async () => {
     const idle = await signedIn();
     rig.clock.advance(idleMsMax - 1);
     expect(await rig.identity.sessions.find(idle.token)).toBeDefined();
@@ -99,7 +99,7 @@ describe("a session", () => {
     ["is blocked", (id: UserId) => setUser(id, { blocked: true })],
     ["has another role", (id: UserId) => setUser(id, { role: "admin" })],
     ["signed out everywhere", (id: UserId) => rig.identity.login.signOutEverywhere(id)],
-  ])("is over at once for who %s", async (_name, deed) => {
+  ])("ends at once for a user who %s", async (_name, deed) => {
     const ben = await rig.newUser(accountId, address("ben"));
     const { token } = await rig.startSession(ben, here);
     expect(await rig.identity.sessions.find(token)).toBeDefined();
@@ -107,7 +107,7 @@ describe("a session", () => {
     expect(await rig.identity.sessions.find(token)).toBeUndefined();
   });
 
-  test("one of too many replaces the one that was quiet longest", async () => {
+  test("beyond the maximum replaces the session that was idle longest", async () => {
     await rig.identity.login.signOutEverywhere(userId);
     const tokens: string[] = [];
     for (let n = 0; n < sessionsPerUserMax + 2; n++) {
@@ -122,7 +122,7 @@ describe("a session", () => {
     ]);
   });
 
-  test("is listed with where it was made, without what a browser could do to a screen", async () => {
+  test("is listed with its source and agent, without control characters of the browser", async () => {
     await rig.identity.login.signOutEverywhere(userId);
     const { session } = await rig.startSession(userId, {
       source: "192.0.2.7",
@@ -142,7 +142,7 @@ describe("a session", () => {
 });
 
 describe("signing in", () => {
-  test("needs address and password, in whatever case and composition they are typed", async () => {
+  test("accepts the address in any case and the password in any Unicode composition", async () => {
     expect((await signIn({ email: ` ${email.toUpperCase()} ` })).kind).toBe("signed-in");
     await rig.identity.passwords.change({ email, password }, "u\u0308ber alle Berge", {
       source: here.source,
@@ -153,7 +153,7 @@ describe("signing in", () => {
     expect((await signIn({ email: address("eve") })).kind).toBe("wrong");
   });
 
-  test("costs the same hashes and statements for unknown people, wrong passwords and people who never joined", async () => {
+  test("costs the same hashes and statements for unknown, uninvited and blocked people and wrong passwords", async () => {
     await rig.accounts.users.create({ accountId, email: address("invited"), role: "member" });
     const blocked = await rig.newUser(accountId, address("blocked"));
     await rig.accounts.users.setBlocked(blocked, true);
@@ -167,14 +167,14 @@ describe("signing in", () => {
     expect(new Set(spent.map((each) => JSON.stringify(each))).size).toBe(1);
   });
 
-  test("tells who is blocked so only after the right password", async () => {
+  test("reports a block only after the right password", async () => {
     const ben = await rig.newUser(accountId, address("ben"));
     await rig.accounts.users.setBlocked(ben, true);
     expect((await signIn({ email: address("ben") })).kind).toBe("blocked");
     expect((await signIn({ email: address("ben"), password: "wrong wrong wrong" })).kind).toBe("wrong");
   });
 
-  test("leaves no session behind for who is blocked while the password is compared", async () => {
+  test("leaves no session for a user who is blocked while the password is compared", async () => {
     const ben = await rig.newUser(accountId, address("ben"));
     const { hashing } = rig.context;
     const verify = async (stored: string | undefined, text: string, by: Asker) => {
@@ -188,7 +188,7 @@ describe("signing in", () => {
     expect(await rig.identity.sessions.list(ben)).toEqual([]);
   });
 
-  test("brings an old hash up to date, once", async () => {
+  test("replaces a hash of older parameters once", async () => {
     const stored = async () =>
       (
         await rig.database.pool.query<{ password: string }>("select password from credentials where user_id = $1", [
@@ -205,7 +205,7 @@ describe("signing in", () => {
     expect(await stored()).toBe(after);
   });
 
-  test("is written down with how many tries failed before it, which are not", async () => {
+  test("is logged with the number of failed attempts before it; the attempts themselves are not logged", async () => {
     for (let n = 0; n < 3; n++) await signIn({ password: "wrong wrong wrong" });
     await signIn();
     const [entry, before] = await auditOf(rig.database, accountId);
@@ -221,7 +221,7 @@ describe("signing in", () => {
     expect(rig.logins).toEqual(["wrong", "wrong", "wrong", "signed-in", "signed-in"]);
   });
 
-  test("with a password that is changed in the same moment opens nothing", async () => {
+  test("with a password that is changed meanwhile starts no session", async () => {
     const hashing = {
       ...rig.context.hashing,
       async verify(stored: string | undefined, text: string, by: Asker) {
@@ -237,8 +237,8 @@ describe("signing in", () => {
   });
 });
 
-describe("the own password", () => {
-  test("is changed with the one before, and ends all other sessions", async () => {
+describe("a user's own password", () => {
+  test("is changed with the old one, and the change ends all other sessions", async () => {
     const [mine, other] = [await rig.startSession(userId, here), await rig.startSession(userId, elsewhere)];
     const change = (claim: string, wish = next) =>
       rig.identity.as({ actor: userId, source: here.source }).passwords.change({ email, password: claim }, wish, {
@@ -257,15 +257,15 @@ describe("the own password", () => {
 
   test.each([
     [
-      "a link set another one",
+      "a reset link sets another one",
       async () => {
         const { resetUrl } = await rig.identity.passwords.makeResetLink(userId);
         await rig.identity.passwords.reset(tokenOf(resetUrl), "a third good password", elsewhere.source);
       },
       "a third good password",
     ],
-    ["the session was ended", () => rig.identity.login.signOutEverywhere(userId), password],
-  ])("stays as it is when meanwhile %s", async (_what, meanwhile, after) => {
+    ["the session is ended", () => rig.identity.login.signOutEverywhere(userId), password],
+  ])("is not changed when meanwhile %s", async (_what, meanwhile, after) => {
     const { session } = await rig.startSession(userId, here);
     const { hashing } = rig.context;
     const hash = (text: string, by: Asker) =>
@@ -279,7 +279,7 @@ describe("the own password", () => {
   });
 });
 
-test("what is over is deleted, and nothing else", async () => {
+test("the sweep deletes expired sessions, links and attempts, and nothing else", async () => {
   const quiet = await signedIn();
   await rig.identity.passwords.makeResetLink(userId);
   rig.clock.advance(idleMsMax);

@@ -36,7 +36,7 @@ const stateOf = async (id: UserId) =>
 const actions = async () => (await auditOf(rig.database, accountId)).map(({ action, result }) => `${action} ${result}`);
 
 describe("an invitation", () => {
-  test("shows what it is for, as often as it is opened, and nothing else opens with it", async () => {
+  test("can be previewed any number of times, and its preview opens nothing else", async () => {
     const { token, id } = await invite("ben");
     const preview = {
       email: address("ben"),
@@ -49,11 +49,13 @@ describe("an invitation", () => {
     expect(await rig.identity.invitations.preview(token, here.source)).toEqual(preview);
     expect(await rig.identity.invitations.preview(token, here.source)).toEqual(preview);
     expect((await signIn("ben")).kind).toBe("wrong");
-    await expect(rig.identity.invitations.preview(`${token.slice(1)}x`, here.source)).rejects.toThrow("leads nowhere");
+    await expect(rig.identity.invitations.preview(`${token.slice(1)}x`, here.source)).rejects.toThrow(
+      "link is not valid",
+    );
     expect(await stateOf(id)).toBe("open");
   });
 
-  test("is accepted with a password, which signs in at once and later, in the language that was chosen", async () => {
+  test("is accepted with a password and a language; the password signs in at once and later", async () => {
     const { token, id } = await invite("ben");
     await expect(accept(token, { password: "too short" })).rejects.toThrow("at least 12");
     const { session } = await accept(token, { language: "en", theme: "dark" });
@@ -63,16 +65,16 @@ describe("an invitation", () => {
     expect((await actions()).slice(0, 2)).toEqual(["session.start done", "user.join done"]);
   });
 
-  test("that an Owner has not accepted keeps the account without another Owner", async () => {
+  test("to a second Owner does not count as an Owner until it is accepted", async () => {
     const invited = await rig.accounts.users.create({ accountId, email: address("ben"), role: "owner" });
     const leave = () => rig.accounts.users.update(owner, { role: "member" });
-    await expect(leave()).rejects.toThrow("the last Owner of the account stays");
-    await expect(rig.accounts.users.delete(owner)).rejects.toThrow("the last Owner of the account stays");
+    await expect(leave()).rejects.toThrow("the account must keep one Owner who can sign in");
+    await expect(rig.accounts.users.delete(owner)).rejects.toThrow("the account must keep one Owner who can sign in");
     await accept(tokenOf(invited.invitationUrl));
     expect((await leave()).role).toBe("member");
   });
 
-  test("is used once, also when twenty use it at the same time", async () => {
+  test("is used once, even if twenty requests use it at the same time", async () => {
     const { token } = await invite("ben");
     const uses = await Promise.allSettled(
       Array.from({ length: 20 }, (_, n) => accept(token, { password: `the password of ${n} ` })),
@@ -86,31 +88,31 @@ describe("an invitation", () => {
   test.each([
     ["expired", () => Promise.resolve(rig.clock.advance(invitationMsMax))],
     ["withdrawn", (id: UserId) => as(owner).invitations.withdraw(id)],
-  ])("that is %s says so and lets nobody in, until a new one is made", async (state, end) => {
+  ])("that is %s shows its state and is refused until it is renewed", async (state, end) => {
     const { id, token } = await invite("ben");
     await end(id);
     expect(await stateOf(id)).toBe(state);
     expect((await rig.identity.invitations.preview(token, here.source)).state).toBe(state);
     await expect(accept(token)).rejects.toThrow(`is ${state}`);
     const renewed = await as(owner).invitations.renew(id);
-    await expect(accept(token)).rejects.toThrow("leads nowhere");
+    await expect(accept(token)).rejects.toThrow("link is not valid");
     expect(await stateOf(id)).toBe("open");
     await accept(tokenOf(renewed.invitationUrl));
     expect(await stateOf(id)).toBe("accepted");
   });
 
-  test("of who is blocked or deleted leads nowhere", async () => {
+  test("of a blocked or deleted user is not valid", async () => {
     const [ben, eve] = [await invite("ben"), await invite("eve")];
     await rig.accounts.users.setBlocked(ben.id, true);
     await rig.accounts.users.delete(eve.id);
     for (const { id, token } of [ben, eve]) {
-      await expect(accept(token)).rejects.toThrow("leads nowhere");
+      await expect(accept(token)).rejects.toThrow("link is not valid");
       await expect(as(owner).invitations.renew(id)).rejects.toThrow(/is blocked|there is no user/);
     }
     expect(await stateOf(eve.id)).toBeUndefined();
   });
 
-  test("is mailed, and who made it is told whether it was", async () => {
+  test("is mailed, and the reply has whether it was", async () => {
     const { id, url } = await invite("ben");
     expect(await rig.identity.invitations.send(id, url)).toBe(true);
     expect(rig.letters).toMatchObject([{ to: address("ben"), kind: "invitation" }]);
@@ -121,16 +123,16 @@ describe("an invitation", () => {
     const renewed = await broken.invitations.renew(id);
     expect(renewed.mailed).toBe(false);
     await accept(tokenOf(renewed.invitationUrl));
-    await expect(as(owner).invitations.renew(id)).rejects.toThrow("has joined");
+    await expect(as(owner).invitations.renew(id)).rejects.toThrow("has joined already");
     await expect(as(owner).invitations.withdraw(id)).rejects.toThrow("no invitation");
   });
 });
 
-describe("a link for a new password", () => {
+describe("a password reset link", () => {
   const request = (who: string, source = here.source) => rig.identity.passwords.requestReset(address(who), source);
   const mailedToken = () => tokenOf(/https:\S+/.exec(rig.letters.at(-1)!.text)![0]);
 
-  test("sets it once, ends all sessions and all other links, and frees the person from the throttle", async () => {
+  test("sets the password once, ends all sessions and other links, and lifts the throttle", async () => {
     const before = await rig.startSession(owner, here);
     await request("ada");
     const first = mailedToken();
@@ -146,7 +148,7 @@ describe("a link for a new password", () => {
     expect(await actions()).toContain("user.reset-password done");
   });
 
-  test("works for one of twenty that use it at the same time", async () => {
+  test("works for one of twenty requests at the same time", async () => {
     await request("ada");
     const token = mailedToken();
     const uses = await Promise.allSettled(
@@ -157,13 +159,13 @@ describe("a link for a new password", () => {
     expect((await signIn("ada", `the password of ${winners[0]} `)).kind).toBe("signed-in");
   });
 
-  test("is over after an hour", async () => {
+  test("expires after an hour", async () => {
     await request("ada");
     rig.clock.advance(resetMsMax);
     await expect(rig.identity.passwords.reset(mailedToken(), next, here.source)).rejects.toThrow("expired or was used");
   });
 
-  test("is mailed to who has joined and is not blocked, and the answer is the same for all", async () => {
+  test("is mailed only to unblocked users who have joined, and the answer is the same for all", async () => {
     await invite("invited");
     await rig.accounts.users.setBlocked(await rig.newUser(accountId, address("blocked")), true);
     const spent = [];
@@ -176,14 +178,14 @@ describe("a link for a new password", () => {
     expect(new Set(spent.map((each) => JSON.stringify(each))).size).toBe(1);
   });
 
-  test("is not asked for without end", async () => {
+  test("can be requested four times, then is throttled", async () => {
     const waits = [];
     for (let n = 0; n < 6; n++) waits.push(await request("ada", `10.0.${n}.1`));
     expect(waits.map((wait) => wait > 0)).toEqual([false, false, false, false, true, true]);
     expect(rig.letters.length).toBe(4);
   });
 
-  test("is shown to who makes it where no mail goes out, and mailed where it does", async () => {
+  test("is mailed, or shown to its maker if the router sends no mail", async () => {
     const ben = await rig.newUser(accountId, address("ben"));
     expect(await as(owner).passwords.makeResetLink(ben)).toEqual({ mailed: true, resetUrl: null });
     const without = createIdentity(contextWithoutMail());
@@ -195,8 +197,8 @@ describe("a link for a new password", () => {
   });
 });
 
-describe("who opens and closes the doors of others", () => {
-  test("is an Admin for all but Owners, an Owner for all, and nobody for themselves or for another account", async () => {
+describe("the right to make reset links and invitations", () => {
+  test("is an Admin's for all but Owners, an Owner's for all, and nobody's for themselves or another account", async () => {
     const [admin, other, member] = [
       await rig.newUser(accountId, address("admin"), "admin"),
       await rig.newUser(accountId, address("other"), "admin"),
@@ -241,7 +243,7 @@ describe("registration", () => {
       { ...here, source },
     );
 
-  test("makes an account whose Owner is signed in", async () => {
+  test("creates an account and signs its Owner in", async () => {
     const outcome = await register("ben");
     const { session } = outcome as Extract<typeof outcome, { kind: "registered" }>;
     expect(session.user).toMatchObject({ email: address("ben"), role: "owner", language: "en" });
@@ -254,11 +256,11 @@ describe("registration", () => {
     });
   });
 
-  test("of an address that is taken leaves no account behind, and there are not many from one network", async () => {
+  test("with a used address creates no account, and one network may register only ten accounts", async () => {
     const accounts = async () => (await rig.accounts.list()).length;
     const before = await accounts();
     await expect(register("ada")).rejects.toThrow("already");
-    // Each of these letters becomes two when it is made small.
+    // Each of these letters becomes two characters in lower case.
     const long = { accountName: "Long", email: `${"\u0130".repeat(200)}@example.com`, password };
     await expect(rig.identity.register(long, here)).rejects.toThrow("at most 254");
     expect(await accounts()).toBe(before);
@@ -267,10 +269,10 @@ describe("registration", () => {
     expect((await register("late", elsewhere.source)).kind).toBe("registered");
   });
 
-  test("is closed unless it is open", async () => {
+  test("is refused when it is closed", async () => {
     const closed = createIdentity({ ...rig.context, registration: "closed" });
     const wish = { accountName: "Eve", email: address("eve"), password };
-    await expect(closed.register(wish, here)).rejects.toThrow("by the operator");
+    await expect(closed.register(wish, here)).rejects.toThrow("no registration");
     expect(closed.offers).toEqual({ registration: false, resetByMail: true });
   });
 });

@@ -1,4 +1,4 @@
-/** Blocking an Owner: the account keeps one who can sign in, whoever blocks and however many do so at once. */
+/** An account keeps one Owner who can sign in, whoever blocks Owners and however many requests do so at once. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { here, identityRigOfFile, password, tokenOf } from "./identity-rig.ts";
@@ -29,14 +29,14 @@ const unblockedOwners = async () =>
     ({ role, state }) => role === "owner" && state !== "blocked",
   ).length;
 
-describe("the last Owner who can sign in stays when", () => {
-  const stays = "the last Owner of the account stays";
+describe("the last Owner who can sign in is not blocked when", () => {
+  const stays = "the account must keep one Owner who can sign in";
   const deeds: readonly (readonly [string, () => Promise<unknown>, string])[] = [
     ["an operator blocks them", () => operator.block(ada), stays],
-    ["they block themselves", () => by(ada).block(ada), "you cannot do this to yourself"],
-    ["another was only invited", () => invite("cleo").then(() => operator.block(ada)), stays],
+    ["they block themselves", () => by(ada).block(ada), "you cannot block or delete yourself"],
+    ["the other Owner was only invited", () => invite("cleo").then(() => operator.block(ada)), stays],
     [
-      "another is blocked already",
+      "the other Owner is blocked already",
       async () => {
         await operator.block(await secondOwner());
         await operator.block(ada);
@@ -52,7 +52,7 @@ describe("the last Owner who can sign in stays when", () => {
   });
 });
 
-test("an Owner blocks another, who comes back when unblocked", async () => {
+test("an Owner who was blocked by another Owner can sign in again once unblocked", async () => {
   const cleo = await secondOwner();
   expect((await by(ada).block(cleo)).blocked).toBe(true);
   expect(await signIn("cleo")).toBe("blocked");
@@ -62,7 +62,7 @@ test("an Owner blocks another, who comes back when unblocked", async () => {
   expect(await signIn("ada")).toBe("blocked");
 });
 
-test("an operator stops an Owner who never joined: nobody who is in is shut out", async () => {
+test("the operator can block an only Owner who never joined", async () => {
   const { id, ownerUserId } = await rig.accounts.create({ name: "Globex", ownerEmail: address("hank") });
   expect((await operator.block(ownerUserId as UserId)).blocked).toBe(true);
   expect(await peopleOf(rig.database, id, rig.clock.now())).toMatchObject([{ role: "owner", state: "blocked" }]);

@@ -34,7 +34,7 @@ afterEach(async () => {
   await smtp[Symbol.asyncDispose]();
 });
 
-test("an invitation arrives in the language of its receiver, with the link whole", async () => {
+test("an invitation arrives in the language of its receiver, with an unbroken link", async () => {
   expect(await mail.send("ada@example.com", invitationLetter("de", facts))).toBe(true);
   expect(await mail.send("ada@example.com", invitationLetter("en", facts))).toBe(true);
   const [german, english] = smtp.mails;
@@ -48,7 +48,7 @@ test("an invitation arrives in the language of its receiver, with the link whole
   expect(events).toEqual(["invitation sent", "invitation sent"]);
 });
 
-test("who never said which language gets both", async () => {
+test("a receiver without a chosen language gets both languages", async () => {
   await mail.send("ada@example.com", resetLetter(null, facts));
   expect(smtp.mails[0]!.subject).toBe("Neues Passwort / New password");
   expect(smtp.mails[0]!.body.split(facts.url).length).toBe(3);
@@ -70,26 +70,26 @@ test("an address with a comma is one receiver, or none", async () => {
 test.each([
   ["refuses-receivers", "reset failed 550"],
   ["cuts", "reset failed ECONNECTION"],
-] as const)("a server that %s is a failure, without its words", async (mood, event) => {
+] as const)("a mail server that %s is logged as a failure, without the server's text", async (mood, event) => {
   smtp.mood = mood;
   expect(await mail.send("ada@example.com", resetLetter("en", facts))).toBe(false);
   expect(events).toEqual([event]);
 });
 
-test("a wrong password of ours is a failure that does not tell it", async () => {
+test("a refused SMTP password is logged as a failure, without the password", async () => {
   smtp.mood = "refuses-senders";
   expect(await mail.send("ada@example.com", resetLetter("en", facts))).toBe(false);
   expect(events).toEqual(["reset failed 535"]);
 });
 
-test("closing waits for what is on its way", async () => {
+test("closing waits for mails that are being sent", async () => {
   const sending = Array.from({ length: 5 }, () => mail.send("ada@example.com", resetLetter("en", facts)));
   await mail[Symbol.asyncDispose]();
   expect(smtp.mails.length).toBe(5);
   expect(await Promise.all(sending)).toEqual([true, true, true, true, true]);
 });
 
-test("a flood is refused, not piled up", async () => {
+test("mails beyond the queue's maximum are refused", async () => {
   smtp.mood = "silent";
   const waiting = Array.from({ length: 50 }, () => mail.send("ada@example.com", resetLetter("en", facts)));
   expect(await mail.send("ada@example.com", resetLetter("en", facts))).toBe(false);

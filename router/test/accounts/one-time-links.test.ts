@@ -1,4 +1,4 @@
-/** Invitations and links for a new password end when whoever made them might not make them any more. */
+/** Invitations and password reset links end when their maker loses the right to make them. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import type { Role } from "../../src/db/schema.ts";
@@ -12,7 +12,7 @@ let ada: UserId;
 let cleo: UserId;
 let admin: UserId;
 
-/** Two Owners and an Admin, who have joined. */
+/** Two Owners and an Admin who have joined. */
 beforeEach(async () => {
   ({ accountId, userId: ada } = await rig.newAccount(address("ada")));
   cleo = await rig.newUser(accountId, address("cleo"));
@@ -20,7 +20,7 @@ beforeEach(async () => {
   admin = await rig.newUser(accountId, address("admin"), "admin");
 });
 
-/** null: the operator. */
+/** `actor` null: the operator acts. */
 const business = (actor: UserId | null) =>
   actor === null ? rig.accounts : rig.accounts.as({ actor, source: here.source });
 const identity = (actor: UserId | null) =>
@@ -43,8 +43,8 @@ const signIn = async (name: string) =>
 const stateOf = async (id: UserId) =>
   (await invitationsOf(rig.database, accountId, rig.clock.now())).find(({ userId }) => userId === id)!.state;
 
-describe("who becomes Owner", () => {
-  test("does not join by the invitation that an Admin made before, but by one of an Owner", async () => {
+describe("a user who becomes Owner", () => {
+  test("cannot join with an Admin's earlier invitation, but with one of an Owner", async () => {
     const before = await invite(admin);
     await makeOwner(before.id);
     expect(await stateOf(before.id)).toBe("withdrawn");
@@ -53,7 +53,7 @@ describe("who becomes Owner", () => {
     expect(await join({ token: tokenOf(invitationUrl) })).toBe("owner");
   });
 
-  test("keeps the password that they have, whatever link an Admin made before", async () => {
+  test("cannot get a new password with an Admin's earlier reset link", async () => {
     const ben = await rig.newUser(accountId, address("ben"));
     const before = await resetLink(admin, ben);
     await makeOwner(ben);
@@ -71,7 +71,7 @@ describe("an Owner's links end when the Owner", () => {
     ["is blocked by the operator", (owner) => rig.accounts.users.setBlocked(owner, true)],
     ["becomes Admin", makeAdmin],
   ];
-  test.each(deeds)("%s: those for a new password", async (_name, deed) => {
+  test.each(deeds)("%s: password reset links", async (_name, deed) => {
     const link = await resetLink(cleo, ada);
     const byOperator = await resetLink(null, admin);
     await deed(cleo);
@@ -81,7 +81,7 @@ describe("an Owner's links end when the Owner", () => {
     expect(await signIn("admin")).toBe("signed-in");
   });
 
-  test.each(deeds)("%s: invitations, until somebody invites anew", async (_name, deed) => {
+  test.each(deeds)("%s: invitations, until they are renewed", async (_name, deed) => {
     const link = await invite(cleo, "owner");
     await deed(cleo);
     expect(await stateOf(link.id)).toBe("withdrawn");
@@ -90,7 +90,7 @@ describe("an Owner's links end when the Owner", () => {
     expect(await join({ token: tokenOf(invitationUrl) })).toBe("owner");
   });
 
-  test("is deleted, but not those that others made in their place, nor what was accepted", async () => {
+  test("is deleted, but not renewals by others, nor accepted invitations", async () => {
     const [joined, invited] = [await invite(cleo, "member", "dan"), await invite(cleo)];
     await join(joined);
     const { invitationUrl } = await identity(admin).invitations.renew(invited.id);
@@ -102,7 +102,7 @@ describe("an Owner's links end when the Owner", () => {
   });
 });
 
-test("an Owner who changes anything but a role takes nobody's link away", async () => {
+test("a change of anything but a role ends no link", async () => {
   const link = await invite(admin);
   await business(ada).users.update(link.id, { allowedModels: ["a"], role: "member" });
   await business(ada).users.update(admin, { allowedModels: null });

@@ -41,7 +41,7 @@ function publish(entries: readonly PackageEntry[] = servicePackages): Promise<vo
   return publishPackages(database, entries, clock.now());
 }
 
-/** The service's packages with further terms of one. */
+/** Returns the service's packages with further terms of one package. */
 function withTerms(name: string, validFromMs: number, change: Partial<PackageVersion>): readonly PackageEntry[] {
   return servicePackages.map((entry) =>
     entry.name === name
@@ -78,7 +78,7 @@ describe("new terms of a package", () => {
   const change = { priceCents: 4_000, creditsPerMonth: 100_000_000n, requestsPerMinute: 90, parallelRequests: 12 };
   const validFromMs = berlin("2026-06-20");
 
-  test("are booked from the next period on: the running one keeps its price, credits and limits", async () => {
+  test("are booked from the next period on; the running period keeps its price, credits and limits", async () => {
     await publish(withTerms("Pro", validFromMs, change));
     const before = {
       quota: 80_000_000_000n,
@@ -93,7 +93,7 @@ describe("new terms of a package", () => {
     expect(await charged()).toEqual(["package Pro 3500", "package Pro 4000"]);
   });
 
-  test("hold at once for whoever books the package once they are valid", async () => {
+  test("apply at once to an account that books the package after they are valid", async () => {
     await publish(withTerms("Pro", validFromMs, change));
     goTo(validFromMs - 1);
     const before = await newAccount("Pro");
@@ -103,11 +103,11 @@ describe("new terms of a package", () => {
     expect([await of(before.accountId), await of(after.accountId)]).toEqual([3_500, 4_000]);
   });
 
-  test("are those of an upgrade, whose difference is exact against what is booked", async () => {
+  test("apply to an upgrade, which costs the difference to the booked terms", async () => {
     await publish(withTerms("Business", validFromMs, { priceCents: 13_500 }));
     goTo(berlin("2026-06-25"));
     const quote = await preview("upgrade", "Business");
-    // 15 of 30 days are left, of 100.00 EUR.
+    // The difference is 100.00 EUR, and 15 of 30 days are left.
     expect(quote).toMatchObject({ dueCents: 5_000, thenCents: 13_500 });
     await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Business" }, quote.quoteId);
     expect(await charged()).toEqual(["package Pro 3500", "upgrade Business 5000"]);
@@ -115,7 +115,7 @@ describe("new terms of a package", () => {
     expect(await charged()).toEqual(["package Pro 3500", "upgrade Business 5000", "package Business 13500"]);
   });
 
-  test("that are announced are in the quote of what comes then, and make an earlier quote worthless", async () => {
+  test("that are announced appear in quotes and invalidate earlier quotes", async () => {
     const { accountId: id } = await newAccount();
     const quote = await preview("order", "Pro", id);
     expect(quote).toMatchObject({ dueCents: 3_500, thenCents: 3_500 });
@@ -129,18 +129,18 @@ describe("new terms of a package", () => {
     expect(await refusal(accounts.subscriptions.change(id, business, credits.quoteId))).toMatch(/^price_changed/);
   });
 
-  test("never hold for time before they were read, whatever the file says", async () => {
+  test("never apply to a time before they were read, whatever the file says", async () => {
     goTo(berlin("2026-07-20"));
     await publish(withTerms("Pro", validFromMs, change));
     expect(await use()).toMatchObject({ booked: { priceCents: 3_500 } });
     expect(await charged()).toEqual(["package Pro 3500", "package Pro 3500"]);
-    await publish(withTerms("Pro", validFromMs, change)); // read again, they change nothing more
+    await publish(withTerms("Pro", validFromMs, change)); // the second reading changes nothing
     expect(await notices()).toHaveLength(1);
     goTo(berlin("2026-08-10"));
     expect(await charged()).toEqual(["package Pro 3500", "package Pro 3500", "package Pro 4000"]);
   });
 
-  test("are a notice for the accounts that have the package, once, and so is that they do not come", async () => {
+  test("and their withdrawal are one notice each for the accounts that have the package", async () => {
     const { accountId: other } = await newAccount("Starter");
     for (let reads = 0; reads < 3; reads++) await publish(withTerms("Pro", validFromMs, { priceCents: 4_000 }));
     const old = { priceCents: 3_500, creditsPerMonth: "80000000.000", requestsPerMinute: 60 };
@@ -155,7 +155,7 @@ describe("new terms of a package", () => {
     expect(await use()).toMatchObject({ booked: { priceCents: 3_500 } });
   });
 
-  test("are known to the cache of keys, and limit from the next period on without another look", async () => {
+  test("are known to the key cache and apply from the next period without another lookup", async () => {
     const { key } = await accounts.keys.create(userId, { name: "ci" });
     const nothing = { keyChangesRead() {}, keyChangesUnreadable() {}, keyLookupFailed() {} };
     await using cache: OpenKeyCache = await createKeyCache(database, clock, nothing, { trustMsMax: 1e12 });
@@ -172,41 +172,41 @@ describe("new terms of a package", () => {
 describe("a catalogue file is refused", () => {
   const without = (name: string) => servicePackages.filter((entry) => entry.name !== name);
 
-  test("that does not name a package which accounts have, or will have, and nothing of it is taken over", async () => {
+  test("that omits a package which accounts have or will have, and nothing of the file is published", async () => {
     await newAccount("Pro");
     const coming = await newAccount("Business");
     await accounts.subscriptions.change(coming.accountId, { action: "downgrade", package: "Starter" });
     expect(await refusal(publish(without("Pro")))).toBe(
-      "Pro is not listed, but booked by 2 accounts: list it until they have another one",
+      "Pro is not listed, but booked by 2 accounts: list it until they have another package",
     );
     expect(await refusal(publish(without("Starter")))).toContain(
-      "Starter is not listed, but booked by an account: list it until it has another one",
+      "Starter is not listed, but booked by an account: list it until the account has another package",
     );
     expect((await readPackages(database.kysely)).get("Pro")!.isListed).toBe(true);
     await publish(without("Business Plus"));
     expect(await refusal(preview("upgrade", "Business Plus"))).toBe(
-      'invalid: there is no package "Business Plus"; there are Starter, Pro, Business',
+      'invalid: there is no package "Business Plus"; choose one of Starter, Pro, Business',
     );
     goTo(berlin("2026-06-11"));
     await accounts.subscriptions.change(coming.accountId, { action: "withdraw" });
     await publish(without("Starter").filter(({ name }) => name !== "Business Plus"));
   });
 
-  test("that changes terms which are booked", async () => {
+  test("that changes booked terms", async () => {
     const [starter, pro, ...more] = servicePackages;
     const changed = { ...pro!, versions: [{ ...pro!.versions[0]!, priceCents: 3_600 }] };
     expect(await refusal(publish([starter!, changed, ...more]))).toMatch(
-      /^the terms of Pro that are valid from 2025-12-31T23:00:00Z are booked and cannot change/,
+      /^the terms of Pro from 2025-12-31T23:00:00Z are booked and cannot change/,
     );
     expect(await use()).toMatchObject({ booked: { priceCents: 3_500 } });
-    // Nobody has ever booked Business Plus.
+    // No account has ever booked Business Plus.
     const plus = { ...more[1]!, versions: [{ ...more[1]!.versions[0]!, priceCents: 20_000 }] };
     await publish([starter!, pro!, more[0]!, plus]);
     expect(await preview("upgrade", "Business Plus")).toMatchObject({ thenCents: 20_000 });
   });
 });
 
-test("a package for named accounts is seen and ordered by them alone", async () => {
+test("only the named accounts see and order a package for named accounts", async () => {
   const dedicated: PackageEntry = {
     name: "Dedicated GPU",
     trial: false,
@@ -216,17 +216,19 @@ test("a package for named accounts is seen and ordered by them alone", async () 
   await publish([...servicePackages, dedicated]);
   const { accountId: other } = await newAccount("Pro");
   expect(await refusal(preview("upgrade", "Dedicated GPU", other))).toBe(
-    'invalid: there is no package "Dedicated GPU"; there are Starter, Pro, Business, Business Plus',
+    'invalid: there is no package "Dedicated GPU"; choose one of Starter, Pro, Business, Business Plus',
   );
   await accounts.subscriptions.change(accountId, { action: "upgrade", package: "dedicated gpu" });
   expect(await use()).toMatchObject({ booked: { parallelRequests: 200 }, subscription: { package: "Dedicated GPU" } });
 });
 
-test("the trial is that of the package that the file names, and there is none where it names none", async () => {
+test("the trial is of the package that the file names; without such a package there is no trial", async () => {
   const { accountId: id } = await newAccount();
   const trialOf = (name?: string) => servicePackages.map((entry) => ({ ...entry, trial: entry.name === name }));
   await publish(trialOf());
-  expect(await refusal(accounts.subscriptions.change(id, { action: "trial" }))).toBe("conflict: there is no trial");
+  expect(await refusal(accounts.subscriptions.change(id, { action: "trial" }))).toBe(
+    "conflict: no package has a trial",
+  );
   await publish(trialOf("Business"));
   expect(await accounts.subscriptions.change(id, { action: "trial" })).toMatchObject({
     package: "Business",
@@ -234,7 +236,7 @@ test("the trial is that of the package that the file names, and there is none wh
   });
 });
 
-test("a trial lasts as the terms say on the day it begins, and keeps its end whatever comes then", async () => {
+test("a trial has the length that is valid when it begins, and keeps its end under later terms", async () => {
   const trial = { action: "trial" } as const;
   const begin = async (id: AccountId) => (await accounts.subscriptions.change(id, trial)).periodEnd;
   const { accountId: early } = await newAccount();
@@ -253,7 +255,7 @@ test("a trial lasts as the terms say on the day it begins, and keeps its end wha
   expect((await packageUse(database, early, clock.now())).subscription.state).toBe("active");
 });
 
-test("nobody who has a package is told that its trial becomes longer or shorter", async () => {
+test("a changed length of the trial is not a notice to accounts that have the package", async () => {
   const { accountId: id } = await newAccount("Starter");
   await publish(withTerms("Starter", berlin("2026-06-20"), { trialDays: 14 }));
   await publish(withTerms("Starter", berlin("2026-06-20"), { trialDays: 60 }));
@@ -267,7 +269,7 @@ test("nobody who has a package is told that its trial becomes longer or shorter"
   expect(await notices(id)).toHaveLength(1);
 });
 
-test("the packages of a file without any are the service's", () => {
+test("a file without packages offers the service's packages", () => {
   const text = `- { id: m, category: language, status: Beta, contextTokens: 100, factors: [{ validFrom: "2026-01-01", factor: 1 }] }`;
   expect(parseCatalogue(text).packages).toBe(servicePackages);
 });

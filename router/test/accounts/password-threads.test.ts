@@ -1,4 +1,4 @@
-/** Hashes in threads of their own: nothing else of the process waits for them. */
+/** Password hashing in its own threads, so that nothing else in the process waits for it. */
 import { execFileSync } from "node:child_process";
 import { argon2Sync } from "node:crypto";
 import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ import { startPasswordThreads } from "../../src/sign-in/password-threads.ts";
 const job = { password: "correct horse battery", salt: Buffer.from("a salt of a hash"), tagLength: 32 };
 const cheap = { memoryKib: 64, passes: 1 };
 
-test("the hash is that of the password, for as many as may run at once", async () => {
+test("parallel hashes belong to their passwords", async () => {
   await using threads = startPasswordThreads();
   expect([1, 2]).toContain(threads.atOnceMax);
   const tags = await Promise.all(Array.from({ length: threads.atOnceMax }, () => threads.derive({ ...job, ...cheap })));
@@ -20,12 +20,12 @@ test("the hash is that of the password, for as many as may run at once", async (
   for (const each of tags) expect(Buffer.from(each)).toEqual(tag);
 });
 
-test("a hash needs none of the threads that read files and look names up", async () => {
+test("hashing works while all of Node.js's own threads are busy", async () => {
   await using threads = startPasswordThreads();
   await threads.derive({ ...job, ...cheap });
   const folder = mkdtempSync(join(tmpdir(), "weiche-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  // Whoever opens a pipe to read waits for who writes: these hold all threads of Node.js.
+  // Opening a pipe waits for its writer, so these reads occupy all threads of Node.js.
   const pipes = [0, 1, 2, 3].map((n) => join(folder, `pipe${n}`));
   execFileSync("mkfifo", pipes);
   const opening = pipes.map((pipe) => open(pipe, "r"));
@@ -37,7 +37,7 @@ test("a hash needs none of the threads that read files and look names up", async
   for (const file of await Promise.all(opening)) await file.close();
 });
 
-test.runIf(process.platform === "linux")("the threads yield to those that serve streams", async () => {
+test.runIf(process.platform === "linux")("the hashing threads have a lower priority than the process", async () => {
   const nicenesses = () =>
     readdirSync("/proc/self/task").map((task) =>
       Number(

@@ -1,4 +1,4 @@
-/** A mail server that keeps what it gets, as far as senders see one; it can refuse receivers, hang, or cut connections. */
+/** A mail server that keeps its mails. It can refuse receivers, hang, or cut connections. */
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 
@@ -7,14 +7,14 @@ export interface ReceivedMail {
   readonly to: readonly string[];
   readonly subject: string;
   readonly body: string;
-  /** The message as the server got it. */
+  /** The message as the server received it. */
   readonly raw: string;
 }
 
 export interface SmtpServer extends AsyncDisposable {
   readonly port: number;
   readonly mails: readonly ReceivedMail[];
-  /** The credentials that senders signed in with. */
+  /** The credentials with which senders signed in. */
   readonly credentials: readonly string[];
   mood: "friendly" | "refuses-senders" | "refuses-receivers" | "silent" | "cuts";
 }
@@ -92,7 +92,7 @@ function read(from: string, to: readonly string[], lines: readonly string[]): Re
   const encoded = raw.slice(end + 2);
   const isBase64 = field("Content-Transfer-Encoding") === "base64";
   const body = isBase64 ? Buffer.from(encoded, "base64").toString() : decodeQuoted(encoded.replace(/=\n/g, ""), "=");
-  // RFC 2047; between two encoded words the space is none.
+  // RFC 2047: the space between two encoded words is ignored.
   const subject = field("Subject")
     .replace(/\?=\s+=\?/g, "?==?")
     .replace(/=\?UTF-8\?([QB])\?([^?]*)\?=/gi, (_all, kind: string, word: string) =>

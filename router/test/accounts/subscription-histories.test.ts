@@ -60,7 +60,7 @@ async function isExhausted({ accountId }: Holder, nowMs: number): Promise<boolea
 type Coming = typeof newTerms extends fc.Arbitrary<infer T> ? T : never;
 const dbStep = fc.tuple(step, fc.option(newTerms, { freq: 4 })).map(([one, coming]) => ({ ...one, coming }));
 
-/** The packages of a catalogue file to which terms of one package were added; what was added before stays. */
+/** Returns the packages of a catalogue file with further terms of one package. Earlier additions stay. */
 function withTerms(
   entries: readonly PackageEntry[],
   { package: name, cents, credits, trialDays }: Coming,
@@ -76,12 +76,12 @@ function withTerms(
 }
 
 test(
-  "any history of changes and usage in the database, with terms that change, ends in the state, money, credits and quota of the model",
+  "after any history of changes, usage and new terms, the database has the model's state, charges, credits and quota",
   { timeout: historiesMsMax },
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(dbStep, lengths(15, stepsMax / 4)), async (steps) => {
-        // Restores the packages of the first start: all histories use this database, each with its own time.
+        // Restores the packages of the first start, because all histories share this database.
         await database.pool.query("delete from package_terms where valid_from > '2026-01-01T00:00:00+01:00'");
         let entries = servicePackages;
         const ofModel = modelBook();
@@ -115,8 +115,8 @@ test(
           );
           expect(done).toBe(accepted);
           clock.advance(1);
-          model.liveUntil(clock.now()); // that millisecond may be the last of a period
-          // Enough that quotas run out now and then, at most 100 million.
+          model.liveUntil(clock.now()); // this millisecond may be the last of a period
+          // Enough to exhaust quotas sometimes, at most 100 million.
           await spend(holder, clock, credits * 100);
           model.used += model.name ? credits * 100 : 0;
           await evaluator.evaluate();
@@ -129,7 +129,7 @@ test(
           expect(await isExhausted(holder, clock.now())).toBe(model.used >= model.booked.credits);
         }
       }),
-      // Looking for a smaller history takes longer than the test has: the message says how to run the one that failed again.
+      // Shrinking takes longer than the test's timeout. The message has the seed that repeats the failed history.
       { numRuns: Math.max(4, histories / 100), endOnFailure: true },
     );
   },

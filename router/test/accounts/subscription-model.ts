@@ -1,17 +1,17 @@
-/** A model of the service's rules for packages: a small account that lives through its days, and random histories for it. */
+/** A simple model of the service's rules for packages that advances day by day, and generators of random histories. */
 import type { PackageName } from "../../src/db/schema.ts";
 import fc from "fast-check";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import { servicePackages } from "@weiche/shared/packages.ts";
 import type { SubscriptionAction } from "../../src/subscriptions/subscription-rules.ts";
 
-/** How many histories are lived through: few in a check, many by night, or as many as `WEICHE_HISTORIES` says. */
+/** Number of histories: few in a quick run, many by night, or `WEICHE_HISTORIES`. */
 export const histories = Number(process.env["WEICHE_HISTORIES"] ?? (process.env["WEICHE_NIGHTLY"] ? 3_000 : 300));
-/** Steps of a history, of six days on average: up to two years of them, or six where there are many histories. */
+/** Maximum number of steps of a history; a step is six days on average. The nightly run tries longer histories. */
 export const stepsMax = histories > 300 ? 360 : 120;
 export const historiesMsMax = histories > 300 ? 3_600_000 : 180_000;
 
-/** The terms of a package from an instant on. The first ones also hold before their instant. */
+/** The terms of a package from an instant on. The first terms also apply before their instant. */
 export interface ModelTerms {
   readonly fromMs: number;
   readonly cents: number;
@@ -31,7 +31,7 @@ export function modelBook(): ModelBook {
 
 export class Model {
   readonly book: ModelBook;
-  /** The terms of the running period. */
+  /** The terms of the current period. */
   booked: ModelTerms = { fromMs: 0, cents: 0, credits: 0, trialDays: 0 };
   name: PackageName | undefined;
   trial = false;
@@ -64,7 +64,7 @@ export class Model {
       else this.begin(this.next, this.end, this.end.toZonedDateTime(timeZone).epochMilliseconds);
     }
   }
-  /** False: refused. */
+  /** Performs an action. Returns false if the rules refuse it. */
   act(kind: SubscriptionAction["kind"], wish: PackageName, today: Temporal.PlainDate, nowMs: number): boolean {
     const asked = this.terms(wish, nowMs);
     const larger = this.name !== undefined && asked.cents > this.booked.cents;
@@ -90,11 +90,11 @@ export class Model {
   }
 }
 
-/** Makes lists of every length up to the maximum: fast-check alone makes short ones only. */
+/** Makes lists of every length up to the maximum. fast-check alone makes only short lists. */
 export const lengths = (minLength: number, maxLength: number) => ({ minLength, maxLength, size: "max" }) as const;
 
 export const step = fc.record({
-  // Days often enough that periods end between, and now and then to the very instant of a midnight.
+  // Often whole days, so that periods end in between, and sometimes to the exact instant of a midnight.
   waitMs: fc.oneof(fc.integer({ min: 1, max: 20 * 86_400_000 }), fc.integer({ min: 1, max: 3 * 86_400_000 })),
   toMidnight: fc.boolean(),
   kind: fc.constantFrom<SubscriptionAction["kind"]>("trial", "order", "upgrade", "downgrade", "cancel", "withdraw"),
@@ -102,7 +102,7 @@ export const step = fc.record({
   credits: fc.nat(1_000_000),
 });
 
-/** Terms of one package that come after `inMs`, at a midnight or in the midst of a day. */
+/** New terms of one package after `inMs`, at a midnight or within a day. */
 export const newTerms = fc.record({
   package: fc.constantFrom(...servicePackages.map(({ name }) => name)),
   inMs: fc.integer({ min: 0, max: 100 * 86_400_000 }),

@@ -18,7 +18,7 @@ import {
 
 await accountPerTest();
 
-/** The key's user spends credits now. */
+/** Books credits of usage with the key now. */
 async function spend(keyId: string, tokens: number): Promise<void> {
   await makeUsageDays(database.pool, [clock.now()]);
   const identity = { accountId, userId, keyId: asId<ReturnType<typeof makeRecord>["keyId"]>(keyId), model: asId("m") };
@@ -42,7 +42,7 @@ async function spentByPeriod(): Promise<Record<string, bigint>> {
 }
 
 describe("usage", () => {
-  test("goes on in the period of an upgraded package, and begins anew after a trial", async () => {
+  test("stays in the same period after an upgrade, and begins at zero after a trial", async () => {
     const { id } = await accounts.keys.create(userId, { name: "ci" });
     await accounts.subscriptions.change(accountId, { action: "trial" });
     await spend(id, 100);
@@ -61,7 +61,7 @@ describe("usage", () => {
     });
   });
 
-  test("of a trial is one period, also where a month is shorter", async () => {
+  test("of a trial is in one period, even over a month shorter than 30 days", async () => {
     await begin(berlin("2026-02-10T12:00"));
     const { id } = await accounts.keys.create(userId, { name: "ci" });
     await accounts.subscriptions.change(accountId, { action: "trial" });
@@ -73,7 +73,7 @@ describe("usage", () => {
     expect(await spentByPeriod()).toEqual({ "2026-02-10 12:00": 3n, "2026-03-12 00:00": 4n });
   });
 
-  test("beyond the old quota is free at once after an upgrade; limits of keys and users last as long as the period", async () => {
+  test("beyond the old quota is allowed at once after an upgrade; limits of keys and users last until the period ends", async () => {
     const { id } = await accounts.keys.create(userId, { name: "ci" });
     const stop = async () => {
       await database.pool.query("update accounts set exhausted_until = 'epoch' where id = $1", [accountId]);

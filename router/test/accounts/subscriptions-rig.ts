@@ -18,14 +18,14 @@ export let accountId: AccountId;
 export let userId: UserId;
 let count = 0;
 
-/** To be awaited once in a file: each test begins on 14 November 2026, with an account without a package. */
+/** Await it once in a file. Each test begins on 14 November 2026 with an account without a package. */
 export async function accountPerTest(): Promise<void> {
   server = await forThisFile(startDatabaseServer());
   database = await server.newDatabase();
   beforeEach(() => begin(berlin("2026-11-14T10:30")));
 }
 
-/** Begins anew at another time. */
+/** Restarts the test at another time, with a new account. */
 export async function begin(nowMs: number): Promise<void> {
   clock = new VirtualClock(nowMs);
   accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });

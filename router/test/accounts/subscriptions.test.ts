@@ -34,7 +34,7 @@ async function charged(): Promise<string[]> {
 }
 
 describe("a package", () => {
-  test("is tried, upgraded, downgraded, withdrawn, cancelled, and each charge is on the invoice once", async () => {
+  test("can be tried, upgraded, downgraded, withdrawn and cancelled, and the invoice has each charge once", async () => {
     const { subscriptions } = accounts;
     expect(await subscriptions.change(accountId, { action: "trial" })).toEqual({
       package: "Starter",
@@ -75,7 +75,7 @@ describe("a package", () => {
     ]);
   });
 
-  test("is named rightly and where it belongs", async () => {
+  test("must be named in actions that need a package, and in no others", async () => {
     const change = (wish: object) => refusal(accounts.subscriptions.change(accountId, wish as never));
     expect(await change({ action: "order" })).toBe("invalid");
     expect(await change({ action: "order", package: "Gold" })).toBe("invalid");
@@ -83,7 +83,7 @@ describe("a package", () => {
     expect(await refusal(booked(asId("00000000-0000-7000-8000-000000000000")))).toBe("not_found");
   });
 
-  test("limits requests at once by what was upgraded to", async () => {
+  test("limits requests by the new package right after an upgrade", async () => {
     await using cache = await createKeyCache(
       database,
       clock,
@@ -100,7 +100,7 @@ describe("a package", () => {
   });
 });
 
-/** Polling runs on real sockets under a virtual clock: looked at until it shows. */
+/** Waits until the key cache has the new limit: it polls over real sockets under a virtual clock. */
 async function until150(find: () => unknown): Promise<boolean> {
   for (let n = 0; n < 200; n++) {
     const caller = (await find()) as { requestsPerMinute?: number };
@@ -115,7 +115,7 @@ describe("a quote", () => {
   const wish = { action: "upgrade", package: "Business" } as const;
   beforeEach(() => accounts.subscriptions.change(accountId, { action: "order", package: "Pro" }).then(() => {}));
 
-  test("says what the change costs and takes back, and changes nothing", async () => {
+  test("returns what the change costs and withdraws, and changes nothing", async () => {
     await accounts.subscriptions.change(accountId, { action: "downgrade", package: "Starter" });
     until("2026-11-25T14:03");
     expect(await accounts.subscriptions.preview(accountId, wish)).toMatchObject({
@@ -133,7 +133,7 @@ describe("a quote", () => {
     });
   });
 
-  test("is charged exactly, once however often it is ordered", async () => {
+  test("is charged exactly once, however often it is ordered", async () => {
     const { quoteId, charges } = await accounts.subscriptions.preview(accountId, wish);
     const order = () => accounts.subscriptions.change(accountId, wish, quoteId);
     const views = await Promise.all(Array.from({ length: 10 }, order));
@@ -145,7 +145,7 @@ describe("a quote", () => {
     ]);
   });
 
-  test("is refused over midnight, and nothing is charged", async () => {
+  test("is refused after midnight, and nothing is charged", async () => {
     const { quoteId } = await accounts.subscriptions.preview(accountId, wish);
     until("2026-11-15T00:00");
     expect(await refusal(accounts.subscriptions.change(accountId, wish, quoteId))).toBe("price_changed");
@@ -154,7 +154,7 @@ describe("a quote", () => {
     expect(await accounts.subscriptions.change(accountId, wish, renewed)).toMatchObject({ package: "Business" });
   });
 
-  test("without a price is ordered once, too, and the same wish can be ordered again later", async () => {
+  test("without a price is ordered once, too, and the same change can be ordered again with a new quote", async () => {
     const cancel = { action: "cancel" } as const;
     const order = async () => {
       const { quoteId } = await accounts.subscriptions.preview(accountId, cancel);
@@ -173,14 +173,14 @@ describe("a quote", () => {
     );
   });
 
-  test("of a change at the end of the period does not hold in the next one", async () => {
+  test("of a change at the end of the period is refused in the next period", async () => {
     const cancel = { action: "cancel" } as const;
     const { quoteId } = await accounts.subscriptions.preview(accountId, cancel);
     until("2026-12-14T00:00");
     expect(await refusal(accounts.subscriptions.change(accountId, cancel, quoteId))).toBe("price_changed");
   });
 
-  test("does not hold for another package or account, or after another change", async () => {
+  test("is refused for another package or account, or after another change", async () => {
     const { quoteId } = await accounts.subscriptions.preview(accountId, wish);
     const other = { action: "upgrade", package: "Business Plus" } as const;
     expect(await refusal(accounts.subscriptions.change(accountId, other, quoteId))).toBe("price_changed");
@@ -192,7 +192,7 @@ describe("a quote", () => {
 });
 
 describe("periods that begin", () => {
-  test("are charged once, whoever looks how often, also those that were missed", async () => {
+  test("are charged once, even if several routers charge at once or periods were missed", async () => {
     await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
     until("2027-02-14T00:00");
     const other = createAccounts({ database: await server.openAgain(database), clock, portalUrl: "" });
@@ -202,7 +202,7 @@ describe("periods that begin", () => {
     expect(await accounts.subscriptions.chargeWhatIsDue()).toBe(0);
   });
 
-  test("and are charged cannot be cancelled away by a router whose clock is behind", async () => {
+  test("and are charged cannot be cancelled by a router whose clock is behind", async () => {
     await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
     until("2026-12-14T00:00");
     await accounts.subscriptions.chargeWhatIsDue();
@@ -214,7 +214,7 @@ describe("periods that begin", () => {
     expect(await charged()).toEqual(["package Pro 30/30 3500", "package Pro 31/31 3500"]);
   });
 
-  test("were charged before the package changes", async () => {
+  test("are charged before the package changes", async () => {
     await accounts.subscriptions.change(accountId, { action: "order", package: "Pro" });
     until("2026-12-20T00:00");
     await accounts.subscriptions.change(accountId, { action: "cancel" });
@@ -222,7 +222,7 @@ describe("periods that begin", () => {
   });
 });
 
-test("an Owner who waits for the account's row holds nothing that its holder may want next", async () => {
+test("a change by an Owner that waits for the account's row holds no lock on user rows", async () => {
   const evaluation = await database.pool.connect();
   await evaluation.query("begin");
   await evaluation.query("select from accounts where id = $1 for no key update", [accountId]);
@@ -238,7 +238,7 @@ test("an Owner who waits for the account's row holds nothing that its holder may
   expect((await change).state).toBe("trial");
 });
 
-test("changes at once happen one after the other: of twenty orders one is taken", async () => {
+test("only one of twenty concurrent orders succeeds", async () => {
   const orders = Array.from({ length: 20 }, () =>
     accounts.subscriptions.change(accountId, { action: "order", package: "Pro" }),
   );
@@ -248,7 +248,7 @@ test("changes at once happen one after the other: of twenty orders one is taken"
   expect(await charged()).toEqual(["package Pro 30/30 3500"]);
 });
 
-test("a clock that is put back changes nothing that was decided", async () => {
+test("a clock that is set back undoes no change", async () => {
   await accounts.subscriptions.change(accountId, { action: "trial" });
   const early = createAccounts({ database, clock: new VirtualClock(clock.now() - 60_000), portalUrl: "" });
   expect(await refusal(early.subscriptions.change(accountId, { action: "trial" }))).toBe("conflict");

@@ -1,4 +1,4 @@
-/** Whole lists of what an account has: people, keys and invitations as they were made, the audit log from its end. */
+/** Returns whole lists of an account: users, keys and invitations in order of creation, the audit log newest first. */
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import { listInvitations } from "../../src/accounts/invitation-list.ts";
 import { listKeys } from "../../src/accounts/key-list.ts";

@@ -54,7 +54,7 @@ test("an operator tries, previews, orders, downgrades, withdraws and cancels, an
     "--quote",
     String(quote["quoteId"]),
   );
-  expect([wrong.code, wrong.error]).toEqual([1, "weiche: the price has changed: now 35.00 EUR net are due\n"]);
+  expect([wrong.code, wrong.error]).toEqual([1, "weiche: the price has changed: 35.00 EUR net is due now\n"]);
   const ordered = await subscription("upgrade", ...upgrade, "--quote", String(quote["quoteId"]));
   expect(ordered).toMatchObject({ state: "active", package: "Business" });
 

@@ -52,7 +52,7 @@ test("a user is named by their e-mail address in any case, by a unique beginning
 test("a key is named by its name in its account or user; where several have it their ids are listed", async () => {
   const ids = [keys["Acme ci"]!, keys["Globex ci"]!];
   const several = await refusal("key", "show", "ci");
-  expect(several).toMatch(/^weiche: several keys are meant by ci: give the id of one of /);
+  expect(several).toMatch(/^weiche: ci matches several keys: give one of these ids: /);
   expect(several).toContain(`${ids[0]} of ada@acme.example`);
   expect(several).toContain(`${ids[1]} of bob@globex.example`);
   expect(await json("key", "show", "ci", "--account", "acme")).toMatchObject({ id: ids[0] });
@@ -60,7 +60,7 @@ test("a key is named by its name in its account or user; where several have it t
   expect(await json("key", "show", prefixOf(ids[1]!, Object.values(keys)))).toMatchObject({ id: ids[1] });
   expect(await refusal("key", "show", ids[0]!, "--account", "globex")).toMatch(/^weiche: there is no key /);
   const shared = ids[0]!.slice(0, 4);
-  expect(await refusal("key", "show", shared)).toMatch(/^weiche: several keys are meant by /);
+  expect(await refusal("key", "show", shared)).toMatch(/^weiche: \S+ matches several keys: /);
   expect(await refusal("key", "show", "ci", "--account", "nobody")).toBe("weiche: there is no account nobody");
 });
 

@@ -48,7 +48,7 @@ function signingIn({ identity, clock }: HandlerDeps): SignIn {
 
     async register(call) {
       if (!identity.offers.registration)
-        throw new RequestError("forbidden", "accounts are opened by the operator here");
+        throw new RequestError("forbidden", "this service has no registration: ask its operator for an invitation");
       const outcome = await identity.register(call.body, signedInFrom(call));
       if (outcome.kind === "throttled") throw tooManyAttempts(outcome.waitMs);
       await setSession(call, outcome);
