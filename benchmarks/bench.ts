@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: router, agent and both together against other proxies, on this machine. Writes a report, all numbers
- * and pictures to `benchmarks/results/<date>-<machine>/`, and the table of the project's README to `results/latest.md`.
+ * and pictures to `benchmarks/results/<date>-<machine>/`, and the table of benchmarks/README.md to `results/latest.md`.
  *
  *   --quick                 the most telling scenarios, two rounds, under three minutes; writes into a folder of its own
  *   --rounds N --seed N     five, and by the clock

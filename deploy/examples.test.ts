@@ -88,7 +88,14 @@ function spelledOut([, usage]: RegExpMatchArray): string[] {
 }
 
 const pagesForPeople = [
-  ...["README.md", "ARCHITECTURE.md", "benchmarks/README.md", "deploy/grafana/README.md"],
+  ...[
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "benchmarks/README.md",
+    "deploy/grafana/README.md",
+  ],
   ...["README", "INSTALL", "CONFIGURE", "RUNBOOK", "API", "METRICS", "CHANGELOG"].map((name) => `deploy/${name}.md`),
   ...["router/README.md", "node-agent/README.md", "node-agent/embedded-engine/README.md"],
 ];

@@ -1,4 +1,4 @@
-/** The pages of a bench: goals beside what was reached, a table for each scenario, pictures, and rows for the README. Pure. */
+/** The pages of a bench: goals beside what was reached, a table for each scenario, pictures, and the table of benchmarks/README.md. Pure. */
 import { loadText, machineText, markdownTable, type Machine } from "../cluster/result.ts";
 import { direct, type Sample } from "./campaign.ts";
 import { barChart, delayChart, type Bar } from "./charts.ts";
@@ -205,7 +205,7 @@ function barsOf(samples: readonly Sample[], metric: string, roles: readonly stri
   });
 }
 
-/** The columns of the table in the project's README: first what users feel, then what it costs. */
+/** The columns of the table in benchmarks/README.md: first what users feel, then what it costs. */
 const readmeColumns: readonly (readonly [head: string, (result: BenchResult, program: string) => string])[] = [
   ["adds to the first token, µs", (result, name) => shortOr(addedFirstByte(result.samples, name))],
   ["streams of 40 tokens/s a core carries", streamsOfACore],
@@ -233,7 +233,7 @@ function streamsOfACore(result: BenchResult, program: string): string {
     : streams;
 }
 
-/** The table of the project's README, ours first. */
+/** The table in benchmarks/README.md, ours first. */
 export function readmeTable(result: BenchResult): string {
   const { programs, date, machine } = result;
   const shown = programs.filter(({ name }) => !["weiche-plain", "weiche-store", "bare-router"].includes(name));
