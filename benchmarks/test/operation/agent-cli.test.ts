@@ -123,7 +123,7 @@ describe("weiche-agent", () => {
     expect((await command("maintenance", "perhaps")).code).toBe(2);
     expect(await command("--data-dir", join(directory, "elsewhere"), "status")).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining("no agent there") as string,
+      stderr: expect.stringContaining("no agent found") as string,
     });
   });
 
@@ -132,7 +132,7 @@ describe("weiche-agent", () => {
     writeFileSync(join(directory, "warned.yaml"), `node: n\nslots:\n  - name: a\n    engines:\n      - ${engine}\n`);
     expect(await command("check-config", "warned.yaml")).toMatchObject({
       code: 0,
-      stdout: 'warned.yaml:5: warning: model "m": the program /nowhere/vllm is not there\nwarned.yaml is fine\n',
+      stdout: 'warned.yaml:5: warning: model "m": the program /nowhere/vllm does not exist\nwarned.yaml is fine\n',
     });
     writeFileSync(join(directory, "wrong.yaml"), "node: n\nslots:\n  - name: a\n    engine: []\n");
     const { code, stdout } = await command("check-config", "wrong.yaml");
@@ -177,7 +177,7 @@ describe("weiche-agent", () => {
     for (const node of ["gpu-2", "gpu-1.example"]) makeCertificate(making, "node", [node]);
     expect(await check("cert=ca/node-gpu-2.pem key=ca/node-gpu-2.key ca=ca/ca.pem")).toEqual([
       1,
-      'tls.yaml:3: ca/node-gpu-2.pem is not for the node "gpu-1": routers would refuse it',
+      'tls.yaml:3: ca/node-gpu-2.pem lacks the name "gpu-1", so routers would refuse it',
     ]);
     expect(await check("cert=ca/node-gpu-1.pem key=ca/node-gpu-2.key ca=ca/ca.pem")).toEqual([
       1,
@@ -203,7 +203,7 @@ describe("weiche-agent", () => {
     expect(await command("check-config", "full.yaml")).toMatchObject({ code: 0, stdout: "full.yaml is fine\n" });
     writeFileSync(join(directory, "over.yaml"), file(totalBytes + 1));
     const { code, stdout } = await command("check-config", "over.yaml");
-    const message = `memoryBytes is ${totalBytes + 1}, and the slot's GPUs have ${totalBytes}`;
+    const message = `memoryBytes is ${totalBytes + 1}, but the slot's GPUs have ${totalBytes}`;
     expect([code, stdout.split("\n")]).toEqual([
       1,
       expect.arrayContaining([`over.yaml:6: model "m" never fits: ${message}`]),

@@ -56,7 +56,7 @@ test("it waits until the last answer is over, which is not cut", async () => {
   await until("both to show what runs", () => piped.output.includes('"running":1') && /active +/.test(drawn.output));
   const refused = await askStream({ baseUrl, apiKey: account.apiKey, model, text: "Hi" });
   expect(refused.error).toMatchObject({ code: "maintenance" });
-  expect(drawn.picture).toMatch(/^n1: in maintenance, what is there ends\n\nSLOT {2}STATE/);
+  expect(drawn.picture).toMatch(/^n1: in maintenance, requests are finishing\n\nSLOT {2}STATE/);
   expect(drawn.picture.split("\n").filter(({ length }) => length > 80)).toEqual([]);
   expect([await piped.ended, await drawn.ended, (await answer).ending]).toEqual([0, 0, "whole"]);
   const lines = piped.output.trim().split("\n");
@@ -64,7 +64,7 @@ test("it waits until the last answer is over, which is not cut", async () => {
   expect(seen.map(({ drained }) => drained)).toEqual([...seen.slice(1).map(() => false), true]);
   expect(seen.at(-1)!.slots[0]!.running).toBe(0);
   expect(piped.errors).toBe("");
-  expect(drawn.output).toMatch(/n1 is drained\. To take it back: weiche node maintenance n1 off\n$/);
+  expect(drawn.output).toMatch(/n1 is drained\. To end maintenance: weiche node maintenance n1 off\n$/);
   await backInService();
 }, 120_000);
 
@@ -75,5 +75,5 @@ test("a node that is not linked is not taken for drained", async () => {
   await until("the node to be gone", async () => (await stateOfNode()) === "gone");
   const command = new RunningCommand(cluster, ["node", "drain", "n1", "--wait", "--timeout", "1s"]);
   expect(await command.ended).toBe(1);
-  expect(command.errors).toContain("n1 is not linked to this router: what runs there is not known");
+  expect(command.errors).toContain("n1 is not linked to this router, its requests are unknown");
 }, 60_000);

@@ -36,7 +36,7 @@ test("a new account with a package is made once the sum was agreed to, and not o
   const piped = new RunningCommand(cluster, wish);
   expect(await piped.ended).toBe(1);
   expect(piped.errors).toMatch(
-    /^weiche: 35\.00 EUR net are charged to the new account for Pro now, then 35\.00 EUR a month: say --yes .*nothing was changed$/m,
+    /^weiche: 35\.00 EUR net are charged to the new account for Pro now, then 35\.00 EUR a month: add --yes .*nothing was changed$/m,
   );
   const declined = new RunningCommand(cluster, wish, { columns: 80, rows: 24 });
   await until("the question", () => declined.errors.includes("[y/N]"));
@@ -60,7 +60,7 @@ test("what costs money is charged once the sum was agreed to, and not otherwise"
   const piped = new RunningCommand(cluster, order);
   expect(await piped.ended).toBe(1);
   expect(piped.errors).toMatch(
-    /^weiche: 35\.00 EUR net are charged to \S+ now.*: say --yes to agree; nothing was changed$/m,
+    /^weiche: 35\.00 EUR net are charged to \S+ now.*: add --yes to agree; nothing was changed$/m,
   );
 
   const declined = new RunningCommand(cluster, order, { columns: 80, rows: 24 });

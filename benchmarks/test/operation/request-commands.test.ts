@@ -58,8 +58,8 @@ test("a running request shows its speed, one that waits says for what, and both 
   expect(table).toMatch(/^2 running\n\nID +MODEL +NODE +STATE +AGE +TOKENS\/S/);
   expect(table).toMatch(/ chat-b +n1 +waits/);
   const explained = await shown("explain", one.id);
-  expect(explained).toMatch(/^It runs, for \d+\.\d s so far: it is being answered \(\d+ tokens, [\d.]+ a second\)\.$/m);
-  expect(explained).toContain("It has cost nothing yet");
+  expect(explained).toMatch(/^It has run for \d+\.\d s: it is being answered \(\d+ tokens, [\d.]+ a second\)\.$/m);
+  expect(explained).toContain("Its cost is not known yet");
   expect(await shown("explain", other.id)).toMatch(
     /it waits for its slot \(draining-\w+\) to\s+switch to\s+its model\.$/m,
   );
@@ -74,18 +74,18 @@ test("a running request shows its speed, one that waits says for what, and both 
   expect(waited).toMatch(/^Attempt 1: sent to n1, slot a after 0\.\d s\.$/m);
   expect(waited).toMatch(/^ {2}It waited \d+\.\d s for the slot to switch to its model\.$/m);
   expect(waited.replaceAll(/\s+/g, " ")).toMatch(
-    / The client got the whole answer \(200\) after \d+\.\d s; \d+ bytes were sent to the client\. /,
+    / The client received the whole answer \(200\) after \d+\.\d s; \d+ bytes were sent to the client\. /,
   );
   expect(waited).toMatch(/^ +1 +n1 +finished +\d+ +3 +1\.000 +\d+\.000$/m);
   await until("the other's", async () => ((await cluster.weiche("explain", one.id)) as { usage: [] }).usage.length > 0);
-  expect(await shown("explain", one.id)).toMatch(/^The client left after [\s\S]* client-ended /m);
+  expect(await shown("explain", one.id)).toMatch(/^The client disconnected after [\s\S]* client-ended /m);
 }, 90_000);
 
 test("a refused request says why, what helps, and that it cost nothing", async () => {
   const refused = await chat("nowhere", "Hi");
   expect(refused.status).toBe(503);
   const text = await shown("explain", refused.id!);
-  expect(text).toContain("It was sent to no node.\nIt was refused after 0.0 s with 503: no_node_available.\n");
+  expect(text).toContain("It was not sent to any node.\nIt was refused after 0.0 s with 503: no_node_available.\n");
   expect(text).toMatch(/^What helps: retry later\.\n`weiche models` shows which nodes [^]*\n\nIt cost nothing\.$/m);
   expect(await shown("requests", "--outcome", "refused")).toMatch(/ no_no.* 0\.0 s/);
 });
@@ -123,7 +123,7 @@ test("after a restart the router says what it no longer knows, and what the data
   await cluster.startRouter();
   await cluster.linked();
   const text = await shown("explain", id!);
-  expect(text).toContain("This router does not remember the request: it has restarted since");
+  expect(text).toContain("This router does not remember the request. It has restarted");
   expect(text).toMatch(/^ +1 +n1 +finished +\d+ +5 /m);
   expect(await shown("requests")).toMatch(/^none\n\nThis router remembers 0 requests/);
 }, 60_000);

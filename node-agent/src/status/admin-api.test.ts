@@ -1,4 +1,4 @@
-/** The agent's admin socket: who is at fault is told by the status. */
+/** The status codes of the agent's admin socket. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
@@ -7,7 +7,7 @@ import { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { openAdminApi } from "./admin-api.ts";
 
-test("what fails inside is 500, what was not understood is 400, what is not there is 404", async () => {
+test("an internal failure is answered with 500, a malformed request with 400, an unknown model with 404", async () => {
   const socket = join(temporaryDirectory(), "admin.sock");
   await using opened = new AsyncDisposableStack();
   opened.use(

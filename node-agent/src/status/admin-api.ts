@@ -10,7 +10,7 @@ import type { AgentStatus } from "./status.ts";
 
 interface AgentControl {
   status(): Promise<AgentStatus>;
-  /** False if no slot of the node serves the model. */
+  /** Returns false if no slot of the node serves the model. */
   prewarm(model: ModelId): boolean;
   setMaintenance(on: boolean): void;
   readonly logLevel: Pick<LogLevelSwitch, "state" | "set">;
@@ -19,7 +19,7 @@ interface AgentControl {
 export async function openAdminApi(socketPath: string, control: AgentControl): Promise<AsyncDisposable> {
   const server = createServer((request, response) => {
     void answer(request, control)
-      .catch((): AdminAnswer => ({ status: 500, body: { error: "the agent failed at this" } }))
+      .catch((): AdminAnswer => ({ status: 500, body: { error: "the agent failed to do this" } }))
       .then(({ status, body }) =>
         response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body)),
       );
@@ -55,13 +55,13 @@ async function answer(request: IncomingMessage, control: AgentControl): Promise<
       return { status: 200, body: control.logLevel.set(level as LogLevel, seconds) };
     }
     default:
-      return { status: 404, body: { error: "there is no such command" } };
+      return { status: 404, body: { error: "unknown command" } };
   }
 }
 
-const notUnderstood: AdminAnswer = { status: 400, body: { error: "the request was not understood" } };
+const notUnderstood: AdminAnswer = { status: 400, body: { error: "the request is malformed" } };
 
-/** Empty if it is no JSON object. */
+/** Returns an empty object if the body is no JSON object. */
 async function bodyOf(request: IncomingMessage): Promise<Json> {
   const body: unknown = await json(request).catch(() => undefined);
   return isObject(body) ? body : {};

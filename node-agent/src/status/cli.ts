@@ -20,7 +20,7 @@ const watchPeriodMs = 1_000;
 class Refused extends Error {}
 
 const program = new Command("weiche-agent")
-  .description("Looks at and steers the node-agent of this host.")
+  .description("Inspect and control the node-agent of this host.")
   .version(version)
   .option("--json", "print JSON instead of tables")
   .option("--data-dir <dir>", "the agent's data directory", dataDirectory(process.env))
@@ -29,8 +29,8 @@ const program = new Command("weiche-agent")
 
 program
   .command("status")
-  .description("slots, waiters, engines, memory of GPUs and host, links to routers, usage not yet committed")
-  .option("--watch", "again every second, until Ctrl-C")
+  .description("Show slots, waiters, engines, memory, links to routers and uncommitted usage.")
+  .option("--watch", "refresh every second until Ctrl-C")
   .action(async ({ watch }: { watch?: boolean }) => {
     do {
       const status = (await ask("GET", "/status")) as AgentStatus;
@@ -43,25 +43,25 @@ program
 program
   .command("prewarm")
   .argument("<model>")
-  .description("activate a model as soon as nobody is in its way")
+  .description("Activate a model as soon as no request for another model is in its way.")
   .action(async (model: string) =>
-    print(await ask("POST", "/prewarm", { model }), `${model} will be activated when its slot is free for it`),
+    print(await ask("POST", "/prewarm", { model }), `${model} will be activated when its slot is free`),
   );
 
 program
   .command("maintenance")
   .argument("<on|off>")
-  .description("on: no new requests, running ones finish; the node is in maintenance if a router says so, too")
+  .description("Turn this node's maintenance on or off. `weiche node maintenance` on a router is separate.")
   .action(async (word: string) => {
-    if (word !== "on" && word !== "off") throw new CommanderError(2, "usage", "say on or off");
+    if (word !== "on" && word !== "off") throw new CommanderError(2, "usage", "the argument must be on or off");
     print(await ask("POST", "/maintenance", { on: word === "on" }), `maintenance is ${word}`);
   });
 
 program
   .command("log")
-  .description("the level of the agent's log; with a level, that one for a while: it falls back by itself")
+  .description("Show the log level, or set it for a limited time.")
   .addArgument(new Argument("[level]").choices(logLevels))
-  .option("--for <duration>", "such as 5m, at most 24h", "10m")
+  .option("--for <duration>", "how long the level applies, such as 5m, at most 24h", "10m")
   .action(async (level: string | undefined, { for: text }: { for: string }) => {
     const ms = readDurationMs(text);
     if (ms === undefined || ms > logLevelSecondsMax * 1_000)
@@ -74,7 +74,7 @@ program
 program
   .command("check-config")
   .argument("<file>")
-  .description("judge an agent.yaml: every mistake with its line (exit code 1); what this host lacks are warnings")
+  .description("Check an agent.yaml. Mistakes exit with 1; what this host lacks is a warning.")
   .action(async (file: string) => {
     const verdict = await judgeAgentFile(file, readText(file));
     print(verdict, verdictLines(verdict).map(plainText).join("\n"));
@@ -93,7 +93,9 @@ function exitCodeOf(error: unknown): number {
     return error.exitCode === 0 ? 0 : 2;
   }
   if (error instanceof NobodyThere) {
-    console.error(`weiche-agent: no agent there: ${plainText(error.message)} (is it running? another --data-dir?)`);
+    console.error(
+      `weiche-agent: no agent found: ${plainText(error.message)} (is the agent running? is --data-dir right?)`,
+    );
     return 3;
   }
   if (error instanceof Refused) {
@@ -114,7 +116,7 @@ function print(value: unknown, text: string): void {
   console.log(program.opts<{ json?: boolean }>().json ? plainJson(JSON.stringify(value, null, 2)) : text);
 }
 
-/** Uses colours and the terminal's width only on a terminal: a pipe gets whole, plain lines. */
+/** Uses colours and the terminal's width only on a terminal. A pipe gets whole lines without colours. */
 function textOptions(): TextOptions {
   const { stdout } = process;
   if (!stdout.isTTY) return {};

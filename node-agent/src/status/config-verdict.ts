@@ -1,4 +1,4 @@
-/** Judges an agent.yaml by itself, by this host, and by the certificates that it names. */
+/** Checks an agent.yaml, the files that it names, and what this host has of it. */
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { locate, whatFails, type Finding, type Verdict } from "@weiche/shared/files/config-file.ts";
@@ -16,7 +16,7 @@ import { MachineTelemetry } from "../host/machine-telemetry.ts";
 import { hostMistakes, hostWarnings, type HostFacts } from "./host-warnings.ts";
 import { machineWarnings, type MachineFacts } from "./machine-warnings.ts";
 
-/** `text`: that of the file. */
+/** Checks `text`, the content of `file`. */
 export async function judgeAgentFile(file: string, text: string): Promise<Verdict> {
   const { value, mistakes } = checkAgentText(text);
   if (!value) return { file, mistakes, warnings: [] };
@@ -31,15 +31,15 @@ export async function judgeAgentFile(file: string, text: string): Promise<Verdic
   };
 }
 
-/** When root checks, files are judged for the agent, which is another user and may read them by its group. */
+/** When root runs the check, it stands for the agent's user, which may read files of root by its group. */
 const uid: number | "other" = process.geteuid?.() || "other";
 
-/** Judges certificates, keys and the token. A file that this host lacks is a warning. */
+/** Checks certificates, keys and the token. A file that this host lacks is a warning. */
 function judgeFiles(config: RawAgent, baseDir: string, nowMs: number) {
   const { node, tls, ops } = config;
   const found: { readonly mistakes: Finding[]; readonly warnings: Finding[] } = { mistakes: [], warnings: [] };
   const judgeNames: NonNullable<Parameters<typeof judgeTls>[1]["judgeNames"]> = (certificate) =>
-    namesNode(certificate, node) ? undefined : `is not for the node "${node}": routers would refuse it`;
+    namesNode(certificate, node) ? undefined : `lacks the name "${node}", so routers would refuse it`;
   const uses = [
     { path: ["tls"], paths: tls, judging: { nowMs, uid, judgeNames } },
     { path: ["ops", "tls"], paths: ops?.tls, judging: { nowMs, uid } },
@@ -53,12 +53,12 @@ function judgeFiles(config: RawAgent, baseDir: string, nowMs: number) {
   if (ops?.tokenFile === undefined) return found;
   const tokenFile = resolve(baseDir, ops.tokenFile);
   const path = ["ops", "tokenFile"];
-  if (!existsSync(tokenFile)) found.warnings.push([path, `${tokenFile} is not there`]);
+  if (!existsSync(tokenFile)) found.warnings.push([path, `${tokenFile} does not exist`]);
   else found.mistakes.push(...whatFails(path, () => readToken(tokenFile, uid)));
   return found;
 }
 
-/** Finds a secret in the file itself, if others may read it. */
+/** Reports a secret in the file itself if others may read the file. */
 function exposure(file: string, config: RawAgent): Verdict["mistakes"] {
   const secret = secretOf(config);
   if (secret === undefined) return [];
@@ -71,7 +71,7 @@ async function hostFacts(): Promise<HostFacts & MachineFacts> {
   return { exists: existsSync, isEmpty, fileSystem, gpus, ...(gpus ? {} : { machine: await takeStock() }) };
 }
 
-/** False if the path is no directory, or may not be read. */
+/** Returns false if the path is no directory or cannot be read. */
 function isEmpty(path: string): boolean {
   try {
     return readdirSync(path).length === 0;
@@ -83,6 +83,6 @@ function isEmpty(path: string): boolean {
 async function takeStock(): Promise<MachineFacts["machine"]> {
   const parts = { clock: systemClock, kept: [], path: process.env["PATH"], events: { machineThreadLost: () => {} } };
   await using telemetry = new MachineTelemetry(parts);
-  await telemetry.takeStock().catch(() => {}); // what is not known is not warned of
+  await telemetry.takeStock().catch(() => {}); // unknown hardware causes no warnings
   return telemetry.machine;
 }

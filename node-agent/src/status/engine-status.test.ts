@@ -57,7 +57,7 @@ function statusOf(
   });
 }
 
-test("an engine is told with its process, what that holds, and how often it was lost", async () => {
+test("an engine's status has its process, the memory of the process, and the number of restarts", async () => {
   const onGpus = [
     { gpuUuid: "GPU-0", pid: engine.pid!, memoryUsedBytes: 5 },
     { gpuUuid: "GPU-1", pid: engine.pid!, memoryUsedBytes: 6 },
@@ -77,13 +77,13 @@ test("an engine is told with its process, what that holds, and how often it was 
   expect(status!.ageSeconds).toBeLessThan(600);
 });
 
-test("what is not measured is absent: no GPU, no process of ours", async () => {
+test("memory is absent without GPU readings, and process facts are absent for an external engine", async () => {
   const [ours, theirs] = await statusOf([{}, { model: coder, launcher: "external", pid: undefined as never }]);
   expect(ours!.gpuMemoryBytes).toBeUndefined();
   expect(theirs).toEqual({ slot, model: coder, state: "unknown", launcher: "external", restarts: 0 });
 });
 
-test("a sleeper that nvidia-smi does not know by its pid has what it was seen to keep", async () => {
+test("a sleeping engine that nvidia-smi does not list by its pid shows the memory it was measured to keep", async () => {
   const sleepers = [{ model: coder, keptBytes: 7 }];
   expect((await statusOf([{ model: coder, asleep: true }], { sleepers }))[0]).toMatchObject({
     state: "asleep",
@@ -106,13 +106,13 @@ test.each<[string, Partial<EngineHandle>, ShownState, ModelId | undefined]>([
   expect(await statusOf([handle], { state: ofSlot, activeModel })).toMatchObject([{ state }]);
 });
 
-test("engines of slots that are no longer configured are none, and the others are in order", async () => {
+test("engines of slots that are no longer configured are left out, and the others are sorted", async () => {
   const other = asId<SlotName>("gone");
   const found = await statusOf([{ model: coder }, { slot: other }, {}]);
   expect(found.map(({ model }) => model)).toEqual([chat, coder]);
 });
 
-test("facts of a process are those of /proc, also when its name is made to mislead, and none where there is no process", async () => {
+test("process facts are read from /proc, even if the process has a misleading name, and are empty without a process", async () => {
   const proc = temporaryDirectory();
   await mkdir(join(proc, "7"));
   const fields = Array.from({ length: 30 }, (_, index) => (index === 19 ? "50000" : String(index)));
@@ -123,7 +123,7 @@ test("facts of a process are those of /proc, also when its name is made to misle
   expect(await processFacts(8, proc)).toEqual({});
 });
 
-test("what the awake engine says of its caches is told of that one only", async () => {
+test("only the awake engine of a slot shows the use of its caches", async () => {
   expect((await statusOf([{}]))[0]).toMatchObject({ state: "awake", kvCacheUse: 0.5, prefixCacheHitRate: 0.25 });
   const [asleep] = await statusOf([{ asleep: true }]);
   expect([asleep!.state, asleep!.kvCacheUse, asleep!.prefixCacheHitRate]).toEqual(["asleep", undefined, undefined]);

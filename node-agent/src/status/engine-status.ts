@@ -1,4 +1,4 @@
-/** The status of the node's engines: state, memory, and how often they were lost. */
+/** The status of the node's engines: state, memory and restarts. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
 import type { EngineHandle, Launchers } from "../engines/engine.ts";
@@ -12,15 +12,15 @@ export interface EngineStatus {
   readonly model: string;
   readonly state: "starting" | "awake" | "stopping" | "falling asleep" | "asleep" | "waking" | "gone" | "unknown";
   readonly launcher: EngineHandle["launcher"];
-  /** Absent for an external engine, like the values that depend on it. */
+  /** Undefined for an external engine, as are the values that depend on it. */
   readonly pid?: number;
   readonly ageSeconds?: number;
-  /** Number of restarts after a loss, since this agent started. */
+  /** Restarts after a lost engine, since this agent started. */
   readonly restarts: number;
-  /** Memory of its whole process group. */
+  /** Memory of the engine's whole process group. */
   readonly hostMemoryBytes?: number;
   readonly gpuMemoryBytes?: number;
-  /** 0 to 1; only of an awake engine that reports it. */
+  /** 0 to 1. Only an awake engine reports it. */
   readonly kvCacheUse?: number;
   readonly prefixCacheHitRate?: number;
 }

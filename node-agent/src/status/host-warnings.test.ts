@@ -38,51 +38,51 @@ function warnings(given: string, there: readonly string[], gpus?: readonly numbe
 
 const all = ["/etc/weiche", "/etc/weiche/node.pem", "/keys/node.key", "/etc/weiche/ca.pem", "/etc/weiche/work"];
 
-test("what a host lacks is named with its line: files, programs, GPUs", () => {
+test("files, programs and GPUs that the host lacks are warnings with their line", () => {
   expect(warnings(text, ["/etc/weiche", "/etc/weiche/ca.pem"], [0, 1])).toEqual([
-    { line: 9, message: "GPU 4 is not on this host, which has 0, 1" },
-    { line: 13, message: 'model "m": the program /opt/vllm/bin/vllm is not there' },
-    { line: 14, message: 'model "m": the directory work is not there' },
+    { line: 9, message: "GPU 4 does not exist on this host, which has 0, 1" },
+    { line: 13, message: 'model "m": the program /opt/vllm/bin/vllm does not exist' },
+    { line: 14, message: 'model "m": the directory work does not exist' },
     {
       line: 18,
       message: 'model "n": not visible here: see that its vLLM was started with VLLM_MAX_STOP_STRINGS=64',
     },
-    { line: 19, message: 'model "n": launcher external makes no use of "env"' },
+    { line: 19, message: 'model "n": launcher external ignores "env"' },
   ]);
 });
 
-test("a model that is not there is named, by the engine's directory", () => {
+test("a missing model file is a warning, and its path is relative to the engine's directory", () => {
   const engine = (model: string) =>
     `node: n\nslots:\n  - name: a\n    engines:\n      - model: m\n        dialect: llama-server\n        directory: work\n        command: [llama-server, -m, ${model}, -a, m, --metrics, --embeddings, --port, "{port}", --host, 127.0.0.1]\n`;
-  expect(warnings(engine("m.gguf"), all)).toEqual([{ line: 8, message: 'model "m": the model m.gguf is not there' }]);
+  expect(warnings(engine("m.gguf"), all)).toEqual([{ line: 8, message: 'model "m": the model m.gguf does not exist' }]);
   expect(warnings(engine("m.gguf"), [...all, "/etc/weiche/work/m.gguf"])).toEqual([]);
 });
 
-test("a host that has everything gets no warnings about it", () => {
+test("a host that has every file and GPU causes no warnings about them", () => {
   expect(warnings(text, [...all, "/opt/vllm/bin/vllm"], [0, 4]).map(({ line }) => line)).toEqual([18, 19]);
 });
 
-test("without GPUs their numbers are labels, and it says so", () => {
+test("on a host without GPUs, a warning says that GPU numbers are only labels", () => {
   expect(warnings(text, [...all, "/opt/vllm/bin/vllm"]).map(({ message }) => message)).toContain(
     "GPU 0: nvidia-smi shows no GPUs on this host; the number is only a label here",
   );
 });
 
-test("a router beyond loopback without certificates is one too", () => {
+test("a router beyond loopback without certificates is a warning", () => {
   const plain = text.replace(/tls:\n(?: {2}.*\n){3}/, "");
   expect(warnings(plain, all, [0, 4])[0]).toEqual({
     line: 2,
-    message: "a router beyond loopback accepts only nodes with certificates: tls",
+    message: "a router beyond loopback accepts only nodes with certificates: set tls",
   });
 });
 
-test("engines that together need more than their GPU has are one too", () => {
+test("slots that together need more memory than their GPU has are a warning", () => {
   const slot = (name: string, needs: string) =>
     `  - name: ${name}\n    gpus: [0]\n    engines:\n      - { model: ${name}, dialect: openai, command: [e, "{port}"], memoryBytes: ${needs} }\n`;
   const shared = (second: string) => `node: n\nslots:\n${slot("a", "50000000000")}${slot("b", second)}`;
   expect(warnings(shared("30000000000"), all, [0])).toEqual([]);
   expect(warnings(shared("40000000000"), all, [0])).toEqual([
-    { line: 8, message: "memoryBytes of GPU 0's slots: 90000000000, and it has 80000000000" },
+    { line: 8, message: "the slots of GPU 0 need 90000000000 bytes (memoryBytes), but it has 80000000000" },
   ]);
 });
 
@@ -114,6 +114,6 @@ test.each([
     ...(memoryTotalBytes ? { memoryTotalBytes } : {}),
   }));
   const found = locate(given, hostMistakes(checkAgentText(given).value!, { exists: () => true, gpus: there }));
-  const message = `model "m" never fits: memoryBytes is ${memoryBytes}, and the slot's GPUs have ${tooFew}`;
+  const message = `model "m" never fits: memoryBytes is ${memoryBytes}, but the slot's GPUs have ${tooFew}`;
   expect(found).toEqual(tooFew === undefined ? [] : [{ line: 10, message }]);
 });

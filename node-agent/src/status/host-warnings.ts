@@ -1,4 +1,4 @@
-/** Compares an agent.yaml with the host: something missing is a warning, something that can never work a mistake. */
+/** Compares an agent.yaml with the host. A missing part is a warning, an impossible one a mistake. */
 import { resolve } from "node:path";
 import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { isLoopback, parseListen } from "@weiche/shared/http/listen.ts";
@@ -8,7 +8,7 @@ import type { GpuReading } from "../host/gpu.ts";
 
 export interface HostFacts {
   exists(path: string): boolean;
-  /** Undefined: it measures none. */
+  /** Undefined if the host measures no GPUs. */
   readonly gpus: readonly Pick<GpuReading, "index" | "memoryTotalBytes">[] | undefined;
 }
 
@@ -26,7 +26,7 @@ export function* hostMistakes(config: RawAgent, { gpus = [] }: HostFacts): Itera
     const totalBytes = totals.length === 0 ? Infinity : totals.reduce((sum, bytes) => sum + bytes);
     for (const [at, { model, memoryBytes = 0 }] of slot.engines.entries()) {
       if (memoryBytes <= totalBytes) continue;
-      const message = `model "${model}" never fits: memoryBytes is ${memoryBytes}, and the slot's GPUs have ${totalBytes}`;
+      const message = `model "${model}" never fits: memoryBytes is ${memoryBytes}, but the slot's GPUs have ${totalBytes}`;
       yield [["slots", index, "engines", at, "memoryBytes"], message];
     }
   }
@@ -35,7 +35,8 @@ export function* hostMistakes(config: RawAgent, { gpus = [] }: HostFacts): Itera
 export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts): Iterable<Finding> {
   const isRemote = (router: string) => !isLoopback(parseListen(router, "routers").host);
   const remote = config.tls ? -1 : (config.routers ?? []).findIndex(isRemote);
-  if (remote >= 0) yield [["routers", remote], "a router beyond loopback accepts only nodes with certificates: tls"];
+  if (remote >= 0)
+    yield [["routers", remote], "a router beyond loopback accepts only nodes with certificates: set tls"];
   for (const [index, slot] of config.slots.entries()) {
     for (const [at, gpu] of (slot.gpus ?? []).entries()) {
       const known = host.gpus?.map((one) => one.index);
@@ -59,7 +60,10 @@ function* crowdedGpus(slots: RawAgent["slots"], gpus: NonNullable<HostFacts["gpu
       if (at < 0) continue;
       sum += Math.max(...slot.engines.map(({ memoryBytes = 0 }) => memoryBytes)) / slot.gpus!.length;
       if (memoryTotalBytes === undefined || sum <= memoryTotalBytes) continue;
-      yield [["slots", index, "gpus", at], `memoryBytes of GPU ${gpu}'s slots: ${sum}, and it has ${memoryTotalBytes}`];
+      yield [
+        ["slots", index, "gpus", at],
+        `the slots of GPU ${gpu} need ${sum} bytes (memoryBytes), but it has ${memoryTotalBytes}`,
+      ];
       break;
     }
   }
@@ -67,7 +71,7 @@ function* crowdedGpus(slots: RawAgent["slots"], gpus: NonNullable<HostFacts["gpu
 
 function missingGpu(gpu: number, known: readonly number[] | undefined): string {
   if (!known) return `GPU ${gpu}: nvidia-smi shows no GPUs on this host; the number is only a label here`;
-  return `GPU ${gpu} is not on this host, which has ${known.join(", ")}`;
+  return `GPU ${gpu} does not exist on this host, which has ${known.join(", ")}`;
 }
 
 function* ofEngine(engine: RawEngine, baseDir: string, host: HostFacts): Iterable<Finding> {
@@ -77,16 +81,16 @@ function* ofEngine(engine: RawEngine, baseDir: string, host: HostFacts): Iterabl
     .flat()
     .filter((key) => !own.includes(key));
   for (const key of new Set(foreign)) {
-    if (engine[key] !== undefined) yield [[key], `launcher ${launcher} makes no use of "${key}"`];
+    if (engine[key] !== undefined) yield [[key], `launcher ${launcher} ignores "${key}"`];
   }
   yield* commandWarnings(engine);
   if (launcher !== "process") return;
   const directory = resolve(baseDir, engine.directory ?? ".");
-  if (!host.exists(directory)) yield [["directory"], `the directory ${engine.directory} is not there`];
+  if (!host.exists(directory)) yield [["directory"], `the directory ${engine.directory} does not exist`];
   const program = engine.command![0]!;
   if (program.includes("/") && !host.exists(resolve(directory, program)))
-    yield [["command"], `the program ${program} is not there`];
+    yield [["command"], `the program ${program} does not exist`];
   for (const path of modelPaths(engine)) {
-    if (!host.exists(resolve(directory, path))) yield [["command"], `the model ${path} is not there`];
+    if (!host.exists(resolve(directory, path))) yield [["command"], `the model ${path} does not exist`];
   }
 }

@@ -30,12 +30,12 @@ const machine = {
   gpus: [gpu("0000:03:00.0"), gpu("0000:c3:00.0", 190e9), gpu("0000:d3:00.0", 190e9)],
 };
 
-test("a model that is too large for GPUs that only the kernel shows is one", () => {
+test("a model that is too large for GPUs that only the kernel lists is a warning", () => {
   expect(warnings(text("0", 190e9 + 1), { machine })).toEqual([
     {
       line: 9,
       message:
-        'model "m": memoryBytes is 190000000001, and the slot\'s GPUs, counted by bus address (AMD), have 190000000000',
+        'model "m": memoryBytes is 190000000001, but the slot\'s GPUs, counted by bus address (AMD), have 190000000000',
     },
   ]);
   expect(warnings(text("0", 190e9), { machine })).toEqual([]);
@@ -43,7 +43,7 @@ test("a model that is too large for GPUs that only the kernel shows is one", () 
   expect(warnings(text("0, 1", 380e9 + 1), { machine })).toHaveLength(1);
 });
 
-test("of a GPU that is not known nothing is said, nor of a slot without GPUs", () => {
+test("an unknown GPU and a slot without GPUs cause no warning", () => {
   expect(warnings(text("7", 1e15), { machine })).toEqual([]);
   expect(warnings(text("", 1e15), { machine })).toEqual([]);
   expect(warnings(text("0", 1e15))).toEqual([]);
@@ -52,16 +52,16 @@ test("of a GPU that is not known nothing is said, nor of a slot without GPUs", (
 test.each([
   ["bytes", { availableBytes: 4 }, "it has room for 4 bytes and 50 of 100 files"],
   ["files", { inodesFree: 4 }, "it has room for 50 bytes and 4 of 100 files"],
-])("a model on a file system with few %s left is one", (_name, left, room) => {
+])("a model on a file system with few %s left is a warning", (_name, left, room) => {
   expect(warnings(text("", 1), { fileSystem: () => ({ ...roomy, ...left }) })).toEqual([
     { line: 8, message: `model "m": the file system /models of /models/m.gguf is nearly full: ${room}` },
   ]);
 });
 
-test("a model that is not there, below a directory with nothing in it, may lack its file system", () => {
+test("a missing model below an empty directory causes the question whether its file system is mounted", () => {
   const exists = (path: string) => path === "/models" || path === "/";
   expect(warnings(text("", 1), { exists, isEmpty: (path) => path === "/models" })).toEqual([
-    { line: 8, message: 'model "m": nothing is in /models: is the file system of the models not mounted?' },
+    { line: 8, message: 'model "m": /models is empty: is the file system of the models mounted?' },
   ]);
   expect(warnings(text("", 1), { exists })).toEqual([]);
   expect(warnings(text("", 1), { fileSystem: () => undefined })).toEqual([]);

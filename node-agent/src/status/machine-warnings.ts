@@ -1,4 +1,4 @@
-/** Warns where the machine has less than an agent.yaml expects: memory of GPUs that nvidia-smi does not show, room for models. */
+/** Warns of too little memory on GPUs that nvidia-smi does not list, and of too little disk space for models. */
 import { dirname } from "node:path";
 import type { Finding } from "@weiche/shared/files/config-file.ts";
 import type { FileSystem, Machine } from "@weiche/shared/machine.ts";
@@ -8,11 +8,11 @@ import type { RawAgent } from "../config/config-schema.ts";
 
 export interface MachineFacts {
   exists(path: string): boolean;
-  /** Whether it is a directory with nothing in it. */
+  /** Returns whether the path is an empty directory. */
   isEmpty(path: string): boolean;
-  /** The file system of an existing path. Undefined: it cannot be asked. */
+  /** Returns the file system of an existing path, or undefined if it cannot be read. */
   fileSystem(path: string): Omit<FileSystem, "holds"> | undefined;
-  /** Absent where nvidia-smi shows the GPUs, which are judged by what it says. */
+  /** Undefined if nvidia-smi lists the GPUs, because its readings are used then. */
   readonly machine?: Machine;
 }
 
@@ -30,7 +30,7 @@ export function* machineWarnings(config: RawAgent, baseDir: string, facts: Machi
   }
 }
 
-/** Only the vendors' own programs number their GPUs; they mostly do so by bus address. */
+/** Takes a GPU's number for its place by bus address: only vendors' programs number GPUs, mostly in this order. */
 function gpuWarning(numbers: readonly number[], memoryBytes: number, { machine }: MachineFacts): string | undefined {
   const gpus = machine?.gpus.filter(({ memoryTotalBytes }) => memoryTotalBytes !== undefined) ?? [];
   const named = numbers.map((number) => gpus[number]);
@@ -38,13 +38,13 @@ function gpuWarning(numbers: readonly number[], memoryBytes: number, { machine }
   const totalBytes = named.reduce((sum, gpu) => sum + gpu!.memoryTotalBytes!, 0);
   if (memoryBytes <= totalBytes) return undefined;
   const which = named.map((gpu) => gpu!.name ?? gpu!.vendor ?? gpu!.busAddress).join(", ");
-  return `memoryBytes is ${memoryBytes}, and the slot's GPUs, counted by bus address (${which}), have ${totalBytes}`;
+  return `memoryBytes is ${memoryBytes}, but the slot's GPUs, counted by bus address (${which}), have ${totalBytes}`;
 }
 
 function roomWarning(model: string, facts: MachineFacts): string | undefined {
   if (!facts.exists(model)) {
     const above = nearest(dirname(model), facts);
-    return facts.isEmpty(above) ? `nothing is in ${above}: is the file system of the models not mounted?` : undefined;
+    return facts.isEmpty(above) ? `${above} is empty: is the file system of the models mounted?` : undefined;
   }
   const fileSystem = facts.fileSystem(model);
   if (!fileSystem || !isNearlyFull(fileSystem)) return undefined;

@@ -31,14 +31,14 @@ const quiet: AgentStatus = {
   host: { cpuUse: 0.125, memoryTotalBytes: 251 * gib, memoryAvailableBytes: 131 * gib },
 };
 
-/** The line that begins so, its columns set apart by one space. */
+/** Returns the line that begins with `begin`, its columns separated by one space. */
 function line(begin: string, status: AgentStatus, options?: TextOptions): string | undefined {
   const lines = formatStatus(status, options).split("\n");
   return lines.find((each) => each.startsWith(begin))?.replaceAll(/ {2,}/g, " ");
 }
 const withSlot = (given: Partial<SlotStatus>): AgentStatus => ({ ...quiet, slots: [{ ...idle, ...given }] });
 
-test("certificates in use have a row each with the days that are left; what ends soon and what has ended stands out", () => {
+test("each certificate in use has a row with its remaining days, and one that expires soon or has expired is painted", () => {
   const file = {
     use: "links",
     file: "cert",
@@ -54,21 +54,21 @@ test("certificates in use have a row each with the days that are left; what ends
 });
 
 describe("a row of status for", () => {
-  test("a slot: state, models, what runs, for how long", () => {
+  test("a slot shows its state, models, running requests and ages", () => {
     expect(line("SLOT", quiet)).toBe("SLOT STATE ACTIVE NEXT RUNNING OLDEST FOR");
     expect(line("a", quiet)).toBe("a active small-24b – 3 12.3 s 2 h 5 min");
   });
-  test("waiters, by model, below their slot", () => {
+  test("a slot's waiters stand below it, by model", () => {
     const waiting = { "general-3.8-27b": 4, "coder-32b": 1 };
     expect(formatStatus(withSlot({ waiting }))).toMatch(/^a .*\n  waiting: general-3.8-27b 4, coder-32b 1$/m);
   });
-  test("a drain: how long it is open, then that it is closed", () => {
+  test("a drain shows how long it stays open, and then that it is closed", () => {
     const open = withSlot({ state: "draining-open", next: "coder-32b", closesInSeconds: 6.04 });
     expect(line("a", open)).toBe("a draining-open small-24b coder-32b 3 12.3 s 2 h 5 min");
-    expect(line("  drain", open)).toBe(" drain: takes requests for 6.0 s more");
-    expect(line("  drain", withSlot({ state: "draining-closed" }))).toBe(" drain: takes nothing more, what runs ends");
+    expect(line("  drain", open)).toBe(" drain: accepts requests for another 6.0 s");
+    expect(line("  drain", withSlot({ state: "draining-closed" }))).toBe(" drain: closed, running requests finish");
   });
-  test("a switch: its phase, and a bar that is full when it took as long as usual", () => {
+  test("a switch shows its phase and a bar that is full after its usual time", () => {
     const at = (seconds: number, usualSeconds?: number) =>
       line(
         "  ",
@@ -81,22 +81,22 @@ describe("a row of status for", () => {
     expect(at(60, 12)).toBe(` start: ${"█".repeat(20)} 60.0 s, usually 12.0 s`);
     expect(at(3)).toBe(" start: for 3.0 s so far");
   });
-  test("a slot that failed: why, and when it is tried again", () => {
+  test("a failed slot shows the reason and the time of the next try", () => {
     const failed = withSlot({ state: "failed", retryInSeconds: 3.26, failure: "m: exit code 1: no such file" });
     expect(line("  why", failed)).toBe(" why: m: exit code 1: no such file");
-    expect(line("  tried", failed)).toBe(" tried again in 3.3 s");
+    expect(line("  next try", failed)).toBe(" next try in 3.3 s");
     expect(line("  last", withSlot({ state: "empty", failure: "m: signal SIGILL" }))).toBe(
       " last failure: m: signal SIGILL",
     );
   });
-  test("an engine: state, process, age, restarts, memory on the GPU and of the host; what is not known is no 0", () => {
+  test("an engine shows state, process, age, restarts, GPU and host memory, and a dash for unknown values", () => {
     expect(line("SLOT  ENGINE", quiet)).toBe("SLOT ENGINE STATE PID UP RESTARTS GPU RAM");
     expect(line("a     general", quiet)).toBe("a general-3.8-27b asleep 812 2 d 7 h 2 1.9 GiB 52.3 GiB");
     expect(line("a     small", quiet)).toBe("a small-24b awake – – 0 – –");
-    expect(line("  46", quiet)).toBe(" 46 % of the KV cache in use, 9 % of prompts found in it");
+    expect(line("  46", quiet)).toBe(" 46 % of the KV cache in use, 9 % of prompt tokens found in it");
     expect(formatStatus({ ...quiet, engines: [] })).toContain("\nno engine runs\n");
   });
-  test("the host, and each GPU that is measured", () => {
+  test("the host and each measured GPU show their memory and load", () => {
     expect(line("host", quiet)).toBe("host 120.0 GiB 251.0 GiB 13 % – –");
     expect(formatStatus(quiet)).not.toContain("GPU 0");
     const gpu = { index: 0, uuid: "x", memoryUsedBytes: 98 * gib, memoryTotalBytes: 140 * gib, utilisation: 0.37 };
@@ -106,10 +106,10 @@ describe("a row of status for", () => {
     const { host: _, ...unmeasured } = quiet;
     expect(line("host", unmeasured)).toBe("host – – – – –");
   });
-  test("a link to a router", () => {
+  test("a router shows its link's state and data sessions", () => {
     expect(line("router1", quiet)).toBe("router1.example:7443 (192.0.2.17) linked 2");
   });
-  test("the usage that waits", () => {
+  test("uncommitted usage shows its records and the age of the oldest", () => {
     expect(line("usage", quiet)).toBe("usage not yet committed: 0 records");
     expect(line("usage", { ...quiet, outbox: { records: 1, oldestAgeSeconds: 0.4 } })).toBe(
       "usage not yet committed: 1 record, the oldest 0.4 s",
@@ -134,7 +134,7 @@ describe("the machine", () => {
   };
   const known = { ...quiet, machine, reading };
 
-  test("is told in lines, without a line of what is not known", () => {
+  test("has a line for each known fact, and none for unknown ones", () => {
     expect(line("machine", known)).toBe("machine Supermicro SYS-821GE");
     expect(line("processor", known)).toBe("processor Intel Xeon 8480+, 2 sockets, 112 cores, 224 threads");
     expect(line("system", known)).toBe("system Ubuntu 24.04, kernel 6.8.0");
@@ -146,7 +146,7 @@ describe("the machine", () => {
     expect([line("network", known), line("frequency", known)]).toEqual([undefined, undefined]);
     expect(formatStatus(quiet)).not.toMatch(/^(machine|load|FILE SYSTEM|GPU)/m);
   });
-  test("has its GPUs and file systems in tables, and what is nearly full stands out", () => {
+  test("has tables of its GPUs and file systems, and a nearly full file system is red", () => {
     expect(line("– ", known)).toBe("– 0000:c3:00.0 AMD Instinct MI300X – 192.0 GiB");
     expect(line("/models", known)).toBe("/models models 100.0 GiB 4.0 GiB –");
     const paint: NonNullable<TextOptions["paint"]> = (tone, text) => `<${tone}>${text}`;
@@ -158,7 +158,7 @@ describe("the machine", () => {
       /^<red>\/models.* 4 %$/m,
     );
   });
-  test("is no wider than the terminal, and no name of hardware steers it", () => {
+  test("is no wider than the terminal, and hardware names cannot control the terminal", () => {
     const hostile = { ...known, machine: { ...machine, model: "x\r\ny\u001b[2J" } };
     const lines = formatStatus(hostile, { width: 40 }).split("\n");
     expect(lines.filter(({ length }) => length > 40)).toEqual([]);
@@ -167,15 +167,15 @@ describe("the machine", () => {
   });
 });
 
-test("the head says what keeps the node from serving", () => {
+test("the first line says why the node serves no requests", () => {
   expect(formatStatus(quiet).split("\n")[0]).toBe("node gpu-1 (1.0.0)");
   const routers = [{ address: "r:1", state: "leaving", dataSessions: 1 } as const];
   expect(formatStatus({ ...quiet, maintenance: true, admitting: false, routers }).split("\n")[0]).toBe(
-    "node gpu-1 (1.0.0) · in maintenance · admits nothing · no router",
+    "node gpu-1 (1.0.0) · in maintenance · accepts no requests · no router",
   );
 });
 
-test("nothing is wider than the terminal, however long the names are, and short ones stay whole", () => {
+test("no line is wider than the terminal, however long the names are, and short names are not cut", () => {
   const long = "a-model-with-a-name-that-somebody-wanted-to-tell-everything-about-it-32b-instruct-fp8";
   const status: AgentStatus = {
     ...withSlot({ active: long, next: `${long}-2`, state: "draining-open", waiting: { [long]: 1, [`${long}-2`]: 2 } }),
@@ -192,7 +192,7 @@ test("nothing is wider than the terminal, however long the names are, and short 
   expect(line("a     general", quiet, { width: 80 })).toBe(line("a     general", quiet));
 });
 
-test("no name, reason or version adds a line or steers the terminal", () => {
+test("names, reasons and versions cannot add lines or control the terminal", () => {
   const hostile = "x\r\ngpu-2\u001b[2J\u009b1A\u2028\u202ey";
   const model = `m${hostile}`;
   const status: AgentStatus = {
@@ -218,7 +218,7 @@ test("no name, reason or version adds a line or steers the terminal", () => {
   }
 });
 
-test("trouble is painted, and only where there is a painter", () => {
+test("trouble is coloured, but only with a painter", () => {
   const paint: NonNullable<TextOptions["paint"]> = (tone, text) => `<${tone}>${text}</${tone}>`;
   const failed = {
     ...withSlot({ state: "failed" }),

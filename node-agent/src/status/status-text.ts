@@ -1,4 +1,4 @@
-/** Text of `weiche-agent status`. Problems stand out, and narrow terminals suffice. */
+/** Formats `weiche-agent status`. Highlights problems, and fits narrow terminals. */
 import { fileSystemTable, gpuTable, isNearlyFull, machineLines } from "@weiche/shared/program/machine-text.ts";
 import { isEnding, type CertificateFile } from "@weiche/shared/program/certificate-expiry.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
@@ -9,9 +9,9 @@ import type { EngineStatus } from "./engine-status.ts";
 type Tone = "bold" | "red" | "yellow";
 
 export interface TextOptions {
-  /** Width of the terminal, to which lines are cut. Absent: they are not cut. */
+  /** Width of the terminal, to which lines are cut. If undefined, lines are not cut. */
   readonly width?: number;
-  /** Absent: no colours. */
+  /** If undefined, the text has no colours. */
   readonly paint?: (tone: Tone, text: string) => string;
 }
 
@@ -50,7 +50,7 @@ export function formatStatus(status: AgentStatus, options: TextOptions = {}): st
 function headLines({ node, version, maintenance, admitting, routers }: AgentStatus, options: TextOptions): string[] {
   const troubles = [
     ...(maintenance ? ["in maintenance"] : []),
-    ...(admitting ? [] : ["admits nothing"]),
+    ...(admitting ? [] : ["accepts no requests"]),
     ...(routers.some(({ state }) => state === "linked") ? [] : ["no router"]),
   ];
   const head = cut(plainText(`node ${node} (${version})`), options);
@@ -72,11 +72,11 @@ function slotNotes(slot: SlotStatus): readonly string[] {
   const waiters = Object.entries(waiting).map(([model, count]) => `${model} ${count}`);
   return [
     ...(waiters.length > 0 ? [`waiting: ${waiters.join(", ")}`] : []),
-    ...(closesInSeconds === undefined ? [] : [`drain: takes requests for ${closesInSeconds.toFixed(1)} s more`]),
-    ...(state === "draining-closed" ? ["drain: takes nothing more, what runs ends"] : []),
+    ...(closesInSeconds === undefined ? [] : [`drain: accepts requests for another ${closesInSeconds.toFixed(1)} s`]),
+    ...(state === "draining-closed" ? ["drain: closed, running requests finish"] : []),
     ...(switching ? [progress(switching)] : []),
     ...(slot.failure === undefined ? [] : [`${state === "failed" ? "why" : "last failure"}: ${slot.failure}`]),
-    ...(retryInSeconds === undefined ? [] : [`tried again in ${retryInSeconds.toFixed(1)} s`]),
+    ...(retryInSeconds === undefined ? [] : [`next try in ${retryInSeconds.toFixed(1)} s`]),
     ...(sleepers.length > 0 ? [`asleep: ${sleepers.map((model) => sleeper(model, slot)).join(", ")}`] : []),
   ];
 }
@@ -109,7 +109,7 @@ function engineRow(engine: EngineStatus): Row {
 function engineNotes({ kvCacheUse: use, prefixCacheHitRate: hits }: EngineStatus): readonly string[] {
   const parts = [
     ...(use === undefined ? [] : [`${percent(use)} of the KV cache in use`]),
-    ...(hits === undefined ? [] : [`${percent(hits)} of prompts found in it`]),
+    ...(hits === undefined ? [] : [`${percent(hits)} of prompt tokens found in it`]),
   ];
   return parts.length > 0 ? [parts.join(", ")] : [];
 }
@@ -140,7 +140,7 @@ function certificateRow(file: CertificateFile): Row {
 
 type Table = (headers: readonly string[], rows: readonly Row[]) => readonly string[];
 
-/** Leaves out what the tables of memory already show. */
+/** Leaves out what the memory table already shows. */
 function machineTables({ machine, reading }: AgentStatus, table: Table, options: TextOptions): readonly string[] {
   const lines = machineLines({ machine, reading });
   const gpus = machine ? gpuTable(machine) : { headers: [], rows: [] };
@@ -160,7 +160,7 @@ function machineTables({ machine, reading }: AgentStatus, table: Table, options:
   ];
 }
 
-/** An age of the oldest record at which routers no longer take them. */
+/** If the oldest record is older than this, routers no longer take records. */
 const lateSeconds = 60;
 
 function outboxLine({ outbox: { records, oldestAgeSeconds } }: AgentStatus, options: TextOptions): string {

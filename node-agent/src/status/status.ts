@@ -1,4 +1,4 @@
-/** The output of `weiche-agent status --json`. Values that are not measured are absent. */
+/** The output of `weiche-agent status --json`. Values that are not measured are left out. */
 import type { GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
 import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
@@ -17,15 +17,15 @@ export interface AgentStatus {
   readonly routers: readonly RouterState[];
   /** Usage records that no router has committed yet. */
   readonly outbox: { readonly records: number; readonly oldestAgeSeconds?: number };
-  /** Absent until it is measured, 2 s after the start. */
+  /** Undefined until the first measurement, 2 s after the start. */
   readonly host?: HostReading;
-  /** Absent on a host that measures no GPUs. */
+  /** Undefined on a host that measures no GPUs. */
   readonly gpus?: readonly GpuReading[];
-  /** Absent until stock was taken, moments after the start. */
+  /** Undefined until the hardware is read, moments after the start. */
   readonly machine?: Machine;
-  /** Read each 15 s; absent while it cannot be. */
+  /** Read every 15 s. Undefined while it cannot be read. */
   readonly reading?: MachineReading;
-  /** Certificates of the links to routers and of the operations listener. Empty: both run without TLS. */
+  /** Certificates of the router links and the operations listener. Empty if both run without TLS. */
   readonly certificates: readonly CertificateFile[];
 }
 
@@ -40,9 +40,9 @@ export interface SlotStatus {
   readonly closesInSeconds?: number;
   readonly stateAgeSeconds: number;
   readonly retryInSeconds?: number;
-  /** The last failure and what the engine said, until an engine is ready again. */
+  /** The last failure with the engine's own words, until an engine is ready again. */
   readonly failure?: string;
-  /** A start or stop in progress; `usualSeconds` is the moving average, absent before the first. */
+  /** A start or stop in progress. `usualSeconds` is a moving average, undefined before the first switch. */
   readonly switching?: { readonly seconds: number; readonly phase?: string; readonly usualSeconds?: number };
   readonly sleepers: readonly string[];
   readonly sleeperMemoryBytes: Readonly<Record<string, number>>;

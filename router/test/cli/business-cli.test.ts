@@ -36,7 +36,7 @@ async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> 
   return JSON.parse(out) as T;
 }
 
-test("an operator tries, previews, orders, downgrades, withdraws and cancels, and finds it in invoice and audit log", async () => {
+test("an operator tries, previews, orders, downgrades, withdraws and cancels a package, and finds it in invoice and audit log", async () => {
   const { id } = await json<{ id: string }>("account", "create", "--name", "ACME", "--owner-email", "a@example.com");
   const subscription = (action: string, ...more: string[]) => json("subscription", action, "--account", id, ...more);
   expect(await subscription("trial")).toMatchObject({ state: "trial", package: "Starter", pending: null });
@@ -112,10 +112,10 @@ test("an operator searches the audit log by person, object, action and time", as
   expect(await numbers("--until", day.subtract({ days: 1 }).toString())).toEqual([]);
   const { out } = await weiche("audit", "--account", String(id), "--limit", "2");
   expect(out).toMatch(/ key\.revoke +key \S+ \(ci\) +done /);
-  expect(out).toMatch(/\n\nolder ones: --before 2\n$/);
+  expect(out).toMatch(/\n\nOlder entries: --before 2\n$/);
 });
 
-test("an operator sees what an account is told and what of it was refused, and takes its usage along as CSV", async () => {
+test("an operator lists an account's notices and refusals, and prints its usage as CSV", async () => {
   const { id, ownerUserId } = await json(
     "account",
     "create",
@@ -152,7 +152,7 @@ test("an operator sees what an account is told and what of it was refused, and t
   expect(csv.out).toBe("key,name,requests,promptTokens,completionTokens,totalTokens,credits,estimatedTokens\r\n");
 });
 
-test("wrong usage ends with 2, what is refused with 1", async () => {
+test("a command exits with 2 for wrong usage and with 1 for a refusal", async () => {
   expect((await weiche("audit")).code).toBe(2);
   expect((await weiche("subscription", "order", "--account", "x")).code).toBe(2);
   expect((await weiche("subscription", "preview", "--account", "x", "--action", "steal")).code).toBe(2);
@@ -161,7 +161,7 @@ test("wrong usage ends with 2, what is refused with 1", async () => {
   expect(refused).toEqual({ code: 1, out: "", error: `weiche: there is no account ${nobody}\n` });
 });
 
-test("an operator sees what was set aside: usage that no router has signed, and what could not be read", async () => {
+test("an operator lists usage records that were set aside: those no router has signed, and unreadable ones", async () => {
   const client = new LinkClient(Number(router.listen.nodes.split(":").at(-1)));
   const requestId = "0190f3c5-7a00-7000-8000-000000000001";
   const ids = { account_id: requestId, user_id: requestId, key_id: requestId, model: "general-4-31b" };
@@ -185,7 +185,7 @@ test("an operator sees what was set aside: usage that no router has signed, and 
   expect((await weiche("usage")).code).toBe(2);
 });
 
-test("an operator renames, blocks, unblocks and deletes an account by its name, and is told what goes and what stays", async () => {
+test("an operator renames, blocks, unblocks and deletes an account by its name, and sees what is deleted and what is kept", async () => {
   const wish = ["--name", "Life", "--owner-email", "life@example.com", "--package", "Pro", "--yes"];
   const { id, ownerUserId } = await json<{ id: string; ownerUserId: string }>("account", "create", ...wish);
   await json("key", "create", "--user", ownerUserId, "--name", "ci");
@@ -198,13 +198,13 @@ test("an operator renames, blocks, unblocks and deletes an account by its name, 
   const asked = await weiche("account", "delete", "New Life");
   expect([asked.code, asked.out]).toEqual([1, ""]);
   expect(asked.error).toBe(`New Life (${id})
-would go: 1 users with their addresses and sign-ins, 0 sessions, 1 invitations, 0 notices, the names of account and keys; 1 keys and the package end
-would stay: 1 invoice lines of 35.00 EUR net, usage of 0 requests in totals and days, 5 entries of the audit log
-weiche: nothing is deleted: say --yes to delete it for good
+would be deleted: 1 users with their addresses and sign-ins, 0 sessions, 1 invitations, 0 notices, the names of the account and its keys; 1 keys are revoked, the package ends
+would be kept: 1 invoice lines of 35.00 EUR net, usage totals of 0 requests, 5 entries of the audit log
+weiche: nothing was deleted: add --yes to delete the account permanently
 `);
   const done = await weiche("account", "delete", "New Life", "--yes");
   expect([done.code, done.error]).toEqual([0, ""]);
-  expect(done.out).toContain(`${id} is deleted.\ngone: 1 users`);
+  expect(done.out).toContain(`${id} is deleted.\ndeleted: 1 users`);
   expect(await json("account", "list", "--deleted")).toMatchObject([{ id, name: "deleted", state: "no package" }]);
   expect(await json("subscription", "invoice", "--account", id)).toMatchObject([{ amountCents: 3_500 }]);
   const again = await weiche("account", "delete", id, "--yes");

@@ -34,19 +34,19 @@ function write(lines: readonly string[], name = "router.yaml"): string {
   return join(folder, name);
 }
 
-/** Exit code, lines of the output without the folder, and what stood on stderr. */
+/** Runs `check-config`. Returns its exit code, its output without the folder's name, and stderr. */
 async function check(path: string, ...options: string[]) {
   const { code, out, error: stderr } = await runWeiche([...options, "check-config", path]);
   const said = out.replaceAll(`${folder}/`, "");
   return { code, said, lines: said.trim().split("\n"), stderr };
 }
 
-test("a router.yaml whose certificate, key, authority and catalogue are right is fine", async () => {
+test("check-config accepts a router.yaml with a valid certificate, key, authority and catalogue", async () => {
   const path = write([...tls(), "  dataAdvertise: router1.example:7444", "listen: { nodes: 0.0.0.0:7443 }"]);
   expect(await check(path)).toMatchObject({ code: 0, lines: ["router.yaml is fine", "catalogue.yaml is fine"] });
 });
 
-test("every mistake is named with its line, of the file and of its catalogue, and the exit code is 1", async () => {
+test("check-config reports every mistake of the file and its catalogue with its line, and exits with 1", async () => {
   writeFileSync(join(folder, "catalogue.yaml"), "- id: x\n  category: languge\n");
   const path = write([
     "listen:",
@@ -75,7 +75,7 @@ test("every mistake is named with its line, of the file and of its catalogue, an
   ]);
 });
 
-test("a secret that others may read, and one that is missing, is a mistake; below /run/credentials it is a warning", async () => {
+test("a secret that is missing or readable by others is a mistake, below /run/credentials a warning", async () => {
   const path = write([
     "database:",
     "  url: postgres://u@db/w",
@@ -198,7 +198,7 @@ const cases: [what: string, prepare: () => string[], line: string | RegExp, code
   [
     "a certificate without the name that nodes dial",
     () => [...tls(), "  dataAdvertise: router2.example:7444"],
-    "router.yaml:4: ca/router-router1.example.pem is not for router2.example, which nodes dial (nodes.announce, nodes.dataAdvertise)",
+    "router.yaml:4: ca/router-router1.example.pem lacks the name router2.example, which nodes dial (nodes.announce, nodes.dataAdvertise)",
     1,
   ],
   [
@@ -223,7 +223,7 @@ const cases: [what: string, prepare: () => string[], line: string | RegExp, code
   ],
 ];
 
-test.each(cases)("%s is told with its line", async (_what, prepare, line, code) => {
+test.each(cases)("check-config reports %s with its line", async (_what, prepare, line, code) => {
   const told = await check(write(prepare()));
   expect(told.lines[0]).toMatch(line);
   expect(told.code).toBe(code);
@@ -258,7 +258,7 @@ test(
   },
 );
 
-test("--json has the same, and a file that is not there is one line", async () => {
+test("check-config reports the same with --json, and a missing file in one line", async () => {
   const { said, code } = await check(write(tls({ key: "nowhere.key" })), "--json");
   expect(JSON.parse(said)).toEqual({
     file: "router.yaml",

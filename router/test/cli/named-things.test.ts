@@ -49,7 +49,7 @@ test("a user is named by their e-mail address in any case, by a unique beginning
   expect(await refusal("user", "show", "eve@acme.example")).toBe("weiche: there is no user eve@acme.example");
 });
 
-test("a key is named by its name in its account or user; where several have it their ids are listed", async () => {
+test("a key is found by its name within its account or user, and the ids are listed if several match", async () => {
   const ids = [keys["Acme ci"]!, keys["Globex ci"]!];
   const several = await refusal("key", "show", "ci");
   expect(several).toMatch(/^weiche: ci matches several keys: give one of these ids: /);
@@ -64,7 +64,7 @@ test("a key is named by its name in its account or user; where several have it t
   expect(await refusal("key", "show", "ci", "--account", "nobody")).toBe("weiche: there is no account nobody");
 });
 
-test("a key in use comes before revoked ones of the same name, and what was revoked is still found", async () => {
+test("a usable key is found before revoked ones of the same name, and a revoked key is still found", async () => {
   const renewed = await json("key", "regenerate", "nightly build", "--account", "Acme");
   expect(renewed["id"]).not.toBe(keys["Acme Nightly build"]);
   expect(await json("key", "show", "Nightly build", "--account", "Acme")).toMatchObject({ id: renewed["id"] });
@@ -74,12 +74,12 @@ test("a key in use comes before revoked ones of the same name, and what was revo
   });
 });
 
-test("the audit log is asked by the e-mail address of who acted or was acted upon", async () => {
+test("the audit log can be filtered by the e-mail address of the actor or the object", async () => {
   const done = (await json("audit", "--account", "Acme", "--object", "ada@acme.example")) as unknown as object[];
   expect(done.map((entry) => (entry as { action: string }).action)).toEqual(["session.end-all", "user.update"]);
 });
 
-test("the audit log is asked by the name of a key and of the account, and what is not there is refused", async () => {
+test("the audit log can be filtered by the name of a key or the account, and an unknown name is refused", async () => {
   const actions = async (object: string) => {
     const entries = await json("audit", "--account", "Acme", "--object", object);
     return (entries as unknown as { action: string }[]).map(({ action }) => action);
@@ -90,17 +90,17 @@ test("the audit log is asked by the name of a key and of the account, and what i
   expect(await refusal("audit", "--account", "Acme", "--actor", "x@example.com")).toMatch(/there is no user/);
 });
 
-test("requests are filtered by the account's name, and an account that is not there is refused", async () => {
+test("requests can be filtered by the account's name, and an unknown account is refused", async () => {
   expect(await json("requests", "--account", "Acme")).toMatchObject({ items: [] });
   expect(await refusal("requests", "--live", "--account", "Nobody Ltd")).toBe("weiche: there is no account Nobody Ltd");
 });
 
-test("a text that is no name and no id finds nothing, whatever it holds", async () => {
+test("a text that is neither a name nor an id finds no user, whatever characters it contains", async () => {
   for (const odd of ["%", "____", "ab", "' or true --", "a".repeat(64)])
     expect(await refusal("user", "show", odd)).toMatch(/^weiche: there is no user /);
 });
 
-test("no name and no address that was typed is in the router's log", () => {
+test("names and addresses in commands do not appear in the router's log", () => {
   expect(whole.logged.length).toBeGreaterThan(5);
   expect(whole.logged.filter((line) => /acme|globex|nightly/i.test(line))).toEqual([]);
 });

@@ -55,7 +55,7 @@ test("a router shows its version, listeners, database, nodes and the days that i
   expect(told).not.toContain("postgres");
 });
 
-test("all routers of the database are told: this one with its addresses, version and clock, and one that is gone", async () => {
+test("weiche routers lists this router with its addresses, version and clock, and one that is gone", async () => {
   const { listen } = whole.router;
   const list = async (...options: string[]) => (await whole.weiche(...options, "routers")).out;
   expect(JSON.parse(await list("--json"))).toEqual([
@@ -79,7 +79,7 @@ test("all routers of the database are told: this one with its addresses, version
   );
 });
 
-test("a certificate that ends within 30 days is one warning at the start, and one with more days is none", () => {
+test("at its start a router warns of a certificate that expires within 30 days, but not of a later one", () => {
   const lines = whole.logged.filter((line) => line.includes("expires soon"));
   expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([{ level: 40, use: "nodes", file: "cert" }]);
 });

@@ -10,7 +10,7 @@ import { startAdmin } from "./admin-rig.ts";
 
 const admin = await forThisFile(startAdmin());
 
-test("nodes, models and the catalogue come from those who know them", async () => {
+test("weiche lists nodes and models, and refuses to reload a catalogue with mistakes", async () => {
   expect(await admin.json("nodes")).toMatchObject([{ name: "gpu-1", state: "live" }]);
   expect(await admin.json("models")).toMatchObject([{ id: "tiny-chat" }, { id: "tiny-embed" }]);
   expect(await admin.json("catalogue", "reload")).toEqual({ models: 2 });
@@ -29,15 +29,15 @@ test("without --json there are tables and fields, and no text can steer the term
   expect(forged).toMatchObject({ code: 1, error: "weiche: --name is not well-formed\n" });
 });
 
-test("renewed certificates come with what is left to do on each host; scripts get the list alone", async () => {
+test("renew prints what to do with each certificate on its host, and with --json only the list", async () => {
   using folder = temporaryFolder();
   const dir = join(folder.path, "ca");
   for (const what of [["ca"], ["router", "router1.example"], ["node", "gpu-1"]])
     expect(await admin.weiche(["certificates", ...what, "--dir", dir])).toMatchObject({ code: 0 });
   const { out } = await admin.weiche(["certificates", "renew", "--within", "400", "--dir", dir]);
   expect(out.trimEnd().split("\n").slice(-2)).toEqual([
-    "put node-gpu-1.pem as node.pem and node-gpu-1.key as node.key into /etc/weiche of its host, and there: systemctl reload weiche-node-agent (it restarts nothing)",
-    "put router-router1.example.pem and, as router.key, router-router1.example.key into /etc/weiche of its host, and there: systemctl reload weiche-router (it restarts nothing)",
+    "Copy node-gpu-1.pem as node.pem and node-gpu-1.key as node.key to /etc/weiche on its host, then run there: systemctl reload weiche-node-agent (restarts nothing)",
+    "Copy router-router1.example.pem and, as router.key, router-router1.example.key to /etc/weiche on its host, then run there: systemctl reload weiche-router (restarts nothing)",
   ]);
   expect(await admin.json("certificates", "renew", "node-gpu-1", "--dir", dir)).toMatchObject([{ file: "node-gpu-1" }]);
 });
@@ -67,9 +67,9 @@ describe("the exit code says how it went", () => {
     [2, ["acount", "list"], "unknown command"],
     [2, ["account", "create"], "required option"],
     [2, ["key", "create", "--user", someone, "--name", "k", "--expires", "tomorrow"], "An instant looks like"],
-    [2, ["user", "update", someone, "--credit-limit", "1.2345"], "at most three places"],
+    [2, ["user", "update", someone, "--credit-limit", "1.2345"], "at most three decimal places"],
     [2, ["user", "create", "--account", someone, "--email", "a@b.c", "--role", "king"], "Allowed choices"],
-    [2, ["key", "update", someone], "say what to change"],
+    [2, ["key", "update", someone], "no change given"],
     [1, ["user", "show", someone], `there is no user ${someone}`],
     [1, ["key", "show", someone], `there is no key ${someone}`],
     [1, ["key", "list", "--account", someone], `there is no account ${someone}`],
@@ -77,7 +77,7 @@ describe("the exit code says how it went", () => {
     [1, ["audit", "--account", someone], `there is no account ${someone}`],
     [1, ["audit", "--account", someone, "--limit", "1001"], "limit is not well-formed"],
     [2, ["audit", "--account", someone, "--since", "2026-02-30"], "A time looks like"],
-    [2, ["key", "list"], "say whose"],
+    [2, ["key", "list"], "--user or --account is missing"],
     [0, ["key", "--help"], ""],
   ] as const)("%i: %j", async (code, args, message) => {
     const [account] = await admin.accounts.list();
@@ -88,11 +88,11 @@ describe("the exit code says how it went", () => {
     expect(outcome.error).not.toContain("    at ");
   });
 
-  test("3 if there is no router, or one that was killed", async () => {
+  test("3 if no router runs or it was killed", async () => {
     using empty = temporaryFolder();
     expect(await admin.weiche(["nodes"], { WEICHE_DATA_DIR: empty.path })).toMatchObject({
       code: 3,
-      error: expect.stringContaining("no router there") as string,
+      error: expect.stringContaining("no router found") as string,
     });
     expect(await admin.weiche(["nodes", "--socket", join(empty.path, "x.sock")])).toMatchObject({ code: 3 });
     expect(await admin.weiche(["nodes", "--data-dir", empty.path])).toMatchObject({ code: 3 });
@@ -115,7 +115,7 @@ describe("the exit code says how it went", () => {
   });
 });
 
-test("every Node.js on the path begins it", async () => {
+test("weiche runs with any Node.js on the path", async () => {
   const nodes = process.env["PATH"]!.split(":").map((folder) => join(folder, "node"));
   for (const node of new Set([process.execPath, ...nodes.filter(existsSync)])) {
     expect(await admin.program(["models", "--json"], { node })).toMatchObject({ code: 0, error: "" });
@@ -123,14 +123,14 @@ test("every Node.js on the path begins it", async () => {
   }
 });
 
-test("without a data directory it looks in the project's, wherever it is called from", async () => {
+test("without --data-dir, weiche looks in the project's data directory, whatever the working directory", async () => {
   const { code, error } = await admin.program(["nodes"], { cwd: "/tmp", env: { WEICHE_DATA_DIR: undefined } });
   const root = join(import.meta.dirname, "../../..");
   const reached = existsSync(join(root, "data/router/admin.sock"));
   expect(reached || (code === 3 && error.includes(join(root, "data/router/admin.sock")))).toBe(true);
 });
 
-test("the admin socket is its user's alone, replaces a dead one, and has a path that fits", async () => {
+test("only its user can open the admin socket, it replaces a dead one, and its path has a maximum length", async () => {
   const socket = join(admin.dataDir, "router/admin.sock");
   expect(statSync(socket).mode & 0o777).toBe(0o600);
   using folder = temporaryFolder();

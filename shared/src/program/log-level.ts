@@ -1,4 +1,4 @@
-/** The level of a log, which operators change for a while. */
+/** Changes the level of a log for a limited time. */
 import type { Clock, Timer } from "../time/clock.ts";
 import { inWords } from "./duration.ts";
 import type { Log } from "./log.ts";
@@ -8,14 +8,13 @@ export type LogLevel = (typeof logLevels)[number];
 
 export interface LogLevelState {
   readonly level: string;
-  /** The one that it falls back to, and in how many seconds. Absent: it stays. */
+  /** The next level, and the seconds until it applies. Undefined if the current level stays. */
   readonly then?: { readonly level: string; readonly seconds: number };
 }
 
-/** Longest time for which another level may be set: a forgotten `debug` fills disks. */
+/** Longest time for which another level may be set, because a forgotten `debug` fills disks. */
 export const logLevelSecondsMax = 86_400;
 
-/** Changes the level of a log for a while. */
 export class LogLevelSwitch implements Disposable {
   readonly #log: Pick<Log, "level">;
   readonly #clock: Clock;
@@ -35,7 +34,7 @@ export class LogLevelSwitch implements Disposable {
     return { level, then: { level: this.#usual, seconds } };
   }
 
-  /** Replaces what was set before. Falls back to the configured level by itself. */
+  /** Sets a level for a time. Replaces an earlier setting. The configured level returns afterwards. */
   set(level: LogLevel, seconds: number): LogLevelState {
     this[Symbol.dispose]();
     this.#log.level = level;
@@ -44,7 +43,7 @@ export class LogLevelSwitch implements Disposable {
     return this.state;
   }
 
-  /** Goes back to the configured level. */
+  /** Restores the configured level. */
   [Symbol.dispose](): void {
     this.#until?.timer.cancel();
     this.#until = undefined;
@@ -52,7 +51,7 @@ export class LogLevelSwitch implements Disposable {
   }
 }
 
-/** For people. */
+/** Returns a text such as `debug, back to info in 9 min 59 s`. */
 export function logLevelText({ level, then }: LogLevelState): string {
-  return then === undefined ? level : `${level}, and ${then.level} again in ${inWords(then.seconds)}`;
+  return then === undefined ? level : `${level}, back to ${then.level} in ${inWords(then.seconds)}`;
 }

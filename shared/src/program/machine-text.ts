@@ -1,4 +1,4 @@
-/** A GPU host as a machine, for people: lines of what is known of it, and tables. What is not known has no line. */
+/** Describes a GPU host for people, in lines and tables. Unknown facts have no line. */
 import type { FileSystem, Machine, MachineReading } from "../machine.ts";
 import { plainText } from "./plain-text.ts";
 import type { Cell } from "./table.ts";
@@ -8,7 +8,7 @@ export interface TextTable {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** Measured more often. */
+/** The host's load, which is measured more often than the machine is read. */
 export interface HostUse {
   /** 0 to 1. */
   readonly cpuUse?: number;
@@ -22,7 +22,7 @@ export interface KnownMachine {
   readonly host?: HostUse;
 }
 
-/** A word, padded to the same width in each line, and what is known of it. */
+/** Returns a line for each known fact: a word, padded to one width, and its value. */
 export function machineLines({ machine, reading, host }: KnownMachine): readonly string[] {
   const facts = [
     ...(machine ? machineFacts(machine) : []),
@@ -94,13 +94,13 @@ export function fileSystemTable({ fileSystems }: MachineReading): TextTable {
   };
 }
 
-/** Less than a twentieth of it is free, be it of bytes or of inodes. */
+/** Returns whether less than 5 % of the bytes or of the inodes are free. */
 export function isNearlyFull({ sizeBytes, availableBytes, inodes, inodesFree }: Omit<FileSystem, "holds">): boolean {
   const isShort = inodes !== undefined && inodesFree !== undefined && inodesFree < inodes / 20;
   return availableBytes < sizeBytes / 20 || isShort;
 }
 
-/** The measurements of a GPU that are taken more often. */
+/** A GPU's load, which is measured more often than the machine is read. */
 export interface GpuUse {
   readonly index: number;
   readonly memoryUsedBytes?: number;
@@ -110,7 +110,7 @@ export interface GpuUse {
   readonly powerWatts?: number;
 }
 
-/** `uses`: by the GPUs' indexes. */
+/** `uses`: the GPUs' loads, matched by index. */
 export function gpuTable({ gpus }: Machine, uses: readonly GpuUse[] = []): TextTable {
   return {
     headers: ["GPU", "BUS", "VENDOR", "NAME", "DRIVER", "MEMORY", ...(uses.length > 0 ? useHeaders : [])],

@@ -1,6 +1,6 @@
-/** `weiche account …`, and what an account is told: `weiche notices` and `weiche refusals`. */
+/** `weiche account …`, `weiche notices` and `weiche refusals`. */
 import type { Command } from "commander";
-import { itemText, listText } from "./cli-text.ts";
+import { accountHelp, itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
 import { agree, euros } from "./charge.ts";
 import { addAccountLife } from "./account-life-commands.ts";
@@ -15,13 +15,13 @@ interface NewAccount {
 
 export function addAccountCommands(program: Command, actions: Actions): void {
   const { ask, print, printItem, printList } = actions;
-  const account = program.command("account").description("customer accounts");
+  const account = program.command("account").description("Manage customer accounts.");
   account
     .command("create")
-    .description("a new account; prints the link by which its Owner sets a password, mailed too, if `smtp` is set up")
-    .requiredOption("--name <name>")
-    .requiredOption("--owner-email <email>")
-    .option("--package <package>", "its name, in any case; its billing period begins now")
+    .description("Create an account and print its Owner's invitation link (also mailed if `smtp` is configured).")
+    .requiredOption("--name <name>", "the account's name")
+    .requiredOption("--owner-email <email>", "the Owner's e-mail address")
+    .option("--package <package>", "the package's name, case-insensitive; its billing period begins now")
     .option("--yes", "charge the package without asking")
     .action(async ({ yes, ...wish }: NewAccount) => {
       const dueCents = wish.package === undefined || yes ? undefined : await agreedCents(wish.package, actions);
@@ -29,8 +29,8 @@ export function addAccountCommands(program: Command, actions: Actions): void {
     });
   account
     .command("list")
-    .description("all accounts")
-    .option("--deleted", "the deleted ones instead")
+    .description("List all accounts.")
+    .option("--deleted", "list the deleted accounts instead")
     .action(async ({ deleted }: { deleted?: true }) => {
       const accounts = await ask("listAccounts", { query: { deleted: deleted && "true" } });
       const when = deleted ? "deletedAt" : "blockedAt";
@@ -38,7 +38,7 @@ export function addAccountCommands(program: Command, actions: Actions): void {
     });
   account
     .command("show <account>")
-    .description("an account with its users")
+    .description("Show an account and its users.")
     .action(async (named: string) => {
       const shown = await ask("showAccount", { id: named });
       const { id } = shown;
@@ -50,26 +50,26 @@ export function addAccountCommands(program: Command, actions: Actions): void {
   addAccountLife(account, actions);
   program
     .command("notices")
-    .description("what the people of an account are told in the portal, youngest first")
-    .requiredOption("--account <account>")
-    .option("--limit <notices>", "", "50")
+    .description("List the notices that an account sees in the portal, newest first.")
+    .requiredOption("--account <account>", accountHelp)
+    .option("--limit <notices>", "maximum number of notices", "50")
     .action(async (query: { account: string; limit: string }) => {
       const { items } = await ask("listNotices", { query });
-      const told = items.map(({ user, key, ...notice }) => ({ ...notice, user: user?.email, key: key?.name }));
-      print(items, (width) => listText(told, ["at", "kind", "user", "key", "facts"], width));
+      const rows = items.map(({ user, key, ...notice }) => ({ ...notice, user: user?.email, key: key?.name }));
+      print(items, (width) => listText(rows, ["at", "kind", "user", "key", "facts"], width));
     });
   program
     .command("refusals")
-    .description("refused requests of an account in the last 24 hours, and what helps")
-    .requiredOption("--account <account>")
+    .description("Count an account's refused requests of the last 24 hours by code, with advice.")
+    .requiredOption("--account <account>", accountHelp)
     .action(async (query: { account: string }) => {
       const { accountId: _account, ...report } = await ask("showRefusals", { query });
       const table = (width?: number) => listText(report.codes, ["code", "status", "count", "advice"], width);
-      print(report, (width) => `${report.total} since ${report.since}\n\n${table(width)}`);
+      print(report, (width) => `${report.total} refused since ${report.since}\n\n${table(width)}`);
     });
 }
 
-/** The price of the package for a new account, once the operator has agreed to it. */
+/** Returns the package's price for a new account after the operator has agreed to it. */
 async function agreedCents(packageName: string, { ask, terminal }: Actions): Promise<number> {
   const quote = await ask("quoteAccount", { body: { package: packageName } });
   const months = quote.thenCents === null ? "" : `, then ${euros(quote.thenCents)} a month`;

@@ -1,4 +1,4 @@
-/** `weiche account rename|block|unblock|delete`. The account is named by its id, the beginning of it, or its name. */
+/** `weiche account rename|block|unblock|delete`. */
 import type { Command } from "commander";
 import type { Actions } from "./actions.ts";
 import { euros } from "./charge.ts";
@@ -11,20 +11,20 @@ export function addAccountLife(account: Command, actions: Actions): void {
   const { ask, printItem } = actions;
   account
     .command("rename <account> <name>")
-    .description("another name, in the portal and in invitations")
+    .description("Rename an account.")
     .action(async (id: string, name: string) => printItem(await ask("renameAccount", { id, body: { name } })));
   account
     .command("block <account>")
-    .description("stop all keys of an account at once and end its sessions; its package and what it costs go on")
+    .description("Block an account's keys and people at once. Its package and charges continue.")
     .action(async (id: string) => printItem(await ask("blockAccount", { id })));
   account
     .command("unblock <account>")
-    .description("let its keys and people work again; people sign in anew")
+    .description("Unblock an account. Its people must sign in again.")
     .action(async (id: string) => printItem(await ask("unblockAccount", { id })));
   account
     .command("delete <account>")
-    .description("for good: names, addresses and sign-ins go, keys and package end; invoice lines and usage stay")
-    .option("--yes", "do it without asking")
+    .description("Delete an account permanently. Invoice lines, usage and the audit log are kept.")
+    .option("--yes", "delete without asking")
     .action((named: string, { yes }: { yes?: true }) => deleteAccount(actions, named, yes ?? false));
 }
 
@@ -33,19 +33,19 @@ async function deleteAccount({ ask, print, terminal }: Actions, named: string, y
   const { id, name } = planned;
   if (!yes) {
     terminal.errors.write(`${name} (${id})\n${deletionText(planned, "would")}\n`);
-    if (!canAsk(terminal)) throw new Failed("nothing is deleted: say --yes to delete it for good");
-    if (!(await confirmed(terminal, `Delete ${name} for good?`))) throw new Failed("nothing is deleted");
+    if (!canAsk(terminal)) throw new Failed("nothing was deleted: add --yes to delete the account permanently");
+    if (!(await confirmed(terminal, `Delete ${name} permanently?`))) throw new Failed("nothing was deleted");
   }
   const deleted = await ask("deleteAccount", { id });
   print(deleted, () => `${id} is deleted.\n${deletionText(deleted, "did")}`);
 }
 
 function deletionText({ goes, stays }: Deletion, when: "would" | "did"): string {
-  const [go, stay] = when === "would" ? ["would go", "would stay"] : ["gone", "stays"];
+  const [go, stay] = when === "would" ? ["would be deleted", "would be kept"] : ["deleted", "kept"];
   return [
     `${go}: ${goes.users} users with their addresses and sign-ins, ${goes.sessions} sessions, ${goes.invitations} invitations,` +
-      ` ${goes.notices} notices, the names of account and keys; ${goes.keys} keys and the package end`,
-    `${stay}: ${stays.invoiceLines} invoice lines of ${euros(stays.invoicedCents)} net, usage of ${stays.requests} requests in totals and days,` +
+      ` ${goes.notices} notices, the names of the account and its keys; ${goes.keys} keys are revoked, the package ends`,
+    `${stay}: ${stays.invoiceLines} invoice lines of ${euros(stays.invoicedCents)} net, usage totals of ${stays.requests} requests,` +
       ` ${stays.auditEntries} entries of the audit log`,
   ].join("\n");
 }

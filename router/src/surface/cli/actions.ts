@@ -1,8 +1,8 @@
-/** Actions of all commands: ask the router, and print a table or, with `--json`, the answer. */
+/** What every command can do: ask the router, and print a table or, with `--json`, the answer. */
 import type { Ask } from "./client.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** A text for people. `width`: that of the terminal; undefined: lines may have any length. */
+/** Returns a text for people. If `width`, the terminal's, is undefined, lines may have any length. */
 export type Layout = (width?: number) => string;
 
 export interface Actions {

@@ -1,7 +1,7 @@
-/** `weiche audit …`: who did what to an account, and whether the log is whole. */
+/** `weiche audit …`: lists and verifies the audit log. */
 import { CommanderError, InvalidArgumentError, type Command } from "commander";
 import { timeZone } from "../../subscriptions/billing-period.ts";
-import { listText } from "./cli-text.ts";
+import { accountHelp, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
 import { Failed, type Answer } from "./client.ts";
 
@@ -18,20 +18,21 @@ interface AuditOptions {
 
 export function addAuditCommands(audit: Command, { ask, print }: Actions): void {
   audit
-    .description("who did what to an account, youngest first")
-    .option("--account <account>")
-    .option("--actor <id>", "who did it: a user (id, its beginning or e-mail address), or `operator`")
+    .description("List an account's audit log, newest first.")
+    .option("--account <account>", accountHelp)
+    .option("--actor <user>", "only actions by this user (id or e-mail address) or by `operator`")
+    .option("--object <object>", "only actions on this user, key or account (id, e-mail address or name)")
+    .option("--action <action>", "only this action, such as key.revoke")
     .option(
-      "--object <id>",
-      "what it was done to: a user (also by e-mail address), a key (also by name) or the account",
+      "--since <time>",
+      "from this day or instant on (2027-01-31 or 2027-01-31T18:00Z; days in German time)",
+      (text) => instantOf(text, 0),
     )
-    .option("--action <action>", "such as key.revoke")
-    .option("--since <time>", "an instant, or a German day", (text) => instantOf(text, 0))
-    .option("--until <time>", "before that instant, or to the end of that German day", (text) => instantOf(text, 1))
-    .option("--limit <entries>", "at most 1000", "100")
-    .option("--before <number>", "entries older than this one")
+    .option("--until <time>", "up to the end of this day, or up to this instant", (text) => instantOf(text, 1))
+    .option("--limit <entries>", "maximum number of entries, at most 1000", "100")
+    .option("--before <number>", "only entries with a lower number")
     .action(async ({ account, since, until, ...wish }: AuditOptions) => {
-      if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
+      if (account === undefined) throw new CommanderError(2, "weiche.account", "--account is missing (see --help)");
       const { actor, object, ...more } = wish;
       const whose = { actor: await idOf(ask, actor, account), object: await idOf(ask, object, account) };
       const { items } = await ask("listAudit", { query: { account, from: since, to: until, ...more, ...whose } });
@@ -44,7 +45,7 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
     });
   audit
     .command("verify")
-    .description("that no entry was changed, taken out or cut off: of one account, or of all; exit code 1 if one was")
+    .description("Verify the audit log of one account or all. Exit with 1 if entries were changed or removed.")
     .action(async (_own: object, command: Command) => {
       const { account } = command.optsWithGlobals<AuditOptions>();
       const check = await ask("verifyAudit", { body: { account } });
@@ -57,7 +58,7 @@ export function addAuditCommands(audit: Command, { ask, print }: Actions): void 
 
 const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The id of a user or key of the account, or of the account itself; a whole id stays as it is, and so does `operator`. */
+/** Finds the id of a user, a key or the account. Returns a whole id and `operator` unchanged. */
 async function idOf(ask: Actions["ask"], named: string | undefined, account: string): Promise<string | undefined> {
   if (named === undefined || named === "operator" || wholeId.test(named)) return named;
   const user = ask("showUser", { id: named });
@@ -84,7 +85,7 @@ function auditText(entries: Answer<"listAudit">["items"], limit: number, width?:
   const columns = ["number", "at", "actor", "source", "action", "object", "result", "details"];
   const last = entries.at(-1);
   const isCut = last !== undefined && entries.length === limit && last.number > 1;
-  return listText(named, columns, width) + (isCut ? `\n\nolder ones: --before ${last.number}` : "");
+  return listText(named, columns, width) + (isCut ? `\n\nOlder entries: --before ${last.number}` : "");
 }
 
 /** Returns the instant of a text. A day stands for its German midnight, plus `daysLater` days. */

@@ -1,10 +1,10 @@
-/** How a command that failed says so: a line on stderr, or JSON with `--json`, and its exit code. */
+/** Turns a command's error into its exit code and a line for stderr, or JSON with `--json`. */
 import { CommanderError, type Command } from "commander";
 import { NobodyThere } from "@weiche/shared/program/admin-socket.ts";
 import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
 import { Failed } from "./client.ts";
 
-/** `refused`: the router refused or failed, or what was waited for did not come. */
+/** `refused`: the router refused or failed, or `--timeout` passed. */
 type Code = "refused" | "usage" | "no-router";
 const exitCodes: Readonly<Record<Code, number>> = { refused: 1, usage: 2, "no-router": 3 };
 
@@ -15,7 +15,7 @@ interface CliError {
   readonly options?: readonly string[];
 }
 
-/** Returns the exit code, and what to print; no text where help or the version was asked for. `command`: that ran. */
+/** Returns the exit code and what to print. Help and version have no error text. `command`: the one that ran. */
 export function failureOf(error: unknown, command: Command | undefined, wantsJson: boolean): [number, string?] {
   if (error instanceof CommanderError && /^commander\.(help|helpDisplayed|version)$/.test(error.code))
     return [error.exitCode === 0 ? 0 : 2];
@@ -31,13 +31,16 @@ function tell(error: unknown, command: Command | undefined): CliError {
     return { code: "usage", error: message, ...(option && { options: [option] }) };
   }
   if (error instanceof NobodyThere) {
-    return { code: "no-router", error: `no router there: ${error.message} (is it running? another --data-dir?)` };
+    return {
+      code: "no-router",
+      error: `no router found: ${error.message} (is the router running? is --data-dir right?)`,
+    };
   }
   if (error instanceof Failed && error.details.length > 0) return wrongOptions(error, command);
   return { code: "refused", error: error instanceof Error ? error.message : String(error) };
 }
 
-/** Parameters whose option has another name. */
+/** Options of parameters, where the names differ. */
 const optionOfParam: Readonly<Record<string, string>> = {
   allowedModels: "model",
   creditLimit: "credit-limit",
@@ -47,7 +50,7 @@ const optionOfParam: Readonly<Record<string, string>> = {
   to: "to",
 };
 
-/** Replaces the names of the route's parameters by those of the command's options and arguments. */
+/** Replaces the route's parameter names with the command's option and argument names. */
 function wrongOptions({ message, details }: Failed, command: Command | undefined): CliError {
   const named = details.map(({ param }) => ({ param, option: nameOf(param, command) }));
   const error = named.reduce(

@@ -2,6 +2,10 @@
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
 
+/** How options name an account, a user and a key. */
+export const accountHelp = "the account's id, the start of its id, or its name";
+export const userHelp = "the user's id, the start of their id, or their e-mail address";
+
 /** A table of the named columns of each item, narrowed to the width. */
 export function listText(items: readonly object[], columns: readonly string[], width?: number): string {
   if (items.length === 0) return "none";
@@ -30,7 +34,7 @@ export function wrapped(line: string, indent = "", width: number = 80): string {
   return lines.join("\n");
 }
 
-/** Numbers stay numbers, since the table aligns them to the right. */
+/** Keeps numbers as numbers, because the table aligns them to the right. */
 function cell(value: unknown): Cell {
   if (value === null || value === undefined || typeof value === "number") return value;
   if (Array.isArray(value)) return value.map(cell).join(", ");

@@ -1,4 +1,4 @@
-/** `weiche`: the operators' command. Exit codes: 0 done; 1 refused or failed, the reason on stderr; 2 wrong usage; 3 no router there. */
+/** `weiche`: the operators' command. Exit codes: 0 done; 1 refused or failed, with the reason on stderr; 2 wrong usage; 3 no router found. */
 import { join, resolve } from "node:path";
 import { Command } from "commander";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
@@ -42,19 +42,19 @@ export async function runCli(
   }
 }
 
-/** Every command there is. */
+/** Builds the command line with all commands. */
 export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = processTerminal): Command {
   const program = new Command("weiche")
-    .description("Looks at and steers the router of this machine.")
+    .description("Inspect and control the local router.")
     .version(version)
     .option("--json", "print JSON instead of tables")
     .option("--data-dir <dir>", "the router's data directory", dataDirectory(env))
-    .option("--socket <path>", "the router's admin socket, if it is elsewhere")
+    .option("--socket <path>", "the router's admin socket, if not in the data directory")
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void terminal.output.write(text),
       writeErr: (text) => void terminal.errors.write(text),
-      outputError: () => {}, // told by runCli
+      outputError: () => {}, // runCli prints errors
     })
     .configureHelp({ showGlobalOptions: true });
 
@@ -75,10 +75,13 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
     printLine: (value, text) => write(wantsJson() ? plainJson(JSON.stringify(value)) : text),
   };
   addAccountCommands(program, actions);
-  addUserCommands(program.command("user").description("the people of an account"), actions);
-  addKeyCommands(program.command("key").description("API keys"), actions);
-  addSubscriptionCommands(program.command("subscription").description("the package of an account"), actions);
-  addCreditsCommands(program.command("credits").description("usage against quotas and limits"), actions);
+  addUserCommands(program.command("user").description("Manage the people of an account."), actions);
+  addKeyCommands(program.command("key").description("Manage API keys."), actions);
+  addSubscriptionCommands(
+    program.command("subscription").description("Show and change an account's package."),
+    actions,
+  );
+  addCreditsCommands(program.command("credits").description("Compare usage with quotas and limits."), actions);
   addAuditCommands(program.command("audit"), actions);
   addUsageCommands(program.command("usage"), actions);
   addNodeCommands(program, actions);
@@ -86,6 +89,9 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
   addCheckCommand(program, actions, env);
   addRequestCommands(program, actions);
   addRouterCommands(program, actions);
-  addCertificateCommands(program.command("certificates").description("of routers and nodes"), actions);
+  addCertificateCommands(
+    program.command("certificates").description("Make and renew TLS certificates for routers and nodes."),
+    actions,
+  );
   return program;
 }

@@ -16,7 +16,7 @@ export type OperatorRoute = {
       : never;
 }[keyof Contract];
 
-/** A reply about the data of an account also has the account's id. */
+/** Replies about an account's data also carry its id. */
 export type Answer<Name extends OperatorRoute> = Reply<Contract[Name]> &
   (Contract[Name] extends { readonly of: string } ? { readonly accountId: string } : unknown);
 
@@ -31,9 +31,9 @@ export type Ask = <Name extends OperatorRoute>(name: Name, sent?: Sent) => Promi
 
 /** The router refused the request, or failed. */
 export class Failed extends Error {
-  /** HTTP status: 404 if what is named is not there. Absent: the command itself refuses. */
+  /** HTTP status, such as 404 for an unknown name. Undefined if the command itself refuses. */
   readonly status: number | undefined;
-  /** The parameters that are wrong, by their names in the contract. */
+  /** The wrong parameters, by their names in the contract. */
   readonly details: readonly { readonly param: string }[];
 
   constructor(message: string, details: Failed["details"] = [], status?: number) {

@@ -1,4 +1,4 @@
-/** `weiche credits …`: an account's use of its quota, and the evaluation of all accounts. */
+/** `weiche credits …`: shows an account's use of its quota, and evaluates all accounts. */
 import type { Command } from "commander";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
@@ -7,18 +7,18 @@ import type { Ask } from "./client.ts";
 export function addCreditsCommands(credits: Command, { ask, print, printItem }: Actions): void {
   credits
     .command("show <account>")
-    .description("what an account used of its quota in this billing period, by user, key and model; its rate of now")
+    .description("Show an account's credits used in this billing period by user, key and model, and its request rate.")
     .action(async (account: string) => {
       const shown = await accountCredits(ask, account);
       print(shown, (width) => creditsText(shown, width));
     });
   credits
     .command("evaluate")
-    .description("now, instead of within a minute; also writes the invoice lines of periods that have begun")
+    .description("Evaluate quotas and limits now and write due invoice lines.")
     .action(async () => printItem(await ask("evaluateCredits")));
 }
 
-/** Each of the three lists adds up to the account's use, heaviest first. */
+/** Each of the three lists adds up to the account's use, highest use first. */
 async function accountCredits(ask: Ask, account: string) {
   const { own: _own, accountId: _account, ...credits } = await ask("showCredits", { query: { account } });
   const usedBy = async (by: string) =>
@@ -40,7 +40,7 @@ async function accountCredits(ask: Ask, account: string) {
       ...users.items.map(({ id, email, creditsUsed: used, creditLimit: limit, limitReached }) => ({
         ...{ id, email, used, limit, limitReached },
       })),
-      // Users who have been deleted since.
+      // Users who were deleted after they used credits.
       ...byUser
         .filter(({ user }) => !people.has(user!.id))
         .map(({ user, credits: used }) => ({ id: user!.id, email: user!.id, used, limit: null, limitReached: false })),
@@ -62,7 +62,7 @@ async function accountCredits(ask: Ask, account: string) {
   };
 }
 
-/** undefined: the key and its user do not exist any more. */
+/** Returns undefined if the key and its user no longer exist. */
 export function keyName(key: { readonly name: string | null; readonly userEmail: string | null }): string | undefined {
   return key.name ?? (key.userEmail === null ? undefined : `test chat of ${key.userEmail}`);
 }
@@ -94,5 +94,5 @@ function creditsText(
 }
 
 function lasting(until: string | null): string {
-  return until === null ? "lasts to the end of the period" : `used up at ${until}`;
+  return until === null ? "quota lasts to the end of the period" : `quota used up at ${until}`;
 }

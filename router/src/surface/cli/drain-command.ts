@@ -1,5 +1,5 @@
-/** `weiche node drain`: maintenance on, and waiting until nothing runs or waits on the node. */
-import type { Command } from "commander";
+/** `weiche node drain`: puts a node into maintenance, and waits until no request runs or waits on it. */
+import { Option, type Command } from "commander";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Actions } from "./actions.ts";
 import { Failed, type Answer } from "./client.ts";
@@ -14,11 +14,15 @@ export function addDrainCommand(node: Command, actions: Actions): void {
   node
     .command("drain")
     .description(
-      "maintenance on; with --wait, blocks until nothing runs or waits there. `maintenance NODE off` ends it",
+      "Put a node into maintenance; with --wait, wait until it is idle. `node maintenance NODE off` ends it.",
     )
     .argument("<node>")
-    .option("--wait", "until nothing runs or waits there; exit code 1 if something still does after --timeout")
-    .option("--timeout <duration>", "how long to wait, such as 10m", duration, duration("10m"))
+    .option("--wait", "wait until no request runs or waits on the node; exit with 1 after --timeout")
+    .addOption(
+      new Option("--timeout <duration>", "how long to wait, such as 30s or 1h")
+        .argParser(duration)
+        .default(duration("10m"), "10m"),
+    )
     .action(async (named: string, { wait, timeout }: { wait?: boolean; timeout: number }) => {
       const { node: name } = await ask("setMaintenance", { body: { node: named, on: true } });
       const look = () => ask("showNode", { id: name });
@@ -32,13 +36,14 @@ async function waitUntilDrained(actions: Actions, name: string, look: () => Prom
   const { terminal, wantsJson } = actions;
   let last: Node | undefined;
   const scene = async () => sceneOf((last = await look()));
-  if (!wantsJson()) terminal.errors.write("Ctrl-C ends the waiting, not the maintenance.\n");
+  if (!wantsJson()) terminal.errors.write("Ctrl-C stops waiting. The node stays in maintenance.\n");
   if (!(await watch(actions, scene, timeoutMs)))
     throw new Failed(`after ${inWords(timeoutMs / 1000)}: ${blockers(last!)}; ${name} stays in maintenance`);
-  if (!wantsJson()) terminal.output.write(`${name} is drained. To take it back: weiche node maintenance ${name} off\n`);
+  if (!wantsJson())
+    terminal.output.write(`${name} is drained. To end maintenance: weiche node maintenance ${name} off\n`);
 }
 
-/** A line of `--json`. Ages are as of the node's last report. */
+/** A line of `--json`. Ages date from the node's last report. */
 function progressOf(node: Node) {
   const { name, state, maintenanceReported, reportAgeSeconds, slots } = node;
   return {
@@ -52,7 +57,7 @@ function progressOf(node: Node) {
   };
 }
 
-/** The report that says so must be one of after the node took the maintenance over, and no answer be on its way. */
+/** Trusts only a report from after the node's change to maintenance. Answers on their way count as running. */
 export function isDrained({ state, maintenanceReported, slots }: Node): boolean {
   const isQuiet = slots.every(({ running, waiting, inFlight }) => running + waiting + inFlight === 0);
   return state === "maintenance" && maintenanceReported && isQuiet;
@@ -82,11 +87,11 @@ function drainText(node: Node, width?: number): string {
 }
 
 function stateText(node: Node): string {
-  if (isDrained(node)) return "in maintenance, nothing runs or waits there";
-  if (node.state === "gone") return "not linked to this router: what runs there is not known";
-  if (node.state === "silent") return "does not report: what runs there is not known";
-  if (!node.maintenanceReported) return "has not said yet that it takes nothing new";
-  return "in maintenance, what is there ends";
+  if (isDrained(node)) return "in maintenance, no requests run or wait";
+  if (node.state === "gone") return "not linked to this router, its requests are unknown";
+  if (node.state === "silent") return "not reporting, its requests are unknown";
+  if (!node.maintenanceReported) return "not yet confirmed to be in maintenance";
+  return "in maintenance, requests are finishing";
 }
 
 function blockers(node: Node): string {

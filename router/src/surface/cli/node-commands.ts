@@ -1,6 +1,6 @@
 /**
- * `weiche nodes` and `nodes show`, `models`, `catalogue`, `node`, `prewarm` and `console`: nodes and the
- * catalogue, what operators want of them, and the link to where they see them.
+ * `weiche nodes`, `models`, `catalogue`, `node`, `prewarm` and `console`: shows and controls nodes and the catalogue, and
+ * makes links to the console.
  */
 import { parseListen } from "@weiche/shared/http/listen.ts";
 import { nodeTargets } from "@weiche/shared/program/ops-server.ts";
@@ -14,12 +14,12 @@ export function addNodeCommands(program: Command, actions: Actions): void {
   const { ask, print, printItem } = actions;
   const nodes = program
     .command("nodes")
-    .description("nodes, their slots and what is active")
+    .description("List nodes with their slots and active models.")
     .option(
       "--prometheus-sd <host:port>",
-      "instead: a file for file_sd_configs of Prometheus, which scrapes the nodes through this router; host:port: its operations listener",
+      "print a file_sd_configs file for Prometheus instead; host:port is the router's operations listener (listen.ops)",
     )
-    .addOption(new Option("--watch", "again every second, until Ctrl-C").conflicts("prometheusSd"))
+    .addOption(new Option("--watch", "refresh every second until Ctrl-C").conflicts("prometheusSd"))
     .action(async ({ prometheusSd, watch: wish }: { prometheusSd?: string; watch?: boolean }) => {
       if (wish) return void (await watch(actions, async () => nodesScene(await ask("listNodes"))));
       const all = await ask("listNodes");
@@ -31,49 +31,55 @@ export function addNodeCommands(program: Command, actions: Actions): void {
     });
   nodes
     .command("show <name>")
-    .description("one node: its slots, the machine that it runs on and how that does")
+    .description("Show a node's slots, hardware and load.")
     .action(async (id: string) => {
       const node = await ask("showNode", { id });
       print(node, (width) => nodeText(node, width));
     });
-  const steer = program.command("node").description("steer a node");
+  const steer = program.command("node").description("Control a node's maintenance.");
   addDrainCommand(steer, actions);
   steer
     .command("maintenance")
-    .description("on: nothing new, what runs finishes; off, unless the node's own side says otherwise")
+    .description("Turn maintenance on or off. In maintenance, running requests finish and the node gets no new ones.")
     .argument("<node>")
-    .addArgument(new Argument("<on|off>").choices(["on", "off"]))
+    .addArgument(
+      new Argument("<on|off>", "off does not end maintenance set by `weiche-agent maintenance on`").choices([
+        "on",
+        "off",
+      ]),
+    )
     .action(async (node: string, wish: string) => {
       printItem(await ask("setMaintenance", { body: { node, on: wish === "on" } }));
     });
   program
     .command("prewarm")
-    .description("activate a model as soon as nobody is in its way, on the node where a request for it would go")
+    .description("Activate a model as soon as no request for another model is in its way.")
     .argument("<model>")
-    .option("--node <node>")
+    .option("--node <node>", "the node; if unset, the router chooses one as for a request")
     .action(async (model: string, { node }: { node?: string }) => {
       printItem(await ask("prewarm", { body: { model, node } }));
     });
   program
     .command("models")
-    .description("the catalogue, and who serves what")
+    .description("List the catalogue's models and the nodes that offer them.")
     .action(async () => {
       const models = await ask("listCatalogue");
       print(models, (width) => modelsText(models, width));
     });
   program
     .command("catalogue")
-    .description("the model catalogue")
+    .description("Reload the model catalogue.")
     .command("reload")
-    .description("take over the changed file; a wrong one is refused and the old catalogue stays")
+    .description("Load the changed catalogue file. If it has mistakes, the current catalogue stays.")
     .action(async () => printItem(await ask("reloadCatalogue")));
   program
     .command("console")
-    .description("a link that opens the console in a browser, once, within a minute")
+    .description("Print a link that opens the operators' console in a browser. It works once, within a minute.")
     .action(async () => {
       const link = await ask("makeConsoleLink");
       const { hostname, port } = new URL(link.url);
-      const tunnel = hostname === "127.0.0.1" ? ` On another host: ssh -L ${port}:127.0.0.1:${port} <this host>` : "";
-      print(link, () => `${link.url}\n\nIt works once, within a minute.${tunnel}`);
+      const tunnel =
+        hostname === "127.0.0.1" ? ` To open it on another host: ssh -L ${port}:127.0.0.1:${port} <this host>` : "";
+      print(link, () => `${link.url}\n\nThe link works once, within a minute.${tunnel}`);
     });
 }

@@ -1,4 +1,4 @@
-/** Nodes and models as tables for people. */
+/** Tables of nodes and models for people. */
 import {
   diskTable,
   fileSystemTable,
@@ -46,7 +46,7 @@ function slotLine(slot: Nodes[number]["slots"][number]): string {
   return `${[state, ...models].join(" ")}, ${running} running, ${waiting} waiting${troubles.join("")}`;
 }
 
-/** Describes a node: its slots, the use of its host, and its machine if the agent reports it. */
+/** Describes a node: its slots, its host's load, and its machine if the agent reports it. */
 export function nodeText(node: Node, width?: number): string {
   const { machine, reading, host } = node;
   const tables = [

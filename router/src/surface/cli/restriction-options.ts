@@ -1,4 +1,4 @@
-/** Options that restrict a user or a key, and what they ask for. */
+/** Options that restrict a user or a key. */
 import { CommanderError, InvalidArgumentError, type Command, Option } from "commander";
 import { parseFactor } from "@weiche/shared/credits.ts";
 
@@ -10,12 +10,12 @@ export interface RestrictionOptions {
 
 export function restrictable(command: Command): Command {
   return command
-    .option("--model <model>", "may be called; repeat for more", (model: string, all?: string[]) => [
+    .option("--model <model>", "allow only this model; repeat for more", (model: string, all?: string[]) => [
       ...new Set([...(all ?? []), model]),
     ])
-    .addOption(new Option("--all-models", "every model may be called").conflicts("model"))
-    .option("--credit-limit <credits>", "per billing period", credits)
-    .option("--no-credit-limit", "no limit but the package's");
+    .addOption(new Option("--all-models", "allow every model").conflicts("model"))
+    .option("--credit-limit <credits>", "credit limit per billing period", credits)
+    .option("--no-credit-limit", "no credit limit except the package's quota");
 }
 
 export function restrictions({ model, allModels, creditLimit }: RestrictionOptions): object {
@@ -25,14 +25,14 @@ export function restrictions({ model, allModels, creditLimit }: RestrictionOptio
   };
 }
 
-/** Returns the wish if it changes something; throws for wrong usage otherwise. */
+/** Returns the wish. Throws a usage error if it changes nothing. */
 export function changes(wish: object): object {
-  if (Object.keys(wish).length === 0) throw new CommanderError(2, "weiche.nothing", "say what to change (see --help)");
+  if (Object.keys(wish).length === 0) throw new CommanderError(2, "weiche.nothing", "no change given (see --help)");
   return wish;
 }
 
 function credits(text: string): string {
   if (parseFactor(text) === undefined)
-    throw new InvalidArgumentError("Credits are a number with at most three places.");
+    throw new InvalidArgumentError("Credits are a number with at most three decimal places.");
   return text;
 }

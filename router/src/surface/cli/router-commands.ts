@@ -1,5 +1,5 @@
-/** `weiche status` and `weiche log`: the router itself, and the level of its log. */
-import { Argument, type Command } from "commander";
+/** `weiche status`, `weiche routers` and `weiche log`. */
+import { Argument, Option, type Command } from "commander";
 import { endingDays } from "@weiche/shared/http/certificates.ts";
 import type { Actions } from "./actions.ts";
 import { itemText, listText } from "./cli-text.ts";
@@ -10,25 +10,27 @@ import { duration } from "./duration.ts";
 export function addRouterCommands(program: Command, { ask, print }: Actions): void {
   program
     .command("status")
-    .description(
-      "the router: version, listeners, database, limit store, other routers, nodes, certificates, level of the log",
-    )
+    .description("Show the router's version, listeners, database, limit store, nodes, certificates and log level.")
     .action(async () => {
       const router = await ask("showRouter");
       print(router, (width) => routerText(router, width));
     });
   program
     .command("routers")
-    .description("the routers that share the database: state, version, running requests, clock, store of limits")
+    .description("List the routers that share the database: state, version, running requests, clock, limit store.")
     .action(async () => {
       const routers = await ask("listRouters");
       print(routers, (width) => listText(routers.map(routerRow), routerColumns, width));
     });
   program
     .command("log")
-    .description("the level of the router's log; with a level, that one for a while: it falls back by itself")
+    .description("Show the log level, or set it for a limited time.")
     .addArgument(new Argument("[level]").choices(["trace", "debug", "info", "warn", "error", "fatal"]))
-    .option("--for <duration>", "such as 5m, at most 24h", duration, duration("10m"))
+    .addOption(
+      new Option("--for <duration>", "how long the level applies, such as 5m, at most 24h")
+        .argParser(duration)
+        .default(duration("10m"), "10m"),
+    )
     .action(async (level: string | undefined, { for: ms }: { for: number }) => {
       const seconds = Math.max(1, Math.round(ms / 1_000));
       const state =
@@ -50,16 +52,16 @@ function routerText(router: Answer<"showRouter">, width?: number): string {
     nodes: `${nodes.live} of ${nodes.known} live`,
     log: logLevelText(log),
   });
-  if (certificates.length === 0) return `${facts}\ncertificates   none: every listener goes without TLS`;
+  if (certificates.length === 0) return `${facts}\ncertificates   none: no listener uses TLS`;
   const shown = certificates.map((each) => ({ ...each, is: certificateWord(each.daysLeft) }));
   return `${facts}\n\n${listText(shown, ["use", "path", "expiresAt", "daysLeft", "is"], width)}`;
 }
 
 function limitStoreText(store: Answer<"showRouter">["limitStore"]): string {
-  if (!store) return "none: this router counts the limits of accounts by itself";
+  if (!store) return "none: this router counts account limits locally";
   if (!store.down) return `${store.address}, answers`;
   const { since, reason } = store.down;
-  return `${store.address} DOES NOT ANSWER since ${since} (${reason}): this router counts by itself`;
+  return `${store.address} DOES NOT ANSWER since ${since} (${reason}): this router counts locally`;
 }
 
 const routerColumns = ["router", "state", "version", "running", "clock", "limits", "since", "lastSeen"];

@@ -1,18 +1,20 @@
-/** `weiche subscription …`: packages as operators order, change and look at them. */
+/** `weiche subscription …`: orders, changes and shows an account's package. */
 import { Option, type Command } from "commander";
 import { subscriptionActions, type SubscriptionAction } from "../../subscriptions/subscription-rules.ts";
 import type { Actions } from "./actions.ts";
+import { accountHelp } from "./cli-text.ts";
 import { agree, euros } from "./charge.ts";
 
 const effects: Readonly<Record<SubscriptionAction["kind"], string>> = {
-  trial: "the free trial, once per account; its package goes on after it unless cancelled",
-  order: "a package for an account without one; its billing period begins now",
-  upgrade: "a larger package at once; the difference is charged for the days that are left",
-  downgrade: "a smaller package from the end of the billing period on",
-  cancel: "no package from the end of the billing period on",
-  withdraw: "take a pending downgrade or cancellation back",
+  trial: "Start an account's free trial. Unless cancelled, its package is charged when the trial ends.",
+  order: "Order a package for an account without one. Its billing period begins now.",
+  upgrade: "Upgrade to a larger package at once and charge the difference for the remaining days.",
+  downgrade: "Change to a smaller package at the end of the billing period.",
+  cancel: "Cancel the package at the end of the billing period.",
+  withdraw: "Withdraw a pending downgrade or cancellation.",
 };
 const withPackage: readonly SubscriptionAction["kind"][] = ["order", "upgrade", "downgrade"];
+const packageHelp = "the package's name, case-insensitive";
 const lineColumns = ["periodStart", "periodEnd", "reason", "package", "days", "periodDays", "amountCents"];
 
 interface Wish {
@@ -25,10 +27,11 @@ interface Wish {
 export function addSubscriptionCommands(subscription: Command, actions: Actions): void {
   const { ask, printItem, printList } = actions;
   for (const action of subscriptionActions) {
-    const command = subscription.command(action).description(effects[action]).requiredOption("--account <account>");
-    if (withPackage.includes(action)) command.requiredOption("--package <package>", "its name, in any case");
+    const command = subscription.command(action).description(effects[action]);
+    command.requiredOption("--account <account>", accountHelp);
+    if (withPackage.includes(action)) command.requiredOption("--package <package>", packageHelp);
     command
-      .option("--quote <id>", "charge what `preview` said, or refuse if the price has changed; nothing is asked then")
+      .option("--quote <id>", "charge exactly the quote of `preview` without asking; refuse if the price has changed")
       .option("--yes", "charge without asking")
       .action(async ({ account, package: name, quote, yes }: Wish) => {
         const wish = { action, package: name };
@@ -40,29 +43,29 @@ export function addSubscriptionCommands(subscription: Command, actions: Actions)
   }
   subscription
     .command("preview")
-    .description("what a change costs now, and the quote to order it by")
-    .requiredOption("--account <account>")
-    .addOption(new Option("--action <action>").choices(subscriptionActions).makeOptionMandatory())
-    .option("--package <package>")
+    .description("Show the price of a change and get a quote for it. Changes nothing.")
+    .requiredOption("--account <account>", accountHelp)
+    .addOption(new Option("--action <action>", "the change").choices(subscriptionActions).makeOptionMandatory())
+    .option("--package <package>", packageHelp)
     .action(async ({ account, ...body }: Wish & { action: string }) => {
       const { accountId: _account, ...quote } = await ask("quotePackage", { query: { account }, body });
       printItem(quote);
     });
   subscription
     .command("show")
-    .description("package, billing period and what is pending")
-    .requiredOption("--account <account>")
+    .description("Show an account's package, billing period and pending change.")
+    .requiredOption("--account <account>", accountHelp)
     .action(async ({ account }: Wish) => printItem((await ask("showPackage", { query: { account } })).subscription));
   subscription
     .command("invoice")
-    .description("what was charged, net, in cents")
-    .requiredOption("--account <account>")
+    .description("List an account's invoice lines, net, in cents.")
+    .requiredOption("--account <account>", accountHelp)
     .action(async ({ account }: Wish) => {
       printList((await ask("listInvoiceLines", { query: { account } })).items, lineColumns);
     });
 }
 
-/** The quote that is charged: one that costs nothing, or that the operator has agreed to. */
+/** Returns a quote that costs nothing or that the operator has agreed to. */
 async function agreedQuote(
   { account, wish, yes }: { readonly account: string; readonly wish: object; readonly yes?: boolean },
   { ask, terminal }: Actions,

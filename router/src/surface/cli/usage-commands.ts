@@ -1,30 +1,32 @@
-/** `weiche usage …`: an account's usage, and usage records that were set aside. */
+/** `weiche usage …`: shows an account's usage, and usage records that were set aside. */
 import { CommanderError, Option, type Command } from "commander";
 import { csvLine } from "../../usage/csv.ts";
-import { listText } from "./cli-text.ts";
+import { accountHelp, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
 import type { Answer } from "./client.ts";
 import { keyName } from "./credits-commands.ts";
 
 export function addUsageCommands(usage: Command, { ask, print, terminal }: Actions): void {
   usage
-    .description("what an account used: in its current billing period, or from one German day to another")
-    .option("--account <account>")
-    .option("--from <date>")
-    .option("--to <date>", "included")
-    .addOption(new Option("--by <part>").choices(["day", "model", "key", "user"]))
-    .option("--csv", "the rows, for a spreadsheet")
+    .description("Show an account's usage in its current billing period or between two days.")
+    .option("--account <account>", accountHelp)
+    .option("--from <date>", "first day, such as 2027-01-31 (German time)")
+    .option("--to <date>", "last day, included (German time)")
+    .addOption(
+      new Option("--by <part>", "one row per day, model, key or user").choices(["day", "model", "key", "user"]),
+    )
+    .option("--csv", "print the rows as CSV")
     .action(async ({ account, csv, ...wish }: UsageOptions) => {
-      if (account === undefined) throw new CommanderError(2, "weiche.account", "say which --account (see --help)");
+      if (account === undefined) throw new CommanderError(2, "weiche.account", "--account is missing (see --help)");
       const report = viewReport(await ask("showUsage", { query: { account, ...wish } }));
       if (csv) terminal.output.write(usageCsv(report));
       else print(report, (width) => usageText(report, width));
     });
   usage
     .command("refused")
-    .description("usage records that were set aside and billed to nobody, youngest first, and why")
-    .option("--node <node>", "of this node alone")
-    .option("--limit <records>", "", "100")
+    .description("List usage records that were set aside and billed to nobody, newest first, with the reason.")
+    .option("--node <node>", "only records of this node")
+    .option("--limit <records>", "maximum number of records", "100")
     .action(async (query: { readonly node?: string; readonly limit: string }) => {
       const refused = await ask("listSetAside", { query });
       print(refused, (width) => listText(refused.map(shown), setAsideColumns, width));
@@ -38,7 +40,7 @@ interface UsageOptions extends Readonly<Partial<Record<"from" | "to" | "by", str
 
 type Report = ReturnType<typeof viewReport>;
 
-/** Each row has the id of its part in one field; keys and users also have their name. */
+/** Each row has a day, a model or an id in the field `by`. Rows of keys and users also have their name. */
 function viewReport({ by: [by = "day"], items, ...usage }: Answer<"showUsage">) {
   const { accountId, from, to, periodStart, periodEnd, asOf, totals } = usage;
   return {

@@ -1,6 +1,7 @@
-/** `weiche user …`: the people of an account, and how they sign in. */
+/** `weiche user …`: manages the people of an account and how they sign in. */
 import { Option, type Command } from "commander";
 import type { Actions } from "./actions.ts";
+import { accountHelp } from "./cli-text.ts";
 import type { Answer } from "./client.ts";
 import { changes, restrictable, restrictions, type RestrictionOptions } from "./restriction-options.ts";
 
@@ -9,10 +10,10 @@ const roles = ["owner", "admin", "member"];
 
 export function addUserCommands(user: Command, { ask, printItem, printList }: Actions): void {
   restrictable(user.command("create"))
-    .description("a new user; prints the link by which they set a password, mailed too, if `smtp` is set up")
-    .requiredOption("--account <account>")
-    .requiredOption("--email <email>")
-    .addOption(new Option("--role <role>").choices(roles).makeOptionMandatory())
+    .description("Create a user and print their invitation link (also mailed if `smtp` is configured).")
+    .requiredOption("--account <account>", accountHelp)
+    .requiredOption("--email <email>", "the user's e-mail address")
+    .addOption(new Option("--role <role>", "the user's role").choices(roles).makeOptionMandatory())
     .action(
       async ({ account, email, role, ...wish }: RestrictionOptions & Record<"account" | "email" | "role", string>) => {
         const body = { email, role, ...restrictions(wish) };
@@ -22,8 +23,8 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
     );
   user
     .command("list")
-    .description("the people of an account: how they stand and what they used in this billing period")
-    .requiredOption("--account <account>")
+    .description("List the people of an account: role, state, and credits used in this billing period.")
+    .requiredOption("--account <account>", accountHelp)
     .action(async (query: { account: string }) => {
       const { items, accountId } = await ask("listUsers", { query: { ...query, sort: "created" } });
       printList(
@@ -33,26 +34,26 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
     });
   user
     .command("show <user>")
-    .description("all of that of one user")
+    .description("Show one user: role, state, limits, keys and credits used.")
     .action(async (id: string) => printItem(await ask("showUser", { id })));
   restrictable(user.command("update <user>"))
-    .description("role, models and credits of a user and all their keys; a new role ends their sessions")
-    .addOption(new Option("--role <role>").choices(roles))
+    .description("Change a user's role, models or credit limit. A new role ends their sessions.")
+    .addOption(new Option("--role <role>", "the new role").choices(roles))
     .action(async (id: string, { role, ...wish }: RestrictionOptions & { role?: string }) => {
       const body = changes({ ...(role && { role }), ...restrictions(wish) });
       printItem(viewPerson(await ask("updateUser", { id, body })));
     });
   user
     .command("block <user>")
-    .description("stop all keys of a user at once")
+    .description("Block a user: stop their keys and sessions at once.")
     .action(async (id: string) => printItem(viewPerson(await ask("blockUser", { id }))));
   user
     .command("unblock <user>")
-    .description("let them work again")
+    .description("Unblock a user.")
     .action(async (id: string) => printItem(viewPerson(await ask("unblockUser", { id }))));
   user
     .command("delete <user>")
-    .description("for good: their keys are revoked, their address is free again")
+    .description("Delete a user permanently. Revokes their keys and frees their e-mail address.")
     .action(async (named: string) => {
       const user = await ask("showUser", { id: named });
       const { id, accountId, email, role, allowedModels, creditLimit, createdAt } = user;
@@ -62,7 +63,7 @@ export function addUserCommands(user: Command, { ask, printItem, printList }: Ac
   addSignInCommands(user, { ask, printItem, printList });
 }
 
-/** Commands about signing in: invitations, links, sessions, second factors. */
+/** Adds the commands for invitations, password links, sessions and second factors. */
 function addSignInCommands(
   user: Command,
   { ask, printItem, printList }: Pick<Actions, "ask" | "printItem" | "printList">,
@@ -71,16 +72,16 @@ function addSignInCommands(
     [
       "invite",
       "renewInvitation",
-      "a new link for who has not joined yet; the one before is over. Mailed too, if `smtp` is set up",
+      "Print a new invitation link for a user who has not joined (also mailed if `smtp` is configured).",
     ],
-    ["withdraw", "withdrawInvitation", "the invitation of who has not joined leads nowhere any more"],
+    ["withdraw", "withdrawInvitation", "Revoke a pending invitation."],
     [
       "reset-password",
       "makeResetLink",
-      "a link for a new password, once, for an hour; mailed, or printed where no mail goes out",
+      "Mail a user a link to set a new password, valid once for an hour. Without mail, print it.",
     ],
-    ["logout", "signOutUser", "end all sessions of a user at once"],
-    ["totp-off", "turnUserTotpOff", "take the second factor of a user off, who has lost it and all recovery codes"],
+    ["logout", "signOutUser", "End all sessions of a user at once."],
+    ["totp-off", "turnUserTotpOff", "Turn off the second factor of a user who has lost it."],
   ] as const)
     user
       .command(`${command} <user>`)
@@ -91,19 +92,19 @@ function addSignInCommands(
       });
   user
     .command("invitations")
-    .description("who was invited to an account, and what came of it")
-    .requiredOption("--account <account>")
+    .description("List an account's invitations and their states.")
+    .requiredOption("--account <account>", accountHelp)
     .action(async (query: { account: string }) => {
       printList((await ask("invitations", { query })).items, ["userId", "email", "role", "state", "expiresAt"]);
     });
 }
 
-/** The id of the user that is named by it, its beginning, or their e-mail address. */
+/** Finds a user's id by its beginning or their e-mail address. Returns a whole id unchanged. */
 async function idOf(ask: Actions["ask"], named: string): Promise<string> {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(named) ? named : (await ask("showUser", { id: named })).id;
 }
 
-/** `blocked` beside the state, as scripts know it. */
+/** Adds `blocked`, which scripts read, to the state. */
 export function viewPerson<User extends { readonly state: Answer<"showUser">["state"] }>(
   user: User,
   accountId?: string,

@@ -1,17 +1,17 @@
-/** Looks again and again: on a terminal the picture is drawn anew, elsewhere each change is a line. */
+/** Repeats a query. A terminal shows the newest picture; other outputs get a line for each change. */
 import { NobodyThere } from "@weiche/shared/program/admin-socket.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { shortened } from "@weiche/shared/program/table.ts";
 import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
 import type { Actions, Layout } from "./actions.ts";
 
-/** One state of what a command watches. */
+/** What a watching command shows at one time. */
 export interface Scene {
   /** For `--json`. */
   readonly value: unknown;
   /** The picture for a terminal. */
   readonly text: Layout;
-  /** A line by its subject, such as a slot. Ages are left out: a line is printed when it differs from the one before. */
+  /** Lines by their subjects, such as slots. They contain no ages, because every change of a line is printed. */
   readonly lines: ReadonlyMap<string, string>;
   /** Ends the watch. */
   readonly isOver?: boolean;
@@ -20,8 +20,8 @@ export interface Scene {
 const periodMs = 1_000;
 
 /**
- * Resolves with true once a scene is over; with false after `timeoutMs`. A router that does not answer for a while, such
- * as one that is restarted, does not end the watch, unless it never answered.
+ * Resolves with true once a scene is over, with false after `timeoutMs`. Waits for a router that stops answering, for
+ * example during its restart. Throws if the router does not answer the first query.
  */
 export async function watch(
   { printLine, terminal, wantsJson, width }: Pick<Actions, "printLine" | "terminal" | "wantsJson" | "width">,
@@ -38,7 +38,7 @@ export async function watch(
       scene = await look();
     } catch (error) {
       if (!(error instanceof NobodyThere) || !before) throw error;
-      if (!isAway) terminal.errors.write("the router does not answer; waiting for it\n");
+      if (!isAway) terminal.errors.write("The router does not answer. Waiting for it.\n");
     }
     isAway = scene === undefined;
     if (scene) {
@@ -53,7 +53,7 @@ export async function watch(
   }
 }
 
-/** Draws over the picture before without clearing the screen first, which would flicker. */
+/** Draws over the previous picture. Clearing the screen first would flicker. */
 function draw(output: Actions["terminal"]["output"], { text }: Scene, width: number | undefined): void {
   const rows = (output as { readonly rows?: number }).rows ?? Infinity;
   const lines = text(width).split("\n");

@@ -1,6 +1,6 @@
 /**
- * Commands that work on the database itself, and not through the router: a backup takes nothing of the router's time, and
- * a restore runs while there is no router. Their parts are loaded when they run, since they would slow down every command.
+ * Commands that use the database directly: a backup takes none of the router's time, and a restore needs the router to be
+ * stopped. Their modules are loaded when they run, because they would slow down every other command.
  */
 import { createReadStream } from "node:fs";
 import { join } from "node:path";
@@ -14,14 +14,12 @@ interface Where {
 }
 
 const configOption = () =>
-  new Option("--config <file>", "the router's configuration, if its database is not the embedded one").env(
-    "WEICHE_CONFIG",
-  );
+  new Option("--config <file>", "router.yaml, needed if its database is not the embedded one").env("WEICHE_CONFIG");
 
 export function addBackupCommands(program: Command, actions: Actions, env: NodeJS.ProcessEnv): void {
   const stateDir = () => join(program.opts<{ dataDir: string }>().dataDir, "router");
 
-  /** The database that the router uses. */
+  /** Finds the router's database. */
   async function databaseOf({ config }: Where): Promise<{ readonly stateDir: string; readonly databaseUrl?: string }> {
     if (config === undefined) return { stateDir: stateDir() };
     const { loadDatabaseUrl } = await import("../../../config/config.ts");
@@ -31,11 +29,11 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
 
   program
     .command("backup")
-    .argument("[file]", "a new file, or - for standard output")
-    .description("writes the whole database to a file, as of one instant, while the router works")
+    .argument("[file]", "the new file, or - for standard output")
+    .description("Back up the whole database to a file while the router runs.")
     .addOption(new Option("--to <folder>", "write a file named after the time into this folder"))
     .addOption(
-      new Option("--keep <count>", "with --to: how many backups stay; older ones are removed")
+      new Option("--keep <count>", "with --to: number of backups to keep; older ones are deleted")
         .argParser(readCount)
         .default(14),
     )
@@ -43,7 +41,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
     .action(async (file: string | undefined, options: Where & { readonly to?: string; readonly keep: number }) => {
       const { to: folder, keep } = options;
       if ((file === undefined) === (folder === undefined))
-        program.error("error: name either a file or a folder (--to)", { code: "weiche.backup", exitCode: 2 });
+        program.error("error: give either a file or a folder (--to)", { code: "weiche.backup", exitCode: 2 });
       const { stateDir: state, databaseUrl } = await databaseOf(options);
       const { runningServer } = await import("../../../db/embedded-server.ts");
       const { backUpInto, backUpTo } = await import("../../../backup/backup-run.ts");
@@ -59,16 +57,19 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
         folder === undefined ? await backUp(file!) : await backUpInto(folder, keep, systemClock.now(), backUp);
       progress.end();
       if (done.file === "-") return;
-      const removed = done.removed?.length ? `; ${done.removed.length} older removed` : "";
-      actions.print(done, () => `${done.file}: ${sizeText(done.bytes!)}, everything until ${done.at}${removed}`);
+      const removed = done.removed?.length ? `; deleted ${done.removed.length} older` : "";
+      actions.print(done, () => `${done.file}: ${sizeText(done.bytes!)}, the database as of ${done.at}${removed}`);
     });
 
   program
     .command("restore")
-    .argument("<file>", "a backup, or - for standard input")
-    .description("fills an empty data directory, or an empty database, from a backup; the router must not run")
-    .option("--audit-log <file...>", "the router's log since the backup: keys that it revoked stay revoked")
-    .option("--check", "only read the backup to its end and compare its checksum")
+    .argument("<file>", "the backup, or - for standard input")
+    .description("Restore a backup into an empty data directory or database. The router must be stopped.")
+    .option(
+      "--audit-log <file...>",
+      "the router's logs since the backup; repeats their revocations, blocks and deletions",
+    )
+    .option("--check", "only read the whole backup and verify its checksum")
     .addOption(configOption())
     .action(
       async (file: string, options: Where & { readonly auditLog?: readonly string[]; readonly check?: boolean }) => {
@@ -79,7 +80,7 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
           const { at, version } = header;
           return actions.print(
             { at, version, rows },
-            () => `a whole backup of Weiche ${version}, everything until ${at}: ${rows} rows`,
+            () => `a complete backup by Weiche ${version}, the database as of ${at}: ${rows} rows`,
           );
         }
         const progress = progressLine(actions);
@@ -93,16 +94,16 @@ export function addBackupCommands(program: Command, actions: Actions, env: NodeJ
         const { at, version } = header;
         actions.print({ at, version, rows, ...replayed }, () =>
           [
-            `restored: everything until ${at}, ${rows} rows`,
+            `restored the database as of ${at}: ${rows} rows`,
             ...(options.auditLog === undefined
               ? [
-                  "No --audit-log: what was revoked, blocked or deleted after that time is not so any more. Compare with the router's log.",
+                  "Without --audit-log, later revocations, blocks and deletions are undone. Repeat them by the router's log.",
                 ]
               : [
                   `repeated from the audit log: ${countsText(replayed.repeated)}`,
                   `lost since the backup: ${countsText(replayed.lost)}`,
                 ]),
-            "Everybody signs in again. Once the router runs, nodes send the usage records again that they still hold (usageKeepHours).",
+            "Everybody must sign in again. Once the router runs, nodes resend the usage records that they still hold (usageKeepHours).",
           ].join("\n"),
         );
       },
@@ -123,7 +124,7 @@ function countsText(counts: Readonly<Record<string, number>>): string {
   );
 }
 
-/** A line on a terminal that is written over, at most ten times a second. */
+/** Redraws one line on a terminal, at most ten times a second. */
 function progressLine({ terminal: { errors } }: Actions) {
   let shownAtMs = -Infinity;
   return {

@@ -1,4 +1,4 @@
-/** Commands for the certificates of routers and nodes. They work on files, and need no router. */
+/** `weiche certificates …`: works on files and needs no router. */
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { CertificateView, Making } from "../../../certificates/certificate-folder.ts";
@@ -18,22 +18,24 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
   const print = (made: readonly CertificateView[]) => actions.printList(made, columns);
   const makingOf = ({ dir, days }: Options): Making => ({ folder: dir, nowMs: systemClock.now(), days });
 
-  command("ca", "the authority: once; keep its key off the hosts").action(async (options: Options) =>
-    print([(await load()).makeAuthority(makingOf(options))]),
+  command("ca", "Make the authority that signs all certificates. Keep its key off the hosts.").action(
+    async (options: Options) => print([(await load()).makeAuthority(makingOf(options))]),
   );
-  command("router", "for a router: every name and address that agents dial")
-    .argument("<name...>")
+  command("router", "Make a router's certificate.")
+    .argument("<name...>", "every host name and address by which agents dial the router")
     .action(async (names: [string, ...string[]], options: Options) =>
       print([(await load()).makeCertificate(makingOf(options), "router", names)]),
     );
-  command("node", "for a node: its name in agent.yaml")
-    .argument("<node>")
+  command("node", "Make a node's certificate.")
+    .argument("<node>", "the node's name in agent.yaml")
     .action(async (node: string, options: Options) =>
       print([(await load()).makeCertificate(makingOf(options), "node", [node])]),
     );
-  command("renew", "anew with the same names: the files named, or all that expire soon")
-    .argument("[file...]", "such as node-gpu-1")
-    .addOption(new Option("--within <days>", "what expires within so many days").argParser(readDays).default(30))
+  command("renew", "Renew certificates with the same names and new keys: the given ones, or all that expire soon.")
+    .argument("[file...]", "file names without .pem, such as node-gpu-1")
+    .addOption(
+      new Option("--within <days>", "renew what expires within this many days").argParser(readDays).default(30),
+    )
     .action(async (files: string[], options: Options) => {
       const renewed = (await load()).renewCertificates(makingOf(options), files, options.within);
       actions.print(renewed, (width) =>
@@ -42,7 +44,7 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
           : [listText(renewed, columns, width), "", ...renewed.map(nextStep)].join("\n"),
       );
     });
-  command("list", "what the authority has signed, and when it expires").action(async (options: Options) =>
+  command("list", "List the authority's certificates and when they expire.").action(async (options: Options) =>
     print((await load()).listCertificates(options.dir, systemClock.now())),
   );
 
@@ -51,23 +53,26 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
       .command(name)
       .description(description)
       .requiredOption("--dir <folder>", "the authority's folder, such as /root/weiche-ca");
-    if (name !== "list") made.addOption(new Option("--days <days>", "how long it is valid").argParser(readDays));
+    if (name !== "list")
+      made.addOption(
+        new Option("--days <days>", "days of validity; if unset, 397, for an authority ten years").argParser(readDays),
+      );
     return made;
   }
 }
 
-/** What is left to do with renewed files, by the names that the units expect. */
+/** Tells the operator where renewed files go, under the names that the systemd units expect. */
 function nextStep({ kind, file }: CertificateView): string {
   const [copies, unit] =
     kind === "router"
       ? [`${file}.pem and, as router.key, ${file}.key`, "weiche-router"]
       : [`${file}.pem as node.pem and ${file}.key as node.key`, "weiche-node-agent"];
-  return `put ${copies} into /etc/weiche of its host, and there: systemctl reload ${unit} (it restarts nothing)`;
+  return `Copy ${copies} to /etc/weiche on its host, then run there: systemctl reload ${unit} (restarts nothing)`;
 }
 
 function readDays(text: string): number {
   const days = Number(text);
   if (!Number.isInteger(days) || days < 1 || days > 36_500)
-    throw new InvalidArgumentError("It must be whole days from 1.");
+    throw new InvalidArgumentError("It must be a whole number of days from 1 to 36500.");
   return days;
 }

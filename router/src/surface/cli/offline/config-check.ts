@@ -1,4 +1,4 @@
-/** Judges a router.yaml and the files that it names, as the router would read them at its start. */
+/** Checks a router.yaml and the files that it names, as the router reads them at its start. */
 import { isIP } from "node:net";
 import { readFileSync } from "node:fs";
 import type { X509Certificate } from "node:crypto";
@@ -18,11 +18,11 @@ import { routerSchema, type RawRouter } from "../../../config/config-schema.ts";
 import { createClientAddress } from "../../../edge/client-address.ts";
 
 export interface RouterVerdict extends Verdict {
-  /** Absent: router.yaml does not name it. */
+  /** Undefined if router.yaml names no catalogue. */
   readonly catalogue?: Verdict;
 }
 
-/** Throws `StartError` if there is no such file. */
+/** Throws `StartError` if the file cannot be read. */
 export function checkRouterConfig(file: string): RouterVerdict {
   const text = readForStart(file).toString();
   const { value: raw, mistakes } = checkYaml(text, routerSchema, contradictions);
@@ -38,7 +38,7 @@ export function checkRouterConfig(file: string): RouterVerdict {
   return { file, mistakes: locate(text, found.mistakes), warnings: locate(text, found.warnings), catalogue };
 }
 
-/** Root checks for the service, another user that may read files of root by its group. */
+/** When root runs the check, it stands for the service's user, which may read files of root by its group. */
 const uid: number | "other" = process.geteuid?.() || "other";
 
 function* otherMistakes(file: string, raw: RawRouter): Iterable<Finding> {
@@ -66,7 +66,7 @@ function* secretFiles(
   yield [["ops", "tokenFile"], { file, read: () => readToken(file, uid) }];
 }
 
-/** A certificate is a mistake for agents that dial a name that it does not have. */
+/** A nodes certificate without the names that agents dial is a mistake. */
 function* tlsFindings(raw: RawRouter, baseDir: string): Iterable<readonly [Finding[0], TlsFinding]> {
   const nowMs = systemClock.now();
   const uses: [path: string[], paths: Partial<TlsPaths> | undefined, names: string[]][] = [
@@ -85,7 +85,7 @@ function* tlsFindings(raw: RawRouter, baseDir: string): Iterable<readonly [Findi
   }
 }
 
-/** The names by which agents dial that the file tells. */
+/** The host names that agents dial, as far as the file gives them. */
 function dialledNames({ nodes }: RawRouter): string[] {
   return [nodes?.announce, nodes?.dataAdvertise].flatMap((text) =>
     text === undefined ? [] : [parseListen(text, "nodes").host],
@@ -97,7 +97,7 @@ function missingName(names: readonly string[]) {
     const missing = names.filter((name) => !(isIP(name) ? certificate.checkIP(name) : certificate.checkHost(name)));
     return missing.length === 0
       ? undefined
-      : `is not for ${missing.join(", ")}, which nodes dial (nodes.announce, nodes.dataAdvertise)`;
+      : `lacks the name ${missing.join(", ")}, which nodes dial (nodes.announce, nodes.dataAdvertise)`;
   };
 }
 

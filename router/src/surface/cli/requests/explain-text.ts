@@ -1,4 +1,4 @@
-/** Says in sentences what happened to one request. */
+/** Explains in sentences what happened to one request. */
 import { formatTable } from "@weiche/shared/program/table.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { wrapped } from "../cli-text.ts";
@@ -36,7 +36,7 @@ export function explainText(explained: Explained): string {
 }
 
 function attemptsOf(tried: Ended["tried"]): string[] {
-  return tried.length === 0 ? ["It was sent to no node."] : tried.flatMap(attemptOf);
+  return tried.length === 0 ? ["It was not sent to any node."] : tried.flatMap(attemptOf);
 }
 
 function attemptOf(attempt: Ended["tried"][number], index: number): string[] {
@@ -44,7 +44,7 @@ function attemptOf(attempt: Ended["tried"][number], index: number): string[] {
   const place = plainText(slot === undefined ? node : `${node}, slot ${slot}`);
   const lines = [`Attempt ${index + 1}: sent to ${place} after ${inWords(sentAfterSeconds)}.`];
   if (waitedFor !== undefined) {
-    const what = waitedFor === "switch" ? "the slot to switch to its model" : "a free place of the engine";
+    const what = waitedFor === "switch" ? "the slot to switch to its model" : "a free place on the engine";
     lines.push(`  It waited ${inWords(waitedSeconds ?? 0)} for ${what}.`);
   }
   if (repliedAfterSeconds === undefined) return lines;
@@ -64,35 +64,35 @@ function howItEnded(request: Ended): string[] {
   const sent = `${request.bytesSent} bytes were sent to the client`;
   switch (request.outcome) {
     case "answered":
-      return [`The client got the whole answer (${request.status}) ${took}; ${sent}.`];
+      return [`The client received the whole answer (${request.status}) ${took}; ${sent}.`];
     case "refused": {
       const reason = request.refusal ?? request.code;
       const advice = request.advice === undefined ? [] : [`What helps: ${request.advice.replaceAll("-", " ")}.`];
       return [`It was refused ${took} with ${request.status}${reason ? `: ${reason}` : ""}.`, ...advice];
     }
     case "client-gone":
-      return [`The client left ${took}, before it had the whole answer; ${sent}.`];
+      return [`The client disconnected ${took}, before the end of its answer; ${sent}.`];
     case "broken":
-      return [`The answer was broken off ${took}, by a lost node or engine; ${sent}.`];
+      return [`The answer broke off ${took} because a node or engine failed; ${sent}.`];
     case "timeout":
-      return [`The answer was cut ${took}, at the time limit of requests; ${sent}.`];
+      return [`The answer was cut ${took} at the time limit for requests; ${sent}.`];
     case "stalled":
-      return [`The client did not read its answer, and was cut ${took}; ${sent}.`];
+      return [`The client read its answer too slowly and was cut off ${took}; ${sent}.`];
   }
 }
 
 function nowOf(request: Running): string {
-  const age = `It runs, for ${inWords(request.seconds)} so far`;
+  const age = `It has run for ${inWords(request.seconds)}`;
   if (request.waitsFor === "switch")
     return `${age}: it waits for its slot (${request.slotState}) to switch to its model.`;
-  if (request.waitsFor === "place") return `${age}: it waits for a free place of the engine.`;
+  if (request.waitsFor === "place") return `${age}: it waits for a free place on the engine.`;
   switch (request.state) {
     case "waiting":
       return `${age}: it waits in its slot.`;
     case "reading":
-      return `${age}: its body comes, or is checked.`;
+      return `${age}: its body is being received or checked.`;
     case "sent":
-      return `${age}: the node does not say how it stands.`;
+      return `${age}: it was sent to the node, which reports no state.`;
     case "answering": {
       const speed = request.tokensPerSecond === undefined ? "" : `, ${request.tokensPerSecond} a second`;
       const tokens = request.completionTokens === undefined ? "" : ` (${request.completionTokens} tokens${speed})`;
@@ -102,16 +102,16 @@ function nowOf(request: Running): string {
 }
 
 function forgottenOf({ memory: { requests, requestsMax, since }, usage }: Explained): string[] {
-  const extent = since === null ? "It remembers none yet." : `It remembers ${requests}, since ${since}.`;
-  const why = `it has restarted since, or has forgotten it (it keeps the last ${requestsMax}), or another router took it, or there was none`;
+  const extent = since === null ? "It remembers no requests yet." : `It remembers ${requests}, since ${since}.`;
+  const why = `It has restarted, it keeps only the last ${requestsMax}, another router served the request, or the id is wrong.`;
   return [
-    `This router does not remember the request: ${why}. ${extent}`,
-    ...(usage?.length ? ["What follows is from the database."] : []),
+    `This router does not remember the request. ${why} ${extent}`,
+    ...(usage?.length ? ["The following is from the database."] : []),
   ];
 }
 
 function costOf({ running, ended, usage, setAside }: Explained): string[] {
-  if (usage === null) return ["What it cost is not known: the database does not answer."];
+  if (usage === null) return ["Its cost is unknown: the database does not answer."];
   const rows = usage.map((one) => [
     ...[one.attempt, one.node, one.outcome, one.promptTokens, one.completionTokens, one.factor, one.credits],
   ]);
@@ -123,14 +123,14 @@ function costOf({ running, ended, usage, setAside }: Explained): string[] {
   const headers = ["ATTEMPT", "NODE", "OUTCOME", "INPUT", "OUTPUT", "FACTOR", "CREDITS"];
   if (rows.length > 0) return ["It cost:", "", formatTable(headers, rows), ...usage.flatMap(estimateOf), ...aside];
   if (aside.length > 0) return aside;
-  if (running) return ["It has cost nothing yet: usage is recorded at its end."];
+  if (running) return ["Its cost is not known yet: usage is recorded when it ends."];
   if (ended && !ended.tried.some(({ result }) => result === "answered")) return ["It cost nothing."];
-  const none = "The database has no usage record of it: it cost nothing, or the record is still on its node";
+  const none = "The database has no usage record: the request cost nothing, or the record is still on its node";
   return [wrapped(`${none} (\`weiche-agent status\` there).`)];
 }
 
 function estimateOf({ attempt, estimatedTokens }: NonNullable<Explained["usage"]>[number]): string[] {
   if (estimatedTokens === 0) return [];
-  const why = "the engine had reported no count when the answer ended";
+  const why = "the engine reported no count before the answer ended";
   return [wrapped(`Of the tokens of attempt ${attempt}, ${estimatedTokens} were estimated: ${why}.`)];
 }

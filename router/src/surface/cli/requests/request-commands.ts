@@ -1,4 +1,4 @@
-/** `weiche requests`, `top` and `explain`: the requests of the API, those that run and those that ended. Never content. */
+/** `weiche requests`, `top` and `explain`: show running and ended requests of the API, never their content. */
 import { Option, type Command } from "commander";
 import type { Actions } from "../actions.ts";
 import { explainText } from "./explain-text.ts";
@@ -6,7 +6,7 @@ import { addTopCommand } from "./top-command.ts";
 import type { Answer, Sent } from "../client.ts";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import { inWords } from "@weiche/shared/program/duration.ts";
-import { wrapped } from "../cli-text.ts";
+import { accountHelp, wrapped } from "../cli-text.ts";
 import { watch, type Scene } from "../watch.ts";
 
 interface RequestsOptions {
@@ -28,16 +28,16 @@ export function addRequestCommands(program: Command, actions: Actions): void {
   const { ask, print } = actions;
   program
     .command("requests")
-    .description(
-      "requests of this router that ended last, the youngest first; with --live those that run, the oldest first",
+    .description("List this router's last ended requests, newest first, or with --live its running ones, oldest first.")
+    .option("--live", "list running requests")
+    .option("--watch", "with --live: refresh every second until Ctrl-C")
+    .option("--account <account>", `only this account's requests (${accountHelp})`)
+    .option("--model <model>", "only requests for this model")
+    .option("--node <node>", "only requests sent to this node")
+    .addOption(
+      new Option("--outcome <outcome>", "only requests that ended this way").choices(outcomes).conflicts("live"),
     )
-    .option("--live", "those that run now")
-    .option("--watch", "with --live: again every second, until Ctrl-C")
-    .option("--account <id>")
-    .option("--model <model>")
-    .option("--node <node>")
-    .addOption(new Option("--outcome <outcome>", "how they ended").choices(outcomes).conflicts("live"))
-    .option("--limit <requests>", "at most 1000", "50")
+    .option("--limit <requests>", "maximum number of requests, at most 1000", "50")
     .action(async ({ live, watch: wish, outcome, ...query }: RequestsOptions) => {
       const running = async () => ask("listRunning", { query } satisfies Sent);
       if (live && wish) return void (await watch(actions, async () => runningScene(await running())));
@@ -50,8 +50,8 @@ export function addRequestCommands(program: Command, actions: Actions): void {
     });
   program
     .command("explain")
-    .description("what happened to one request: refused why, waited for what, which nodes it was sent to, what it cost")
-    .argument("<request-id>", "the answer's `x-request-id`, or the beginning of it")
+    .description("Explain a request: refusal, waiting time, nodes tried, cost.")
+    .argument("<request-id>", "the answer's `x-request-id`, or its start")
     .action(async (id: string) => {
       const seen = await ask("explainRequest", { id: id.toLowerCase() });
       print(seen, () => explainText(seen));
@@ -76,7 +76,7 @@ function runningText({ total, items, silentNodes }: Running, width?: number): st
   const headers = ["ID", "MODEL", "NODE", "STATE", "AGE", "TOKENS/S", "ACCOUNT", "KEY"];
   const notes = [
     `${total} running${items.length < total ? `, the oldest ${items.length} shown` : ""}`,
-    ...(silentNodes.length > 0 ? [`${silentNodes.join(", ")}: does not say how its requests stand`] : []),
+    ...(silentNodes.length > 0 ? [`no answer about requests from ${silentNodes.join(", ")}`] : []),
   ];
   return [...notes, ...(items.length > 0 ? ["", formatTable(headers, rows, width)] : [])].join("\n");
 }
@@ -98,5 +98,7 @@ function endedText({ items, memory }: Ended, width?: number): string {
 function memoryText({ requests, requestsMax, since }: Ended["memory"]): string {
   const oldest = since === null ? "" : `, the oldest ended ${since}`;
   const many = requests === 1 ? "1 request" : `${requests} requests`;
-  return wrapped(`This router remembers ${many}${oldest}; at most ${requestsMax}, none from before its start.`);
+  return wrapped(
+    `This router remembers ${many}${oldest}. It keeps at most ${requestsMax}, and none from before its start.`,
+  );
 }

@@ -1,4 +1,4 @@
-/** `weiche top`: slots, models and accounts with the requests that run now. */
+/** `weiche top`: shows slots, models and accounts with their running requests. */
 import type { Command } from "commander";
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Actions } from "../actions.ts";
@@ -9,19 +9,19 @@ import { watch, type Scene } from "../watch.ts";
 interface Load {
   readonly nodes: Answer<"listNodes">;
   readonly load: Answer<"countRunning">;
-  /** Empty while the database is away. */
+  /** Names of accounts. Empty while the database does not answer. */
   readonly names: ReadonlyMap<string, string>;
 }
 
-/** How many models and accounts are shown. */
+/** Maximum numbers of models and of accounts in the tables. */
 const shownMax = 10;
 
 export function addTopCommand(program: Command, actions: Actions): void {
   const { ask, print, terminal, wantsJson } = actions;
   program
     .command("top")
-    .description("slots, models and accounts by requests now; on a terminal again every second, until Ctrl-C")
-    .option("--once", "one look, also on a terminal")
+    .description("Show the busiest slots, models and accounts. On a terminal, refresh every second until Ctrl-C.")
+    .option("--once", "print once, also on a terminal")
     .action(async ({ once }: { once?: boolean }) => {
       const accounts = await ask("listAccounts").catch(() => []);
       const names = new Map(accounts.map(({ id, name }) => [id, name]));
@@ -68,7 +68,7 @@ function topText({ nodes, load, names }: Load, width?: number): string {
   return [
     `${load.requests} requests by this router, ${waiting} waiting on all nodes`,
     formatTable(["NODE", "SLOT", "STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "OLDEST"], slots, width),
-    models.length > 0 ? formatTable(["MODEL", "REQUESTS"], models, width) : "no request for a model runs",
+    models.length > 0 ? formatTable(["MODEL", "REQUESTS"], models, width) : "no requests are running",
     ...(accounts.length > 0 ? [formatTable(["ACCOUNT", "ID", "REQUESTS"], accounts, width)] : []),
   ].join("\n\n");
 }

@@ -28,24 +28,24 @@ test.each<[Partial<Ended>, string]>([
   [{ refusal: "body_too_slow" }, "within 60 s"],
   [{ refusal: "no_room_for_body", status: 503 }, "memory for large bodies"],
   [{ refusal: "context_window_exceeded" }, "`context_length_exceeded`"],
-  [{ refusal: "rate_limit_minute", status: 429 }, "this very request would have been admitted"],
+  [{ refusal: "rate_limit_minute", status: 429 }, "this request would have been admitted"],
   [{ refusal: "model_switching", status: 503 }, "held for the model's next turn"],
-  [{ refusal: "model_unavailable", status: 503 }, "is doubted"],
+  [{ refusal: "model_unavailable", status: 503 }, "is avoided"],
   [{ refusal: "internal", status: 500 }, "an agent restarts an engine that fails"],
   [{ outcome: "stalled", status: 200 }, "at least 1 KiB/s"],
   [{ outcome: "timeout", status: 200 }, "`engines[].silentSeconds`"],
   [{ outcome: "broken", status: 200 }, "nodes and engines in trouble"],
-])("what helps after %j is explained", (given, words) => {
+])("a request that ended with %j gets advice", (given, words) => {
   expect(explain(given).replaceAll(/\s+/g, " ")).toContain(words);
 });
 
-test("an answer that came whole needs no help, nor does a word that a later version may have", () => {
+test("a complete answer and an unknown refusal get no advice", () => {
   expect(whatHelps({ outcome: "answered" })).toEqual([]);
   expect(whatHelps({ outcome: "client-gone" })).toEqual([]);
   expect(whatHelps({ outcome: "refused", refusal: "later" })).toEqual([]);
 });
 
-test("a refusal that only its client can mend has an advice, and any other one a sentence for operators", () => {
+test("every refusal with the advice to retry later has a sentence for operators", () => {
   const withSentence = Object.keys(refusalCodes).filter(
     (refusal) => whatHelps({ outcome: "refused", refusal }).length > 0,
   );

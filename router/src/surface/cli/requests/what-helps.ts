@@ -1,48 +1,48 @@
-/** What helps after a request that was refused, or whose answer did not come whole: sentences for operators. */
+/** Advice for operators about a request that was refused or whose answer did not complete. */
 import type { RefusalWord } from "../../../usage/refusal-codes.ts";
 import type { Answer } from "../client.ts";
 
 type Outcome = NonNullable<Answer<"explainRequest">["ended"]>["outcome"];
 
-/** Refusals that need no more than their advice have none. */
+/** Sentences for refusals whose word of advice is not enough. */
 const refusals: Partial<Record<RefusalWord, string>> = {
   rate_limit_minute:
-    "Its `retry-after` was the time after which this very request would have been admitted. `weiche account show` has the limits of the account",
+    "Its `retry-after` was the time until this request would have been admitted. The account's package sets the limit: `weiche credits show`",
   rate_limit_parallel:
-    "Its `retry-after` was the time after which this very request would have been admitted. An answer holds its place until its client has read it",
+    "Its `retry-after` was the time until this request would have been admitted. An answer holds its place until its client has read it",
   context_window_exceeded:
-    "The client's message has the tokens of input and output. Clients go by the code `context_length_exceeded`",
-  too_many_answers:
-    "`answersMax` of the model in the catalogue bounds `n`, and so does the number of places of an engine",
+    "The error message names the tokens of input and output. Clients recognise the code `context_length_exceeded`",
+  too_many_answers: "The model's `answersMax` in the catalogue and the number of places of an engine limit `n`",
   schema_refused:
-    "The client's message names the place and the bound; the portal's help page lists the bounds. A tool that the model need not call is taken beyond them, in a lighter form, unless a `$ref` or a `oneOf` stands in the way",
-  body_too_slow: "A body must come within 60 s and one second more for each 250 KB",
-  no_room_for_body: "An account alone gets half of the memory for large bodies. Bodies wait for it up to 30 s",
+    "The error message names the place and the bound; the portal's help page lists all bounds. Optional tools may exceed them: they are sent in a lighter form, unless they contain `$ref` or `oneOf`",
+  body_too_slow: "A body must arrive within 60 s plus one second for each 250 KB",
+  no_room_for_body: "One account gets at most half of the memory for large bodies. Bodies wait for memory up to 30 s",
   internal:
-    "`weiche nodes` shows engines whose requests fail: other nodes are preferred, and an agent restarts an engine that fails three requests in a row",
-  engine_died: "The log of the node's agent has the engine's last lines",
-  request_barred: "Two engines ended while they worked on this request. Others of the account are served",
+    "`weiche nodes` shows engines whose requests fail. The router prefers other nodes, and an agent restarts an engine that fails three requests in a row",
+  engine_died: "The node agent's log has the engine's last lines",
+  request_barred:
+    "Two engines died while they worked on this request, so it is refused. Other requests of the account are served",
   model_switching:
-    "Its `retry-after` was the time after which a request for the model would probably be held for the model's next turn, 59 s at most. With `whileSwitching: hold` a request is only refused if that turn comes after `waiterSeconds` or after the request's own time: fewer models per slot, or shorter starts, help",
-  maintenance:
-    "`weiche nodes` shows which node is in maintenance, and `weiche routers` whether this router is stopping",
+    "Its `retry-after` was the time until a request would probably be held for the model's next turn, at most 59 s. With `whileSwitching: hold`, a request is refused only if that turn comes after `waiterSeconds` or after its own time limit. Fewer models per slot or faster starts help",
+  maintenance: "`weiche nodes` shows nodes in maintenance, and `weiche routers` whether this router is stopping",
   model_unavailable:
-    "`weiche nodes` shows whether the engine starts, failed to start, or is doubted because its requests failed",
-  overloaded: "`weiche nodes` shows places and waiters. If that repeats, the model needs more places",
-  no_node_available: "`weiche models` shows which nodes offer the model, and `weiche nodes` whether they are reached",
-  timeout: "An engine that shows no sign of life can be ended earlier: `engines[].silentSeconds` in agent.yaml",
+    "`weiche nodes` shows whether the engine is starting, failed to start, or is avoided because its requests failed",
+  overloaded: "`weiche nodes` shows running and waiting requests. If this repeats, the model needs more places",
+  no_node_available:
+    "`weiche models` shows which nodes offer the model, and `weiche nodes` whether they can be reached",
+  timeout: "To end a hanging engine earlier, lower `engines[].silentSeconds` in agent.yaml",
 };
 
 const outcomes: Partial<Record<Outcome, string>> = {
   broken:
-    "`weiche nodes` shows nodes and engines in trouble, and the log of the node's agent has the fault. What failed on our side costs nothing",
+    "`weiche nodes` shows nodes and engines in trouble, and the node agent's log has the fault. The request costs nothing",
   timeout:
-    "A client can ask for shorter answers. An engine that shows no sign of life can be ended earlier: `engines[].silentSeconds` in agent.yaml",
+    "Clients can ask for shorter answers. To end a hanging engine earlier, lower `engines[].silentSeconds` in agent.yaml",
   stalled:
-    "A client must read at least 1 KiB/s on average, with 60 s of patience. The answer costs what was generated by then",
+    "A client must read at least 1 KiB/s on average, with 60 s of patience. The answer costs what was generated until then",
 };
 
-/** Returns one sentence, or none. */
+/** Returns at most one text. */
 export function whatHelps({ outcome, refusal }: { readonly outcome: Outcome; readonly refusal?: string }): string[] {
   const sentence = outcome === "refused" ? refusals[refusal as RefusalWord] : outcomes[outcome];
   return sentence === undefined ? [] : [`${sentence}.`];
