@@ -10,15 +10,19 @@ export class ByteQueue {
   #block: Buffer | undefined;
   #from = 0;
   #to = 0;
+  /** Bytes of the small pieces since the last long one. */
+  #copied = 0;
   bytes = 0;
 
   push(piece: string | Buffer): void {
     const length = Buffer.byteLength(piece);
     if (length > copiedBytesMax) {
       this.#endBlock();
-      this.#pieces.push(typeof piece === "string" ? Buffer.from(piece) : piece);
+      this.#copied = 0;
+      this.#pieces.push(typeof piece === "string" ? bytesOf(piece, length) : piece);
     } else {
       const block = this.#blockFor(length);
+      this.#copied += length;
       this.#to += typeof piece === "string" ? block.write(piece, this.#to) : piece.copy(block, this.#to);
     }
     this.bytes += length;
@@ -44,11 +48,11 @@ export class ByteQueue {
     return this.#block!.subarray(from, this.#from);
   }
 
-  /** Blocks grow with the queue: most streams never have more than one piece in it. */
+  /** Blocks grow with what is copied in a row: most queues have one piece, and others have long ones between small ones. */
   #blockFor(bytes: number): Buffer {
     if (this.#block && this.#block.length - this.#to >= bytes) return this.#block;
     this.#endBlock();
-    return (this.#block = Buffer.allocUnsafeSlow(Math.max(bytes, Math.min(this.bytes, blockBytesMax))));
+    return (this.#block = Buffer.allocUnsafeSlow(Math.max(bytes, Math.min(this.#copied, blockBytesMax))));
   }
 
   #endBlock(): void {
@@ -57,4 +61,11 @@ export class ByteQueue {
     this.#from = 0;
     this.#to = 0;
   }
+}
+
+/** Not from Node's pool, of which a short-lived buffer would hold what waits here for long, and the other way round. */
+function bytesOf(text: string, length: number): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(length);
+  bytes.write(text);
+  return bytes;
 }

@@ -308,3 +308,18 @@ test.each([
   for (const { response } of server.handed) response.end();
   await until(() => server.handed.filter(({ url }) => url === "/b").length === count);
 });
+
+test("of a body in short chunks that nobody reads few chunks are held, and all of it comes once it is read", async () => {
+  const requests: IncomingMessage[] = [];
+  await using server = await start((request) => void requests.push(request.pause()));
+  const bytes = 40_000;
+  server.connect().socket.write(chunked("/", ...Array.from({ length: bytes }, () => "x")));
+  await until(() => requests.length === 1);
+  await settled();
+  const [request] = requests as [IncomingMessage];
+  expect(request.readableLength).toBeGreaterThan(0);
+  expect(request.readableLength).toBeLessThanOrEqual(linesPerTurn);
+  request.resume();
+  await until(() => request.complete);
+  expect(server.handed[0]!.body.length).toBe(bytes);
+});

@@ -2,7 +2,8 @@
  * Reads one request at a time from each connection of an HTTP/1.1 server. By itself, Node parses all received bytes and
  * emits every request in them in one turn of the event loop: thousands, if they are short. Here the parser gets one
  * head, then its body; what follows waits in the socket, except for a few KB that show a disconnect. A connection must
- * also make progress: empty lines, an unwanted body or an unread answer do not keep it open.
+ * also make progress: empty lines, an unwanted body or an unread answer do not keep it open. Of a chunked body that nobody
+ * reads, only the chunks of one turn are parsed. Read bodies by the event `data`: only the event `resume` goes on.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -120,6 +121,8 @@ class RequestTurns {
     this.#socket.pause();
   }
 
+  readonly #waitForTurn = (): void => this.#lines.wait(this.#nextTurn);
+
   readonly #nextTurn = (): void => {
     this.#waitsForTurn = false;
     if (this.#isHolding) this.#socket.resume();
@@ -151,7 +154,14 @@ class RequestTurns {
   #parseChunks(held: Buffer): void {
     if (this.#lines.isOver) {
       this.#waitsForTurn = true;
-      this.#lines.wait(this.#nextTurn);
+      this.#waitForTurn();
+      return;
+    }
+    const request = this.#request!;
+    // Node itself stops at 64 KB that nobody reads: of chunks of one byte, each of which is a buffer, that is 25 MB.
+    if (request.readableLength > 0 && request.readableFlowing !== true) {
+      this.#waitsForTurn = true;
+      request.once("resume", this.#waitForTurn);
       return;
     }
     const headEndAt = held.indexOf(headEnd, chunkedPieceBytesMin);
