@@ -127,7 +127,7 @@ test("shutdownAcceptSeconds: a router that stops is unready at once, and serves 
   expect(await statusOf(listen.ops, "/readyz")).toBe(503);
   clock.advance(6_999);
   expect(await statusOf(listen.api, "/v1/models")).toBe(401);
-  const page = await fetch(`http://${listen.portal}/api/openapi.json`);
+  const page = await fetch(`http://${listen.portal}/openapi.json`);
   expect([page.status, page.headers.get("connection")]).toEqual([200, "close"]);
   clock.advance(1);
   await until("it refuses connections", 5_000, async () => (await statusOf(listen.api, "/v1/models")) === "refused");

@@ -6,11 +6,8 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
-import { stringify } from "yaml";
 import type { TlsMaterial } from "@weiche/shared/http/tls-files.ts";
-import { portalOpenApi } from "../../src/surface/portal/portal-openapi.ts";
 import { sessionCookie } from "../../src/surface/server/session-cookie.ts";
-import { contract } from "../../src/surface/contract/contract.ts";
 import { askTls, certificate } from "../nodes/certificate.ts";
 import { startPortal, type Person } from "./portal-rig.ts";
 
@@ -20,19 +17,14 @@ beforeAll(async () => {
   ada = await portal.newAccount("ACME", { package: "Pro" });
 });
 
-test("the front page is the portal's application, both APIs are described for tools, and nothing else is shown", async () => {
+test("the front page is the portal's application, the public API is described for tools, and nothing else is shown", async () => {
   const front = await portal.fetch("/");
   expect(front.headers.get("content-security-policy")).toContain("default-src 'none'");
   expect(front.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(front.text).toContain('<div id="app">');
-  for (const [path, operation] of [
-    ["/openapi.json", "/v1/chat/completions"],
-    ["/api/openapi.json", "/session"],
-  ] as const) {
-    const { json } = await portal.fetch(path);
-    expect(json.openapi).toMatch(/^3\.1/);
-    expect(Object.keys(json.paths)).toContain(operation);
-  }
+  const { json } = await portal.fetch("/openapi.json");
+  expect(json.openapi).toMatch(/^3\.1/);
+  expect(Object.keys(json.paths)).toContain("/v1/chat/completions");
   expect((await portal.fetch("/nothing")).status).toBe(404);
   expect(front.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   expect((await portal.fetch("/", { method: "POST" })).status).toBe(404);
@@ -253,10 +245,4 @@ test("a new certificate is used from the next connection on, and browsers are to
   expect(await askTls(secure.port, "/api/session")).toEqual(["first", 401]);
   change((tls.current = second));
   expect(await askTls(secure.port, "/")).toEqual(["second", 200]);
-});
-
-test("the document that is checked in is the one that the contract makes", async () => {
-  const file = join(import.meta.dirname, "../../../deploy/portal-openapi.yaml");
-  const document = portalOpenApi(contract, "https://portal.example");
-  await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot(file);
 });

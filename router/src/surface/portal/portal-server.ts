@@ -1,4 +1,4 @@
-/** The portal's listener: its JSON API below `/api`, its pages, and the OpenAPI documents of both APIs. */
+/** The portal's listener: its JSON API below `/api`, its pages, and the OpenAPI document of the public API. */
 import { openApiDocument } from "../../api/openapi.ts";
 import type { Sessions } from "../../sign-in/sessions.ts";
 import { contract, type Contract } from "../contract/contract.ts";
@@ -7,7 +7,6 @@ import { builtPortal } from "../server/built-pages.ts";
 import { openWebServer, type WebServerDeps } from "../server/web-server.ts";
 import { pagePaths } from "./page-paths.ts";
 import { portalEntrance } from "./portal-entrance.ts";
-import { portalOpenApi } from "./portal-openapi.ts";
 
 export interface PortalDeps extends WebServerDeps {
   /** Base URL of the public API. */
@@ -17,11 +16,8 @@ export interface PortalDeps extends WebServerDeps {
 
 export async function openPortal(deps: PortalDeps) {
   const server = await openWebServer(deps, { directory: builtPortal, paths: pagePaths });
-  for (const [path, document] of [
-    ["/openapi.json", JSON.stringify(openApiDocument(deps.apiUrl))],
-    ["/api/openapi.json", JSON.stringify(portalOpenApi(contract, server.url))],
-  ] as const)
-    server.app.get(path, (_request, reply) => reply.type("application/json").send(document));
+  const document = JSON.stringify(openApiDocument(deps.apiUrl));
+  server.app.get("/openapi.json", (_request, reply) => reply.type("application/json").send(document));
   const entrance = portalEntrance(server, deps.sessions);
   return {
     ...server,

@@ -159,7 +159,7 @@ function createApp(deps: WebServerDeps, complete: Promise<void>): FastifyInstanc
 }
 
 function isBelowApi(url: string): boolean {
-  return url.startsWith("/api/") && !url.startsWith("/api/openapi.json");
+  return url.startsWith("/api/");
 }
 
 function sendNotFound(reply: FastifyReply): void {

@@ -15,11 +15,8 @@ export type Block =
       readonly rows: readonly (readonly (readonly Inline[])[])[];
     };
 
-/** The documents that the portal's listener serves. A link to any other file becomes its words. */
-const served: Readonly<Record<string, string>> = {
-  "openapi.yaml": "/openapi.json",
-  "portal-openapi.yaml": "/api/openapi.json",
-};
+/** The document that the portal's listener serves. A link to any other file becomes its words. */
+const served: Readonly<Record<string, string>> = { "openapi.yaml": "/openapi.json" };
 
 /** @throws for Markdown that it does not know, so that the portal shows none as plain text. */
 export function readPage(markdown: string): readonly Block[] {
