@@ -61,7 +61,7 @@ test("a running request shows its speed, one that waits says for what, and both 
   expect(explained).toMatch(/^It has run for \d+\.\d s: it is being answered \(\d+ tokens, [\d.]+ a second\)\.$/m);
   expect(explained).toContain("Its cost is not known yet");
   expect(await shown("explain", other.id)).toMatch(
-    /it waits for its slot \(draining-\w+\) to\s+switch to\s+its model\.$/m,
+    /it waits for its slot \(draining-\w+\) to\s+switch\s+to\s+its\s+model\.$/m,
   );
   const top = await shown("top", "--once");
   expect(top).toMatch(/^2 requests by this router, 1 waiting on all nodes\n/);

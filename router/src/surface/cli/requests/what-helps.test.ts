@@ -23,8 +23,8 @@ function explain(given: Partial<Ended>): string {
 }
 
 test.each<[Partial<Ended>, string]>([
-  [{ refusal: "too_many_answers", advice: "fewer-answers" }, "`answersMax` of the model"],
-  [{ refusal: "schema_refused", advice: "simplify-schema" }, "lists the bounds"],
+  [{ refusal: "too_many_answers", advice: "fewer-answers" }, "The model's `answersMax`"],
+  [{ refusal: "schema_refused", advice: "simplify-schema" }, "lists all bounds"],
   [{ refusal: "body_too_slow" }, "within 60 s"],
   [{ refusal: "no_room_for_body", status: 503 }, "memory for large bodies"],
   [{ refusal: "context_window_exceeded" }, "`context_length_exceeded`"],
