@@ -96,7 +96,9 @@ const pagesForPeople = [
     "benchmarks/README.md",
     "deploy/grafana/README.md",
   ],
-  ...["README", "INSTALL", "CONFIGURE", "RUNBOOK", "API", "METRICS", "CHANGELOG"].map((name) => `deploy/${name}.md`),
+  ...["README", "INSTALL", "CONFIGURE", "RUNBOOK", "CALLS", "API", "METRICS", "CHANGELOG"].map(
+    (name) => `deploy/${name}.md`,
+  ),
   ...["router/README.md", "node-agent/README.md", "node-agent/embedded-engine/README.md"],
 ];
 

@@ -9,7 +9,7 @@ import { root } from "./lock-file.ts";
 
 /** Below `deploy`. */
 const ownPages =
-  /^(INSTALL|CONFIGURE|RUNBOOK|API|README|CHANGELOG|METRICS|CONFORMANCE|PROMISES|release\/THIRD-PARTY|decisions\/.+|grafana\/README)\.md$/;
+  /^(INSTALL|CONFIGURE|RUNBOOK|CALLS|API|README|CHANGELOG|METRICS|CONFORMANCE|PROMISES|release\/THIRD-PARTY|decisions\/.+|grafana\/README)\.md$/;
 const examples = /^(router|agent|catalogue|openapi)\.yaml$|^haproxy\.cfg$/;
 
 /** A link to a file: its words, and the path, without what stands after `#`. */

@@ -9,6 +9,7 @@ import { chatOf, describeLangChain } from "./client-langchain.ts";
 import { clientOf, describeOpenAi } from "./client-openai.ts";
 import { describePython } from "./client-python.ts";
 import { embedded, simulated, startService, type Service } from "./client-service.ts";
+import { describeCalls } from "./documented-calls.ts";
 import { describeDocument } from "./documented.ts";
 
 let service: Service;
@@ -23,6 +24,7 @@ describeAiSdk(() => service, subjects);
 describeLangChain(() => service, subjects);
 describeDocument(() => service, subjects);
 describePython(() => service);
+describeCalls(() => service);
 
 describe("by themselves, all of them", () => {
   type Key = keyof Service["keys"];
