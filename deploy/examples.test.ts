@@ -1,5 +1,5 @@
 /** The examples that operators copy are right, and agree with each other and with the documentation. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
@@ -143,3 +143,15 @@ function anchorsOf(page: string): ReadonlySet<string> {
     ),
   );
 }
+
+test("the index of decisions names each of them once, by its title", () => {
+  const folder = join(root, "deploy/decisions");
+  const index = readFileSync(join(folder, "README.md"), "utf8");
+  const named = [...index.matchAll(/^- (\d+): \[(.+)\]\((\S+)\)$/gm)].map(
+    ([, id, title, file]) => `${file}: # ${id}. ${title}`,
+  );
+  const there = readdirSync(folder)
+    .filter((file) => /^\d/.test(file))
+    .map((file) => `${file}: ${readFileSync(join(folder, file), "utf8").split("\n")[0]}`);
+  expect(named.toSorted()).toEqual(there.toSorted());
+});
