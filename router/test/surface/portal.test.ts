@@ -183,10 +183,10 @@ test("a route without a handler, or a handler without a route, does not start", 
   const { handlers } = portal;
   const { session: _gone, ...fewer } = handlers;
   await expect(startPortal({ database: portal.database, handlers: fewer as typeof handlers })).rejects.toThrow(
-    "session is not both",
+    "session is missing in",
   );
   const more = { ...handlers, surprise: () => {} };
-  await expect(startPortal({ database: portal.database, handlers: more })).rejects.toThrow("surprise is not both");
+  await expect(startPortal({ database: portal.database, handlers: more })).rejects.toThrow("surprise is missing in");
 });
 
 test("a database that does not answer is 503, and no bug", async () => {

@@ -16,11 +16,11 @@ export interface AdminSocketDeps {
 }
 
 export interface AdminEvents {
-  /** A command failed for a reason that is ours. */
+  /** A command failed because of a bug or an outage. */
   adminFailed(error: unknown): void;
 }
 
-/** Replies of routes with `of` also have the account's id, `accountId`. */
+/** Replies of routes with `of` also carry the account's id as `accountId`. */
 export async function openAdminSocket(socketPath: string, deps: AdminSocketDeps): Promise<AsyncDisposable> {
   const { database, handlers, events } = deps;
   const app = fastify({

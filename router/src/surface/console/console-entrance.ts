@@ -1,4 +1,4 @@
-/** Admits operators to the console by the cookie of their session. */
+/** Admits operators to the console by their session cookie. */
 import type { IncomingMessage } from "node:http";
 import { operator } from "../../rights/accounts-context.ts";
 import { RequestError } from "../../rights/request-error.ts";
@@ -21,14 +21,14 @@ export function consoleEntrance(listener: BrowserListener, sessions: Pick<Consol
       const session = credential === undefined ? undefined : sessions.find(credential);
       const may: readonly Principal[] = route.may;
       if (!may.includes("nobody") && !session)
-        throw new RequestError("login_required", "open the console by a new link");
+        throw new RequestError("login_required", "open the console with a new link: weiche console");
       if (session && route.stream) cutWith(session, request);
       return { session: undefined, origin: { ...operator, source: `console ${address}` }, address, credential };
     },
   });
 }
 
-/** A stream goes on until its page is closed, but not beyond its session. */
+/** Closes a stream when its session ends. */
 function cutWith({ ended }: ConsoleSession, { socket }: IncomingMessage): void {
   const cut = () => socket.destroy();
   ended.addEventListener("abort", cut, { once: true });

@@ -1,4 +1,4 @@
-/** The console's listener: its pages, and the operator's routes that these need. */
+/** The console's listener: its pages, and the operator's routes that they need. */
 import type { Database } from "../../db/database.ts";
 import { contract, type Contract } from "../contract/contract.ts";
 import { addRoutes, type Handlers } from "../server/add-routes.ts";
@@ -19,7 +19,7 @@ export async function openConsole(deps: ConsoleDeps) {
   const entrance = consoleEntrance(server, deps.sessions);
   return {
     ...server,
-    /** Call once. Earlier requests wait for it. */
+    /** Adds the routes. Call it once. Earlier requests wait for it. */
     serve: (handlers: Handlers<Contract>): Promise<void> =>
       server.serve((api) => addRoutes(api, contract, operated(contract, handlers, deps.database), entrance)),
   };

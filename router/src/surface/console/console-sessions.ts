@@ -1,6 +1,6 @@
 /**
- * The sessions of the console, and the codes of links that are exchanged for them. A code works once, within a minute.
- * Only hashes of both are kept. Sessions are in a file of the router's own directory, so that they outlive its restart.
+ * The console's sessions, and the codes in links that are exchanged for sessions. A code works once, within a minute.
+ * Only hashes of both are stored. Sessions are in a file of the router's directory, so that they survive its restart.
  */
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
@@ -10,9 +10,9 @@ import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import { hashToken, makeToken } from "../../sign-in/secret-token.ts";
 
 export const codeMsMax = 60_000;
-/** Length of a session, enough for a long shift. Use does not prolong it. */
+/** Length of a session, enough for a long shift. Requests do not extend it. */
 export const sessionMsMax = 12 * 3_600_000;
-/** With more codes or sessions than these the oldest is forgotten. */
+/** Above these numbers, the oldest code or session ends. */
 const codesMax = 32;
 const sessionsMax = 64;
 const saveAgainMs = 5_000;
@@ -30,7 +30,7 @@ interface Kept {
 }
 
 export interface ConsoleSessionEvents {
-  /** The file cannot be written: a restart of the router will end the sessions. */
+  /** The file cannot be written, so a restart of the router will end the sessions. */
   consoleSessionsNotSaved(error: unknown): void;
 }
 
@@ -38,9 +38,9 @@ export class ConsoleSessions implements AsyncDisposable {
   readonly #file: string;
   readonly #clock: Clock;
   readonly #saving: SingleFlight;
-  /** Monotonic ms of each code's end, by the hash of the code. */
+  /** When each code expires, in monotonic ms, by the code's hash. */
   readonly #codes = new Map<string, number>();
-  /** Sessions by the hash of their token. */
+  /** Sessions by the hash of their token. The oldest comes first. */
   readonly #sessions = new Map<string, Kept>();
 
   constructor(file: string, clock: Clock, events: ConsoleSessionEvents) {
@@ -51,7 +51,7 @@ export class ConsoleSessions implements AsyncDisposable {
     for (const [hash, endsAtMs] of readSessions(file)) if (endsAtMs > clock.now()) this.#keep(hash, endsAtMs);
   }
 
-  /** Makes a code and says when it expires. */
+  /** Makes a code. Returns it with its expiry. */
   makeCode(): { readonly code: string; readonly expiresAtMs: number } {
     const code = makeToken();
     this.#codes.set(hashToken(code), this.#clock.monotonicMs() + codeMsMax);
@@ -59,7 +59,7 @@ export class ConsoleSessions implements AsyncDisposable {
     return { code, expiresAtMs: this.#clock.now() + codeMsMax };
   }
 
-  /** Exchanges a code for a session. Undefined: there is no such code, it was used, or it has expired. */
+  /** Exchanges a code for a session. Returns undefined if the code is wrong, used or expired. */
   exchange(code: string): { readonly token: string; readonly endsAtMs: number } | undefined {
     const hash = hashToken(code);
     const untilMs = this.#codes.get(hash);
@@ -108,7 +108,7 @@ export class ConsoleSessions implements AsyncDisposable {
   }
 }
 
-/** Reads the stored sessions. Entries and files that cannot be read are left out. */
+/** Reads the stored sessions. Ignores unreadable entries and files. */
 function readSessions(file: string): readonly (readonly [hash: string, endsAtMs: number])[] {
   let text: string;
   try {

@@ -1,3 +1,3 @@
-/** Paths of the console's pages. Its listener serves the application at each; the application shows a page for each. */
+/** Paths of the console's pages. The listener serves the same document at each, and the application shows the page. */
 export const consolePaths = ["/", "/slots", "/accounts", "/pipeline", "/sign-in"] as const;
 export type ConsolePath = (typeof consolePaths)[number];

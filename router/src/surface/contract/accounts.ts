@@ -1,4 +1,4 @@
-/** Accounts, which the operator makes, looks at, blocks and deletes. */
+/** Routes of accounts, for the operator only. */
 import { Type } from "typebox";
 import { subscriptionFields } from "./package.ts";
 import {
@@ -30,26 +30,26 @@ const fields = {
 const deletion = {
   goes: object(
     { users: count, keys: count, sessions: count, invitations: count, notices: count },
-    { description: "Users with their addresses, usable keys with all names." },
+    { description: "Users with their addresses, usable keys, and the names of the account and all its keys." },
   ),
   stays: object(
     { invoiceLines: count, invoicedCents: cents, requests: count, auditEntries: count },
-    { description: "Without names and addresses." },
+    { description: "These records contain no names or addresses." },
   ),
 };
 
 export const accountsContract = {
   createAccount: {
-    summary: "A new account with its Owner, who is invited, and a package if one is named",
+    summary: "Create an account, invite its Owner, and order a package if one is given",
     may: ["operator"],
     body: object({
       name,
       ownerEmail: email,
-      package: Type.Optional(Type.String({ description: "In any case." })),
+      package: Type.Optional(Type.String({ description: "The package's name, case-insensitive." })),
       dueCents: Type.Optional(
         Type.Integer({
           minimum: 0,
-          description: "The net price that was agreed to: `price_changed` if it is another now.",
+          description: "The net price that was agreed to. If the price differs now, the answer is `price_changed`.",
         }),
       ),
     }),
@@ -57,55 +57,57 @@ export const accountsContract = {
       ...fields,
       ownerUserId: id,
       invitationUrl: Type.String(),
-      mailed: orNull(Type.Boolean({ description: "null: no mail is sent here." })),
+      mailed: orNull(Type.Boolean({ description: "Whether the link was mailed. null if the router sends no mail." })),
     }),
     status: 201,
   },
   quoteAccount: {
-    summary: "What a package costs a new account: now, and each month from then on. Changes nothing",
+    summary: "Quote a package's price for a new account: now, and for each later month",
     may: ["operator"],
-    body: object({ package: Type.String({ description: "In any case." }) }),
+    body: object({ package: Type.String({ description: "The package's name, case-insensitive." }) }),
     reply: object({ package: packageName, dueCents: cents, thenCents: orNull(cents) }),
   },
   listAccounts: {
-    summary: "All accounts, the oldest first",
+    summary: "List all accounts, the oldest first",
     may: ["operator"],
-    query: object({ deleted: Type.Optional(Type.Boolean({ description: "true: the deleted ones instead." })) }),
+    query: object({
+      deleted: Type.Optional(Type.Boolean({ description: "If true, lists the deleted accounts instead." })),
+    }),
     reply: Type.Array(object(fields)),
   },
   showAccount: {
-    summary: "One account",
+    summary: "Show an account",
     may: ["operator"],
     params: byName,
     reply: object(fields),
   },
   renameAccount: {
-    summary: "Renames an account",
+    summary: "Rename an account",
     may: ["operator"],
     params: byName,
     body: object({ name }),
     reply: object(fields),
   },
   blockAccount: {
-    summary: "Stops all keys of the account at once, and ends the sessions of its people",
+    summary: "Block an account: stop its keys and its people's access to the portal at once",
     may: ["operator"],
     params: byName,
     reply: object(fields),
   },
   unblockAccount: {
-    summary: "Lets keys and people of the account work again",
+    summary: "Unblock an account's keys and people",
     may: ["operator"],
     params: byName,
     reply: object(fields),
   },
   previewAccountDeletion: {
-    summary: "What deleting the account removes, and what it keeps",
+    summary: "Show what deleting the account would remove and keep",
     may: ["operator"],
     params: byName,
     reply: object({ ...fields, ...deletion }),
   },
   deleteAccount: {
-    summary: "Deletes the account for good, and says what went and what stays",
+    summary: "Delete the account permanently, and return what was removed and kept",
     may: ["operator"],
     params: object({ id }),
     reply: object({ ...fields, ...deletion }),

@@ -1,9 +1,9 @@
 /**
- * Method and path of each route of the contract: the only place where they stand. The portal's and the console's pages,
- * the command and the tests name a route. Plain strings, so that none of them loads the contract's schemas.
+ * Method and path of each route of the contract, defined only here. The pages, the `weiche` command and the tests use
+ * routes by name. The addresses are plain strings, so that users of them need not load the contract's schemas.
  */
 
-/** Routes that signed-in people may call, some of them also the operator. The only ones in the portal's pages. */
+/** Routes for signed-in people, some of them also for the operator. The portal's pages contain no others. */
 export const portalAddresses = {
   session: "GET /session",
   signInOffers: "GET /sign-in-offers",
@@ -58,7 +58,7 @@ export const portalAddresses = {
   exportAudit: "GET /audit.csv",
 } as const;
 
-/** Routes for the operator alone, on the admin socket or in the console. */
+/** Routes for the operator only, on the admin socket or in the console. */
 export const operatorAddresses = {
   signOutUser: "DELETE /users/:id/sessions",
   turnUserTotpOff: "DELETE /users/:id/totp",
@@ -95,7 +95,7 @@ export const operatorAddresses = {
   setLogLevel: "POST /log",
 } as const;
 
-/** Marked as pure, so that a bundler leaves the operator's routes out of the portal's pages. */
+/** All addresses. The mark lets a bundler remove the operator's routes from the portal's pages. */
 export const addresses = /* @__PURE__ */ Object.assign({}, portalAddresses, operatorAddresses);
 export type Addresses = typeof addresses;
 export type RouteName = keyof Addresses;

@@ -1,4 +1,4 @@
-/** The audit log: each action in the account with its actor. */
+/** Routes of the audit log, which records each action in an account with its actor. */
 import { Type } from "typebox";
 import {
   accountName,
@@ -15,11 +15,11 @@ import {
 } from "./route.ts";
 
 const filter = {
-  actor: Type.Optional(Type.String({ maxLength: 40, description: "The id of a user, or `operator`." })),
+  actor: Type.Optional(Type.String({ maxLength: 40, description: "A user's id, or `operator`." })),
   object: Type.Optional(Type.String({ maxLength: 40, description: "The id of a user, a key or the account." })),
   action: Type.Optional(Type.String({ maxLength: 60, description: "Such as key.revoke." })),
   from: Type.Optional(instant),
-  to: Type.Optional(Type.String({ ...instant, description: "Not included." })),
+  to: Type.Optional(Type.String({ ...instant, description: "The end, exclusive." })),
 };
 
 const sort = Type.Enum(["at", "actor", "action", "object", "result"]);
@@ -32,37 +32,36 @@ const entry = object({
   source: Type.String({ description: "A network address, or the operators' socket." }),
   action: Type.String(),
   object: object({ kind: Type.String(), id: Type.String(), name: orNull(Type.String()) }),
-  result: Type.String({ description: "done, or refused and why." }),
+  result: Type.String({ description: "`done`, or `refused` with the reason." }),
   details: Type.Record(Type.String(), Type.Unknown()),
 });
 
 export const auditContract = {
   listAudit: {
-    summary: "The audit log, the youngest entry first. `to` keeps its pages still while entries are added",
+    summary: "List the audit log, newest first. With `to` set, new entries do not shift the pages",
     ...ofAccountForAdministrators,
     query: pageQuery(sort, filter),
     operator: {
       query: pageQuery(sort, {
         ...filter,
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
-        before: Type.Optional(Type.Integer({ minimum: 1, description: "Entries with a lower number." })),
+        before: Type.Optional(Type.Integer({ minimum: 1, description: "Only entries with a lower number." })),
       }),
     },
     reply: pageOf(entry, {
       isCut: Type.Boolean({
-        description:
-          "Only the newest 10,000 entries of the time that was asked for were searched; there are older ones.",
+        description: "Whether older entries were not searched: the search covers the newest 10,000 of the given time.",
       }),
     }),
   },
   exportAudit: {
-    summary: "The same, all of it, as CSV, the youngest entry first",
+    summary: "Export the whole audit log as CSV, newest first",
     may: administrators,
     query: object({ search: Type.Optional(Type.String({ maxLength: 200 })), ...filter }),
     stream: "text/csv",
   },
   verifyAudit: {
-    summary: "Whether an entry was changed, taken out or cut off, in one account's chain or in all",
+    summary: "Verify that no entries were changed or removed, in one account's chain or in all",
     may: ["operator"],
     body: object({ account: Type.Optional(accountName) }),
     reply: object({

@@ -1,14 +1,14 @@
-/** The test chat. It is billed to the account; nothing of it is kept. */
+/** Route of the test chat. It is billed to the account, and its content is not stored. */
 import { Type } from "typebox";
 import { everybody, object, type RouteTable } from "./route.ts";
 
 export const chatContract = {
   chat: {
     summary:
-      "Streams an answer by the same way as the API. Besides its chunks: `event: state` with {state: active} or {state: activating, usualMs: how long others waited lately, if any}, " +
+      "Stream an answer as the API does. Besides the API's chunks, it sends `event: state` with {state: active} or {state: activating, usualMs: the recent waiting time, if known}, " +
       "at the end `event: done` with {promptTokens, completionTokens, reasoningTokens, credits, firstTokenMs, " +
-      "tokensPerSecond, durationMs}, `event: error` with the error body, status and retryAfterSeconds. Closing it stops it. " +
-      "At the user's credit limit it is 429 insufficient_quota, where the API answers 401: here that means a session that is over",
+      "tokensPerSecond, durationMs}, and `event: error` with the error body, status and retryAfterSeconds. Closing the connection stops the answer. " +
+      "At the user's credit limit the answer is 429 insufficient_quota instead of the API's 401, because here 401 means that the session has ended",
     may: everybody,
     body: object({
       model: Type.String({ minLength: 1, maxLength: 200 }),

@@ -1,4 +1,4 @@
-/** The operators' console: the link that opens it, its session, and what its pages show live. */
+/** Routes of the operators' console: its link, its session, and the live items of its pages. */
 import { Type, type Static } from "typebox";
 import { subscriptionFields } from "./package.ts";
 import { nodeFields } from "./nodes.ts";
@@ -6,7 +6,7 @@ import { count, credits, id, instant, object, orNull, type RouteTable } from "./
 
 const session = object({
   endsAt: instant,
-  router: Type.String({ description: "The host that this router runs on." }),
+  router: Type.String({ description: "The host name of this router." }),
   version: Type.String(),
 });
 
@@ -14,8 +14,7 @@ const seconds = Type.Number();
 const phaseSeconds = Type.Optional(Type.Number());
 
 /**
- * The past switches of one slot, with instants and not ages, so that the item stays the same until there is another
- * switch.
+ * The past switches of one slot. It has instants instead of ages, so that the item stays the same until the next switch.
  */
 const slotHistory = object({
   node: Type.String(),
@@ -26,7 +25,7 @@ const slotHistory = object({
       endedAt: instant,
       from: Type.Optional(Type.String()),
       model: Type.String(),
-      failed: Type.Boolean({ description: "The start failed, and nothing more is known of it." }),
+      failed: Type.Boolean({ description: "Whether the start failed. A failed switch has no other facts." }),
       seconds,
       parts: object({
         drain: phaseSeconds,
@@ -36,7 +35,7 @@ const slotHistory = object({
         probe: phaseSeconds,
       }),
     }),
-    { description: "The oldest first; at most 50." },
+    { description: "At most 50, the oldest first." },
   ),
 });
 
@@ -54,7 +53,9 @@ const accountUse = object({
   lastMinute: count,
   users: count,
   blockedUsers: count,
-  refused: Type.Array(object({ code: Type.String(), count }), { description: "In the last 24 hours; the most first." }),
+  refused: Type.Array(object({ code: Type.String(), count }), {
+    description: "Refused requests of the last 24 hours, the most frequent code first.",
+  }),
 });
 
 const pipeline = object({
@@ -62,20 +63,20 @@ const pipeline = object({
     records: count,
     oldestSeconds: Type.Optional(Type.Number()),
     nodes: Type.Array(object({ name: Type.String(), records: count, oldestSeconds: Type.Optional(Type.Number()) })),
-    unknown: Type.Array(Type.String(), { description: "Nodes that do not say it, or cannot be asked." }),
+    unknown: Type.Array(Type.String(), { description: "Nodes that are not linked or report no outbox." }),
   }),
   waitingForCommit: count,
-  setAside: orNull(object({ lastDay: count, total: count }, { description: "null: the database does not answer." })),
+  setAside: orNull(object({ lastDay: count, total: count }, { description: "null if the database does not answer." })),
   lastEvaluationAt: orNull(instant),
   evaluateEverySeconds: Type.Number(),
   database: object({
-    answersInMs: orNull(Type.Number({ description: "null: it does not answer." })),
+    answersInMs: orNull(Type.Number({ description: "null if the database does not answer." })),
     pools: Type.Array(object({ pool: Type.String(), used: count, max: count, waiting: count })),
     keysReadSecondsAgo: Type.Number(),
   }),
 });
 
-/** The items that the stream of each page sends, by their keys. */
+/** The items in each page's stream, by their keys. */
 export const consoleItems = {
   nodes: Type.Record(Type.String(), node),
   slots: Type.Record(Type.String(), Type.Union([object({ node }), object({ history: slotHistory })])),
@@ -94,14 +95,14 @@ export type ConsolePipeline = Static<typeof pipeline>;
 
 export const consoleContract = {
   makeConsoleLink: {
-    summary: "A link that opens the console once, within a minute",
+    summary: "Make a link that opens the console once, within a minute",
     may: ["operator"],
     only: "admin-socket",
     reply: object({ url: Type.String(), expiresAt: instant }),
     status: 201,
   },
   openConsole: {
-    summary: "Exchanges the code of a link, which stands in its fragment, for a session",
+    summary: "Exchange a link's code, from its fragment, for a session",
     may: ["nobody"],
     only: "console",
     body: object({ code: Type.String({ maxLength: 200 }) }),
@@ -109,25 +110,27 @@ export const consoleContract = {
     status: 201,
   },
   showConsole: {
-    summary: "Until when the session goes",
+    summary: "Show when the session ends",
     may: ["operator"],
     only: "console",
     reply: session,
   },
   closeConsole: {
-    summary: "Ends the session",
+    summary: "End the session",
     may: ["operator"],
     only: "console",
   },
   watchConsole: {
     summary:
-      "What one page shows, as it changes. `all`: everything, `some`: what has changed, `beat`: nothing has. Data: {asOf, items}",
+      "Stream one page's items. Events: `all` items, `some` that changed, `beat` if none changed, `failed`. Data: {asOf, items}",
     may: ["operator"],
     only: "console",
     query: object({
       show: Type.Enum(["nodes", "slots", "accounts", "pipeline"]),
       search: Type.Optional(Type.String({ maxLength: 200 })),
-      at: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "Page of the list of accounts." })),
+      at: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 100_000, description: "Page number of the accounts list." }),
+      ),
       sort: Type.Optional(Type.Enum(["name", "used", "refused"])),
     }),
     stream: "text/event-stream",

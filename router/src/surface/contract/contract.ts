@@ -1,8 +1,8 @@
 /**
  * The contract: all routes with their callers, requests and replies. The portal's listener serves the routes for
- * signed-in people, the admin socket those for the operator, the console's listener those of them that its pages need.
- * Fastify routes, checks, the OpenAPI document, the types of the `weiche` command and the matrix of the tests are
- * derived from it. Nothing here has effects or needs Node.js.
+ * signed-in people, the admin socket the operator's routes, and the console's listener those that its pages need. Fastify
+ * routes, checks, the types of the `weiche` command and the matrix of the tests are derived from it. It has no effects and
+ * needs no Node.js.
  */
 import { addresses, splitAddress, type portalAddresses, type RouteName } from "./addresses.ts";
 import { accountsContract } from "./accounts.ts";
@@ -58,7 +58,7 @@ export const contract = Object.fromEntries(
 /** The routes that the portal's listener serves. */
 export type PortalContract = Pick<Contract, keyof typeof portalAddresses>;
 
-/** The only routes that the console's listener serves: a stolen cookie of the console cannot make keys. */
+/** The only routes that the console's listener serves, so that a stolen console cookie cannot make keys. */
 export const consoleRoutes = [
   "openConsole",
   "showConsole",

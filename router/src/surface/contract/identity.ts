@@ -1,4 +1,4 @@
-/** Signing in and out, one's own profile and password, the second factor, invitations. */
+/** Routes for signing in and out, the own profile and password, the second factor, and invitations. */
 import { Type } from "typebox";
 import {
   byId,
@@ -18,11 +18,15 @@ import {
   type RouteTable,
 } from "./route.ts";
 
-/** A password to be compared. Its minimum length is not checked: users of earlier versions may have a shorter one. */
+/** A password to compare. It has no minimum length, because users of earlier versions may have a shorter one. */
 const typedPassword = Type.String({ minLength: 1, maxLength: 1024 });
 const newPassword = Type.String({ minLength: 12, maxLength: 1024, description: "At most 1024 bytes." });
-const code = Type.String({ minLength: 6, maxLength: 40, description: "Of the authenticator, or a recovery code." });
-const linkToken = Type.String({ pattern: "^[\\w-]{43}$", description: "The link's fragment." });
+const code = Type.String({
+  minLength: 6,
+  maxLength: 40,
+  description: "A code from the authenticator, or a recovery code.",
+});
+const linkToken = Type.String({ pattern: "^[\\w-]{43}$", description: "The token in the link's fragment." });
 const language = Type.Enum(["de", "en"]);
 const theme = Type.Enum(["light", "dark"]);
 const proof = { password: typedPassword, code: Type.Optional(code) };
@@ -48,12 +52,12 @@ const profile = object({
 
 export const signInContract = {
   signInOffers: {
-    summary: "What the page to sign in may offer",
+    summary: "Show whether the sign-in page offers registration and password reset by mail",
     may: ["nobody"],
     reply: object({ registration: Type.Boolean(), resetByMail: Type.Boolean() }),
   },
   signIn: {
-    summary: "Sign in. Where the second factor is on: 401 totp_required first, then again with a code",
+    summary: "Sign in. With a second factor, the first answer is 401 totp_required; send it again with a code",
     may: ["nobody"],
     body: object({ email, ...proof }),
   },
@@ -62,32 +66,32 @@ export const signInContract = {
     may: everybody,
   },
   signOutEverywhere: {
-    summary: "End all sessions of this user, this one too",
+    summary: "End all sessions of this user, including this one",
     may: everybody,
   },
   register: {
-    summary: "Open an account, if registration is open: its Owner is signed in",
+    summary: "Open an account and sign its Owner in, if registration is open",
     may: ["nobody"],
     body: object({ accountName: name, email, password: newPassword, language: Type.Optional(language) }),
   },
   requestPasswordReset: {
-    summary: "Mail a link for a new password, if there is such a user; the answer does not say",
+    summary: "Mail a password-reset link if the user exists. The answer does not reveal whether they do",
     may: ["nobody"],
     body: object({ email }),
   },
   resetPassword: {
-    summary: "Set a new password with a link's token, which is used up; all sessions end",
+    summary: "Set a new password with a link's token. Uses up the link and ends all sessions",
     may: ["nobody"],
     body: object({ token: linkToken, password: newPassword }),
   },
   previewInvitation: {
-    summary: "What a link invites to; uses nothing up",
+    summary: "Show an invitation by its link's token, without using it up",
     may: ["nobody"],
     body: object({ token: linkToken }),
     reply: object({ ...invitation, accountName: Type.String() }),
   },
   acceptInvitation: {
-    summary: "Join with a password; the link is used up, its user signed in",
+    summary: "Join with a password. Uses up the link and signs the user in",
     may: ["nobody"],
     body: object({
       token: linkToken,
@@ -99,20 +103,20 @@ export const signInContract = {
 } as const satisfies RouteTable;
 
 export const profileContract = {
-  profile: { summary: "The signed-in user", may: everybody, reply: profile },
+  profile: { summary: "Show the signed-in user's profile", may: everybody, reply: profile },
   updateProfile: {
-    summary: "Language and theme; null: as browser and system say",
+    summary: "Change language and theme. null: the browser's language, the system's theme",
     may: everybody,
     body: object({ language: Type.Optional(orNull(language)), theme: Type.Optional(orNull(theme)) }),
     reply: profile,
   },
   changePassword: {
-    summary: "Change the own password; all other sessions end, this one stays",
+    summary: "Change the own password. Ends all other sessions",
     may: everybody,
     body: object({ ...proof, newPassword }),
   },
   devices: {
-    summary: "Where this user is signed in",
+    summary: "List the user's sessions",
     may: everybody,
     reply: object({
       items: Type.Array(
@@ -129,18 +133,18 @@ export const profileContract = {
     }),
   },
   endDevice: {
-    summary: "End one of the own sessions; this one goes, too, if it is the one named",
+    summary: "End one of the own sessions, which may be this one",
     may: everybody,
     params: byId,
   },
   setUpTotp: {
-    summary: "A secret for an authenticator, shown once; it counts from its confirmation",
+    summary: "Make a secret for an authenticator and show it once. It takes effect when confirmed",
     may: everybody,
     body: object(proof),
     reply: object({ secret: Type.String(), uri: Type.String() }),
   },
   confirmTotp: {
-    summary: "Turn the second factor on with a first code; the recovery codes are shown once",
+    summary: "Turn the second factor on with a first code. Shows the recovery codes once",
     may: everybody,
     body: object({ code }),
     reply: object({ recoveryCodes: Type.Array(Type.String()) }),
@@ -154,7 +158,7 @@ export const profileContract = {
 
 export const invitationsContract = {
   invitations: {
-    summary: "Who was invited to this account, the last one first",
+    summary: "List the account's invitations, newest first",
     ...ofAccountForAdministrators,
     query: pageQuery(Type.Enum(["email", "role", "state", "created", "expires"]), {
       role: Type.Optional(role),
@@ -163,19 +167,19 @@ export const invitationsContract = {
     reply: pageOf(object({ userId: id, ...invitation })),
   },
   renewInvitation: {
-    summary: "A new link for who has not joined; the one before is over",
+    summary: "Make a new invitation link for a user who has not joined. The earlier link stops working",
     ...ofUser,
     reply: object({
       invitationUrl: Type.String(),
-      mailed: orNull(Type.Boolean({ description: "null: no mail is sent here." })),
+      mailed: orNull(Type.Boolean({ description: "Whether the link was mailed. null if the router sends no mail." })),
     }),
   },
   withdrawInvitation: {
-    summary: "The link leads nowhere any more",
+    summary: "Revoke a pending invitation",
     ...ofUser,
   },
   makeResetLink: {
-    summary: "Mail a user a link for a new password; where no mail is sent, or it failed, the link is in the answer",
+    summary: "Mail a user a password-reset link. If it cannot be mailed, the answer contains it",
     ...ofUser,
     reply: object({ resetUrl: orNull(Type.String()), mailed: Type.Boolean() }),
   },

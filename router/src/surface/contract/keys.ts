@@ -1,4 +1,4 @@
-/** API keys: members see and change their own, Admins see and revoke all, Owners and the operator do everything. */
+/** Routes of API keys: members see and change their own, Admins see and revoke all, Owners and the operator do everything. */
 import { Type } from "typebox";
 import {
   creditLimit,
@@ -39,19 +39,21 @@ const key = object({
       ],
       {
         description:
-          "Why it cannot be used; those of the account, its package and its quota concern every key of the account. null: it can.",
+          "Why the key cannot be used. Reasons of the account, its package and its quota concern every key of the account. null if the key is usable.",
       },
     ),
   ),
   lastFour: Type.String(),
   allowedModels: modelList,
-  usableModels: orNull(Type.Array(Type.String(), { description: "What the user's own restriction leaves of them." })),
+  usableModels: orNull(
+    Type.Array(Type.String(), { description: "Those of the allowed models that the user may use." }),
+  ),
   creditLimit: orNull(credits),
   creditsUsed: credits,
   binding: orNull(
     object(
       { by: Type.Enum(["key", "user", "package"]), used: credits, limit: credits, left: credits },
-      { description: "The limit of which the least is left. null: no package." },
+      { description: "The limit with the fewest credits left. null without a package." },
     ),
   ),
   expiresAt: orNull(instant),
@@ -65,7 +67,7 @@ const settings = {
   expiresAt: Type.Optional(orNull(instant)),
 };
 
-/** Only values known from the creation itself: a further query might fail, and the value is shown only once. */
+/** Contains only values from the creation itself. Another query might fail, and the value is shown only once. */
 const newKey = object({
   key: object({
     id,
@@ -78,12 +80,12 @@ const newKey = object({
     expiresAt: orNull(instant),
     createdAt: instant,
   }),
-  value: Type.String({ description: "The key itself: shown here and never again." }),
+  value: Type.String({ description: "The key itself. It is shown only here." }),
 });
 
 export const keysContract = {
   listKeys: {
-    summary: "Keys with their state, its reason, what they used in this billing period and the limit that binds",
+    summary: "List keys with their state, its reason, their use in this billing period and the tightest limit",
     ...ofAccount,
     query: pageQuery(Type.Enum(["name", "user", "state", "used", "lastUsed", "created", "expires"]), {
       state: Type.Optional(state),
@@ -92,31 +94,31 @@ export const keysContract = {
     reply: pageOf(key),
   },
   showKey: {
-    summary: "One key",
+    summary: "Show a key",
     ...ofKey,
     reply: key,
   },
   createKey: {
-    summary: "A new key, at most 25 active ones per user. An Owner may make one for another user",
+    summary: "Create a key. A user may have 25 active keys. An Owner may create keys for other users",
     ...ofAccount,
     body: object({ name, userId: Type.Optional(id), ...settings }),
     reply: newKey,
     status: 201,
   },
   updateKey: {
-    summary: "Name, models, credit limit, expiry",
+    summary: "Change a key's name, models, credit limit or expiry",
     ...ofKey,
     body: object({ name: Type.Optional(name), ...settings }, { minProperties: 1 }),
     reply: key,
   },
   regenerateKey: {
-    summary: "A new key with the same settings; the old one stops at once",
+    summary: "Replace a key with a new one of the same settings. The old key stops at once",
     ...ofKey,
     reply: newKey,
     status: 201,
   },
   revokeKey: {
-    summary: "Stops it at once and for good",
+    summary: "Revoke a key permanently",
     ...ofKey,
     reply: key,
   },

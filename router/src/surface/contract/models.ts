@@ -1,10 +1,10 @@
-/** The models as an account sees them. */
+/** Routes of the models, as an account sees them. */
 import { Type } from "typebox";
 import { count, credits, everybody, instant, modelStatus, object, orNull, type RouteTable } from "./route.ts";
 
 export const modelsContract = {
   listModels: {
-    summary: "Every model with what it can do, what it costs, whether it is awake and why this user cannot use it",
+    summary: "List all models with their features, price and state, and why this user cannot use them",
     may: everybody,
     reply: object({
       items: Type.Array(
@@ -15,14 +15,15 @@ export const modelsContract = {
           contextTokens: count,
           answersMax: orNull({
             ...count,
-            description: "Most answers (`n`) of one chat or completion. null: an embedding model.",
+            description: "Maximum number of answers (`n`) of one chat or completion. null for an embedding model.",
           }),
           factor: credits,
           factorIsProvisional: Type.Boolean(),
           comingFactors: Type.Array(object({ validFrom: instant, factor: credits })),
           tools: orNull(
             Type.Enum(["enforced", "auto"], {
-              description: "auto: `required` and a forced function act as auto. null: no tools.",
+              description:
+                "`auto`: the engine treats `required` and a forced function as `auto`. null if the model has no tools.",
             }),
           ),
           images: orNull(object({ max: count, formats: Type.Array(Type.String()) })),
@@ -31,15 +32,15 @@ export const modelsContract = {
           ),
           reasoning: object({
             mode: Type.Enum(["unavailable", "optional", "default-on"]),
-            efforts: Type.Array(Type.String(), { description: "Accepted levels. None: any is accepted." }),
+            efforts: Type.Array(Type.String(), { description: "Accepted levels. If empty, any level is accepted." }),
             default: orNull(Type.String()),
           }),
           state: Type.Enum(["active", "switching", "asleep", "unavailable"], {
-            description: "asleep: wakes on the first request, usually within seconds.",
+            description: "`asleep`: the first request wakes the model, usually within seconds.",
           }),
           unusable: orNull(
             Type.Enum(["announced", "not-allowed", "no-package", "maintenance", "no-node"], {
-              description: "Why a request of this user would be refused. null: it would not.",
+              description: "Why a request of this user would be refused, or null.",
             }),
           ),
         }),
@@ -47,14 +48,14 @@ export const modelsContract = {
     }),
   },
   listChanges: {
-    summary: "The changelog of models and factors, the youngest change first; a change may lie ahead",
+    summary: "List changes of models and factors, newest first, including announced ones",
     may: everybody,
     reply: object({
       items: Type.Array(
         object({
           at: instant,
           text: object({ de: Type.String(), en: Type.String() }),
-          models: Type.Array(Type.String(), { description: "None: the service as a whole." }),
+          models: Type.Array(Type.String(), { description: "If empty, the change is about the whole service." }),
         }),
       ),
     }),

@@ -1,4 +1,4 @@
-/** Nodes, their slots and the catalogue, which the operator watches and steers. A missing measurement is absent, never 0. */
+/** Routes of nodes, slots and the catalogue, for the operator. A missing measurement is left out, not 0. */
 import { Type } from "typebox";
 import { count, credits, modelStatus, object, type RouteTable } from "./route.ts";
 
@@ -7,7 +7,7 @@ const bytes = Type.Optional(Type.Number());
 const share = Type.Optional(Type.Number({ description: "0 to 1." }));
 
 const nodeState = Type.Enum(["live", "maintenance", "not-admitting", "silent", "gone"], {
-  description: "silent: linked, but no report or no data session of late. gone: not linked.",
+  description: "`silent`: linked, but without a recent report or a data session. `gone`: not linked.",
 });
 
 const troubles = [
@@ -29,7 +29,7 @@ const slot = object({
   next: Type.Optional(Type.String()),
   running: count,
   waiting: count,
-  inFlight: Type.Integer({ minimum: 0, description: "Requests of this router whose answer is not over." }),
+  inFlight: Type.Integer({ minimum: 0, description: "This router's requests whose answers have not ended." }),
   waitingByModel: Type.Record(Type.String(), count),
   models: Type.Array(Type.String()),
   oldestRunningSeconds: seconds,
@@ -40,12 +40,12 @@ const slot = object({
     object({
       model: Type.String(),
       kind: Type.Enum(["failing", "slow"]),
-      share: Type.Number({ description: "Of the latest requests, 0 to 1." }),
-      seconds: Type.Number({ description: "Since when the slot is avoided while another one can serve." }),
+      share: Type.Number({ description: "Share of bad outcomes among recent requests, 0 to 1." }),
+      seconds: Type.Number({ description: "How long this router has avoided the slot for this model." }),
     }),
-    { description: "Models whose requests fail or are slow here, as this router has seen." },
+    { description: "Models whose requests from this router fail or are slow in this slot." },
   ),
-  stateSeconds: Type.Number({ description: "How long it has been in this state." }),
+  stateSeconds: Type.Number({ description: "How long the slot has been in this state." }),
   switching: Type.Optional(
     object(
       {
@@ -53,7 +53,7 @@ const slot = object({
         phase: Type.Optional(Type.Enum(["drain", "stop", "memory", "start", "probe"])),
         usualSeconds: seconds,
       },
-      { description: "A start or stop in progress, and how long a switch to the coming model usually takes." },
+      { description: "A start or stop in progress, and the usual duration of a switch to the next model." },
     ),
   ),
 });
@@ -132,39 +132,43 @@ const reading = object({
 export const nodeFields = {
   name: Type.String(),
   state: nodeState,
-  maintenanceReported: Type.Boolean({ description: "The node itself says that it takes nothing new." }),
+  maintenanceReported: Type.Boolean({ description: "Whether the node has confirmed its maintenance." }),
   agentVersion: Type.String(),
   dataSessions: count,
   linkAgeSeconds: seconds,
   reportAgeSeconds: seconds,
   outbox: Type.Optional(
-    object({ records: count, oldestSeconds: seconds }, { description: "Usage that no router has acknowledged." }),
+    object(
+      { records: count, oldestSeconds: seconds },
+      { description: "Usage records that no router has acknowledged." },
+    ),
   ),
-  troubles: Type.Array(Type.Enum(troubles), { description: "The worst first. Empty: none." }),
+  troubles: Type.Array(Type.Enum(troubles), { description: "What is wrong with the node, the worst first." }),
   slots: Type.Array(slot),
   host: Type.Optional(host),
 };
 
 export const nodesContract = {
   listNodes: {
-    summary: "Nodes, their slots and what is active",
+    summary: "List nodes with their slots and active models",
     may: ["operator"],
     reply: Type.Array(object(nodeFields)),
   },
   showNode: {
-    summary: "One node, with the machine that it runs on and how that does",
+    summary: "Show a node's slots, hardware and load",
     may: ["operator"],
     params: object({ id: Type.String({ minLength: 1, maxLength: 200 }) }),
     reply: object({ ...nodeFields, machine: Type.Optional(machine), reading: Type.Optional(reading) }),
   },
   setMaintenance: {
-    summary: "on: nothing new, what runs finishes. The answer has the state that the node is in then",
+    summary: "Turn a node's maintenance on or off, and return its state afterwards",
     may: ["operator"],
     body: object({ node: Type.String(), on: Type.Boolean() }),
     reply: object({ node: Type.String(), maintenance: Type.Boolean(), state: nodeState }),
   },
   prewarm: {
-    summary: "Activates a model where nobody is in its way, on the node named or where a request for it would go",
+    summary:
+      "Activate a model as soon as no request for another model is in its way, on the given node or one that the router chooses",
     may: ["operator"],
     body: object({ model: Type.String(), node: Type.Optional(Type.String()) }),
     reply: object({
@@ -175,7 +179,7 @@ export const nodesContract = {
     }),
   },
   listCatalogue: {
-    summary: "The catalogue, and which nodes serve what",
+    summary: "List the catalogue's models and the nodes that offer them",
     may: ["operator"],
     reply: Type.Array(
       object({
@@ -189,7 +193,7 @@ export const nodesContract = {
     ),
   },
   reloadCatalogue: {
-    summary: "Takes the changed file over; a wrong one is refused and the old catalogue stays",
+    summary: "Load the changed catalogue file. If it has mistakes, the current catalogue stays",
     may: ["operator"],
     reply: object({ models: count }),
   },

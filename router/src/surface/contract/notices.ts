@@ -1,4 +1,4 @@
-/** Notices: an event and its facts each; the sentences are the page's. Members see those about themselves and the account. */
+/** Routes of notices. A notice has an event's facts, and the page words them. Members see notices about themselves and the account. */
 import { Type, type TSchema } from "typebox";
 import { termsFields } from "./package.ts";
 import {
@@ -36,7 +36,7 @@ const aboutFactor = {
   to: credits,
   coming: Type.Array(object({ validFrom: instant, factor: credits })),
 };
-/** An entry of the changelog. `news`: what the catalogue changed about these models at the same time, told with it. */
+/** An entry of the changelog. `news` has the catalogue's simultaneous changes of these models, which get no notices of their own. */
 const aboutChange = {
   at: instant,
   text: object({ de: Type.String(), en: Type.String() }),
@@ -67,7 +67,7 @@ const anyNotice = Type.Union([
 
 export const noticesContract = {
   listNotices: {
-    summary: "Notices, the youngest first, and how many are unread",
+    summary: "List notices, newest first, with the number of unread ones",
     ...ofAccount,
     query: object({
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
@@ -83,7 +83,7 @@ export const noticesContract = {
     }),
   },
   readNotices: {
-    summary: "Marks notices as read by this user: those named, or all",
+    summary: "Mark the given notices, or all, as read by this user",
     may: everybody,
     body: object({ ids: Type.Optional(Type.Array(id, { maxItems: 200 })) }),
     reply: object({ unread: count }),

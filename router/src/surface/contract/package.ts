@@ -1,4 +1,4 @@
-/** The package of the account: what is booked, what a change would cost, and the change itself. Amounts are net, in cents. */
+/** Routes of the account's package: shows it, quotes changes and makes them. Amounts are net, in cents. */
 import { Type } from "typebox";
 import { cents, count, credits, instant, object, ofAccount, orNull, packageName, type RouteTable } from "./route.ts";
 
@@ -7,7 +7,7 @@ const action = Type.Enum(["trial", "order", "upgrade", "downgrade", "cancel", "w
 const pending = orNull(
   object(
     { change: Type.Enum(["cancellation", "downgrade"]), package: orNull(packageName), at: instant },
-    { description: "What happens at the end of the period unless it is withdrawn." },
+    { description: "The change at the end of the period, unless it is withdrawn." },
   ),
 );
 
@@ -29,7 +29,7 @@ export const termsFields = {
 };
 
 const trialDays = orNull(
-  Type.Integer({ description: "Days of a free trial that begins under these terms; null: the package has no trial." }),
+  Type.Integer({ description: "Days of a free trial under these terms. null if the package has no trial." }),
 );
 
 const invoiceLine = object({
@@ -43,12 +43,15 @@ const invoiceLine = object({
 });
 
 const wish = object({ action, package: Type.Optional(packageName) });
-const operatorWish = { action, package: Type.Optional(Type.String({ description: "In any case." })) };
+const operatorWish = {
+  action,
+  package: Type.Optional(Type.String({ description: "The package's name, case-insensitive." })),
+};
 
 export const packageContract = {
   showPackage: {
     summary:
-      "The current package, what is pending, what is used of the quota, and all packages that the account may order",
+      "Show the current package, a pending change, the use of the quota, and all packages that the account may order",
     ...ofAccount,
     reply: object({
       subscription,
@@ -59,16 +62,16 @@ export const packageContract = {
           ...termsFields,
           trialDays,
           coming: Type.Array(object({ at: instant, ...termsFields, trialDays }), {
-            description: "Terms that are announced, for periods that begin then or later.",
+            description: "Announced terms for periods that begin at or after `at`.",
           }),
-          actions: Type.Array(action, { description: "What an Owner could do to get this package." }),
+          actions: Type.Array(action, { description: "Actions by which an Owner could get this package." }),
         }),
       ),
-      actions: Type.Array(action, { description: "What an Owner could do besides." }),
+      actions: Type.Array(action, { description: "The Owner's other actions, which name no package." }),
     }),
   },
   quotePackage: {
-    summary: "What a change costs now and when it happens. Changes nothing",
+    summary: "Quote a change: its price and its time",
     may: ["owner", "operator"],
     of: "account",
     body: wish,
@@ -78,7 +81,7 @@ export const packageContract = {
       action,
       dueCents: cents,
       charges: Type.Array(invoiceLine),
-      thenCents: orNull(Type.Integer({ description: "Per month, from the next period on." })),
+      thenCents: orNull(Type.Integer({ description: "The price per month from the next period on." })),
       withdraws: pending,
       after: subscription,
     }),
@@ -86,16 +89,16 @@ export const packageContract = {
   },
   changePackage: {
     summary:
-      "Charges exactly what the quote says, once however often it is sent; 409 price_changed if that has changed",
+      "Make the quoted change and charge exactly its price, once however often it is sent. 409 price_changed if the price has changed",
     may: ["owner", "operator"],
     of: "account",
     body: object({ ...wish.properties, quoteId: Type.String({ minLength: 16, maxLength: 100 }) }),
-    // Without a quote the operator orders at the price of the day.
+    // Without a quote, the operator orders at the current price.
     operator: { body: object({ ...operatorWish, quoteId: Type.Optional(Type.String()) }) },
     reply: subscription,
   },
   listInvoiceLines: {
-    summary: "Everything that was charged, oldest first",
+    summary: "List all invoice lines, oldest first",
     ...ofAccount,
     reply: object({ items: Type.Array(invoiceLine), total: count, totalCents: cents }),
   },

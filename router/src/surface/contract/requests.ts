@@ -1,4 +1,4 @@
-/** Requests of the API as operators see them: ids, times and words of closed sets, never content. */
+/** Routes of the API's requests, for the operator: ids, times and words of closed sets, never content. */
 import { Type } from "typebox";
 import { accountName, count, credits, id, instant, object, orNull, type RouteTable } from "./route.ts";
 
@@ -10,12 +10,14 @@ const tried = object({
   node: Type.String(),
   slot: word,
   sentAfterSeconds: seconds,
-  repliedAfterSeconds: Type.Optional(Type.Number({ description: "Absent: it has not answered." })),
+  repliedAfterSeconds: Type.Optional(Type.Number({ description: "Left out until the node replies." })),
   result: Type.Optional(
-    Type.String({ description: "`answered`, `lost` (the node or its connection went), or the code of its error." }),
+    Type.String({ description: "`answered`, `lost` (the node or its connection was lost), or the node's error code." }),
   ),
   waitedFor: Type.Optional(
-    Type.Enum(["switch", "place"], { description: "What it waited for in the slot, as the node says." }),
+    Type.Enum(["switch", "place"], {
+      description: "What the request waited for in the slot, as reported by the node.",
+    }),
   ),
   waitedSeconds: optionalSeconds,
 });
@@ -27,7 +29,7 @@ const request = {
   model: word,
   accountId: word,
   keyId: word,
-  seconds: Type.Number({ description: "Its age, or how long it took." }),
+  seconds: Type.Number({ description: "The request's age, or its duration." }),
   firstByteSeconds: optionalSeconds,
   bytesSent: count,
   tried: Type.Array(tried),
@@ -37,20 +39,20 @@ const runningRequest = object({
   ...request,
   state: Type.Enum(["reading", "waiting", "answering", "sent"], {
     description:
-      "reading: its body comes or is checked. waiting: in a slot. sent: to a node that does not say more. answering: it is generated or sent.",
+      "`reading`: the body is being received or checked. `waiting`: in a slot. `sent`: to a node that reports no state. `answering`: the answer is generated or sent.",
   }),
   waitsFor: Type.Optional(Type.Enum(["switch", "place"])),
   slotState: word,
-  completionTokens: Type.Optional(Type.Integer({ minimum: 0, description: "So far, as the node counts." })),
-  tokensPerSecond: Type.Optional(Type.Number({ description: "Since its first token." })),
+  completionTokens: Type.Optional(Type.Integer({ minimum: 0, description: "Tokens so far, as counted by the node." })),
+  tokensPerSecond: Type.Optional(Type.Number({ description: "Rate since the first token." })),
 });
 
 const endedRequest = object({
   ...request,
   outcome: Type.Enum(["answered", "refused", "client-gone", "broken", "timeout", "stalled"]),
-  status: Type.Integer({ description: "0: the client got none." }),
+  status: Type.Integer({ description: "HTTP status. 0 if the client got none." }),
   code: word,
-  refusal: Type.Optional(Type.String({ description: "The reason, finer than the code." })),
+  refusal: Type.Optional(Type.String({ description: "The reason, more precise than the code." })),
   advice: word,
 });
 
@@ -60,7 +62,7 @@ const memory = object(
     requestsMax: count,
     since: orNull(instant),
   },
-  { description: "What this router remembers of requests with a known key: how many, and when the oldest ended." },
+  { description: "The router's memory of requests with a known key: how many it holds, and when the oldest ended." },
 );
 
 const usage = object({
@@ -73,7 +75,7 @@ const usage = object({
   node: Type.String(),
   promptTokens: count,
   completionTokens: count,
-  estimatedTokens: Type.Integer({ minimum: 0, description: "The part of the tokens that was estimated." }),
+  estimatedTokens: Type.Integer({ minimum: 0, description: "How many of the tokens were estimated." }),
   factor: credits,
   credits,
   outcome: Type.String(),
@@ -98,23 +100,23 @@ const filter = {
 
 export const requestsContract = {
   listRunning: {
-    summary: "The requests of this router that run now, the oldest first",
+    summary: "List this router's running requests, oldest first",
     may: ["operator"],
     query: object(filter),
     reply: object({
       total: count,
       items: Type.Array(runningRequest),
-      silentNodes: Type.Array(Type.String(), { description: "Nodes that did not say how their requests stand." }),
+      silentNodes: Type.Array(Type.String(), { description: "Nodes that did not answer about their requests." }),
     }),
   },
   listEnded: {
-    summary: "The requests of this router that ended last, the youngest first",
+    summary: "List this router's last ended requests, newest first",
     may: ["operator"],
     query: object({ ...filter, outcome: Type.Optional(endedRequest.properties.outcome) }),
     reply: object({ items: Type.Array(endedRequest), memory }),
   },
   countRunning: {
-    summary: "How many requests of this router run now, by model and account, most first",
+    summary: "Count this router's running requests by model and account, the most first",
     may: ["operator"],
     reply: object({
       requests: count,
@@ -123,7 +125,7 @@ export const requestsContract = {
     }),
   },
   explainRequest: {
-    summary: "What this router and the database know of one request",
+    summary: "Explain a request by what this router and the database know",
     may: ["operator"],
     params: object({ id: Type.String({ pattern: "^[0-9a-f-]{8,36}$" }) }),
     reply: object({
@@ -131,7 +133,7 @@ export const requestsContract = {
       acceptedAt: instant,
       running: orNull(runningRequest),
       ended: orNull(endedRequest),
-      usage: orNull(Type.Array(usage, { description: "null: the database does not answer." })),
+      usage: orNull(Type.Array(usage, { description: "null if the database does not answer." })),
       setAside: Type.Array(setAside),
       memory,
     }),

@@ -1,34 +1,34 @@
-/** The shape of a route in the contract, and schemas that many routes share. Only data: browsers import it too. */
+/** The shape of a route in the contract, and schemas that many routes share. Contains only data, because browsers import it. */
 import { Type, type Static, type TObject, type TSchema } from "typebox";
 
 /**
- * The roles of signed-in people; `operator`: whoever may open the router's admin socket, or came to the console by a link
- * made there; `nobody`: everybody, also without a session.
+ * Who may call a route: the roles of signed-in people; `operator` for anyone who can open the router's admin socket, or
+ * opened the console with a link made there; `nobody` for everybody, also without a session.
  */
 export type Principal = "owner" | "admin" | "member" | "operator" | "nobody";
 
-/** A route without its address, as the files of this folder declare it. */
+/** A route without its address. The files of this folder declare these. */
 export interface RouteTerms {
   readonly summary: string;
-  /** The callers that are allowed. */
+  /** The allowed callers. */
   readonly may: readonly Principal[];
-  /** The one entrance that serves it. Absent: each entrance whose callers are allowed. */
+  /** The only entrance that serves the route. If undefined, every entrance with allowed callers serves it. */
   readonly only?: "admin-socket" | "console";
   /**
-   * Set on routes about the data of one account. A session implies the account. For the operator it is the account of the
-   * user or key `:id` in the path; with `account` the one that the query names as `account`, or that of the user `userId`.
+   * Set on routes about one account's data. A session implies the account. For the operator, `user` and `key` mean the account
+   * of the user or key `:id` in the path; `account` means the one in the query's `account`, or that of the user `userId`.
    */
   readonly of?: "account" | "user" | "key";
   readonly params?: TObject;
   readonly query?: TObject;
   readonly body?: TObject;
-  /** Query and body for the operator, where they differ. */
+  /** The operator's query and body, if they differ. */
   readonly operator?: { readonly query?: TObject; readonly body?: TObject };
-  /** Absent: 64 KB. */
+  /** Defaults to 64 KB. */
   readonly bodyBytesMax?: number;
-  /** Absent: an empty answer with status 204, or the stream. */
+  /** If undefined, the answer is empty with status 204, or a stream. */
   readonly reply?: TSchema;
-  /** Status of the reply. Absent: 200. */
+  /** Status of the reply. Defaults to 200. */
   readonly status?: 201;
   /** The media type of an answer that the handler writes itself. */
   readonly stream?: "text/csv" | "text/event-stream";
@@ -44,16 +44,16 @@ export interface Route extends RouteTerms {
 
 export type Routes = Readonly<Record<string, Route>>;
 
-/** A reply may contain readonly values. */
+/** Allows replies to contain readonly values. */
 type Frozen<T> = T extends object ? { readonly [Name in keyof T]: Frozen<T[Name]> } : T;
 
-/** The reply as a client gets it. */
+/** A route's reply, as the client receives it. */
 export type Reply<R extends RouteTerms> = R["reply"] extends TSchema ? Frozen<Static<R["reply"]>> : void;
-/** A part of the request as a browser sends it; `undefined` if the route takes none. */
+/** A part of a browser's request. `undefined` if the route takes none. */
 export type Part<R extends RouteTerms, Name extends "params" | "query" | "body"> = R[Name] extends TSchema
   ? Static<R[Name]>
   : undefined;
-/** The part as the operator sends it, where that differs. */
+/** A part of the operator's request, if it differs. */
 export type OperatorPart<R extends RouteTerms, Name extends "query" | "body"> = R["operator"] extends {
   readonly [N in Name]: infer S extends TSchema;
 }
@@ -67,7 +67,7 @@ export const administratorsAndOperator = [...administrators, "operator"] as cons
 
 const closed = { additionalProperties: false } as const;
 
-/** An object with these members and no others. */
+/** Returns the schema of an object with these members and no others. */
 export function object<P extends Record<string, TSchema>>(members: P, options: object = {}) {
   return Type.Object(members, { ...closed, ...options });
 }
@@ -79,7 +79,7 @@ export function orNull<T extends TSchema>(schema: T) {
 export const id = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" });
 export const byId = object({ id });
 
-/** Routes about the data of an account, and of one of its users or keys. */
+/** Callers and subject of routes about an account's data, or that of one of its users or keys. */
 export const ofAccount = { may: everybodyAndOperator, of: "account" } as const;
 export const ofAccountForAdministrators = { may: administratorsAndOperator, of: "account" } as const;
 export const ofUser = { may: administratorsAndOperator, of: "user", params: byId } as const;
@@ -88,17 +88,17 @@ export const ofKey = { may: everybodyAndOperator, of: "key", params: byId } as c
 const idOrName = Type.String({
   minLength: 1,
   maxLength: 200,
-  description: "Its id, the beginning of its id (at least 4 characters), or its name.",
+  description: "The id, the start of the id (at least 4 characters), or the name.",
 });
 /** How the operator names an account. */
 export const accountName = idOrName;
 export const userName = Type.String({
   minLength: 1,
   maxLength: 254,
-  description: "Their id, the beginning of it (at least 4 characters), or their e-mail address.",
+  description: "The user's id, the start of the id (at least 4 characters), or the e-mail address.",
 });
 export const keyName = idOrName;
-/** Neither blank nor with control characters, which could forge lines on a screen. */
+/** A name is not blank and has no control characters, because they could forge lines on a screen. */
 export const name = Type.String({
   minLength: 1,
   maxLength: 200,
@@ -117,11 +117,11 @@ export const instant = Type.String({
 });
 /** A decimal number with three places. */
 export const credits = Type.String({ pattern: "^\\d+\\.\\d{3}$" });
-/** A credit limit: below a thousand million. */
+/** A credit limit, below a thousand million. */
 export const creditLimit = Type.String({ pattern: "^\\d{1,9}(\\.\\d{1,3})?$" });
 export const cents = Type.Integer();
 export const count = Type.Integer({ minimum: 0 });
-/** Catalogue ids; null: every model. */
+/** Ids of catalogue models. null allows every model. */
 export const modelList = orNull(
   Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 200, uniqueItems: true }),
 );
@@ -132,12 +132,12 @@ export const modelStatus = Type.Enum(["Beta", "Verf√ºgbar", "Auslaufend", "Demn√
 const pageSizeDefault = 50;
 const pageSizeMax = 200;
 
-/** Query of a list that the server pages, filters and sorts. `sort`: the enum of its sort keys. */
+/** Returns the query schema of a list that the server pages, filters and sorts. `sort`: the enum of sort keys. */
 export function pageQuery<S extends TSchema, P extends Record<string, TSchema>>(sort: S, more: P) {
   return object({
-    page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "From 1." })),
+    page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "The page number, from 1." })),
     pageSize: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: pageSizeMax, description: `${pageSizeDefault} unless given.` }),
+      Type.Integer({ minimum: 1, maximum: pageSizeMax, description: `Defaults to ${pageSizeDefault}.` }),
     ),
     search: Type.Optional(Type.String({ maxLength: 200 })),
     sort: Type.Optional(sort),
@@ -146,12 +146,12 @@ export function pageQuery<S extends TSchema, P extends Record<string, TSchema>>(
   });
 }
 
-/** `total`: number of items on all pages. */
+/** Returns the schema of one page. `total` counts the items of all pages. */
 export function pageOf<T extends TSchema, M extends Record<string, TSchema> = {}>(item: T, more?: M) {
   return object({ items: Type.Array(item), total: count, page: count, pageSize: count, ...(more as M) });
 }
 
-/** The rows of a list that a query asks for. */
+/** Returns the rows of a list that a query requests. */
 export function pageWindow(query: { readonly page?: number; readonly pageSize?: number }) {
   const { page = 1, pageSize = pageSizeDefault } = query;
   return { page, pageSize, limit: pageSize, offset: (page - 1) * pageSize };

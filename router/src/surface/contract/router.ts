@@ -1,4 +1,4 @@
-/** The router itself: how it is, and the level of its log. */
+/** Routes of the router's own state, the list of routers, and the log level. */
 import { Type } from "typebox";
 import { count, instant, object, orNull, type RouteTable } from "./route.ts";
 
@@ -6,14 +6,17 @@ const level = Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"]);
 const state = object({
   level: Type.String(),
   then: Type.Optional(
-    object({ level: Type.String(), seconds: count }, { description: "What it falls back to, and when." }),
+    object(
+      { level: Type.String(), seconds: count },
+      { description: "The next level, and the seconds until it applies." },
+    ),
   ),
 });
 
 export const routerContract = {
   showRouter: {
     summary:
-      "The router: version, listeners, database, limit store, other routers, nodes, certificates, level of the log",
+      "Show the router's version, listeners, database, limit store, other routers, nodes, certificates and log level",
     may: ["operator"],
     reply: object({
       version: Type.String(),
@@ -21,20 +24,25 @@ export const routerContract = {
       listeners: Type.Record(Type.String(), Type.String()),
       database: object({
         server: Type.Enum(["embedded", "configured"]),
-        answerMs: Type.Optional(Type.Number({ description: "Absent: it did not answer within 2 s, or failed." })),
+        answerMs: Type.Optional(
+          Type.Number({ description: "Left out if the database failed or did not answer within 2 s." }),
+        ),
       }),
       limitStore: Type.Optional(
         object(
           {
             address: Type.String(),
             down: Type.Optional(
-              object({ since: instant, reason: Type.String() }, { description: "Absent: the store answers." }),
+              object({ since: instant, reason: Type.String() }, { description: "Left out if the store answers." }),
             ),
           },
-          { description: "Where routers count the limits of accounts together. Absent: each router counts its own." },
+          {
+            description:
+              "The store in which routers count account limits together. Left out if each router counts alone.",
+          },
         ),
       ),
-      otherRouters: Type.Integer({ minimum: 0, description: "That share the database." }),
+      otherRouters: Type.Integer({ minimum: 0, description: "Number of other routers that share the database." }),
       nodes: object({ live: count, known: count }),
       certificates: Type.Array(
         object({
@@ -42,43 +50,48 @@ export const routerContract = {
           file: Type.Enum(["cert", "ca"]),
           path: Type.String(),
           expiresAt: instant,
-          daysLeft: Type.Integer({ description: "Whole days; negative: it has expired." }),
+          daysLeft: Type.Integer({ description: "Whole days. Negative if the certificate has expired." }),
         }),
       ),
       log: state,
     }),
   },
   listRouters: {
-    summary: "All routers that share the database, as of the last heartbeat",
+    summary: "List all routers that share the database, as of the last heartbeat",
     may: ["operator"],
     reply: Type.Array(
       object({
         id: Type.String(),
-        isThis: Type.Boolean({ description: "It answers this request." }),
+        isThis: Type.Boolean({ description: "Whether this router answers the request." }),
         state: Type.Enum(["starting", "ready", "leaving", "gone"], {
-          description: "`leaving`: it stops, and lets answers end. `gone`: no heartbeat for 15 s; told for a day.",
+          description:
+            "`leaving`: the router is stopping and finishes its answers. `gone`: no heartbeat for 15 s. Listed for a day.",
         }),
-        host: orNull(Type.String({ description: "Of its machine." })),
+        host: orNull(Type.String({ description: "The host name of its machine." })),
         version: orNull(Type.String()),
         startedAt: orNull(instant),
         seenAt: instant,
-        linkAddress: orNull(Type.String({ description: "Where nodes dial it; null: it does not know." })),
+        linkAddress: orNull(
+          Type.String({ description: "The address that nodes dial. null if the router does not know it." }),
+        ),
         dataAddress: orNull(Type.String()),
         runningRequests: orNull(count),
         clockAheadMs: orNull(
-          Type.Integer({ description: "Of the database's clock, as far as it is certain; negative: behind." }),
+          Type.Integer({
+            description: "How far its clock is surely ahead of the database's. Negative if it is behind.",
+          }),
         ),
-        limitStore: orNull(Type.String({ description: "Where limits of accounts are kept." })),
+        limitStore: orNull(Type.String({ description: "Where the router counts account limits." })),
       }),
     ),
   },
   showLogLevel: {
-    summary: "The level of the router's log",
+    summary: "Show the router's log level",
     may: ["operator"],
     reply: state,
   },
   setLogLevel: {
-    summary: "Another level for a while; it falls back by itself",
+    summary: "Set the log level for a limited time",
     may: ["operator"],
     body: object({ level, seconds: Type.Integer({ minimum: 1, maximum: 86_400 }) }),
     reply: state,

@@ -1,8 +1,8 @@
-/** The refusals and limits of the API, for customers. */
+/** Route of the API's refusals and limits, for customers. */
 import { Type } from "typebox";
 import { count, everybody, object, orNull, type RouteTable } from "./route.ts";
 
-/** All refusals. The type checker compares them with the tables of refusals. */
+/** All kinds of refusals. The type checker compares them with the tables of refusals. */
 const kinds = Type.Enum([
   "invalid_request",
   "context_window_exceeded",
@@ -27,20 +27,20 @@ const kinds = Type.Enum([
 
 export const serviceContract = {
   showService: {
-    summary: "Every refusal of the API with whether it is worth another try, and the limits that hold for all accounts",
+    summary: "List the API's refusals, whether to retry each, and the limits for all accounts",
     may: everybody,
     reply: object({
       refusals: Type.Array(
         object({
           kind: kinds,
           status: count,
-          type: orNull(Type.String({ description: "error.type; null: the answer is an HTML page." })),
-          code: orNull(Type.String({ description: "error.code; null: the answer is an HTML page." })),
+          type: orNull(Type.String({ description: "error.type. null if the answer is an HTML page." })),
+          code: orNull(Type.String({ description: "error.code. null if the answer is an HTML page." })),
           retry: Type.Boolean({ description: "Whether the same request may succeed later." }),
         }),
       ),
       limits: object({
-        requestsPerSecond: orNull(Type.Number({ description: "Of one network address. null: no limit." })),
+        requestsPerSecond: orNull(Type.Number({ description: "The limit per network address. null without a limit." })),
         requestBurst: count,
         bodyBytes: count,
         requestSeconds: count,

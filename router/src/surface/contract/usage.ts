@@ -1,4 +1,4 @@
-/** How an account stands, what used its credits, and what was refused. Members see their own. */
+/** Routes of an account's credits, usage and refusals. Members see only their own. */
 import { Type } from "typebox";
 import {
   count,
@@ -17,7 +17,7 @@ import {
 
 const sums = {
   ...{ requests: count, promptTokens: count, completionTokens: count, totalTokens: count },
-  estimatedTokens: Type.Integer({ minimum: 0, description: "The part of the tokens that was estimated." }),
+  estimatedTokens: Type.Integer({ minimum: 0, description: "How many of the tokens were estimated." }),
   credits,
 };
 
@@ -27,7 +27,8 @@ const filters = {
   by: Type.Optional(
     Type.String({
       pattern: "^(day|model|key|user)(,(day|model|key|user)){0,3}$",
-      description: "What a row is about: any of day, model, key and user, separated by commas. Otherwise day.",
+      description:
+        "One row per combination of these: any of day, model, key and user, separated by commas. Defaults to day.",
     }),
   ),
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -65,8 +66,7 @@ const row = object({
 
 export const usageContract = {
   showCredits: {
-    summary:
-      "Quota, what is left of it and for how long, requests of the last minute and at the moment, one's own limit",
+    summary: "Show the quota, what is left of it and for how long, the request rate, and the user's own limit",
     ...ofAccount,
     reply: object({
       asOf: instant,
@@ -75,7 +75,7 @@ export const usageContract = {
       periodEnd: orNull(instant),
       quota: orNull(credits),
       used: orNull(credits),
-      remaining: orNull(Type.String({ description: "Below zero where single requests passed beyond the quota." })),
+      remaining: orNull(Type.String({ description: "Negative if the last requests exceeded the quota." })),
       exhaustedUntil: orNull(instant),
       forecast: orNull(
         object(
@@ -85,7 +85,7 @@ export const usageContract = {
           },
           {
             description:
-              "At the pace of the last 7 days. `until` null: the quota lasts to the end of the period. null: not known.",
+              "Forecast at the pace of the last 7 days. `until` is null if the quota lasts to the end of the period. null if unknown.",
           },
         ),
       ),
@@ -99,7 +99,8 @@ export const usageContract = {
     }),
   },
   showUsage: {
-    summary: "Requests, tokens and credits of German days or of the billing period, by any of day, model, key and user",
+    summary:
+      "Show requests, tokens and credits of days (German time) or the billing period, by day, model, key and user",
     ...ofAccount,
     query: pageQuery(sort, filters),
     reply: object({
@@ -111,9 +112,11 @@ export const usageContract = {
       asOf: instant,
       filter: object(
         { model: orNull(Type.String()), key: orNull(usedKey), user: orNull(usedBy) },
-        { description: "What all of it is about, with its names. null: not restricted by that." },
+        {
+          description: "The names of the model, key and user to which the rows are restricted. null if not restricted.",
+        },
       ),
-      totals: object(sums, { description: "Of all rows that the filters let through, on every page." }),
+      totals: object(sums, { description: "Sums of all rows that match the filters, on all pages." }),
       items: Type.Array(row),
       total: count,
       page: count,
@@ -121,7 +124,7 @@ export const usageContract = {
     }),
   },
   exportUsage: {
-    summary: "The same rows, all of them, as CSV",
+    summary: "Export all of these rows as CSV",
     may: everybody,
     query: object({
       search: Type.Optional(Type.String({ maxLength: 200 })),
@@ -132,7 +135,7 @@ export const usageContract = {
     stream: "text/csv",
   },
   showRefusals: {
-    summary: "Refused requests of the last 24 hours, or of German days, by code, with what helps",
+    summary: "Count refused requests of the last 24 hours, or of days (German time), by code, with advice",
     ...ofAccount,
     query: object({ from: Type.Optional(day), to: Type.Optional(day) }),
     reply: object({
@@ -143,7 +146,7 @@ export const usageContract = {
         object({
           code: Type.String(),
           status: count,
-          advice: Type.String({ description: "A word for what helps; the sentence is the page's." }),
+          advice: Type.String({ description: "A word for the advice. The page has its sentence." }),
           count,
           keys: Type.Array(object({ keyId: id, count })),
         }),
@@ -151,12 +154,12 @@ export const usageContract = {
     }),
   },
   evaluateCredits: {
-    summary: "Compares usage with quotas and limits now, and writes the invoice lines of periods that have begun",
+    summary: "Evaluate quotas and limits now and write due invoice lines",
     may: ["operator"],
     reply: object({ charged: count, accounts: count, changed: count, notices: count }),
   },
   listSetAside: {
-    summary: "Usage records that were set aside and billed to nobody, the youngest first",
+    summary: "List usage records that were set aside and billed to nobody, newest first",
     may: ["operator"],
     query: object({
       node: Type.Optional(Type.String({ maxLength: 64 })),
@@ -181,7 +184,7 @@ export const usageContract = {
           source: Type.String(),
           outcome: Type.String(),
         },
-        { description: "As the node said it; what it says of a count may be no number." },
+        { description: "Values as sent by the node. Counts may be no numbers." },
       ),
     ),
   },

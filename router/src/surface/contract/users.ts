@@ -1,4 +1,4 @@
-/** The people of an account. */
+/** Routes of an account's users. */
 import { Type } from "typebox";
 import {
   count,
@@ -19,7 +19,8 @@ import {
 } from "./route.ts";
 
 const state = Type.Enum(["active", "invited", "uninvited", "blocked"], {
-  description: "invited: has not joined yet; uninvited: nor can, since the invitation expired or was withdrawn.",
+  description:
+    "`invited`: has not joined yet. `uninvited`: cannot join, because the invitation expired or was withdrawn.",
 });
 
 const user = object({
@@ -29,7 +30,7 @@ const user = object({
   state,
   reason: orNull(
     Type.Enum(["blocked", "invited", "invitation-expired", "invitation-withdrawn", "user-limit"], {
-      description: "Why they cannot sign in, or their keys cannot be used. null: they can.",
+      description: "Why the user cannot sign in or use their keys, or null.",
     }),
   ),
   invitedUntil: orNull(instant),
@@ -50,7 +51,7 @@ const restrictions = {
 export const usersContract = {
   listUsers: {
     summary:
-      "Users of the account: role, state and its reason, limits, what they used in this billing period, number of usable keys",
+      "List the account's users with role, state and its reason, limits, credits used in this billing period, and usable keys",
     ...ofAccountForAdministrators,
     query: pageQuery(Type.Enum(["email", "role", "state", "used", "keys", "lastLogin", "created"]), {
       role: Type.Optional(role),
@@ -59,40 +60,40 @@ export const usersContract = {
     reply: pageOf(user),
   },
   showUser: {
-    summary: "One user",
+    summary: "Show a user",
     ...ofUser,
     reply: user,
   },
   createUser: {
-    summary: "Invites somebody. The link is shown to whoever asks, once, and mailed where mail is sent",
+    summary: "Invite a user. The answer shows the link once; it is also mailed if `smtp` is configured",
     ...ofAccountForAdministrators,
     body: object({ email, role, ...restrictions }),
     reply: object({
       user,
       invitationUrl: Type.String(),
-      mailed: orNull(Type.Boolean({ description: "null: no mail is sent here." })),
+      mailed: orNull(Type.Boolean({ description: "Whether the link was mailed. null if the router sends no mail." })),
     }),
     status: 201,
   },
   updateUser: {
     summary:
-      "Role, allowed models, credit limit. Only Owners change Owners or make them; the last Owner stays. Who becomes Owner needs a new link, if any",
+      "Change a user's role, allowed models or credit limit. Only Owners may change or make Owners, and the last Owner stays. A new Owner's earlier links stop working",
     ...ofUser,
     body: object({ role: Type.Optional(role), ...restrictions }, { minProperties: 1 }),
     reply: user,
   },
   blockUser: {
-    summary: "All keys and sessions of the user stop at once, and links that they made for others",
+    summary: "Block a user: stop their keys, their sessions and the links that they made, at once",
     ...ofUser,
     reply: user,
   },
   unblockUser: {
-    summary: "The user's keys work again",
+    summary: "Unblock a user. Their keys work again",
     ...ofUser,
     reply: user,
   },
   deleteUser: {
-    summary: "For good: keys are revoked, the address is free again; what was used and done stays on record",
+    summary: "Delete a user permanently. Revokes their keys and frees their address. Usage and audit log are kept",
     ...ofUser,
   },
 } as const satisfies RouteTable;

@@ -1,4 +1,4 @@
-/** Paths of the portal's pages. All of them are answered with the same document; the browser application shows the page. */
+/** Paths of the portal's pages. The listener serves the same document at each, and the application shows the page. */
 export const pagePaths = [
   "/",
   "/keys",

@@ -21,7 +21,7 @@ export async function openPortal(deps: PortalDeps) {
   const entrance = portalEntrance(server, deps.sessions);
   return {
     ...server,
-    /** Call once. Earlier requests wait for it. */
+    /** Adds the routes. Call it once. Earlier requests wait for it. */
     serve: (handlers: Handlers<Contract>): Promise<void> =>
       server.serve((api) => addRoutes(api, contract, handlers, entrance)),
   };

@@ -1,4 +1,4 @@
-/** Accounts, which the operator makes, looks at, blocks and deletes. */
+/** Handlers of accounts, which only the operator may call. */
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { accountNamed } from "../../accounts/named.ts";
 import type { accountsContract } from "../contract/accounts.ts";

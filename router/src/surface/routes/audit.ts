@@ -1,4 +1,4 @@
-/** The audit log of an account. */
+/** Handlers of an account's audit log. */
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { accountNamed } from "../../accounts/named.ts";
 import { germanDay } from "../../subscriptions/billing-period.ts";
@@ -14,7 +14,7 @@ import { pageWindow } from "../contract/route.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 
 const exportPage = 500;
-/** People search so many entries at once, so that a log of millions costs the service no more than one of thousands. */
+/** Limits a person's search to the newest entries, so that a log of millions costs no more than one of thousands. */
 const entriesSearched = 10_000;
 
 export function auditHandlers({ database, clock, exports }: HandlerDeps): Handlers<typeof auditContract> {

@@ -1,9 +1,9 @@
 /**
- * Writes the answer of a test chat: the chunks of the public API, and events of our own. The first tells whether the model
- * must be activated, the last what the answer cost. A refusal before any event keeps its status; a later one is an event.
+ * Writes the answer of a test chat: the chunks of the public API, and the portal's own events. The first event has the
+ * model's state, the last one the answer's cost. A refusal before any event keeps its status; a later one is an event.
  *
- *   event: state   {"state": "active"}, or {"state": "activating", "usualMs": …} with how long others waited lately, if any
- *   data: …        chunks as the API sends them, then data: [DONE]
+ *   event: state   {"state": "active"}, or {"state": "activating", "usualMs": …} with the recent waiting time, if known
+ *   data: …        the API's chunks, then data: [DONE]
  *   event: done    {promptTokens, completionTokens, reasoningTokens, credits, firstTokenMs, tokensPerSecond, durationMs}
  *   event: error   {error, status, retryAfterSeconds}
  */
@@ -33,14 +33,14 @@ const streamHeaders = {
 };
 
 export class ChatAnswer implements AnswerSink {
-  /** The API has begun to answer. An event may have been sent before. */
+  /** Whether the API has begun to answer. A state event may be sent earlier. */
   hasBegun = false;
   readonly #page: HttpAnswer;
   readonly #clock: Clock;
   readonly #startedAtMs: number;
   readonly #events = new SseParser();
   #state: "active" | "activating" | undefined;
-  /** Factor of the model; known once the request is placed. */
+  /** The model's factor, known once the request is placed. */
   #factor: Millicredits | undefined;
   #refused: { readonly status: number; readonly headers: OutgoingHttpHeaders } | undefined;
   #firstTokenAtMs: number | undefined;
@@ -52,7 +52,7 @@ export class ChatAnswer implements AnswerSink {
     this.#startedAtMs = clock.monotonicMs();
   }
 
-  /** Called before each attempt. Sends an event if the state has changed. `usualMs`: how long others waited lately. */
+  /** Is called before each attempt. Sends an event if the state has changed. `usualMs`: recent waiting time of others. */
   placed(state: "active" | "activating", factor: Millicredits, usualMs?: number): void {
     this.#factor = factor;
     if (this.#page.isClosed || this.#state === state) return;
@@ -96,7 +96,7 @@ export class ChatAnswer implements AnswerSink {
     if (!this.#page.hasBegun) this.#page.head(200, streamHeaders);
   }
 
-  /** Checks only whether a chunk has text and usage; the text itself is not kept. */
+  /** Notes the time of the first text, and the usage. Keeps no text. */
   #look(data: string): void {
     if (this.#firstTokenAtMs !== undefined && !data.includes('"usage":{')) return;
     const { choices, usage } = (parseJson(data) ?? {}) as Chunk;
@@ -122,7 +122,7 @@ export class ChatAnswer implements AnswerSink {
   }
 }
 
-/** Tokens per second after the first token. null: too few tokens, or too little time. */
+/** Returns the tokens per second after the first token, or null for too few tokens or too little time. */
 function perSecond(tokens: number, ms: number): number | null {
   return tokens < 2 || ms < 1 ? null : Math.round(((tokens - 1) / ms) * 10_000) / 10;
 }

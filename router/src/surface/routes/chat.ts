@@ -1,4 +1,4 @@
-/** The test chat: a request of the session's user, by the same way as one with a key. */
+/** Handler of the test chat: sends a request of the session's user the same way as one with a key. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type UserId } from "@weiche/shared/ids.ts";
 import { judge, lookUpTestChat } from "../../callers/cached-key.ts";
@@ -36,7 +36,7 @@ export function chatHandlers(deps: HandlerDeps): Handlers<typeof chatContract> {
     },
   };
 
-  /** Authenticates as for a key of the user without restrictions. A reached limit is answered with 429: 401 means that the session is over. */
+  /** Authenticates as an unrestricted key of the user. A reached limit gets 429, because the portal takes 401 for a session that has ended. */
   async function authenticate(exchange: Exchange, userId: UserId): Promise<Authenticated> {
     const key = await lookUpTestChat(database.prompt, userId);
     const found = key ? judge(key, exchange.acceptedAtMs) : ({ refused: "invalid_api_key", why: "unknown" } as const);

@@ -1,4 +1,4 @@
-/** The operators' console: its links and sessions, and the streams of its pages. */
+/** Handlers of the operators' console: links, sessions, and the streams of its pages. */
 import { hostname } from "node:os";
 import { version } from "@weiche/shared/program/version.ts";
 import { instantText } from "../../db/database.ts";
@@ -11,9 +11,9 @@ import { viewPipeline } from "./console/pipeline.ts";
 import type { ConsoleParts, HandlerDeps } from "./handler-deps.ts";
 import { sendLive, type Look } from "./console/live-stream.ts";
 
-/** Pages that are open at once, of all operators together. */
+/** Maximum number of open pages of all operators together. */
 const streamsMax = 64;
-/** How often the console looks for changes in the router's memory, and in the database. */
+/** Intervals for finding changes in the router's memory, and in the database. */
 const [memoryEveryMs, databaseEveryMs] = [250, 2_000];
 
 export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContract> {
@@ -35,7 +35,10 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
     openConsole(call) {
       const opened = parts().sessions.exchange(call.body.code);
       if (!opened)
-        throw new RequestError("login_failed", "this link is wrong, was used already, or is over a minute old");
+        throw new RequestError(
+          "login_failed",
+          "the link is wrong, was used already, or is over a minute old: run `weiche console` again",
+        );
       call.setSession(opened.token, (opened.endsAtMs - clock.now()) / 1000);
       return viewSession(opened.endsAtMs);
     },
@@ -48,7 +51,8 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
     },
 
     async watchConsole(call) {
-      if (streams >= streamsMax) throw new RequestError("too_many_requests", "too many pages of the console are open");
+      if (streams >= streamsMax)
+        throw new RequestError("too_many_requests", "too many pages of the console are open: close some");
       streams++;
       try {
         await sendLive(call, clock, lookOf(call.query));

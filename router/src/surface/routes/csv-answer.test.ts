@@ -9,7 +9,7 @@ import type { Call } from "../server/add-routes.ts";
 import { sendCsv, unreadMsMax } from "./csv-answer.ts";
 import { ExportPlace, paceMs } from "./export-places.ts";
 
-/** More than the system takes for somebody who does not read. */
+/** More bytes than the system buffers for a client that does not read. */
 const large = "x".repeat(64 << 20);
 
 async function* linesOf(pieces: Iterable<string>, over: () => void) {
@@ -20,7 +20,7 @@ async function* linesOf(pieces: Iterable<string>, over: () => void) {
   }
 }
 
-/** A client asks for these pieces and has not read anything yet. */
+/** Starts an export of these pieces for a client that has not read anything yet. */
 async function startExport(clock: VirtualClock, pieces: Iterable<string>) {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -51,9 +51,9 @@ function* endless(piece = large) {
 }
 
 test.each<[string, Iterable<string>]>([
-  ["in the midst", endless()],
-  ["at its last piece", [large]],
-])("who does not read for half a minute is cut %s", async (_where, pieces) => {
+  ["in the middle", endless()],
+  ["at the last piece", [large]],
+])("a client that reads nothing for half a minute is cut off %s", async (_where, pieces) => {
   const clock = new VirtualClock();
   await using run = await startExport(clock, pieces);
   await expect.poll(() => run.response.writableNeedDrain && clock.pending).toBe(2);
@@ -68,7 +68,7 @@ test.each<[string, Iterable<string>]>([
 test.each([
   [300_000, false],
   [700_000, true],
-])("who takes %d bytes each 20 s goes on for ever: %s", async (bytes, goesOn) => {
+])("a client that reads %d bytes every 20 s keeps its export: %s", async (bytes, goesOn) => {
   const clock = new VirtualClock();
   const response = new PassThrough({ highWaterMark: 1 });
   const taken = { response: Object.assign(response, { writeHead() {} }) } as unknown as ReturnType<
@@ -88,11 +88,11 @@ test.each([
   expect(clock.pending).toBe(0);
 });
 
-test("who reads slowly is cut once its place must give way, and not before", async () => {
+test("a slow client is cut off when its place must give way, not earlier", async () => {
   const clock = new VirtualClock();
   await using run = await startExport(clock, endless());
   await expect.poll(() => run.response.writableNeedDrain && clock.pending).toBe(2);
-  // The first piece is in the buffers at once.
+  // The first piece fits into the buffers at once.
   await clock.advanceAsync(paceMs);
   expect([run.place.giveWay(), run.response.destroyed]).toEqual([false, false]);
   await clock.advanceAsync(paceMs - 1);
@@ -102,7 +102,7 @@ test("who reads slowly is cut once its place must give way, and not before", asy
   await run.sent;
 });
 
-test("who reads gets all of it, however long each piece takes to be made", async () => {
+test("a client that reads gets the whole export, however long each piece takes to make", async () => {
   const clock = new VirtualClock();
   function* slow() {
     for (let n = 0; n < 10; n++) {

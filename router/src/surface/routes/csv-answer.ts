@@ -1,4 +1,4 @@
-/** Sends a CSV file row by row, so that little of it is in memory. */
+/** Sends a CSV file row by row, to keep little of it in memory. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
@@ -7,9 +7,9 @@ import type { ExportPlace, ExportPlaces } from "./export-places.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import type { Route } from "../contract/route.ts";
 
-/** A client that reads nothing for this time is cut, since it keeps a place from others. */
+/** A client that reads nothing for this time is cut off, because it occupies a place. */
 export const unreadMsMax = 30_000;
-/** A client has a second more for so many bytes that it took: one that reads more slowly for long is cut, too. */
+/** Each of these bytes gives a client one more second, so a client that stays slower is cut off, too. */
 const bytesPerSecondMin = 20_000;
 
 /** Time limit of an export. */
@@ -17,11 +17,11 @@ export const exportMsMax = 600_000;
 
 export interface CsvFile {
   readonly fileName: string;
-  /** `left`: aborts when the client leaves. */
+  /** Makes the lines. `left` aborts when the client leaves. */
   readonly lines: (left: AbortSignal) => AsyncGenerator<string, void, undefined>;
 }
 
-/** Waits for a place and sends the file. Does nothing more once the client has left. */
+/** Waits for a place and sends the file. Stops without an error when the client leaves. */
 export async function exportCsv(
   call: Pick<Call<Route>, "takeOver" | "left"> & { readonly session: Session },
   clock: Clock,
@@ -38,8 +38,8 @@ export async function exportCsv(
 }
 
 /**
- * Throws for errors before the first piece. Cuts the connection for later ones, if the client does not read or reads too
- * slowly, and if the place must give way.
+ * Throws errors that happen before the first piece. Later errors cut the connection, as do a client that reads too slowly
+ * and a place that must give way.
  */
 export async function sendCsv(
   { takeOver }: Pick<Call<Route>, "takeOver">,
@@ -57,7 +57,7 @@ export async function sendCsv(
   });
   place.onGiveWay = () => response.destroy();
   let unread: Timer | undefined;
-  /** What is left of the time for reading. Pieces that are made take none of it. */
+  /** The client's remaining time for reading. Making pieces takes none of it. */
   let leftMs = unreadMsMax;
   const wait = () => (unread = clock.after(Math.min(leftMs, unreadMsMax), () => response.destroy()));
   async function* pieces() {

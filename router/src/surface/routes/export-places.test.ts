@@ -27,7 +27,7 @@ function open() {
   return { clock, log, ask };
 }
 
-test("two accounts have a place each, an account one alone, whoever asks most", async () => {
+test("two accounts have one place each, and no account gets more by asking more often", async () => {
   const { log, ask } = open();
   const a = ask("a1");
   const more = [ask("a2"), ask("a3"), ask("a4")];
@@ -41,7 +41,7 @@ test("two accounts have a place each, an account one alone, whoever asks most", 
   expect(more).toHaveLength(3);
 });
 
-test("who waits is served in the order of coming, and whoever reconnects again and again does not come first", async () => {
+test("waiters are served in the order of their arrival, and reconnecting moves a waiter to the end", async () => {
   const { log, ask } = open();
   const a = ask("a1");
   const b = ask("b1");
@@ -55,7 +55,7 @@ test("who waits is served in the order of coming, and whoever reconnects again a
   expect(log).toEqual(["a1", "b1", "c1", "a2 left", "d1"]);
 });
 
-test("whoever leaves while waiting is out of the line, and so is who waited too long", async () => {
+test("a waiter that leaves or waits too long loses its place in the queue", async () => {
   const { clock, log, ask } = open();
   const a = ask("a1");
   ask("b1");
@@ -71,7 +71,7 @@ test("whoever leaves while waiting is out of the line, and so is who waited too 
   await d.leave();
 });
 
-test("while another account waits, one slow export at a time gives way, and a fast one stays", async () => {
+test("while another account waits, one slow export gives way at a time, and a fast one continues", async () => {
   const clock = new VirtualClock();
   const enter = createExportPlaces(clock);
   const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 /**
- * Limits exports, each of which holds a database connection: few at once, one per account, and one more per account waits,
- * in the order of arrival. So nobody gets more by asking more often, and a client that leaves loses its place. While another
- * account waits for a place, an export whose client reads slowly gives way.
+ * Limits exports, because each holds a database connection: few run at once, one per account, and one more per account may
+ * wait, in the order of arrival. Asking more often gives no account more. A client that leaves loses its place. While another
+ * account waits, an export with a slow client gives way.
  */
 import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -10,9 +10,9 @@ const atOnceMax = 2;
 const waitingMax = 32;
 export const waitMsMax = 10_000;
 
-/** The pace is measured over so much time in which pieces wait for the client. */
+/** The pace is measured over this much time in which pieces wait for the client. */
 export const paceMs = 3_000;
-/** A client that takes less in this time gives way. Sockets alone take more at the beginning. */
+/** A client that takes fewer bytes in `paceMs` is slow. Socket buffers alone take more at the beginning. */
 export const paceBytesMin = 300_000;
 const lookMs = 500;
 
@@ -24,13 +24,13 @@ interface Waiting {
 export type ExportPlaces = ReturnType<typeof createExportPlaces>;
 
 export class ExportPlace implements Disposable {
-  /** Is called when the export must end for another one. */
+  /** Is called when the export must end to free its place. */
   onGiveWay: () => void = () => {};
   #hasGivenWay = false;
   #isSlow = false;
-  /** Since when a piece waits for the client. */
+  /** When the waiting piece was offered to the client. */
   #offeredAtMs: number | undefined;
-  /** Since the pace was measured last. Time in which a piece is made does not count. */
+  /** Time for which pieces waited for the client since the last measurement. */
   #waitedMs = 0;
   #tookBytes = 0;
   readonly #clock: Clock;
@@ -45,19 +45,19 @@ export class ExportPlace implements Disposable {
     this.#leave();
   }
 
-  /** A piece waits for the client from now on. */
+  /** Offers a piece to the client, which has to take it from now on. */
   offer(): void {
     this.#offeredAtMs = this.#clock.monotonicMs();
   }
 
-  /** The client took the piece. */
+  /** Is called when the client has taken the piece. */
   took(bytes: number): void {
     this.#measure();
     this.#offeredAtMs = undefined;
     this.#tookBytes += bytes;
   }
 
-  /** Returns whether this export ends, so that its place is free soon. */
+  /** Ends this export if its client is slow. Returns whether it ends. */
   giveWay(): boolean {
     this.#measure();
     if (this.#isSlow && !this.#hasGivenWay) {
@@ -81,8 +81,8 @@ export class ExportPlace implements Disposable {
 }
 
 /**
- * Returns a function that takes a place until it is disposed. It rejects with `ApiError` after `waitMsMax`, and with the
- * signal's reason.
+ * Returns a function that takes a place until the place is disposed. It rejects with `ApiError` after `waitMsMax` or if too
+ * many wait, and with the signal's reason if the signal aborts.
  */
 export function createExportPlaces(clock: Clock) {
   const exporting = new Map<string, ExportPlace>();
@@ -95,7 +95,7 @@ export function createExportPlaces(clock: Clock) {
     return place;
   }
 
-  /** Ends one slow export, if there is one and another account waits. */
+  /** Ends one slow export if another account waits. */
   function makeRoom(): void {
     if (exporting.size < atOnceMax || line.every(({ account }) => exporting.has(account))) return;
     for (const place of exporting.values()) if (place.giveWay()) return;
@@ -126,7 +126,7 @@ export function createExportPlaces(clock: Clock) {
   function leave(account: string): void {
     exporting.delete(account);
     const isOwn = (waiting: Waiting) => waiting.account === account;
-    // Otherwise an export that gave way would be followed by the next one of its account.
+    // Other accounts first. Otherwise an account's next export would follow the one that gave way.
     for (const waiting of [...line.filter((each) => !isOwn(each)), ...line.filter(isOwn)]) {
       if (!isFree(waiting.account)) continue;
       line.splice(line.indexOf(waiting), 1);
@@ -143,7 +143,7 @@ export function createExportPlaces(clock: Clock) {
 function busy(): ApiError {
   return new ApiError(
     "overloaded",
-    "Other exports are running. One of an account runs at a time: try again in a few seconds.",
+    "Other exports are running. Each account can run one at a time. Try again in a few seconds.",
     { retryAfterSeconds: 5 },
   );
 }

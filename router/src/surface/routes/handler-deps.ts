@@ -1,4 +1,4 @@
-/** The parts of the router that the handlers of the contract show and change. */
+/** The parts of the router that the contract's handlers use. */
 import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
@@ -37,66 +37,66 @@ export interface HandlerDeps {
   /** The limits of the public API. */
   readonly apiLimits: IpLimitSettings & { readonly requestMsMax: number };
   readonly catalogue: () => Catalogue;
-  /** Ids of the models of the catalogue. */
+  /** Ids of the catalogue's models. */
   readonly models: () => Iterable<string>;
   /** The catalogue's changelog for customers, newest first. */
   readonly changes: () => readonly ServiceChange[];
-  /** Throws a `StartError` with the mistakes if the file is wrong; the current catalogue stays then. */
+  /** Throws a `StartError` with the file's mistakes. The current catalogue stays then. */
   readonly reloadCatalogue: () => Promise<void>;
   readonly nodes: () => readonly NodeView[];
-  /** How long requests waited lately for this model to become active. undefined: none has. */
+  /** How long recent requests waited for this model to become active. Undefined if none waited. */
   readonly usualWaitMs: (model: ModelId) => number | undefined;
   readonly fleet: Fleet;
   readonly requests: Requests;
   readonly overview: Overview;
   readonly logLevel: Pick<LogLevelSwitch, "state" | "set">;
   readonly chat: ApiServer["chat"];
-  /** Absent: the console is off. */
+  /** Undefined if the console is off. */
   readonly console?: ConsoleParts | undefined;
 }
 
-/** The router, as operators look at it. */
+/** The router's state for operators. */
 export interface Overview {
-  /** Wall time in ms. */
+  /** Wall-clock time in ms. */
   readonly startedAtMs: number;
-  /** Addresses by the listener's name. */
+  /** Addresses by the listeners' names. */
   readonly listeners: Readonly<Record<string, string>>;
   readonly databaseServer: "embedded" | "configured";
   readonly routers: RoutersOverview;
-  /** Absent: each router counts the limits of accounts by itself. */
+  /** Undefined if each router counts the limits of accounts by itself. */
   readonly limitStore?: LimitStoreView | undefined;
   readonly certificates: CertificatesInUse<string>;
 }
 
-/** The routers of the database, as of the last heartbeat. */
+/** The routers that share the database, as of the last heartbeat. */
 export interface RoutersOverview {
   readonly all: () => readonly KnownRouter[];
-  /** How many there are besides this one. */
+  /** The number of other routers. */
   readonly others: () => number;
-  /** Id of this one. */
+  /** This router's id. */
   readonly own: string;
 }
 
-/** The requests of the API, running and ended. */
+/** Running and ended requests of the API. */
 export interface Requests {
-  /** The requests that run, oldest first. */
+  /** Running requests, oldest first. */
   readonly running: () => readonly Exchange[];
   readonly recent: RecentRequests;
-  /** Asks a node for its requests. Rejects if it cannot be asked. */
+  /** Asks a node for its requests. Rejects if the node does not answer. */
   readonly ofNode: (node: NodeId) => Promise<readonly NodeRequest[]>;
 }
 
-/** The nodes as operators see and steer them. */
+/** The nodes, for operators. */
 export interface Fleet {
   readonly details: () => readonly NodeDetail[];
   readonly wishes: Pick<NodeWishes, "of" | "setMaintenance" | "prewarm">;
   readonly place: (request: { readonly model: ModelId }) => Placement;
-  /** Monotonic ms, by which reports are dated. */
+  /** The time in monotonic ms, as in the dates of reports. */
   readonly nowMs: () => number;
 }
 
 export interface ConsoleParts {
-  /** Base URL of links. */
+  /** Base URL of links to the console. */
   readonly url: string;
   readonly sessions: ConsoleSessions;
   readonly pipeline: PipelineParts;
@@ -104,11 +104,11 @@ export interface ConsoleParts {
 
 /** Parts of the router that only the console shows. */
 export interface PipelineParts {
-  /** Usage records that wait for the database here. */
+  /** Number of usage records in this router that wait for the database. */
   readonly waitingForCommit: () => number;
-  /** When a job last ended without an error, in ms since 1970. Undefined: not yet. */
+  /** When a job last ended without an error, in ms since 1970. Undefined if it has not. */
   readonly jobRanAtMs: (job: string) => number | undefined;
   readonly evaluateMs: number;
-  /** How long ago the changes of keys were read. */
+  /** Time since the key cache last read changes. */
   readonly keysAgeMs: () => number;
 }

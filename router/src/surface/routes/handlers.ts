@@ -1,4 +1,4 @@
-/** All handlers of the contract. */
+/** Creates all handlers of the contract. */
 import type { Handlers } from "../server/add-routes.ts";
 import { contract, type Contract } from "../contract/contract.ts";
 import { createExportPlaces } from "./export-places.ts";

@@ -1,4 +1,4 @@
-/** Signing in and out, one's own profile and password, the second factor, invitations. */
+/** Handlers for signing in and out, the own profile and password, the second factor, and invitations. */
 import { asId, type UserId } from "@weiche/shared/ids.ts";
 import type { Identity } from "../../accounts/identity.ts";
 import type { Unproven } from "../../sign-in/proof.ts";
@@ -23,7 +23,7 @@ function signingIn({ identity, clock }: HandlerDeps): SignIn {
   const { login, passwords, invitations } = identity;
   type Begun = { readonly token: string; readonly session: Session };
   async function setSession(call: Pick<Call<Route>, "session" | "setSession">, { token, session }: Begun) {
-    // Ends the previous session, so that a cookie that somebody else planted becomes worthless.
+    // Ends the previous session, because somebody else may have planted its cookie.
     if (call.session) await identity.sessions.end(call.session.id);
     call.setSession(token, (session.expiresAtMs - clock.now()) / 1000);
   }
@@ -93,7 +93,7 @@ function oneself({ identity }: HandlerDeps): Omit<Profile, TotpRoutes> {
 }
 
 function secondFactor({ identity }: HandlerDeps): Pick<Profile, TotpRoutes> {
-  /** `write` checks the evidence again, since it may be outdated by then. */
+  /** Proves the password and code, then writes. `write` checks the evidence again, because it may be outdated by then. */
   async function withProof<T>(
     { session, body, address }: Pick<Call<typeof profileContract.turnTotpOff>, "session" | "body" | "address">,
     write: (evidence: Evidence) => Promise<T>,
@@ -122,8 +122,8 @@ function secondFactor({ identity }: HandlerDeps): Pick<Profile, TotpRoutes> {
 }
 
 /**
- * Counts users and one-time links that an Admin or Owner makes, each of which may send a mail. Throws `RequestError` if there
- * were too many.
+ * Counts the users and one-time links that an account's people make, because each may send a mail. Throws `RequestError` if
+ * there were too many.
  */
 export async function countLink(
   { invitations }: Pick<Identity, "invitations">,
@@ -161,7 +161,7 @@ function signedInFrom({ address, userAgent }: Pick<Call<Route>, "address" | "use
   return { source: address, agent: userAgent ?? "" };
 }
 
-/** The refusal for somebody who is signed in: the e-mail address is known, so that only the password can be wrong. */
+/** Returns the refusal for a signed-in person. Only the password can be wrong, because the address is known. */
 function unprovenAgain(outcome: Unproven): RequestError {
   if (outcome.kind !== "wrong") return unproven(outcome);
   return new RequestError("login_failed", "the current password is wrong", {

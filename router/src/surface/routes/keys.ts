@@ -1,4 +1,4 @@
-/** API keys. Members see their own, all others those of the whole account. */
+/** Handlers of API keys. Members see their own keys, all others the account's. */
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { listKeys } from "../../accounts/key-list.ts";
@@ -68,7 +68,7 @@ function shownOnce({ key: value, accountId: _account, ...key }: KeyView & { read
   return { key, value };
 }
 
-/** Restricts a member to their own keys: those of others do not exist for a member. */
+/** Restricts members to their own keys. For a member, keys of others do not exist. */
 function visibleTo(session: Session | undefined): { readonly userId?: UserId } {
   return session?.user.role === "member" ? { userId: session.user.id } : {};
 }

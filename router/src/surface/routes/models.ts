@@ -1,4 +1,4 @@
-/** The models as the session's user may use them, with their state of now. */
+/** Handlers of models: what the session's user may use, and each model's current state. */
 import { factorEntryAt, isCallable, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { scheduleOf } from "../../accounts/notices-catalogue.ts";
@@ -31,7 +31,7 @@ export function modelsHandlers(deps: HandlerDeps): Handlers<typeof modelsContrac
 
 type Model = Reply<(typeof modelsContract)["listModels"]>["items"][number];
 
-/** The first obstacle, in the order of the API's refusals; null: none. */
+/** Returns the first reason for which the API would refuse the model, in the API's order, or null. */
 function whyNot(
   entry: CatalogueEntry,
   user: Session["user"],

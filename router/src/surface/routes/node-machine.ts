@@ -1,11 +1,11 @@
-/** The machine of a node as the operator sees it: JSON has no 64-bit numbers. */
+/** Views of a node's machine. 64-bit integers become numbers, because JSON has no others. */
 import type { NodeReport } from "../../nodes/node-view.ts";
 import type { nodesContract } from "../contract/nodes.ts";
 import type { Reply } from "../contract/route.ts";
 
 type Shown = Pick<Reply<typeof nodesContract.showNode>, "machine" | "reading">;
 
-/** Without a machine where the agent has told nothing of it, as one of an older version. */
+/** Returns no machine if the agent reports none, such as an older version. */
 export function viewMachine(report: Pick<NodeReport, "machine" | "machineReading"> | undefined): Shown {
   const { machine, machineReading: reading } = report ?? {};
   return { machine: machine && numbers(machine), reading: reading && numbers(reading) };
@@ -17,7 +17,7 @@ type Numbers<Value> = Value extends bigint
     ? { readonly [Key in keyof Value]: Numbers<Value[Key]> }
     : Value;
 
-/** The same with numbers instead of bigints. */
+/** Replaces bigints with numbers, also in members. */
 export function numbers<Value>(value: Value): Numbers<Value> {
   const convert = (each: unknown): unknown => {
     if (typeof each === "bigint") return Number(each);

@@ -1,4 +1,4 @@
-/** Nodes and the catalogue as the operator sees and steers them. */
+/** Handlers of nodes and the catalogue. */
 import { factorAt } from "@weiche/shared/catalogue.ts";
 import { formatCredits } from "@weiche/shared/credits.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
@@ -18,7 +18,7 @@ import { numbers, viewMachine } from "./node-machine.ts";
 
 type Node = Reply<typeof nodesContract.listNodes>[number];
 
-/** How long to wait for the node's report of the change. */
+/** How long to wait until the node reports the change. */
 const agreedMsMax = 1_500;
 const lookEveryMs = 20;
 
@@ -91,7 +91,7 @@ type Slot = Node["slots"][number];
 
 function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
   const { name, activeModel, nextModel, running, waiting, inFlight, unread, waiters, models } = slot;
-  // `activeModel` of a failed slot names the model that failed.
+  // In a failed slot, `activeModel` is the model that failed.
   const hasFailed = slot.state === SlotState.FAILED;
   return {
     name,
@@ -153,7 +153,7 @@ function hasModel({ hello }: NodeDetail, model: ModelId): boolean {
   return hello.slots.some(({ models }) => models.includes(model));
 }
 
-/** Returns the node's state afterwards: it stays in maintenance if its own side wants that too. */
+/** Returns the node's state afterwards. The node stays in maintenance if its agent's own maintenance is on. */
 async function setMaintenance(node: NodeId, on: boolean, { fleet, clock }: HandlerDeps) {
   const { wishes, details } = fleet;
   const detail = () => details().find(({ view }) => view.node === node);
@@ -180,7 +180,7 @@ function chooseNode(model: ModelId, { details, place }: Fleet): NodeDetail {
   const placed = place({ model });
   if ("node" in placed) return details().find(({ view }) => view.node === placed.node)!;
   if (placed.refused === "maintenance") throw new RequestError("conflict", `every node of ${model} is in maintenance`);
-  throw new RequestError("conflict", `no node that has ${model} can be reached`);
+  throw new RequestError("conflict", `no node with ${model} can be reached`);
 }
 
 function findNode(node: NodeId, model: ModelId, { details }: Fleet): NodeDetail {
@@ -191,8 +191,8 @@ function findNode(node: NodeId, model: ModelId, { details }: Fleet): NodeDetail 
 }
 
 /**
- * The node whose name this is, or the only one whose name begins so. One that is not known may be gone: it is returned as
- * it is. Throws `RequestError` if several are meant.
+ * Finds the node with this name, or the only one whose name starts with it. Returns an unknown name unchanged, because the
+ * node may be gone. Throws `RequestError` if several names start with it.
  */
 export function nodeMeant(named: string, { details, wishes }: Pick<Fleet, "details" | "wishes">): NodeId {
   const whole = asId<NodeId>(named);

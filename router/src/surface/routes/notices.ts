@@ -1,4 +1,4 @@
-/** Notices, with the marks of the signed-in user on what they have read. */
+/** Handlers of notices, and of each user's read marks. */
 import type { Session } from "../../sign-in/sessions.ts";
 import { listNotices, markRead } from "../../accounts/notices.ts";
 import type { Handlers } from "../server/add-routes.ts";
@@ -14,7 +14,7 @@ export function noticesHandlers({ database, clock }: HandlerDeps): Handlers<type
       const { page, pageSize, ...window } = pageWindow(query);
       const viewer = session ? viewerOf(session) : { accountId, seesAll: true };
       const { items, ...counts } = await listNotices(database, viewer, { ...window, unread: query.unread });
-      // The facts of each kind are checked where it is written.
+      // `notices.ts` checks the facts of each kind when it writes a notice.
       return { items: items as unknown as Items, ...counts, page, pageSize };
     },
     async readNotices({ session, body }) {

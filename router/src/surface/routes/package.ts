@@ -1,4 +1,4 @@
-/** The package of an account. */
+/** Handlers of an account's package. */
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import type { PackageTerms } from "@weiche/shared/packages.ts";
 import { instantText } from "../../db/database.ts";

@@ -1,6 +1,6 @@
 /**
- * Requests for the operator: running ones from the API's exchanges and their nodes, ended ones from the router's
- * memory.
+ * Handlers of requests for the operator. Running requests come from the API's exchanges and their nodes, ended ones from
+ * the router's memory.
  */
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import { uuidv7TimeMs } from "@weiche/shared/ids.ts";
@@ -23,7 +23,7 @@ type Running = Reply<typeof requestsContract.listRunning>["items"][number];
 type Ended = Reply<typeof requestsContract.listEnded>["items"][number];
 
 const limitDefault = 100;
-/** The most models and accounts that get a count of their own. */
+/** Maximum numbers of models and of accounts that are counted separately. */
 const countedMax = 50;
 const candidatesMax = 10;
 
@@ -88,8 +88,7 @@ export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsCon
 }
 
 /**
- * Returns the only id among the candidates, or `prefix` itself if it is a whole id. Throws `RequestError` for several ids
- * and for none.
+ * Returns the only id among the candidates, or `prefix` itself if it is a whole id. Otherwise throws `RequestError`.
  */
 function onlyOne(prefix: string, candidates: readonly string[]): string {
   const ids = [...new Set(candidates)];
@@ -101,7 +100,7 @@ function onlyOne(prefix: string, candidates: readonly string[]): string {
     );
   }
   const id = ids[0] ?? (prefix.length === 36 ? prefix : undefined);
-  if (id === undefined) throw new RequestError("not_found", `no request is known whose id begins with ${prefix}`);
+  if (id === undefined) throw new RequestError("not_found", `no known request has an id that begins with ${prefix}`);
   return id;
 }
 
@@ -119,7 +118,7 @@ function matches({ accountId, model, tried }: FinishedRequest, wish: Wish): bool
   );
 }
 
-/** Pairs of a value and how often it occurs, most often first. */
+/** Counts values. Returns pairs of a value and its count, the most frequent first. */
 function most<Value extends string>(values: readonly (Value | undefined)[]): readonly (readonly [Value, number])[] {
   const counts = new Map<Value, number>();
   for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
@@ -127,8 +126,8 @@ function most<Value extends string>(values: readonly (Value | undefined)[]): rea
 }
 
 /**
- * Asks the nodes of these requests about them. `told`: their answers by request id and attempt; `silentNodes`: those
- * without an answer.
+ * Asks the requests' nodes about them. Returns the answers by request id and attempt in `told`, and the nodes that did not
+ * answer in `silentNodes`.
  */
 async function askNodes(exchanges: readonly Exchange[], { requests }: HandlerDeps) {
   const nodes = new Set(exchanges.flatMap(({ tried }) => tried.at(-1)?.node ?? []));
@@ -165,7 +164,7 @@ function viewRunning(exchange: Exchange, told: ReadonlyMap<string, NodeRequest>,
   };
 }
 
-/** Says whether a request waits for a place in its slot or for a switch, and the slot's state. */
+/** Returns whether a request waits for a place in its slot or for a switch, and the slot's state. */
 function slotOf({ node, slot: name }: TriedNode, model: ModelId, { nodes }: HandlerDeps) {
   const slot = nodes()
     .find((view) => view.node === node)

@@ -1,4 +1,4 @@
-/** The router itself, and the level of its log, which the operator changes for a while. */
+/** Handlers of the router's own state, the list of routers, and the log level. */
 import { certificateFiles } from "@weiche/shared/program/certificate-expiry.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
@@ -44,7 +44,7 @@ function viewStore(store: LimitStoreView | undefined) {
   return { address, down: { since: new Date(trouble.sinceMs).toISOString(), reason: trouble.reason } };
 }
 
-/** How long the database takes for a query. Undefined: it fails, or takes too long. */
+/** Measures the time of a database query. Returns undefined if the query fails or takes too long. */
 async function answerMsOf({ pool }: Pick<Database, "pool">, clock: Clock): Promise<number | undefined> {
   const startMs = clock.monotonicMs();
   let answerMs: number | undefined;

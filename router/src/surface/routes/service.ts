@@ -1,4 +1,4 @@
-/** The API's refusals and limits, from where they are defined. */
+/** Handler that lists the API's refusals and limits. */
 import { apiErrors, mayRetry, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import { activeKeysMax } from "../../accounts/keys.ts";
 import { bodyBytesMax } from "../../api/body/body-receiver.ts";
@@ -15,7 +15,7 @@ const pages = Object.entries(pageRefusals).map(([kind, { status, retry }]) => ({
   kind: kind as PageRefusalKind,
   ...{ status, type: null, code: null, retry },
 }));
-/** The refusals that a client of the API can get, sorted by status. */
+/** Every refusal that a client of the API can get, sorted by status. */
 export const apiRefusals = [...answers, ...pages].toSorted((a, b) => a.status - b.status);
 
 export function serviceHandlers({ apiLimits }: HandlerDeps): Handlers<typeof serviceContract> {

@@ -1,10 +1,10 @@
-/** The signed-in user. */
+/** Handler that shows the signed-in user. */
 import type { Handlers } from "../server/add-routes.ts";
 import type { sessionContract } from "../contract/session.ts";
 import type { Routes } from "../contract/route.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 
-/** `routes`: the whole contract, from which the actions of a role follow. */
+/** `routes`: the whole contract, which defines each role's actions. */
 export function sessionHandlers({ database, apiUrl }: HandlerDeps, routes: Routes): Handlers<typeof sessionContract> {
   return {
     async session({ session: { user } }) {

@@ -1,4 +1,4 @@
-/** Credits, usage (as rows and as CSV) and refusals of an account, and the evaluation of all accounts. */
+/** Handlers of an account's credits, usage (rows and CSV) and refusals, and of the evaluation of all accounts. */
 import { asId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { viewCredits } from "../../usage/credits-view.ts";
@@ -51,7 +51,7 @@ export function usageHandlers(deps: HandlerDeps): Handlers<typeof usageContract>
   };
 }
 
-/** Restricts a member to their own usage: that of others does not exist for a member. */
+/** Restricts members to their own usage. For a member, usage of others does not exist. */
 function wishOf(session: Session | undefined, query: Part<typeof usageContract.exportUsage, "query">): UsageTableWish {
   checkDays(query);
   const { by = "day", keyId, userId, ...filters } = query;

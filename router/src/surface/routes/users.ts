@@ -1,4 +1,4 @@
-/** The people of an account. */
+/** Handlers of an account's users. */
 import { parseFactor } from "@weiche/shared/credits.ts";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";
 import { found, RequestError } from "../../rights/request-error.ts";
@@ -39,7 +39,7 @@ export function usersHandlers({
     showUser: ({ accountId, params }) => one(accountId, params.id),
     async createUser({ session, accountId, body, origin, address }) {
       const wish = { accountId, email: body.email, role: body.role, ...readRestrictions(body, models()) };
-      // The answer tells whether somebody has this address.
+      // Counted, because the answer reveals whether the address is in use.
       if (session) await countLink(identity, session, address);
       const { id, invitationUrl } = await accounts.as(origin).users.create(wish);
       const mailed = await identity.invitations.send(id, invitationUrl);
@@ -58,7 +58,7 @@ export function usersHandlers({
   };
 }
 
-/** Credits from text, and only models that there are: a restriction to none of them would be a trap. */
+/** Reads restrictions. Refuses unknown models, because a restriction to unknown models would block every request. */
 export function readRestrictions(
   wish: { readonly allowedModels?: readonly string[] | null; readonly creditLimit?: string | null },
   models: Iterable<string>,

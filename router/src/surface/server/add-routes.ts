@@ -1,6 +1,6 @@
 /**
- * Makes HTTP routes of the contract and its handlers. The steps of a request, common to all routes: authentication, body,
- * schema, handler. Whatever the contract does not allow is refused.
+ * Makes HTTP routes of the contract and its handlers. Every request passes the same steps: authentication, body, schema,
+ * handler. Whatever the contract does not allow is refused.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -13,9 +13,9 @@ import type { OperatorPart, Part, Reply, Route, Routes, RouteTable, RouteTerms }
 import { readQuery } from "./query.ts";
 import type { WriteCookie } from "./session-cookie.ts";
 
-/** The argument of a handler. */
+/** A handler's argument. */
 export interface Call<R extends RouteTerms> {
-  /** Undefined for the operator, and on routes that `nobody` may call for a client without a session. */
+  /** Undefined for the operator, and for a client without a session on routes that `nobody` may call. */
   readonly session: [Extract<R["may"][number], "nobody" | "operator">] extends [never] ? Session : Session | undefined;
   /** The account whose data the route is about: see `Route.of`. */
   readonly accountId: R["of"] extends string ? AccountId : undefined;
@@ -26,16 +26,16 @@ export interface Call<R extends RouteTerms> {
   readonly origin: Origin;
   /** The client's network address. */
   readonly address: string;
-  /** The token of the session on the console's listener; undefined elsewhere, and without one. */
+  /** The session's token on the console's listener. Undefined elsewhere and without a session. */
   readonly credential?: string | undefined;
   readonly userAgent: string | undefined;
   readonly requestId: RequestId;
-  /** Aborts when the client leaves before it has the whole answer. */
+  /** Aborts when the client leaves before the end of the answer. */
   readonly left: AbortSignal;
   /** Sets the session's cookie with the answer. */
   setSession(token: string, maxAgeSeconds: number): void;
   clearSession(): void;
-  /** Lets the handler of a route with a stream write the answer itself. The headers of all answers are set already. */
+  /** Lets the handler of a stream route write the answer itself. Common headers are already set. */
   takeOver(): { readonly request: IncomingMessage; readonly response: ServerResponse };
 }
 
@@ -45,13 +45,13 @@ export type Handlers<C extends RouteTable> = {
 
 /** The differences between the portal's listener, the console's and the admin socket. */
 export interface Entrance {
-  /** The route with the query and body that it takes here; undefined: it is not served here. */
+  /** Returns the route with this entrance's query and body, or undefined if it is not served here. */
   readonly serve: (route: Route) => Route | undefined;
   /** Authenticates the caller before the body is read. Throws if they may not call the route. */
   readonly admit: (route: Route, request: FastifyRequest) => Asker | Promise<Asker>;
-  /** The answer to an error of any kind; logs it where it is a bug or an outage. */
+  /** Returns the answer to an error. Logs bugs and outages. */
   readonly answerTo: (error: unknown, requestId: RequestId) => ErrorAnswer;
-  /** Absent: nobody signs in here. */
+  /** Undefined if nobody signs in here. */
   readonly cookie?: WriteCookie;
 }
 
@@ -76,7 +76,7 @@ export function addRoutes<C extends Routes>(
 ): void {
   for (const name of new Set([...Object.keys(contract), ...Object.keys(handlers)]))
     if (!Object.hasOwn(contract, name) || !Object.hasOwn(handlers, name))
-      throw new Error(`the route ${name} is not both in the contract and among the handlers`);
+      throw new Error(`the route ${name} is missing in the contract or among the handlers`);
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
@@ -104,7 +104,7 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance
     method: route.method,
     url: route.path,
     bodyLimit: route.bodyBytesMax,
-    // Fastify warns of parts that are there and undefined.
+    // Fastify warns of parts that are present but undefined.
     schema: {
       ...(route.params && { params: route.params }),
       querystring: route.query ?? { type: "object", additionalProperties: false },
@@ -126,7 +126,7 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance
       const call = callOf(route, request, reply, entrance);
       const result = await Promise.try(() => handler(call)).catch((error: unknown) => {
         if (!reply.sent) throw error;
-        // The answer has begun, so that only a cut connection can tell the client.
+        // The answer has begun, so only a cut connection can signal the error to the client.
         entrance.answerTo(error, call.requestId);
         reply.raw.destroy();
       });

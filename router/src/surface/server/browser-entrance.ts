@@ -1,4 +1,4 @@
-/** The common part of the entrances for browsers: the credential is in a cookie, and changes come from own pages only. */
+/** Common part of the browsers' entrances: a cookie carries the credential, and changes must come from own pages. */
 import type { IncomingMessage } from "node:http";
 import type { Route } from "../contract/route.ts";
 import type { Asker, Entrance } from "./add-routes.ts";
@@ -6,11 +6,11 @@ import { requireOwnChange } from "./own-pages.ts";
 import { credentialOf, type WriteCookie } from "./session-cookie.ts";
 import { answerToBrowser, type WebEvents } from "./web-answers.ts";
 
-/** The facts of a listener by which it judges requests. */
+/** Facts about a listener, which decide whether a request is admitted. */
 export interface BrowserListener {
-  /** The client's network address, behind trusted proxies too. */
+  /** Returns the client's network address, also behind trusted proxies. */
   readonly addressOf: (request: IncomingMessage) => string;
-  /** The configured origin of its pages, the only one that may change something. Absent: the request's host. */
+  /** The configured origin of its pages, the only one that may make changes. If undefined, the request's host counts. */
   readonly ownOrigin: string | undefined;
   readonly isTls: boolean;
   readonly events: WebEvents;

@@ -1,8 +1,7 @@
 /**
- * A browser application, of the portal or of the console: the built files, read once, kept in memory, and compressed at
- * their first request.
- * Files below `assets/` have the hash of their content in their name and may be kept for ever; the others are asked for
- * again each time and answered with 304 while they are the same.
+ * Serves a built browser application, the portal's or the console's. Files are read once, kept in memory, and compressed at
+ * their first request. Files below `assets/` have the hash of their content in their names, so browsers may cache them for
+ * ever. Browsers revalidate the others each time, and get 304 if they are unchanged.
  */
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -12,7 +11,7 @@ import { brotliCompress, constants, gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 const portalWeb = join(import.meta.dirname, "../../../portal-web");
-/** Made by `npm run portal`. Two folders, so that no listener serves a file of the other application. */
+/** Written by `npm run portal`. Two folders, so that no listener serves a file of the other application. */
 export const builtPortal = join(portalWeb, "built");
 export const builtConsole = join(portalWeb, "built-console");
 
@@ -25,7 +24,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
 const yearSeconds = 31_536_000;
 
 type Encoding = "br" | "gzip";
-/** Answers that are smaller fit into one packet as they are. */
+/** Smaller answers fit into one packet without compression. */
 const compressedBytesMin = 1_000;
 const compress: Readonly<Record<Encoding, (bytes: Buffer) => Promise<Buffer>>> = {
   br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
@@ -39,7 +38,7 @@ interface PageFile {
   readonly compressed: Partial<Record<Encoding, Promise<Buffer>>>;
 }
 
-/** Adds a route for each built file. The one document is served at every path of a page. */
+/** Adds a route for each built file. The HTML document is served at every page's path. */
 export function addPages(app: FastifyInstance, directory: string, pagePaths: readonly string[]): void {
   const names = readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

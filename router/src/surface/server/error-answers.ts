@@ -1,4 +1,4 @@
-/** How each kind of `RequestError` is answered: HTTP status and the words of the error body. */
+/** The HTTP status, type and code of each kind of `RequestError`. */
 import { nearest } from "@weiche/shared/files/config-file.ts";
 import { RequestError, type FieldError, type RequestErrorKind } from "../../rights/request-error.ts";
 
@@ -19,18 +19,18 @@ export const errorAnswers = {
   too_many_requests: { status: 503, type: "service_unavailable", code: "too_many_requests" },
 } as const satisfies Record<RequestErrorKind, { status: number; type: string; code: string }>;
 
-/** The refusal of a parameter that matches its schema but is invalid, such as 30 February. */
+/** Returns the refusal of a parameter that matches its schema but is invalid, such as 30 February. */
 export function malformed(param: string, message = `${param} is not well-formed`): RequestError {
   return new RequestError("invalid", message, { details: [{ param, code: "malformed" }] });
 }
 
-/** Names the nearest known name. A long name that the client sent is cut. */
+/** Returns the message about an unknown name, with the nearest known one. Cuts long names. */
 export function noSuch(what: string, name: string, known: readonly string[]): string {
   const near = nearest(name, known);
   return `there is no ${what} "${name.slice(0, 64)}"${near === undefined ? "" : `; did you mean "${near}"?`}`;
 }
 
-/** Also turns errors of Fastify (schema, body) into a `RequestError`. undefined: a bug, or an `ApiError`. */
+/** Returns a `RequestError`, also for Fastify's errors (schema, body). Undefined for a bug or an `ApiError`. */
 export function asRequestError(error: unknown): RequestError | undefined {
   if (error instanceof RequestError) return error;
   const { validation, code, statusCode } = error as {
@@ -53,7 +53,7 @@ interface ValidationError {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** A union reports errors for each of its members: keeps one error per parameter, the most precise one. */
+/** Keeps one error per parameter, the most precise one: unions report errors for each of their members. */
 function invalid(all: readonly FieldError[]): RequestError {
   const details = all.filter(
     ({ param }, index) =>
@@ -85,7 +85,7 @@ const words: Readonly<Record<string, string>> = {
 function toDetail({ keyword, instancePath, params }: ValidationError): FieldError {
   const member = params["missingProperty"] ?? params["additionalProperty"];
   const path = instancePath.split("/").slice(1);
-  // A name that the client made up is cut: an answer repeats no long text of a request.
+  // Cut, because the client chose the name, and answers must not repeat long texts.
   if (typeof member === "string") path.push(member.slice(0, 40));
   return { param: path.join("."), code: words[keyword] ?? "malformed" };
 }

@@ -1,6 +1,6 @@
 /**
- * Turns routes of the contract into those that the operator calls, on the admin socket and in the console. Replies of
- * routes with `of` also have the account's id, `accountId`.
+ * Turns the contract's routes into the operator's routes, for the admin socket and the console. Replies of routes with
+ * `of` also carry the account's id as `accountId`.
  */
 import { Type, type TObject, type TSchema } from "typebox";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -14,8 +14,8 @@ import type { Call, Handlers } from "./add-routes.ts";
 type Rows = Pick<Database, "kysely">;
 
 /**
- * The route with the operator's query and body; undefined: it is not for the operator. `account` selects the account,
- * `limit` may take the place of pages. Users and keys may be named in other ways than by their ids.
+ * Returns the route with the operator's query and body, or undefined if the operator may not call it. `account` selects the
+ * account, `limit` replaces pages, and users and keys may be given by other names than their ids.
  */
 export function asOperated(route: Route): Route | undefined {
   const { may, of, operator: other = {}, body } = route;
@@ -42,7 +42,7 @@ function withUserNamed(body: TObject | undefined): TObject | undefined {
 }
 
 /**
- * Finds the account, user and key that are meant before each handler is called, and asks for whole lists or their first
+ * Wraps the handlers: finds the account, user and key of a call by their names, and requests whole lists or their first
  * `limit` items.
  */
 export function operated<C extends Routes>(routes: C, handlers: Handlers<C>, database: Rows): Handlers<C> {
@@ -67,7 +67,7 @@ interface Named {
   readonly userId?: string;
 }
 
-/** The parameters of a call, with names replaced by ids, and the account that they belong to. */
+/** A call's parameters with names replaced by ids, and their account. */
 interface Meant {
   readonly accountId: AccountId | undefined;
   readonly params?: object | undefined;
@@ -75,7 +75,7 @@ interface Meant {
   readonly body?: object | undefined;
 }
 
-/** The account is that of the user or key `id` in the path, the one that `account` names, or that of the user `userId`. */
+/** Finds the account: of the user or key `id` in the path, the one named by `account`, or of the user `userId`. */
 async function meantBy(of: NonNullable<Route["of"]>, call: Call<Route>, rows: Rows): Promise<Meant> {
   const { params, query, body } = call as unknown as Readonly<Record<"params" | "query" | "body", Named | undefined>>;
   const { id = "", account, user, userId }: Named = { ...params, ...query, ...body };

@@ -1,11 +1,10 @@
-/** Reads query parameters, which arrive as text, by the types of their schema. */
+/** Converts query parameters, which arrive as text, to the types of their schema. */
 import type { TObject } from "typebox";
 import { readInstantText } from "../../db/calendar-text.ts";
 import { malformed } from "./error-answers.ts";
 
 /**
- * Converts values that the schema calls integer or boolean, if they are written like one. Throws for a NUL, which the
- * database cannot store.
+ * Converts well-formed integers and booleans. Throws for a NUL, which the database cannot store.
  */
 export function readQuery(schema: TObject | undefined, query: Readonly<Record<string, unknown>>): object {
   const kinds = (schema?.properties ?? {}) as Readonly<Record<string, { readonly type?: string }>>;
@@ -21,7 +20,7 @@ export function readQuery(schema: TObject | undefined, query: Readonly<Record<st
   );
 }
 
-/** Milliseconds of a well-formed instant that the calendar and the database have, too. */
+/** Returns the milliseconds of an instant. Throws if the calendar or the database does not know it. */
 export function readInstant(text: string, param: string): number {
   const ms = readInstantText(text);
   if (ms === undefined) throw malformed(param);

@@ -1,4 +1,4 @@
-/** The answers to errors on listeners for browsers: the error body of the public API, and each wrong parameter by name. */
+/** Answers to errors on listeners for browsers: the public API's error body, with every wrong parameter. */
 import { ApiError, errorBody, errorHeaders } from "@weiche/shared/errors.ts";
 import type { RequestId } from "@weiche/shared/ids.ts";
 import { isUnavailable } from "../../db/failures.ts";
@@ -7,13 +7,13 @@ import type { ErrorAnswer } from "./add-routes.ts";
 import { asRequestError, errorAnswers } from "./error-answers.ts";
 
 export interface WebEvents {
-  /** A bug of ours, answered with 500 or a cut connection. */
+  /** A bug, answered with 500 or a cut connection. */
   requestFailed(requestId: RequestId, error: unknown): void;
-  /** One address opened more connections than it may. */
+  /** An address opened too many connections. */
   connectionRefused(): void;
-  /** A trusted proxy wrote an entry into `X-Forwarded-For` that names no address. */
+  /** A trusted proxy sent an entry in `X-Forwarded-For` that is no address. */
   forwardedUnread(proxy: string, entry: string): void;
-  /** The database does not answer, answered with 503. */
+  /** The database did not answer, so the client got 503. */
   databaseUnavailable(error: unknown): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A listener for browsers, such as the portal's: one application's pages, and below `/api` the routes of an entrance. Every
- * answer has the headers that keep pages from doing what ours never do.
+ * A listener for browsers, such as the portal's: serves one application's pages, and the routes of an entrance below `/api`.
+ * Every answer has headers that forbid pages whatever ours do not need.
  */
 import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -26,33 +26,33 @@ import type { WebEvents } from "./web-answers.ts";
 
 export interface WebServerDeps {
   readonly listen: ListenAddress;
-  /** The configured URL of its pages. Absent: the address of the listener. */
+  /** The configured URL of its pages. If undefined, the listener's address counts. */
   readonly publicUrl?: string;
-  /** Absent: plain HTTP. */
+  /** If undefined, the listener uses plain HTTP. */
   readonly tls?: ServerCertificate;
   readonly limits: IpLimitSettings & { readonly trustedProxies: readonly string[] };
   readonly clock: Clock;
   readonly events: WebEvents;
-  /** The router stops soon: each answer is the last one on its connection. */
+  /** Returns whether the router is stopping. Each answer is then the last one on its connection. */
   readonly isLeaving?: () => boolean;
-  /** Time limit for receiving a request, head and body; checked once a second. */
+  /** Time limit for receiving a request's head and body, checked once a second. */
   readonly requestMsMax?: number;
   readonly times?: Partial<ListenerTimes>;
 }
 
 export interface WebServer extends BrowserListener, AsyncDisposable {
-  /** For routes beside API and pages. */
+  /** Takes routes besides the API and the pages. */
   readonly app: FastifyInstance;
   /** The address with the actual port. */
   readonly address: ListenAddress;
   /** Base URL of links to its pages. */
   readonly url: string;
-  /** Adds the routes below `/api`. Call once. Earlier requests wait for it. */
+  /** Adds the routes below `/api`. Call it once. Earlier requests wait for it. */
   serve(addApi: (api: FastifyInstance) => void): Promise<void>;
 }
 
 const bodyBytesMax = 64 << 10;
-/** A browser asks for the ten or so files of a page at once, and they are served from memory. */
+/** Pages get this many times the API's rate: a browser requests about ten files of a page at once, and all are in memory. */
 export const pagesPerRequest = 15;
 
 const securityHeaders = {
@@ -66,7 +66,7 @@ const securityHeaders = {
   "x-frame-options": "DENY",
 };
 
-/** `pages`: the folder of a built application, and the paths of its pages. */
+/** Opens the listener. `pages`: the folder of a built application, and the paths of its pages. */
 export async function openWebServer(
   deps: WebServerDeps,
   pages: { readonly directory: string; readonly paths: readonly string[] },
@@ -146,7 +146,7 @@ function createApp(deps: WebServerDeps, complete: Promise<void>): FastifyInstanc
     routerOptions: { maxParamLength: 200 },
     ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false } },
     clientErrorHandler(error, socket) {
-      // A client would take it for part of an earlier answer on the connection.
+      // A client would take the error for part of an earlier answer on the connection.
       if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
       answerRaw(socket, error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "malformed", clock);
     },

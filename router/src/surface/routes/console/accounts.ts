@@ -1,4 +1,4 @@
-/** Makes the items of the console's page of accounts: package, use, refusals, and blocks of accounts and people. */
+/** Makes the items of the console's accounts page: package, use, refusals, and blocks of accounts and people. */
 import { sql } from "kysely";
 import { formatCredits, millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -30,7 +30,7 @@ interface Listed {
   readonly blockedUsers: number;
 }
 
-/** The item `total`, and the accounts of one page by their ids with their places in it. */
+/** Returns the item `total`, and one page's accounts by their ids with their places on the page. */
 export async function accountItems(
   { database, clock, limiter }: Pick<HandlerDeps, "database" | "clock" | "limiter">,
   { search, at = 1, sort = "name" }: AccountsWish,
@@ -91,7 +91,7 @@ async function usedBy({ kysely }: Database, ids: readonly AccountId[]) {
   return Map.groupBy(ofAccounts, ({ accountId }) => accountId);
 }
 
-/** The most frequent code first. */
+/** Counts refusals by code, the most frequent first. */
 async function refusedOf({ pool }: Database, ids: readonly AccountId[], since: string) {
   const { rows } = await pool.query<{ accountId: AccountId; code: string; count: bigint }>(
     `select account_id as "accountId", code, sum(count)::bigint as count from refusals

@@ -1,4 +1,4 @@
-/** Makes the items that the console's pages of nodes and slots show live. */
+/** Makes the live items of the console's nodes and slots pages. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7TimeMs, type RequestId } from "@weiche/shared/ids.ts";
 import { instantText } from "../../../db/database.ts";
@@ -12,7 +12,7 @@ export function nodeItems({ details, nowMs }: Fleet): Items {
   return new Map(details().map((detail) => [detail.view.node, viewNode(detail, nowMs())]));
 }
 
-/** A history is the same object until there is another switch. */
+/** Returns a function that makes the items. A history stays the same object until the next switch, so it is not sent again. */
 export function createSlotItems({ fleet, clock }: Pick<HandlerDeps, "fleet" | "clock">): () => Items {
   const views = new WeakMap<readonly PastSwitch[], { readonly history: ConsoleHistory }>();
   return () => {

@@ -1,10 +1,10 @@
 /**
- * Sends what a page of the console shows as server-sent events: everything at first, then what has changed.
+ * Sends the items of a console page as server-sent events: first all of them, then the changed ones.
  *
  *   event: all    {asOf, items}   items by their keys
- *   event: some   {asOf, items}   the changed ones; null: it is gone
+ *   event: some   {asOf, items}   the changed items; null for a removed one
  *   event: beat   {asOf}          nothing has changed for a second
- *   event: failed {asOf}          it cannot be read at present; what was sent before stands
+ *   event: failed {asOf}          the items cannot be read now; the earlier ones stay valid
  */
 import type { ServerResponse } from "node:http";
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
@@ -13,7 +13,7 @@ import { isUnavailable } from "../../../db/failures.ts";
 import type { Route } from "../../contract/route.ts";
 import type { Call } from "../../server/add-routes.ts";
 
-/** Items of a page by their keys. An item that is the same object as at the last look has not changed. */
+/** A page's items by their keys. An item that is the same object as before has not changed. */
 export type Items = ReadonlyMap<string, object>;
 
 export interface Look {
@@ -21,14 +21,14 @@ export interface Look {
   readonly read: () => Items | Promise<Items>;
 }
 
-/** Interval at which an item is sent whose only change is that its ages have grown. */
+/** Interval for sending an item in which only ages have grown. */
 const agesEveryMs = 1_000;
-/** A client that reads nothing for this time is cut. */
+/** A client that reads nothing for this time is cut off. */
 const unreadMsMax = 30_000;
-/** The browser's pause before it connects again. */
+/** The browser's pause before it reconnects. */
 const retryMs = 1_000;
 
-/** Resolves when the client has left. Throws what `read` throws, but for a database that does not answer. */
+/** Resolves when the client has left. Throws the errors of `read`, except if the database does not answer. */
 export async function sendLive(
   { takeOver, left }: Pick<Call<Route>, "takeOver" | "left">,
   clock: Clock,
@@ -56,7 +56,7 @@ export async function sendLive(
   }
 }
 
-/** Undefined: the database does not answer. */
+/** Returns undefined if the database does not answer. */
 async function readOrFail({ read }: Look): Promise<Items | undefined> {
   try {
     return await read();
@@ -76,11 +76,11 @@ interface Sent {
   readonly atMs: number;
 }
 
-/** Knows what was sent, and finds what has changed since. */
+/** Keeps the items that were sent, and finds changed ones. */
 class Changes {
   #sent: Map<string, Sent> | undefined;
 
-  /** Undefined: nothing has changed. */
+  /** Returns undefined if nothing has changed. */
   since(found: Items, nowMs: number): { readonly isAll: boolean; readonly items: object } | undefined {
     const isAll = this.#sent === undefined;
     const sent = (this.#sent ??= new Map());
@@ -107,7 +107,7 @@ function isNews({ text, atMs }: Sent, now: string, nowMs: number): boolean {
   return nowMs - atMs >= agesEveryMs || withoutAges(text) !== withoutAges(now);
 }
 
-/** Members whose names end in `seconds` are times that grow by themselves. */
+/** Removes members whose names end in `seconds`: they are ages, which grow without a change. */
 function withoutAges(text: string): string {
   return text.replaceAll(/"\w*[sS]econds":[\d.]+,?/g, "");
 }

@@ -1,6 +1,6 @@
 /**
- * Makes the item of the console's page of the pipeline: usage on its way from nodes to totals, the database, the
- * evaluation of credits.
+ * Makes the item of the console's pipeline page: usage on its way from nodes to totals, the database, and the evaluation
+ * of credits.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { instantText, type Database } from "../../../db/database.ts";
@@ -48,7 +48,7 @@ function viewOutboxes({ details }: Fleet): ConsolePipeline["unacknowledged"] {
   };
 }
 
-/** Measures how long the database takes for a small question. */
+/** Measures the time of a small database query, which counts the records that were set aside. */
 async function ask({ pool }: Pick<Database, "pool">, clock: Clock) {
   const beganMs = clock.monotonicMs();
   const late = Promise.withResolvers<undefined>();
@@ -56,7 +56,7 @@ async function ask({ pool }: Pick<Database, "pool">, clock: Clock) {
   const counted = pool.query<{ lastDay: bigint; total: bigint }>(
     `select count(*) as total, count(*) filter (where refused_at > now() - interval '1 day') as "lastDay" from usage_refused`,
   );
-  counted.catch(() => {}); // it may fail after it was too late
+  counted.catch(() => {}); // it may fail after the time limit
   try {
     const found = await Promise.race([counted, late.promise]);
     if (!found) return { answersInMs: null, setAside: null };
