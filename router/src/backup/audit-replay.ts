@@ -1,7 +1,7 @@
 /**
- * Repeats what took rights away after a backup was written: without it, keys that were revoked since would open doors
- * again. It reads the routers' logs, where every entry of the audit log is a line. What gave rights (new keys, users,
- * accounts) is not repeated, since its secrets are nowhere; it is counted.
+ * Repeats the actions that took rights away after a backup was written. Without this, keys that were revoked since would
+ * be valid again. It reads the routers' logs, which have a line for every audit entry. Actions that gave rights (new keys,
+ * users, accounts) cannot be repeated, because no log has their secrets; they are counted.
  */
 import { asId, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { createAccounts } from "../accounts/accounts.ts";
@@ -15,17 +15,17 @@ import { setPassword } from "../sign-in/passwords.ts";
 
 export type LoggedDeed = ReturnType<typeof loggedDeed>;
 
-/** Numbers of deeds, by action. */
+/** Numbers of logged actions, by action. */
 export interface Replayed {
   readonly repeated: Readonly<Record<string, number>>;
-  /** Done since the backup, and not in the restored database. */
+  /** Done after the backup and missing in the restored database. */
   readonly lost: Readonly<Record<string, number>>;
 }
 
-/** Clocks of routers and database may differ by so much. What is repeated twice changes nothing more. */
+/** Clocks of routers and database may differ by this much. Repeating an action of the backup changes nothing. */
 const marginMs = 300_000;
 
-/** The deeds among log lines that may have come after the backup, oldest first. Other lines are passed over. */
+/** Reads the logged actions that may have happened after the backup, oldest first. Other lines are ignored. */
 export async function readDeeds(lines: AsyncIterable<string>, backupAt: string): Promise<readonly LoggedDeed[]> {
   const sinceMs = Date.parse(backupAt) - marginMs;
   const deeds: LoggedDeed[] = [];
@@ -41,11 +41,11 @@ function readDeed(line: string): LoggedDeed | undefined {
   try {
     return JSON.parse(line.slice(line.indexOf("{"))) as LoggedDeed;
   } catch {
-    return undefined; // the torn last line of a router that was killed
+    return undefined; // the incomplete last line of a killed router
   }
 }
 
-/** `backupAt`: when the backup was written; what is lost counts from then. */
+/** Repeats the actions. `backupAt`: when the backup was written; only later actions count as lost. */
 export async function replayDeeds(
   context: AccountsContext,
   deeds: readonly LoggedDeed[],
@@ -55,7 +55,7 @@ export async function replayDeeds(
   const replayed = { repeated: {} as Record<string, number>, lost: {} as Record<string, number> };
   for (const deed of deeds) {
     const outcome = await repeat(repeats[deed.action], deed);
-    if (outcome === "lost" && Date.parse(deed.at) < Date.parse(backupAt)) continue; // in the backup
+    if (outcome === "lost" && Date.parse(deed.at) < Date.parse(backupAt)) continue; // the backup contains it
     if (outcome !== "needless") replayed[outcome][deed.action] = (replayed[outcome][deed.action] ?? 0) + 1;
   }
   return replayed;
@@ -64,19 +64,19 @@ export async function replayDeeds(
 type Repeat = (id: string, deed: LoggedDeed) => Promise<unknown>;
 
 async function repeat(how: Repeat | undefined, deed: LoggedDeed): Promise<keyof Replayed | "needless"> {
-  if (deed.action.startsWith("session.")) return "needless"; // a restore ends all sessions
+  if (deed.action.startsWith("session.")) return "needless"; // a restored database has no sessions
   if (!how) return "lost";
   try {
     const done = await how(deed.object.split(" ")[1] ?? "", deed);
     return done === undefined ? "lost" : "repeated";
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    // Not in the backup: there is nothing to take away.
+    // The backup does not contain the object, so it has no rights.
     return error.kind === "not_found" ? "needless" : "lost";
   }
 }
 
-/** How each action that takes rights away is repeated. One that resolves with undefined did not. */
+/** How each action that takes rights away is repeated. If a function resolves with undefined, the action is lost. */
 function repeatsOf(context: AccountsContext): Readonly<Record<string, Repeat>> {
   const { keys, life, users } = createAccounts(context);
   const losePassword: Repeat = (id) => giveNoPassword(context, asId<UserId>(id));
@@ -95,7 +95,7 @@ function repeatsOf(context: AccountsContext): Readonly<Record<string, Repeat>> {
   };
 }
 
-/** The password from before the change must not open the door again: its user asks for a link to set a new one. */
+/** Removes a password that was changed after the backup, so that the old one is not valid. The user requests a reset link. */
 function giveNoPassword(context: AccountsContext, id: UserId): Promise<UserId> {
   return audited(context, { action: "user.reset-password", on: { kind: "user", id } }, async (transaction) => {
     await lockUser(transaction, id);

@@ -45,7 +45,7 @@ async function read(bytes: Buffer, size = 7) {
 }
 
 describe("a backup file", () => {
-  it("has what was written, in whatever pieces it is read", async () => {
+  it("contains everything that was written, whatever the size of the pieces that are read", async () => {
     const bytes = await written();
     for (const size of [1, 3, 64, bytes.length]) {
       const found = await read(bytes, size);
@@ -55,20 +55,20 @@ describe("a backup file", () => {
     }
   });
 
-  it("is refused when it ends anywhere before its end", async () => {
+  it("is refused if it is cut off anywhere", async () => {
     const bytes = await written();
     for (let end = 0; end < bytes.length; end++)
       await expect(read(bytes.subarray(0, end)), `cut at ${end}`).rejects.toThrow(/incomplete|JSON/);
   });
 
-  it("is refused when any byte of it is another one", async () => {
+  it("is refused if any byte was changed", async () => {
     const bytes = await written();
     const unnoticed: number[] = [];
     for (let at = 0; at < bytes.length - 1; at++) {
       const changed = Buffer.from(bytes);
       changed[at]! ^= 1;
       const found = await read(changed).catch(() => undefined);
-      // The trailer has no checksum of its own: a changed count of rows is noticed when the rows are counted.
+      // The checksum does not cover the trailer: a changed number of rows is detected by counting the rows.
       if (found && JSON.stringify(found.trailer.rows) === JSON.stringify(counts)) unnoticed.push(at);
     }
     expect(unnoticed).toEqual([]);

@@ -1,25 +1,25 @@
 /**
- * The file of a backup: one Zstandard stream, read and written from front to back.
+ * The format of a backup file: one Zstandard stream, written and read sequentially.
  *
  *   "weiche-backup 1\n"
  *   header                    JSON in one line: `BackupHeader`
- *   per table of the header   its rows as PostgreSQL's `COPY` writes them, in blocks: length as u32 (big-endian), bytes;
- *                             a block of length 0 ends them
+ *   per table of the header   its rows as PostgreSQL's `COPY` writes them, in blocks: length as u32 (big-endian), bytes.
+ *                             A block of length 0 ends the table
  *   trailer                   JSON in one line: rows per table, and the SHA-256 of everything before it
  *
- * A file without its trailer, or with another checksum, is incomplete or damaged, and is refused.
+ * A file without a trailer, or with a wrong checksum, is incomplete or damaged, and is refused.
  */
 import { createHash, type Hash } from "node:crypto";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 
 export interface BackupHeader {
-  /** Version of Weiche that wrote it. */
+  /** The version of Weiche that wrote the backup. */
   readonly version: string;
-  /** ISO 8601, by the database's clock: everything committed before is in it. */
+  /** ISO 8601, by the database's clock. The backup contains everything committed before. */
   readonly at: string;
-  /** Names of the migrations that its schema has, in order. */
+  /** Names of the migrations of its schema, in order. */
   readonly migrations: readonly string[];
-  /** In an order in which each row finds the rows that it refers to. */
+  /** In an order in which every table follows the tables that it references. */
   readonly tables: readonly BackupTable[];
 }
 
@@ -35,11 +35,11 @@ export interface BackupTrailer {
 
 const magic = "weiche-backup 1\n";
 const lengthBytes = 4;
-/** A header of 400 days has some 40 KB. */
+/** Far more than needed: the header of 400 days has about 40 KB. */
 const lineBytesMax = 16 << 20;
 const blockBytesMax = 1 << 30;
 
-/** Yields the uncompressed bytes of a backup. `rowsOf`: the bytes of one table; it returns how many rows they are. */
+/** Yields the uncompressed bytes of a backup. `rowsOf` yields the bytes of a table and returns its number of rows. */
 export async function* writeBackup(
   header: BackupHeader,
   rowsOf: (table: BackupTable) => AsyncGenerator<Buffer, number>,
@@ -70,20 +70,20 @@ function lengthOf(bytes: number): Buffer {
   return length;
 }
 
-/** Reads a backup from front to back: `header`, then `rows` for each of its tables in order, then `trailer`. */
+/** Reads a backup sequentially: call `header`, then `rows` for each table in order, then `trailer`. */
 export class BackupReader {
   readonly #source: AsyncIterator<Buffer>;
   readonly #checksum: Hash = createHash("sha256");
   #buffered: Buffer = Buffer.alloc(0);
 
-  /** `source`: the uncompressed bytes. */
+  /** `source` yields the uncompressed bytes. */
   constructor(source: AsyncIterable<Buffer>) {
     this.#source = source[Symbol.asyncIterator]();
   }
 
   async header(): Promise<BackupHeader> {
     const start = await this.#line();
-    if (`${start}\n` !== magic) throw new StartError("this is no backup of Weiche, or one of a later format");
+    if (`${start}\n` !== magic) throw new StartError("the file is not a backup of Weiche, or has a newer format");
     return JSON.parse(await this.#line()) as BackupHeader;
   }
 
@@ -97,7 +97,7 @@ export class BackupReader {
     }
   }
 
-  /** Throws `StartError` if anything before it was changed. */
+  /** Throws a `StartError` if the checksum is wrong. */
   async trailer(): Promise<BackupTrailer> {
     const expected = this.#checksum.copy().digest("hex");
     const trailer = JSON.parse(await this.#line()) as BackupTrailer;
@@ -131,5 +131,5 @@ export class BackupReader {
 }
 
 function damaged(): StartError {
-  return new StartError("the backup is damaged: its checksum does not fit");
+  return new StartError("the backup is damaged: its checksum is wrong");
 }

@@ -1,4 +1,4 @@
-/** Writes backups to files: private, whole or not there at all, and the oldest removed. */
+/** Writes backups to private files, removes incomplete ones, and removes the oldest ones of a folder. */
 import { createWriteStream } from "node:fs";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -10,24 +10,24 @@ import { StartError } from "@weiche/shared/files/start-error.ts";
 import { dumpDatabase, type DumpProgress } from "./dump.ts";
 
 export interface BackupDone {
-  /** "-": standard output. */
+  /** The path, or "-" for standard output. */
   readonly file: string;
-  /** ISO 8601: everything committed before is in it. */
+  /** ISO 8601. The backup contains everything committed before. */
   readonly at: string;
   readonly tables: number;
-  /** Size of the file. Absent for standard output. */
+  /** Size of the file; undefined for standard output. */
   readonly bytes?: number;
-  /** Older backups of the folder that gave way. */
+  /** Older backups that were removed from the folder. */
   readonly removed?: readonly string[];
 }
 
 const compression = {
   params: { [constants.ZSTD_c_compressionLevel]: 3, [constants.ZSTD_c_checksumFlag]: 1 },
 };
-/** Names of backups in a folder; sorted by name they are sorted by time. */
+/** Names of backups in a folder. Their order by name is their order by time. */
 const namePattern = /^weiche-\d{8}T\d{6}Z\.backup$/;
 
-/** `file`: a new file, or "-" for `output`. Throws `StartError` if the file exists. */
+/** Writes a backup to a new file, or to `output` if `file` is "-". Throws a `StartError` if the file exists. */
 export async function backUpTo(
   file: string,
   connection: ClientConfig,
@@ -35,7 +35,7 @@ export async function backUpTo(
   onProgress: (progress: DumpProgress) => void,
 ): Promise<BackupDone> {
   if (file === "-") return { file, ...(await dumpInto(output, connection, onProgress)) };
-  if (await exists(file)) throw new StartError(`${file} exists: name a new file`);
+  if (await exists(file)) throw new StartError(`${file} exists already: name a new file`);
   const unfinished = `${file}.unfinished`;
   try {
     const sink = createWriteStream(unfinished, { mode: 0o600, flush: true });

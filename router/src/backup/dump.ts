@@ -1,4 +1,4 @@
-/** Reads the whole database as of one instant, while routers go on working. */
+/** Reads the whole database in one snapshot while routers keep working. */
 import { pipeline } from "node:stream/promises";
 import type { Client, ClientConfig } from "pg";
 import { to as copyTo } from "pg-copy-streams";
@@ -7,7 +7,7 @@ import { openClient } from "../db/client.ts";
 import { backupLock } from "../usage/usage-days.ts";
 import { writeBackup, type BackupHeader, type BackupTable } from "./backup-file.ts";
 
-/** Tables that a backup leaves out: they mean nothing to later routers, or would open a door that was shut since. */
+/** Tables that a backup omits: they are useless to later routers, or would restore access that was ended since. */
 export const leftOut = [
   "kysely_migration",
   "kysely_migration_lock",
@@ -19,10 +19,10 @@ export const leftOut = [
 ];
 
 export interface DumpProgress {
-  /** Estimated by the server. */
+  /** Size of the tables as the server estimates it. */
   readonly bytesTotal: number;
   readonly table: string;
-  /** Uncompressed bytes so far. */
+  /** Uncompressed bytes written so far. */
   readonly bytes: number;
 }
 
@@ -34,7 +34,7 @@ export async function dumpDatabase(
 ): Promise<BackupHeader> {
   await using client = await openClient({ ...connection, application_name: "weiche backup" });
   await client.query("begin isolation level repeatable read read only");
-  // Routers drop no old days meanwhile: they would wait for this transaction, and inserts for them.
+  // Prevents that routers drop old partitions meanwhile: the drop would wait for this transaction, and inserts for the drop.
   await client.query("select pg_advisory_xact_lock_shared($1)", [backupLock]);
   const header = await readHeader(client);
   const bytesTotal = await sizeOf(client, header.tables);
@@ -78,7 +78,7 @@ async function readHeader(client: Client): Promise<BackupHeader> {
   };
 }
 
-/** Sorts tables so that each comes after those that it refers to. */
+/** Sorts tables so that each table follows the tables that it references. */
 function inOrder(
   tables: readonly BackupTable[],
   references: readonly { readonly from: string; readonly to: string }[],

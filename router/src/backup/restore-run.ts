@@ -1,4 +1,4 @@
-/** Restores a backup into the database that a router is configured with, and repeats what took rights away since. */
+/** Restores a backup into a router's database and repeats the actions that took rights away since. */
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -13,12 +13,12 @@ import { startEmbeddedServer, type EmbeddedServerEvents } from "../db/embedded-s
 import { readDeeds, replayDeeds, type Replayed } from "./audit-replay.ts";
 import { restoreBackup, type Restored, type RestoreProgress } from "./restore.ts";
 
-/** Reads a backup to its end and checks it; changes nothing. `source`: its bytes as they are in the file. */
+/** Reads and checks a whole backup without changing anything. `source`: the bytes of the file. */
 export function checkBackup(source: Readable): Promise<Restored> {
   return restoreBackup(decompressed(source), undefined, () => {});
 }
 
-/** `auditLogs`: files with logs of routers, from which revocations since the backup are repeated. */
+/** `auditLogs`: log files of routers. Actions in them that took rights away after the backup are repeated. */
 export async function restoreInto(
   source: Readable,
   config: DatabaseConfig,
@@ -55,7 +55,7 @@ async function fill(
   return await restoreBackup(decompressed(source), server.connection, onProgress);
 }
 
-/** Files that root makes in the data directory of another user could not be read by its router. */
+/** Refuses to run as root in another user's data directory, because its router could not read root's files. */
 function requireOwner({ stateDir }: DatabaseConfig): void {
   if (process.getuid?.() !== 0 || !existsSync(stateDir)) return;
   const { uid } = statSync(stateDir);
@@ -67,7 +67,7 @@ function requireOwner({ stateDir }: DatabaseConfig): void {
 
 function decompressed(source: Readable): AsyncIterable<Buffer> {
   const decompressor = createZstdDecompress();
-  pipeline(source, decompressor).catch(() => {}); // its reader gets the error
+  pipeline(source, decompressor).catch(() => {}); // the reader of the decompressor gets the error
   return readable(decompressor);
 }
 
@@ -77,7 +77,7 @@ async function* readable(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const isOurs = code?.startsWith("ZSTD_") || code === "Z_BUF_ERROR" || code === "Z_DATA_ERROR";
-    throw isOurs ? new StartError("the backup is damaged or incomplete: it does not decompress") : error;
+    throw isOurs ? new StartError("the backup is damaged or incomplete: it cannot be decompressed") : error;
   }
 }
 

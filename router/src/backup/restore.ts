@@ -1,4 +1,4 @@
-/** Brings a backup into an empty database. */
+/** Restores a backup into an empty database. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Client, ClientConfig } from "pg";
@@ -13,7 +13,7 @@ import { BackupReader, type BackupHeader, type BackupTable } from "./backup-file
 
 export interface RestoreProgress {
   readonly table: string;
-  /** Which table of how many this is. */
+  /** The table's position, from 1. */
   readonly number: number;
   readonly tables: number;
 }
@@ -24,8 +24,8 @@ export interface Restored {
 }
 
 /**
- * Reads a backup to its end. With a connection it fills that database, in one transaction: a backup that is damaged or
- * incomplete leaves a database without accounts. Without a connection it only checks the backup. Throws `StartError`.
+ * Reads a whole backup. With a connection, it fills that database in one transaction: after a damaged or incomplete
+ * backup, the database has no accounts. Without a connection, it only checks the backup. Throws a `StartError`.
  */
 export async function restoreBackup(
   source: AsyncIterable<Buffer>,
@@ -45,19 +45,20 @@ export async function restoreBackup(
   }
   const { rows } = await reader.trailer();
   const wrong = client && header.tables.find(({ name }) => counts[name] !== rows[name]);
-  if (wrong) throw new StartError(`${wrong.name} has other rows than the backup says`);
+  if (wrong)
+    throw new StartError(`the backup is damaged: the number of rows of ${wrong.name} differs from its trailer`);
   if (client) await finish(client, header.tables);
   return { header, rows: Object.values(rows).reduce((sum, each) => sum + each, 0) };
 }
 
-/** Makes the tables as they were when the backup was written. */
+/** Makes the tables with the schema of the backup. */
 async function prepare(connection: ClientConfig, { version, migrations, tables }: BackupHeader): Promise<void> {
   const known = migrationNames();
   const unknown = migrations.find((name, index) => known[index] !== name);
   if (unknown !== undefined)
     throw new StartError(
-      `the backup, written by Weiche ${version}, has the schema of a newer version than this one (${unknown} is not known ` +
-        "here): install that version first",
+      `the backup was written by Weiche ${version}, and its migration ${unknown} is unknown to this version: ` +
+        "install that version first",
     );
   await checkServer(connection);
   await requireEmpty(connection);
@@ -69,7 +70,7 @@ async function prepare(connection: ClientConfig, { version, migrations, tables }
 async function begin(client: Client, tables: readonly BackupTable[]): Promise<void> {
   await client.query("begin");
   for (const { name } of tables) {
-    // Triggers would note each restored row as a change.
+    // Triggers would record each restored row as a change.
     await client.query(`alter table ${client.escapeIdentifier(name)} disable trigger user`);
   }
   for (const { name } of tables.toReversed()) await client.query(`delete from ${client.escapeIdentifier(name)}`);
@@ -94,7 +95,7 @@ async function makePartitions(connection: ClientConfig, tables: readonly BackupT
   }
 }
 
-/** Returns how many rows there were. */
+/** Loads the rows of a table and returns their number. */
 async function load(client: Client, { name, columns }: BackupTable, rows: AsyncIterable<Buffer>): Promise<number> {
   const columnList = columns.map((column) => client.escapeIdentifier(column)).join(", ");
   const copy = client.query(copyFrom(`copy ${client.escapeIdentifier(name)} (${columnList}) from stdin`));
@@ -103,7 +104,7 @@ async function load(client: Client, { name, columns }: BackupTable, rows: AsyncI
 }
 
 async function finish(client: Client, tables: readonly BackupTable[]): Promise<void> {
-  await client.query("set constraints all immediate"); // a table with checks to come cannot be altered
+  await client.query("set constraints all immediate"); // a table with deferred checks cannot be altered
   for (const { name } of tables) await client.query(`alter table ${client.escapeIdentifier(name)} enable trigger user`);
   await client.query("commit");
 }

@@ -9,14 +9,14 @@ test("a key is recognised by its form and checksum", () => {
   }
 });
 
-test("keys carry 256 random bits", () => {
+test("a key contains 256 random bits", () => {
   const zeros = makeApiKey((bytes) => Buffer.alloc(bytes));
   const ones = makeApiKey((bytes) => Buffer.alloc(bytes, 0xff));
   expect(isApiKey(zeros) && isApiKey(ones)).toBe(true);
   expect(new Set([zeros, ones, makeApiKey(), makeApiKey()]).size).toBe(4);
 });
 
-test("a key with any one character changed, missing or added is refused", () => {
+test("a key with one changed, missing or added character is refused", () => {
   const key = makeApiKey();
   for (let at = 0; at < key.length; at++) {
     const other = key[at] === "a" ? "b" : "a";

@@ -1,6 +1,6 @@
 /**
- * API keys: `sk-weiche-`, 256 random bits, and a checksum by which secret scanners recognise one and a typo is refused
- * without a look-up. Only the SHA-256 is stored.
+ * API keys: `sk-weiche-`, 256 random bits, and a checksum. By the checksum, secret scanners recognise a key, and a mistyped
+ * key is refused without a lookup. Only the SHA-256 of a key is stored.
  */
 import { hash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -20,7 +20,7 @@ export function isApiKey(text: string): boolean {
   return pattern.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
 }
 
-/** SHA-256 in hex: the form in which a key is stored and looked up. */
+/** Returns the SHA-256 in hex. A key is stored and looked up by it. */
 export function hashApiKey(key: string): string {
   return hash("sha256", key, "hex");
 }

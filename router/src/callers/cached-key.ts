@@ -1,4 +1,4 @@
-/** A key as the cache holds it: read from the database once, judged by the clock at each request. */
+/** A cached key: read from the database once, and checked against the clock at each request. */
 import { asId, type ModelId, type UserId } from "@weiche/shared/ids.ts";
 import type { PromptQueries } from "../db/prompt-queries.ts";
 import { bookedSpans } from "../subscriptions/subscription-rules.ts";
@@ -9,14 +9,14 @@ export interface CachedKey extends Identity {
   readonly expiresMs: number;
   readonly userBlocked: boolean;
   readonly accountBlocked: boolean;
-  /** Credit-limit block of the key or of its user, whichever ends later. */
+  /** When the block by the credit limit of the key or its user ends, whichever is later. */
   readonly limitReachedUntilMs: number;
   readonly exhaustedUntilMs: number;
-  /** The account's two latest packages, each with the terms of its periods; one may not have begun, or have ended. */
+  /** The spans of the account's two latest packages. A span may have ended or not have begun. */
   readonly terms: readonly { readonly startMs: number; readonly endMs: number; readonly caller: Caller }[];
 }
 
-/** Checks in the order of the API's conformance page: the key, the package, its quota. */
+/** Checks key, package and quota, in the order of the API's conformance page. */
 export function judge(key: CachedKey, nowMs: number): Caller | KeyRefusal {
   if (key.revoked) return { refused: "invalid_api_key", why: "revoked", of: key };
   if (key.expiresMs <= nowMs) return { refused: "invalid_api_key", why: "expired", of: key };
@@ -30,7 +30,7 @@ export function judge(key: CachedKey, nowMs: number): Caller | KeyRefusal {
 }
 
 interface Lookup {
-  /** Number of the last change that the answer includes. */
+  /** Number of the last change that the result includes. */
   readonly number: bigint;
   readonly key: CachedKey | undefined;
 }
@@ -41,7 +41,7 @@ export function lookUpKey(prompt: PromptQueries, hash: string): Promise<Lookup> 
 }
 
 /**
- * The key of a signed-in user's test chat: it has no secret, its id is the user's, and only the user's restrictions
+ * Reads the key of a signed-in user's test chat. It has no secret, its id is the user's, and only the user's restrictions
  * apply.
  */
 export async function lookUpTestChat(prompt: PromptQueries, userId: UserId): Promise<CachedKey | undefined> {
@@ -89,7 +89,7 @@ function epochMs(column: string): string {
   return `(extract(epoch from ${column}) * 1000)::float8`;
 }
 
-/** Without a key of this hash, all but `number` is null. */
+/** If no key matches, all fields but `number` are null. */
 interface Row extends Omit<CachedKey, "terms"> {
   readonly number: bigint;
   readonly keyModels: readonly string[] | null;

@@ -8,29 +8,29 @@ export interface Identity {
 }
 
 export interface Caller extends Identity {
-  /** Intersection of the user's and the key's restriction; undefined: every model. */
+  /** Models that both user and key allow; undefined if neither is restricted. */
   readonly allowedModels: ReadonlySet<ModelId> | undefined;
   readonly requestsPerMinute: number;
   readonly parallelRequests: number;
 }
 
-/** Why a key is refused, in the order of the API's conformance page. The kinds of 401 differ in their message only. */
+/** Why a key is refused, in the order of the API's conformance page. The kinds of 401 differ only in their message. */
 export type KeyRefusal =
   | {
       readonly refused: "invalid_api_key";
       readonly why: "unknown" | "revoked" | "expired" | "blocked-by-limit" | "user-blocked" | "account-blocked";
-      /** Absent for an unknown key. */
+      /** Undefined for an unknown key. */
       readonly of?: Identity;
     }
   | { readonly refused: "no_package"; readonly of?: Identity }
-  /** The model list stays available to this caller. */
+  /** This caller may still list models. */
   | { readonly refused: "insufficient_quota"; readonly caller: Caller };
 
-/** Looks a key up in memory; never waits for the database on a known key. */
+/** Finds keys in memory. A cached key is found without the database. */
 export interface KeyCache {
   /**
-   * `key`: the value of the bearer header. Resolves at once when the key is cached. `atMs`: when the request was
-   * accepted (default: now); it decides on the billing period.
+   * Finds the caller of a key; returns without a promise if the key is cached. `atMs`: the time of the request, which
+   * determines the billing period. It defaults to now.
    */
   find(key: string, atMs?: number): Caller | KeyRefusal | Promise<Caller | KeyRefusal>;
 }

@@ -1,7 +1,7 @@
 /**
- * Caches API keys in memory. A key is loaded at its first use and dropped when the database's numbered change log names
- * it; the log is polled every 2 s on a separate connection, and at once after a notification. While the database is
- * unreachable, cached keys stay valid for `trustMsMax`.
+ * Caches API keys in memory. A key is loaded at its first use. It is dropped when the database's numbered change log names
+ * the key, its user or its account. The log is polled every 2 s on a separate connection, and at once after a
+ * notification. While the database is unreachable, cached keys stay valid for `trustMsMax`.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -15,7 +15,7 @@ import type { Caller, KeyCache, KeyRefusal } from "./caller.ts";
 
 export interface KeyCacheEvents {
   keyChangesRead(durationMs: number): void;
-  /** The change log could not be read; cached keys stay valid until `trustMsMax` is over. */
+  /** The change log cannot be read. Cached keys stay valid until `trustMsMax` is over. */
   keyChangesUnreadable(error: unknown): void;
   keyLookupFailed(error: unknown): void;
 }
@@ -26,14 +26,14 @@ export interface KeyCacheOptions {
   readonly trustMsMax?: number;
   readonly keysMax?: number;
   readonly unknownKeysMax?: number;
-  /** Whether to listen for notifications; false: polling alone. */
+  /** If false, the cache polls without listening for notifications. */
   readonly hints?: boolean;
 }
 
 export interface OpenKeyCache extends KeyCache, AsyncDisposable {
-  /** How long ago the changes were read. */
+  /** Time since changes were last read. */
   readonly ageMs: number;
-  /** Looks every key up again: the database may have lost changes that were applied here, and their numbers come again. */
+  /** Drops all keys. Call it after a failover: a database that lost changes gives their numbers to other changes. */
   forgetAll(): void;
 }
 
@@ -41,10 +41,10 @@ const unknown: KeyRefusal = { refused: "invalid_api_key", why: "unknown" };
 const changesMax = 1_000;
 const lookupsMax = 3;
 const awayRetrySeconds = { min: 2, max: 30 };
-/** Limits of a poll: the wait before it and two attempts take 5 s, within which a change must be known. */
+/** Limits of a poll: a pause and two attempts take at most 5 s, within which a change must be known. */
 const pollLimits = { connectionsMax: 1, attemptMsMax: 1_500, allMsMax: 3_000 };
 
-/** Resolves once the change log was read for the first time. */
+/** Resolves after the first read of the change log. */
 export async function createKeyCache(
   database: Database,
   clock: Clock,
@@ -62,13 +62,13 @@ class DatabaseKeyCache implements OpenKeyCache {
   readonly #events: KeyCacheEvents;
   readonly #options: Required<KeyCacheOptions>;
   readonly #open = new AsyncDisposableStack();
-  /** A separate connection: revocations must not wait for long queries in the pool, nor for a dead connection. */
+  /** A separate connection, because revocations must not wait for long queries of the pool. */
   readonly #changes: PromptQueries;
-  /** Keys by the hash that `hashApiKey` makes, oldest first. */
+  /** Keys by `hashApiKey`, oldest first. */
   readonly #known = new Map<string, CachedKey>();
   readonly #unknown = new Set<string>();
   readonly #looking = new Map<string, Promise<CachedKey | undefined>>();
-  /** Number of the last change that was applied. */
+  /** Number of the last applied change. */
   #applied = -1n;
   #newsMs: number;
   readonly #polls: SingleFlight;
@@ -124,7 +124,7 @@ class DatabaseKeyCache implements OpenKeyCache {
       return found ? judge(found, atMs) : unknown;
     } catch (error) {
       this.#events.keyLookupFailed(error);
-      // A database that has been away for some time is probably away for as long again.
+      // A database that has been away for some time will probably stay away for as long again.
       const retryAfterSeconds = Math.min(Math.max(this.ageMs / 1_000, awayRetrySeconds.min), awayRetrySeconds.max);
       throw new ApiError("overloaded", "The API key cannot be checked at the moment.", { retryAfterSeconds });
     }
@@ -133,7 +133,7 @@ class DatabaseKeyCache implements OpenKeyCache {
   async #lookUp(hash: string): Promise<CachedKey | undefined> {
     for (let attempt = 1; ; attempt++) {
       const { number, key } = await lookUpKey(this.#database.prompt, hash);
-      // An answer older than an applied change would never see that change, so it is not cached.
+      // A result that is older than an applied change may miss it, so it is not cached.
       if (number >= this.#applied) this.#keep(hash, key);
       else if (attempt < lookupsMax) continue;
       return key;
@@ -166,7 +166,7 @@ class DatabaseKeyCache implements OpenKeyCache {
     this.#events.keyChangesRead(this.#clock.monotonicMs() - beganMs);
     const latest = rows[0]!.latest;
     const changes = rows.filter(({ number }) => number !== null);
-    // The list has gaps if old changes were deleted, or if the database was restored from a backup.
+    // The list has gaps if old changes were deleted or the database was restored from a backup.
     const complete = changes.length <= changesMax && BigInt(changes.length) === latest - this.#applied;
     if (complete) this.#forget(changes);
     else this.forgetAll();

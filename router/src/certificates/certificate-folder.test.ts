@@ -16,7 +16,7 @@ afterEach(() => rmSync(join(folder, ".."), { recursive: true }));
 
 const certificate = (file: string) => new X509Certificate(readFileSync(join(folder, `${file}.pem`)));
 
-test("a certificate has the names that it was made for, is signed by the authority, and has its own key", () => {
+test("a certificate has its names and its own key, and is signed by the authority", () => {
   makeAuthority({ folder, nowMs });
   const made = makeCertificate({ folder, nowMs }, "router", ["router.example", "10.0.0.1", "fd00::1"]);
   expect(made).toEqual({
@@ -41,7 +41,7 @@ test("a certificate has the names that it was made for, is signed by the authori
   expect(modes).toEqual([0o600, 0o600, 0o644]);
 });
 
-test("what expires soon is renewed with the same names and another key; the rest and the authority stay", () => {
+test("certificates that expire soon are renewed with the same names and a new key; others and the authority stay", () => {
   makeAuthority({ folder, nowMs });
   makeCertificate({ folder, nowMs, days: 20 }, "router", ["router.example", "10.0.0.1"]);
   makeCertificate({ folder, nowMs }, "node", ["gpu-1"]);
@@ -56,12 +56,12 @@ test("what expires soon is renewed with the same names and another key; the rest
   expect(listCertificates(folder, nowMs).map(({ kind }) => kind)).toEqual(["ca", "node", "router"]);
 });
 
-test("what cannot be is refused in one line that says what to do", () => {
+test("impossible requests are refused with a line that says what to do", () => {
   expect(() => makeCertificate({ folder, nowMs }, "node", ["gpu-1"])).toThrow("no authority in");
   expect(() => listCertificates(folder, nowMs)).toThrow("weiche certificates ca --dir");
   makeAuthority({ folder, nowMs });
-  expect(() => makeAuthority({ folder, nowMs })).toThrow("would make every certificate worthless");
+  expect(() => makeAuthority({ folder, nowMs })).toThrow("would invalidate all certificates");
   for (const name of ["../gpu", "a b", "", "-x", "a/b"])
-    expect(() => makeCertificate({ folder, nowMs }, "node", [name])).toThrow("is not a name or an address");
+    expect(() => makeCertificate({ folder, nowMs }, "node", [name])).toThrow("is neither a host name nor an address");
   expect(() => renewCertificates({ folder, nowMs }, ["node-x"], 30)).toThrow("there is no node-x");
 });

@@ -1,6 +1,6 @@
 /**
- * The folder of an authority: `ca.{pem,key}`, and `router-NAME.{pem,key}` and `node-NAME.{pem,key}` for what it signed. Keys
- * have mode 0600, certificates 0644.
+ * The folder of an authority: `ca.{pem,key}`, and `router-NAME.{pem,key}` and `node-NAME.{pem,key}` of the certificates that
+ * it signed. Keys have mode 0600, certificates 0644.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -15,15 +15,15 @@ type CertificateKind = "ca" | "router" | "node";
 /** One certificate of the folder. */
 export interface CertificateView {
   readonly kind: CertificateKind;
-  /** The name of its files, without `.pem` and `.key`. */
+  /** The name of its files without `.pem` and `.key`. */
   readonly file: string;
-  /** Host names and addresses; none for the authority. */
+  /** Host names and addresses. The authority has none. */
   readonly names: readonly string[];
   /** ISO 8601. */
   readonly expiresAt: string;
-  /** Whole days until then; negative: it is over. */
+  /** Whole days until it expires; negative if it has expired. */
   readonly daysLeft: number;
-  /** Whether the authority of this folder signed it. */
+  /** True if the authority of this folder signed it. */
   readonly ofThisAuthority: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface Making {
   readonly folder: string;
   /** Wall time in ms. */
   readonly nowMs: number;
-  /** How long it is valid. Absent: 397 days, an authority ten years. */
+  /** For how many days it is valid. Defaults to 397, for an authority to ten years. */
   readonly days?: number;
 }
 
@@ -40,13 +40,13 @@ const authorityDays = 3_650;
 
 export function makeAuthority({ folder, nowMs, days = authorityDays }: Making): CertificateView {
   if (existsSync(join(folder, "ca.key")))
-    throw new StartError(`${join(folder, "ca.key")} exists: a new authority would make every certificate worthless`);
+    throw new StartError(`${join(folder, "ca.key")} exists: a new authority would invalidate all certificates`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   write(folder, "ca", issueAuthority({ fromMs: nowMs, days }));
   return view(folder, "ca", nowMs);
 }
 
-/** `names`: of a router, every name and address that agents dial; of a node, its name in `agent.yaml`. */
+/** `names`: for a router, all names and addresses that agents dial; for a node, its name in `agent.yaml`. */
 export function makeCertificate(
   making: Making,
   kind: "router" | "node",
@@ -54,13 +54,13 @@ export function makeCertificate(
 ): CertificateView {
   const { folder, nowMs, days = certificateDays } = making;
   const wrong = names.find((name) => !isIP(name) && !/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name));
-  if (wrong !== undefined) throw new StartError(`"${wrong}" is not a name or an address`);
+  if (wrong !== undefined) throw new StartError(`"${wrong}" is neither a host name nor an address`);
   const file = `${kind}-${names[0]}`;
   write(folder, file, issueCertificate(readAuthority(folder), names, { fromMs: nowMs, days }));
   return view(folder, file, nowMs);
 }
 
-/** Everything in the folder, the authority first. */
+/** Lists all certificates of the folder, the authority first. */
 export function listCertificates(folder: string, nowMs: number): readonly CertificateView[] {
   if (!existsSync(join(folder, "ca.pem"))) throw noAuthority(folder);
   const files = readdirSync(folder).flatMap((file) => /^((?:router|node)-.+)\.pem$/.exec(file)?.[1] ?? []);
@@ -68,8 +68,8 @@ export function listCertificates(folder: string, nowMs: number): readonly Certif
 }
 
 /**
- * Makes certificates anew, with a new key and the same names: those in `files`, or all that expire within `withinDays`.
- * The authority is never renewed: every host would have to know the new one first.
+ * Renews certificates with a new key and the same names: those in `files`, or all that expire within `withinDays`. The
+ * authority is never renewed, because every host would have to trust the new one first.
  */
 export function renewCertificates(
   making: Making,
@@ -79,7 +79,9 @@ export function renewCertificates(
   const issued = listCertificates(making.folder, making.nowMs).filter(({ kind }) => kind !== "ca");
   const unknown = files.find((file) => !issued.some((each) => each.file === file));
   if (unknown !== undefined)
-    throw new StartError(`there is no ${unknown} in ${making.folder}: ${issued.map(({ file }) => file).join(", ")}`);
+    throw new StartError(
+      `there is no ${unknown} in ${making.folder}: choose one of ${issued.map(({ file }) => file).join(", ")}`,
+    );
   return issued
     .filter(({ file, daysLeft }) => (files.length > 0 ? files.includes(file) : daysLeft < withinDays))
     .map(({ kind, names }) => makeCertificate(making, kind as "router" | "node", names as [string, ...string[]]));
@@ -97,7 +99,7 @@ function noAuthority(folder: string): StartError {
   return new StartError(`no authority in ${folder}: make one with "weiche certificates ca --dir ${folder}"`);
 }
 
-/** Each file is replaced as a whole, the key last: whoever reads both meanwhile sees a pair that does not fit, and waits. */
+/** Replaces each file as a whole, the key last. A program that reads meanwhile finds a pair that does not match, and waits. */
 function write(folder: string, file: string, { cert, key }: Issued): void {
   for (const [ending, text, mode] of [
     ["pem", cert, 0o644],
@@ -105,7 +107,7 @@ function write(folder: string, file: string, { cert, key }: Issued): void {
   ] as const) {
     const path = join(folder, `${file}.${ending}`);
     writeFileSync(`${path}.new`, text, { mode, flush: true });
-    chmodSync(`${path}.new`, mode); // whatever the umask is
+    chmodSync(`${path}.new`, mode); // the umask may have removed bits
     renameSync(`${path}.new`, path);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Makes certificates for the links between router and nodes: a private authority, and what it signs. Keys are ECDSA P-256.
- * Certificates are X.509 version 3 (RFC 5280), encoded by `@peculiar/asn1-x509` and signed by `node:crypto`.
+ * Makes a private authority and its certificates for the links between routers and nodes. Keys are ECDSA P-256. Certificates
+ * are X.509 version 3 (RFC 5280), encoded by `@peculiar/asn1-x509` and signed by `node:crypto`.
  */
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, sign, X509Certificate } from "node:crypto";
 import type { KeyObject } from "node:crypto";
@@ -26,7 +26,7 @@ interface Validity {
 }
 
 const dayMs = 86_400_000;
-/** Clocks of the hosts may differ by so much. */
+/** Certificates are valid this much earlier, because clocks of hosts may differ. */
 const earlierMs = 300_000;
 /** Object identifiers: ECDSA with SHA-256 (RFC 5758), and the common name (RFC 5280). */
 const ecdsaWithSha256 = "1.2.840.10045.4.3.2";
@@ -47,7 +47,7 @@ export function issueAuthority(validity: Validity): Issued {
   return { cert, key: pemOf(keys.privateKey) };
 }
 
-/** `names`: host names and addresses; the first is the common name. For servers and clients alike. */
+/** Makes a certificate for servers and clients. `names`: host names and addresses; the first is the common name. */
 export function issueCertificate(
   authority: Authority,
   names: readonly [string, ...string[]],
@@ -123,14 +123,14 @@ function usage(flags: number): x509.Extension {
   return extension(x509.id_ce_keyUsage, new x509.KeyUsage(flags), true);
 }
 
-/** 16 random bytes, as a positive number without a leading zero. */
+/** Returns 16 random bytes that are a positive number without a leading zero byte. */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16);
   bytes[0] = (bytes[0]! & 0x3f) | 0x40;
   return bytes;
 }
 
-/** The SHA-1 of the public key's bits, as RFC 5280 names keys. */
+/** Returns the key identifier of RFC 5280: the SHA-1 of the public key's bits. */
 function identifierOf(publicKey: KeyObject): ArrayBuffer {
   const { subjectPublicKey } = AsnConvert.parse(derOf(publicKey), x509.SubjectPublicKeyInfo);
   return bytesOf(createHash("sha1").update(Buffer.from(subjectPublicKey)).digest());

@@ -1,23 +1,23 @@
-/** Where the answer to a request is written: an HTTP response of the API, or the portal's test chat. */
+/** A sink takes the answer to a request: an HTTP response of the API, or the portal's test chat. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 export interface AnswerSink {
-  /** Whether `head` was called: no other status can be sent any more. */
+  /** True after `head` was called. Then the status cannot change any more. */
   readonly hasBegun: boolean;
   head(status: number, headers: OutgoingHttpHeaders): void;
-  /** False: the client reads too slowly; wait for `onDrain` before the next piece. */
+  /** Writes a piece. Returns false if the client reads too slowly: wait for `onDrain` before the next piece. */
   piece(bytes: Buffer): boolean;
-  /** Completes the answer. False: some of it is still buffered. */
+  /** Completes the answer. Returns false if part of it is still buffered. */
   end(last?: Buffer): boolean;
-  /** Closes the connection before the answer is complete: at once, or after the written bytes were sent. */
+  /** Closes the connection before the answer is complete, at once or after the written bytes were sent. */
   cut(when: "at-once" | "written"): void;
-  /** Closes the connection after the answer, if its head is not sent. Absent: it has no connection. */
+  /** Makes the connection close after the answer; call it before `head`. Undefined for a sink without a connection. */
   endConnection?(): void;
-  /** Sends `100 Continue`. Absent where the body has arrived already. */
+  /** Sends `100 Continue`. Undefined if the body has already arrived. */
   askForBody?(): void;
   /** Calls back whenever more can be written. A later callback replaces an earlier one. */
   onDrain(callback: () => void): void;
-  /** Calls back when nothing more can be written, never synchronously. `isWhole`: all up to `end` was handed over. */
+  /** Calls back, never synchronously, when nothing more can be written. `isWhole`: everything up to `end` was handed over. */
   onClosed(callback: (isWhole: boolean) => void): void;
 }
 
@@ -55,7 +55,7 @@ export class HttpAnswer implements AnswerSink {
   cut(when: "at-once" | "written"): void {
     const { socket } = this.#response.req;
     if (when === "at-once") socket.destroy();
-    // Node buffers what is written within one turn of the event loop; the socket gets it only afterwards.
+    // Node buffers the writes of one turn of the event loop, so the socket gets them only afterwards.
     else setImmediate(() => socket.destroySoon());
   }
 

@@ -1,16 +1,16 @@
-/** A client's address: that of the connection, or the one that a trusted proxy reports in `X-Forwarded-For`. */
+/** Finds a client's address: the peer of the connection, or the address that a trusted proxy writes in `X-Forwarded-For`. */
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP } from "node:net";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { plainAddress, unknownAddress } from "./client-network.ts";
 import { readForwarded } from "./forwarded-entry.ts";
 
-/** Returns `unknownAddress` if a proxy wrote an entry that names no address. */
+/** Returns the client's address, or `unknownAddress` if a trusted proxy wrote an entry without an address. */
 export type ClientAddress = (request: IncomingMessage) => string;
 
 /**
- * `trustedProxies`: addresses or networks such as `10.0.0.0/8`. Throws `StartError` if one is neither. `onUnread`: is told
- * the proxy that wrote an entry, and the entry, if it names no address.
+ * `trustedProxies`: addresses or networks such as `10.0.0.0/8`. Throws a `StartError` for any other text. `onUnread` gets
+ * each entry without an address, and the proxy that wrote it.
  */
 export function createClientAddress(
   trustedProxies: readonly string[],
@@ -21,7 +21,7 @@ export function createClientAddress(
   return (request) => {
     let address = plainAddress(request.socket.remoteAddress ?? "");
     if (isIP(address) === 0) return address;
-    // Each proxy appends its peer's address, so entries can be trusted from the right while their writer is trusted.
+    // Each proxy appends its peer's address, so an entry can be trusted if all entries to its right are trusted proxies.
     const header = String(request.headers["x-forwarded-for"] ?? "");
     const forwarded = header.trim() === "" ? [] : header.split(",");
     while (forwarded.length > 0 && isTrusted(address)) {
@@ -37,7 +37,7 @@ export function createClientAddress(
   };
 }
 
-/** Whether an address is in one of these networks. Throws `StartError` if an entry is not a network. */
+/** Returns a function that returns whether an address is in one of these networks. Throws a `StartError` for other text. */
 export function readTrusted(trustedProxies: readonly string[]): (address: string) => boolean {
   if (trustedProxies.length === 0) return () => false;
   const trusted = readNetworks(trustedProxies);

@@ -18,7 +18,7 @@ test.each([
   ["1:2:3:4:5:6:192.0.2.1", "1:2:3:4::/64"],
   ["::ffff:192.0.2.7", "192.0.2.0/24"],
   ["somewhere", "somewhere"],
-])("%s belongs to %s", (address, network) => {
+])("the address %s belongs to the network %s", (address, network) => {
   expect(networkOf(address)).toBe(network);
 });
 
@@ -32,7 +32,7 @@ test.each([
   ["::ffff", "::ffff"],
   ["192.0.2.7", "192.0.2.7"],
   ["an ffff that is no address", "an ffff that is no address"],
-])("%s is the client %s", (address, plain) => {
+])("the address %s is the client %s", (address, plain) => {
   expect(plainAddress(address)).toBe(plain);
 });
 

@@ -1,16 +1,16 @@
 /**
- * Which addresses share a limit. An IPv6 client can use all 2^64 addresses of its line (/64); a site or a rented server
- * often has 65,536 such networks (/48).
+ * Decides which addresses share a limit. An IPv6 client can use all 2^64 addresses of its line (/64). A site or a rented
+ * server often has 65,536 lines (/48).
  */
 import { isIP } from "node:net";
 
 /**
- * The address of a client whom a trusted proxy does not name. Such clients are strangers to each other and to the proxy, so
- * no limit on an address counts them.
+ * The address of a client that a trusted proxy does not name. Many different clients may have it, so limits per address do
+ * not apply to it.
  */
 export const unknownAddress = "unknown";
 
-/** The network by which sign-in attempts are counted: a /24 or a /64. Text that is no address is returned as it is. */
+/** Returns the network under which sign-in attempts are counted: a /24 or a /64. Text that is not an address is returned as is. */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
   const family = isIP(plain);
@@ -18,7 +18,7 @@ export function networkOf(address: string): string {
   return family === 0 ? plain : lineOf(groupsOf(plain));
 }
 
-/** The keys that requests are counted by: an IPv4 address itself; the line (/64) and site (/48) of an IPv6 address. */
+/** Returns the keys under which requests are counted: the IPv4 address, or the line (/64) and site (/48) of IPv6. */
 export function lineAndSiteOf(address: string): readonly [line: string, site?: string] {
   const plain = plainAddress(address);
   if (isIP(plain) !== 6) return [plain];
@@ -26,7 +26,7 @@ export function lineAndSiteOf(address: string): readonly [line: string, site?: s
   return [lineOf(groups), `${hexOf(groups, 3)}::/48`];
 }
 
-/** Turns an IPv4-mapped IPv6 address (`::ffff:a.b.c.d`) into the IPv4 address; any other text stays as it is. */
+/** Converts an IPv4-mapped IPv6 address (`::ffff:a.b.c.d`) to the IPv4 address. Any other text is returned as is. */
 export function plainAddress(address: string): string {
   if (!/ffff/i.test(address) || isIP(address) !== 6) return address;
   const groups = groupsOf(address);
@@ -44,7 +44,7 @@ function hexOf(groups: readonly number[], count: number): string {
   return text;
 }
 
-/** The eight groups of 16 bits. Plain loops, since it runs for each request of an IPv6 client. */
+/** Returns the eight groups of 16 bits. It uses plain loops, because it runs for each request of an IPv6 client. */
 function groupsOf(address: string): number[] {
   const gap = address.indexOf("::");
   if (gap < 0) return readGroups(address);
@@ -54,7 +54,7 @@ function groupsOf(address: string): number[] {
   return left.concat(right);
 }
 
-/** `parseInt` ignores a zone (`%eth0`) after the last group; an IPv4 address at the end stands for two groups. */
+/** Reads groups. `parseInt` ignores a zone (`%eth0`) after the last group. An IPv4 address at the end is two groups. */
 function readGroups(text: string): number[] {
   const groups: number[] = [];
   for (const group of text === "" ? [] : text.split(":")) {

@@ -1,6 +1,6 @@
 /**
- * Limits new connections per address to five times its request limit. Beyond it a connection is reset without an
- * answer, since a TLS handshake and a response would cost too much. Trusted proxies are exempt.
+ * Limits new connections per address to five times its request limit. Further connections are reset without an answer,
+ * because a TLS handshake and a response would cost too much. Trusted proxies are exempt.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -10,7 +10,7 @@ import { IpLimit, timesAsMany, type IpLimitSettings } from "./ip-limit.ts";
 
 const connectionsPerRequest = 5;
 
-/** Whether a connection that was just accepted may stay. */
+/** Returns whether a new connection may stay. */
 export type ConnectionLimit = (socket: Socket) => boolean;
 
 export function createConnectionLimit(
@@ -20,7 +20,7 @@ export function createConnectionLimit(
   const limit = new IpLimit(timesAsMany(limits, connectionsPerRequest), clock);
   const isTrusted = readTrusted(limits.trustedProxies);
   return ({ remoteAddress }) => {
-    // The client has disconnected already.
+    // The client has already disconnected.
     if (remoteAddress === undefined) return false;
     const address = plainAddress(remoteAddress);
     return isTrusted(address) || limit.admit(address);

@@ -19,7 +19,7 @@ test.each([
   ["::ffff:203.0.113.9", "203.0.113.9"],
   ["[::ffff:203.0.113.9]:51234", "203.0.113.9"],
   ["::ffff:cb00:7109%1", "203.0.113.9"],
-])("%j is the client %s", (entry, address) => {
+])("the entry %j names the client %s", (entry, address) => {
   expect(readForwarded(entry)).toBe(address);
 });
 
@@ -45,6 +45,6 @@ test.each([
   "[]",
   "<script>",
   `${"1".repeat(5_000)}:1`,
-])("%j names no client", (entry) => {
+])("the entry %j names no client", (entry) => {
   expect(readForwarded(entry)).toBeUndefined();
 });

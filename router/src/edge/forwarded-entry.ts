@@ -1,13 +1,13 @@
-/** Reads one entry of `X-Forwarded-For`, for which there is no standard. */
+/** Reads one entry of `X-Forwarded-For`. No standard defines its form. */
 import { isIP } from "node:net";
 import { plainAddress } from "./client-network.ts";
 
 /** `[address]:port` or `[address]`. */
 const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/;
-/** `address:port` of IPv4, or of an IPv6 address with all its eight groups. */
+/** `address:port` of IPv4, or of IPv6 with all eight groups. */
 const withPort = /^(\d+(?:\.\d+){3}|(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}):\d{1,5}$/i;
 
-/** Returns the address, without port, brackets, quotes and zone; an IPv4-mapped one as IPv4. Undefined: it names none. */
+/** Returns the address without port, brackets, quotes and zone, IPv4-mapped as IPv4; undefined without an address. */
 export function readForwarded(entry: string): string | undefined {
   const text = entry.trim();
   if (isIP(text) !== 0) return withoutZone(text);
@@ -16,7 +16,7 @@ export function readForwarded(entry: string): string | undefined {
   return isIP(address) === 0 ? undefined : withoutZone(address);
 }
 
-/** A zone names an interface of the proxy's host. */
+/** Removes the zone, because it names an interface of the proxy's host. */
 function withoutZone(address: string): string {
   const zone = address.indexOf("%");
   return plainAddress(zone < 0 ? address : address.slice(0, zone));

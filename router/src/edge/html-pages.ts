@@ -1,7 +1,7 @@
-/** HTML pages for refusals in front of the API. They repeat nothing of the request. */
+/** HTML pages for refusals before the API. They contain no part of the request, against injection. */
 export type PageStatus = 403 | 413 | 503;
 
-/** Why a client gets a page, and whether the same request may succeed later. */
+/** Reasons for a page. `retry`: the same request may succeed later. */
 export const pageRefusals = {
   path_not_supported: { status: 403, retry: false },
   body_too_large: { status: 413, retry: false },
@@ -16,10 +16,10 @@ const titles: Record<PageStatus, string> = {
   503: "503 Service Temporarily Unavailable",
 };
 
-/** What helps. Clients show the page as the message of their error. */
+/** Advice to the client. SDKs show the page as the message of their error. */
 const advice: Partial<Record<PageStatus, string>> = {
   403:
-    "This path or method is not supported. In place of /v1/responses use /v1/chat/completions; " +
+    "This path or method is not supported. Use /v1/chat/completions instead of /v1/responses; " +
     "there are also /v1/completions, /v1/embeddings and /v1/models.",
 };
 
@@ -29,7 +29,7 @@ export function htmlPage(status: PageStatus): string {
   return `<!doctype html>\n<html lang="en">\n<head><title>${title}</title></head>\n<body>${body}</body>\n</html>\n`;
 }
 
-/** Thrown where a request is refused with a page instead of the API's error body. */
+/** Refuses a request with a page instead of the API's error body. */
 export class PageRefusal extends Error {
   readonly kind: PageRefusalKind;
   readonly status: PageStatus;

@@ -10,11 +10,11 @@ function setUp(perIpPerSecond = 10, perIpBurst = 20) {
   return { clock, limit, admitted };
 }
 
-test("a burst of 20 passes, the next does not", () => {
+test("a burst of 20 requests is admitted and the next one refused", () => {
   expect(setUp().admitted("a", 50)).toBe(20);
 });
 
-test("after a burst about ten per second pass, refused ones cost nothing", () => {
+test("after a burst ten requests per second are admitted, and refused ones take no token", () => {
   const { clock, admitted } = setUp();
   admitted("a", 20);
   let passed = 0;
@@ -25,19 +25,19 @@ test("after a burst about ten per second pass, refused ones cost nothing", () =>
   expect(passed).toBe(100);
 });
 
-test("an address that rests has its burst again, and no more", () => {
+test("an idle address gets its burst again, and no more", () => {
   const { clock, admitted } = setUp();
   admitted("a", 20);
   clock.advance(3_600_000);
   expect(admitted("a", 50)).toBe(20);
 });
 
-test("each address is alone, loopback ones too", () => {
+test("each address has its own limit, loopback addresses too", () => {
   const { admitted } = setUp();
   expect([admitted("127.0.0.1", 30), admitted("127.0.0.2", 30), admitted("::1", 30)]).toEqual([20, 20, 20]);
 });
 
-test("of 50,000 addresses of one IPv6 line 20 requests pass, and after a second ten more", () => {
+test("50,000 addresses of one IPv6 line share one limit", () => {
   const { clock, limit } = setUp();
   const admitted = () =>
     Array.from({ length: 50_000 }, (_, n) => limit.admit(`2001:db8:1:2::${n.toString(16)}`)).filter(Boolean).length;
@@ -46,7 +46,7 @@ test("of 50,000 addresses of one IPv6 line 20 requests pass, and after a second 
   expect(admitted()).toBe(10);
 });
 
-test("the lines of an IPv6 site have as much together as 16 of them; another site has its own", () => {
+test("the lines of an IPv6 site share the limit of 16 lines, and another site has its own", () => {
   const { clock, limit } = setUp();
   const admitted = (site: string) =>
     Array.from({ length: 50_000 }, (_, n) => limit.admit(`2001:db8:${site}:${n.toString(16)}::1`)).filter(Boolean)
@@ -56,14 +56,14 @@ test("the lines of an IPv6 site have as much together as 16 of them; another sit
   expect(admitted("1")).toBe(10 * linesPerSite);
 });
 
-test("a line that is over its limit takes nothing from its site", () => {
+test("refused requests of a line take no token from its site", () => {
   const { limit, admitted } = setUp();
   expect(admitted("2001:db8:1:1::1", 10_000)).toBe(20);
   const others = Array.from({ length: 1_000 }, (_, n) => limit.admit(`2001:db8:1:${(n + 2).toString(16)}::1`));
   expect(others.filter(Boolean).length).toBe(20 * (linesPerSite - 1));
 });
 
-test("an IPv4 address that is written as an IPv6 one is the same address, and alone", () => {
+test("an IPv4-mapped IPv6 address shares the limit of its IPv4 address, and of no other", () => {
   const { admitted } = setUp();
   expect(admitted("192.0.2.1", 20)).toBe(20);
   for (const same of ["::ffff:192.0.2.1", "::ffff:c000:201", "0:0:0:0:0:FFFF:192.0.2.1"])
@@ -71,7 +71,7 @@ test("an IPv4 address that is written as an IPv6 one is the same address, and al
   expect(admitted("::ffff:192.0.2.2", 30)).toBe(20);
 });
 
-test("an address that was seen in the turn before keeps what it used", () => {
+test("an address keeps its used tokens when the table turns", () => {
   const { clock, admitted } = setUp(1, 20);
   clock.advance(19_900);
   admitted("a", 20);
@@ -79,7 +79,7 @@ test("an address that was seen in the turn before keeps what it used", () => {
   expect(admitted("a", 20)).toBe(0);
 });
 
-test("0 per second turns it off", () => {
+test("0 per second turns the limit off", () => {
   expect(setUp(0).admitted("a", 10_000)).toBe(10_000);
 });
 
@@ -94,7 +94,7 @@ test("the table is bounded, and a flood of addresses does not reset a busy one",
   expect(admitted("busy", 5)).toBe(0);
 });
 
-test("idle addresses are forgotten", () => {
+test("idle addresses are removed", () => {
   const { clock, limit } = setUp();
   for (let n = 0; n < 1_000; n++) limit.admit(`a${n}`);
   for (let n = 0; n < 2; n++, clock.advance(2_000)) limit.admit("b");
@@ -102,14 +102,14 @@ test("idle addresses are forgotten", () => {
   expect(limit.size).toBe(2);
 });
 
-/** Sends so many requests at once; each refused one comes back after the time that it was told. Returns the tries of each. */
+/** Sends `count` requests at once. Each refused one is sent again after its retry time. Returns the tries of each. */
 function triesOf(count: number, perIpPerSecond: number, perIpBurst: number, address = "a"): number[] {
   const { clock, limit } = setUp(perIpPerSecond, perIpBurst);
   const tries: number[] = new Array<number>(count).fill(0);
   const ask = (n: number) => {
     tries[n]!++;
     if (limit.admit(address)) return;
-    // Back after a way of up to 50 ms.
+    // The network adds up to 50 ms.
     clock.after(limit.retryAfterSeconds(address) * 1_000 + ((n * 7) % 50), () => ask(n));
   };
   for (let n = 0; n < count; n++) ask(n);
@@ -120,15 +120,15 @@ function triesOf(count: number, perIpPerSecond: number, perIpBurst: number, addr
 test.each([
   ["60 with the defaults", 60, 10, 20, "a"],
   ["600 with the defaults", 600, 10, 20, "a"],
-  ["40 where the burst is smaller than a second's requests", 40, 10, 5, "a"],
+  ["40 with a burst below a second's requests", 40, 10, 5, "a"],
   ["100 of one IPv6 line", 100, 10, 20, "2001:db8:1:2::1"],
-])("of %s at once each refused one is admitted when it comes back", (_name, count, perSecond, burst, address) => {
+])("of %s at once, each refused request is admitted at its second try", (_name, count, perSecond, burst, address) => {
   const tries = triesOf(count, perSecond, burst, address);
   expect(tries.filter((many) => many > 2)).toEqual([]);
   expect(tries.filter((many) => many === 1).length).toBe(burst);
 });
 
-test("who ignores the told times gets no more than the limit, and nobody is told more than a minute", () => {
+test("a client that ignores retry times gets no more than the limit, and retry times are at most a minute", () => {
   const { clock, limit } = setUp();
   let passed = 0;
   let longest = 0;

@@ -1,6 +1,6 @@
 /**
- * Token bucket per client address, in a table of bounded size. The addresses of an IPv6 /64 share one bucket, and
- * the /64s of a /48 share a larger one.
+ * A token bucket per client address, in a table of bounded size. The addresses of an IPv6 /64 share one bucket, and the
+ * /64s of a /48 share a larger one.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { lineAndSiteOf, unknownAddress } from "./client-network.ts";
@@ -19,24 +19,24 @@ export function timesAsMany({ perIpPerSecond, perIpBurst }: IpLimitSettings, fac
 interface Bucket {
   tokens: number;
   atMs: number;
-  /** The token of this time was the last one that a refused request was told. */
+  /** The latest retry time that a refused request got. */
   toldMs: number;
 }
 
-/** Longer waits are not kept by official clients. */
+/** Official clients ignore longer retry times. */
 const toldMsMax = 60_000;
-/** Refills are sums of fractions. */
+/** Slightly below 1, because refills are sums of rounded fractions. */
 const wholeToken = 1 - 1e-6;
 
 export const addressesMax = 100_000;
-/** The bucket of an IPv6 site (/48) is as large as those of so many lines (/64). */
+/** The bucket of an IPv6 site (/48) is this many times the bucket of a line (/64). */
 export const linesPerSite = 16;
 
 export class IpLimit {
   readonly #clock: Clock;
   readonly #perMs: number;
   readonly #burst: number;
-  /** Buckets used since the last `#turn`, and in the turn before. Longer idle addresses have a full bucket again. */
+  /** Buckets used since the last `#turn`, and in the turn before. Older buckets are full again, so they are dropped. */
   #recent = new Map<string, Bucket>();
   #earlier = new Map<string, Bucket>();
   #turnedAtMs: number;
@@ -48,12 +48,12 @@ export class IpLimit {
     this.#turnedAtMs = clock.monotonicMs();
   }
 
-  /** Whether one more request is admitted. A refused one takes no token. */
+  /** Takes a token and returns whether the request is admitted. A refused request takes no token. */
   admit(address: string): boolean {
     return this.#take(address, 1);
   }
 
-  /** Whether `admit` would admit one now. Takes no token. */
+  /** Returns whether `admit` would admit a request now. Takes no token. */
   hasRoom(address: string): boolean {
     return this.#take(address, 0);
   }
@@ -69,8 +69,8 @@ export class IpLimit {
   }
 
   /**
-   * After how many whole seconds a request that was just refused finds a token, given those who were told a time before:
-   * the k-th is told the time of the k-th token. Nothing is reserved.
+   * Returns after how many whole seconds a refused request should be sent again. The k-th refused request gets the time of
+   * the k-th token, so that they do not all return at once. No token is reserved.
    */
   retryAfterSeconds(address: string): number {
     const nowMs = this.#clock.monotonicMs();
@@ -83,7 +83,7 @@ export class IpLimit {
   #tell(bucket: Bucket, nowMs: number, factor: number): number {
     const perMs = this.#perMs * factor;
     if (bucket.tokens >= wholeToken) return nowMs;
-    // Those who come back in the same second find a full bucket at most.
+    // At most a full bucket of requests returns within the same second.
     const stepMs = Math.max(1 / perMs, 1_000 / (this.#burst * factor));
     const freeMs = Math.max(nowMs + (1 - bucket.tokens) / perMs, bucket.toldMs + stepMs);
     if (freeMs - nowMs <= toldMsMax) bucket.toldMs = freeMs;
@@ -97,7 +97,7 @@ export class IpLimit {
     return buckets;
   }
 
-  /** The bucket, refilled up to now. */
+  /** Returns the bucket, refilled up to now. */
   #bucket(key: string, nowMs: number, factor: number): Bucket {
     const full = this.#burst * factor;
     let bucket = this.#recent.get(key);
@@ -110,12 +110,12 @@ export class IpLimit {
     return bucket;
   }
 
-  /** Number of buckets in memory; an address may have two. */
+  /** Number of buckets in memory. An IPv6 address has two. */
   get size(): number {
     return this.#recent.size + this.#earlier.size;
   }
 
-  /** Forgets idle addresses once their buckets would be full, or earlier under a flood of addresses. */
+  /** Drops idle addresses once their buckets would be full, or earlier under a flood of addresses. */
   #turn(nowMs: number): void {
     const isFullAgain = nowMs - this.#turnedAtMs >= this.#burst / this.#perMs;
     if (!isFullAgain && this.#recent.size < addressesMax / 2) return;

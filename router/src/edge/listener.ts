@@ -1,4 +1,4 @@
-/** The HTTP server under the public API: timeouts, TLS, connection limit, and checks of the head that Node omits. */
+/** The HTTP server below the public API: timeouts, TLS, connection limit, and checks of the head that Node omits. */
 import { constants } from "node:crypto";
 import type { EventEmitter } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
@@ -17,7 +17,7 @@ export interface ListenerTimes extends TurnTimes {
 }
 
 export const defaultListenerTimes: ListenerTimes = {
-  /** Checked once a second, so a request's head may take 20 s at most. */
+  /** Checked once a second, so a request's head may take at most 20 s. */
   headersMsMax: 19_000,
   handshakeMsMax: 10_000,
   keepAliveMs: 75_000,
@@ -31,7 +31,7 @@ const headerBytesMax = 16 << 10;
 
 export interface ListenerDeps {
   readonly times: ListenerTimes;
-  /** undefined: plain HTTP. */
+  /** If undefined, the server speaks plain HTTP. */
   readonly tls: ServerCertificate | undefined;
   readonly limit: ConnectionLimit;
   /** Called for each connection that `limit` refuses. */
@@ -50,21 +50,21 @@ export function createListener(
     requestTimeout: 0,
     keepAliveTimeout: times.keepAliveMs,
     maxHeaderSize: headerBytesMax,
-    // `requireSoundHead` checks it, so that the error has the API's format.
+    // `requireSoundHead` checks the Host header, so that the error has the API's format.
     requireHostHeader: false,
   };
   const server = tls
     ? createTlsServer({ ...options, ...secure(tls), handshakeTimeout: times.handshakeMsMax }, listener)
     : createServer(options, listener);
   tls?.onChange(() => (server as TlsServer).setSecureContext(secure(tls)));
-  // `100 Continue` is sent when the body is wanted, not before.
+  // The request's handler sends `100 Continue` when it reads the body.
   server.on("checkContinue", listener).on("checkExpectation", listener);
   readOneAtATime(server, clock, times);
   limitConnections(server, limit, onRefused);
   return server;
 }
 
-/** Runs before all existing listeners for connections, TLS included. */
+/** Applies the limit before all existing listeners for connections, TLS included. */
 export function limitConnections(
   server: EventEmitter,
   limit: ConnectionLimit,
@@ -94,8 +94,8 @@ function secure({ current: { cert, key } }: ServerCertificate) {
 }
 
 /**
- * Throws `ApiError` for a head that Node accepts and a proxy may read differently (request smuggling): two hosts,
- * another HTTP version, a transfer coding besides `chunked`. The connection is closed after the answer.
+ * Throws an `ApiError` for a head that Node accepts but a proxy may read differently (request smuggling): two hosts, another
+ * HTTP version, a transfer coding besides `chunked`. The connection closes after the answer.
  */
 export function requireSoundHead(request: IncomingMessage, response: { shouldKeepAlive: boolean }): void {
   const mistake = mistakeIn(request);
@@ -109,7 +109,7 @@ function mistakeIn({ headers, rawHeaders, httpVersion }: IncomingMessage): strin
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === "host") hosts++;
   if (hosts > 1 || (hosts === 0 && httpVersion !== "1.0")) return "The request must have one Host header.";
-  // Node itself refuses a coding that does not end in `chunked`, right after this.
+  // Node itself then refuses a coding that does not end in `chunked`.
   const coding = headers["transfer-encoding"]?.trim().toLowerCase();
   if (coding?.endsWith("chunked") && (coding !== "chunked" || httpVersion === "1.0"))
     return "The only supported Transfer-Encoding is chunked, in HTTP/1.1.";

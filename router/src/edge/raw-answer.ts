@@ -1,4 +1,4 @@
-/** Writes a bare HTTP response to a socket for which there is no response object, such as after a malformed request. */
+/** Writes an HTTP response to a socket without a response object, for example after a malformed request. */
 import type { Duplex } from "node:stream";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
@@ -19,9 +19,9 @@ function invalid(message: string, code: string) {
 
 const readMsMax = 5_000;
 
-/** Writes the answer and closes the connection, after 5 s even if the client does not read. */
+/** Writes the answer and closes the connection, at most 5 s later even if the client does not read. */
 export function answerRaw(socket: Duplex, what: keyof typeof answers, clock: Clock): void {
-  // Node hands over the socket of an upgrade without an error listener: a reset by the client would end the process.
+  // The socket of an upgrade has no error listener: without this one, a client's reset would end the process.
   socket.on("error", () => {});
   const { head, type, body } = answers[what];
   const headers = [

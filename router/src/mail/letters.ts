@@ -1,4 +1,4 @@
-/** Texts of the e-mails, in the recipient's language, or in German and English if it is unknown. Pure. */
+/** Texts of e-mails, in the recipient's language, or in German and English if the language is unknown. Pure. */
 import type { Language } from "../db/schema.ts";
 
 export type LetterKind = "invitation" | "reset";
@@ -47,7 +47,7 @@ You are invited to use the account “${accountName}”. Choose your password he
 
 ${url}
 
-The link works once, until ${dayTime("en", expiresAtMs)}. After that, ask whoever invited you for a new one.`,
+The link works once, until ${dayTime("en", expiresAtMs)}. After that, ask the person who invited you for a new one.`,
   }),
 };
 
@@ -70,7 +70,7 @@ Somebody asked for a new password for this address. Choose it here:
 
 ${url}
 
-The link works once, until ${dayTime("en", expiresAtMs)}. If it was not you, do nothing: your password stays as it is.`,
+The link works once, until ${dayTime("en", expiresAtMs)}. If it was not you, do nothing: your password does not change.`,
   }),
 };
 
@@ -80,7 +80,7 @@ function inLanguage(language: Language | null, words: (language: Language) => Wo
   return { subject: `${de.subject} / ${en.subject}`, text: `${de.text}\n\n— — —\n\n${en.text}` };
 }
 
-/** In German time, like all times in the portal. */
+/** Formats a time in the German time zone, as the portal does. */
 function dayTime(language: Language, ms: number): string {
   const format = { dateStyle: "long", timeStyle: "short", timeZone: "Europe/Berlin" } as const;
   return new Intl.DateTimeFormat(language === "de" ? "de-DE" : "en-GB", format).format(ms);

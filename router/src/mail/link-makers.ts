@@ -1,6 +1,6 @@
 /**
- * Records who made a one-time link (invitation or password reset). Its maker knows it and could use it, so it is revoked when
- * the maker loses the right to make it.
+ * Records who made a one-time link (an invitation or a password reset). The maker knows the link and could use it, so it is
+ * revoked when the maker loses the right to make it.
  */
 import type { Transaction } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -9,7 +9,7 @@ import { instantText } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 import { operator, type AccountsContext } from "../rights/accounts-context.ts";
 
-/** The user who makes links in this context; null: the operator. */
+/** Returns the user who makes links in this context; null for the operator. */
 export function linkMaker({ origin = operator }: Pick<AccountsContext, "origin">): UserId | null {
   return origin.actor === operator.actor ? null : asId<UserId>(origin.actor);
 }

@@ -4,7 +4,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Letter, LetterKind } from "./letters.ts";
 
 export interface MailConfig {
-  /** smtps://user:password@host or smtp://host:25; the latter uses STARTTLS where the server has it. */
+  /** smtps://user:password@host or smtp://host:25. The latter uses STARTTLS if the server supports it. */
   readonly url: string;
   readonly from: string;
 }
@@ -27,7 +27,7 @@ export function createMail(config: MailConfig, clock: Clock, events: MailEvents)
   async function deliver(address: string, { kind, subject, text }: Letter): Promise<boolean> {
     const startMs = clock.monotonicMs();
     try {
-      // An object, since a comma in a string would separate two recipients.
+      // An object, because a comma in a string would separate two recipients.
       await transport.sendMail({ from: config.from, to: { name: "", address }, subject, text });
       events.mailSent(kind, clock.monotonicMs() - startMs);
       return true;
@@ -38,11 +38,11 @@ export function createMail(config: MailConfig, clock: Clock, events: MailEvents)
   }
 
   return {
-    /** Letters that the server has not taken yet. */
+    /** Letters that the server has not accepted yet. */
     get pending(): number {
       return pending.size;
     },
-    /** Whether the server accepted the letter. Never rejects; gives up when the server stalls for some seconds. */
+    /** Sends a letter and returns whether the server accepted it. Never rejects. It gives up after some seconds. */
     async send(address: string, letter: Letter): Promise<boolean> {
       if (pending.size >= pendingMax) {
         events.mailFailed(letter.kind, "QUEUE");
@@ -59,7 +59,7 @@ export function createMail(config: MailConfig, clock: Clock, events: MailEvents)
   };
 }
 
-/** Reduces an error to its code: the server's reply may contain the address, the library's message the credentials. */
+/** Reduces an error to its code. The server's reply may contain the address, and the library's message the credentials. */
 function codeOf(error: unknown): string {
   const { responseCode, code } = error as { readonly responseCode?: unknown; readonly code?: unknown };
   if (typeof responseCode === "number") return String(responseCode);

@@ -1,4 +1,4 @@
-/** The state of an account's credits: the rest of its quota, a forecast, its current rate, and the user's own limit. */
+/** Shows the state of an account's credits: remaining quota, forecast, current rate, and the user's own limit. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
@@ -8,7 +8,7 @@ import { instantText, type Database } from "../db/database.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { forecast, paceBeginsMs } from "./forecast.ts";
 
-/** Amounts are credits with three places; null: there is none, or it is not known. `userId`: whose own limit is shown. */
+/** Returns amounts as credits with three decimal places; null if there is no amount. `own` is the limit of user `userId`. */
 export async function viewCredits(
   database: Database,
   limiter: Pick<Limiter, "use">,

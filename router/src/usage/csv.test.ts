@@ -24,11 +24,11 @@ test.each([
   ["a;b-c=d", '"a;b-c=d"'],
   ['{"a":-1,"b":[2,-3]}', '"{""a"":-1,""b"":[2,-3]}"'],
   ["plain-name", "plain-name"],
-])("the cell %s is written %s", (cell, written) => {
+])("the cell %s is written as %s", (cell, written) => {
   expect(csvLine([cell, null, 5])).toBe(`${written},,5\r\n`);
 });
 
-/** The cells that a spreadsheet makes of it: it heeds quotes only where they begin a cell. */
+/** Splits a line into cells as a spreadsheet does: quotes count only at the beginning of a cell. */
 function cellsOf(text: string, separator: string): string[] {
   const cells = [""];
   let isQuoted = false;
@@ -51,7 +51,7 @@ function cellsOf(text: string, separator: string): string[] {
   return cells;
 }
 
-test.each([",", ";", "\t"])("no text begins a formula where %j separates cells", (separator) => {
+test.each([",", ";", "\t"])("no cell begins with a formula in a spreadsheet that splits lines at %j", (separator) => {
   const random = createRandom(7);
   const pieces = ["=", "+", "-", "@", "＝", ";", '"', "'", "\t", "\r", "\n", " ", "\0", "a", "1"];
   const text = () => Array.from({ length: random.below(6) }, () => random.pick(pieces)).join("");

@@ -1,14 +1,14 @@
-/** One line of CSV: commas, quotes where needed, CRLF. */
+/** Writes one line of CSV: commas, quotes where needed, CRLF. */
 export function csvLine(cells: readonly (string | number | null)[]): string {
   return `${cells.map(csvCell).join(",")}\r\n`;
 }
 
 /**
- * The places in a text where a spreadsheet would begin a formula: its start, and after a semicolon, tab or line break.
+ * Places where a spreadsheet could read a formula: at the start of a text, and after a semicolon, tab or line break.
  * Excel with German settings splits lines at semicolons and ignores our quotes, because they do not begin its cell.
  */
 const formulaStart = /(^|[;\t\r\n])(?=(?:(?![\t\r\n])["\s\p{Cc}\p{Cf}])*[=+\-@＝＋－＠])/gu;
-/** OWASP also names these as first characters of a cell. */
+/** OWASP also lists these characters as risky at the start of a cell. */
 const riskyFirst = /^[\t\r\n\0]/;
 
 function csvCell(cell: string | number | null): string {

@@ -1,4 +1,4 @@
-/** Compares what an account used in its billing period with its quota and the limits of its users and keys. */
+/** Compares an account's usage in its billing period with its quota and the limits of its users and keys. */
 import { sql, type RawBuilder, type Transaction } from "kysely";
 import type { Pool } from "pg";
 import { formatCredits } from "@weiche/shared/credits.ts";
@@ -10,10 +10,10 @@ import { periodOf, readSubscription } from "../subscriptions/subscription.ts";
 import { instantText, instantValue } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 
-/** Percentages of the quota. Each gets a notice once per period; at the last the quota is exhausted. */
+/** Percentages of the quota with a notice, once per billing period each. At 100 the quota is exhausted. */
 const levels = [75, 90, 100] as const;
 
-/** The accounts near or beyond some limit, or blocked at present; maybe a few more. */
+/** Finds the accounts near or beyond a limit or blocked now. It may return a few more. */
 export async function accountsToEvaluate(pool: Pool, nowMs: number): Promise<readonly AccountId[]> {
   const { rows } = await pool.query<{ id: AccountId }>({
     name: "accounts-to-evaluate",
@@ -42,7 +42,7 @@ const candidatesSql = `
   union ${limited("api_keys", "key")} and x.revoked_at is null
   order by 1`;
 
-/** Locks the account, so that its package does not change meanwhile. Returns the numbers of changed rows and new notices. */
+/** Locks the account so that its package cannot change meanwhile. Returns the numbers of changed rows and new notices. */
 export async function evaluateAccount(
   transaction: Transaction<Schema>,
   accountId: AccountId,
@@ -67,7 +67,7 @@ export async function evaluateAccount(
     quota: formatCredits(quota),
     periodEnd: times.end,
   };
-  // Each level once per billing period.
+  // The period in the event makes each level's notice unique per billing period.
   const event = String(period.startMs);
   const quotaNotices = reached.map((level) => ({ accountId, kind: `quota-${level}`, event, facts }) as const);
   const exhausted = sql<boolean>`${reached.includes(100)}::boolean`;
@@ -93,8 +93,8 @@ export async function evaluateAccount(
 }
 
 /**
- * Blocks the rows that are beyond their limit and unblocks all others; returns how many changed. One statement, so that a
- * limit raised meanwhile counts.
+ * Blocks the rows that reached their limit and unblocks all others. Returns how many rows changed. It is one statement, so
+ * that a limit raised meanwhile is respected.
  */
 async function blockUntil(
   transaction: Transaction<Schema>,
@@ -112,14 +112,14 @@ async function blockUntil(
   return Number(numAffectedRows);
 }
 
-/** Whether the limit is reached. A limit of 0 is reached at once. */
+/** SQL condition: the limit is reached. A limit of 0 is reached at once. */
 function beyondLimit(scope: "user" | "key", start: string): RawBuilder<boolean> {
   return sql`coalesce(x.credit_limit <= coalesce((select t.credits from usage_totals t
     where t.account_id = x.account_id and t.period_start = ${start}::timestamptz
       and t.scope = ${scope} and t.subject = x.id::text), 0), false)`;
 }
 
-/** Adds notices for users and keys that are blocked now: once per billing period and limit, since a limit may be raised. */
+/** Adds a notice for each blocked user and key, once per billing period and limit, because limits may be raised. */
 async function noticeLimits(
   transaction: Transaction<Schema>,
   accountId: AccountId,

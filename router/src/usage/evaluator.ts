@@ -1,6 +1,6 @@
 /**
- * Compares usage with quotas and limits, and sets until when an account, user or key is blocked: to the end of its billing
- * period at most, so that no job has to unblock it. Running requests go on.
+ * Compares usage with quotas and limits, and blocks accounts, users and keys until the end of the billing period at most,
+ * so that no job has to unblock them. Running requests continue.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { noticeWhatIsDue } from "../accounts/notices-due.ts";
@@ -12,9 +12,9 @@ import { accountsToEvaluate, evaluateAccount } from "./evaluate-account.ts";
 
 /** Counts of one evaluation. */
 export interface Evaluation {
-  /** Accounts that got an invoice line for a new period. */
+  /** Accounts with a due charge for a new period. */
   readonly charged: number;
-  /** Accounts near or beyond a limit. */
+  /** Accounts that were evaluated: near or beyond a limit, or blocked. */
   readonly accounts: number;
   /** Accounts, users and keys that were blocked or unblocked. */
   readonly changed: number;
@@ -27,7 +27,7 @@ export interface EvaluatorEvents {
 
 export type Evaluator = ReturnType<typeof createEvaluator>;
 
-/** `catalogue`: for notices about its changes; absent: no such notices. */
+/** `catalogue`: the source of notices about its changes. If undefined, there are none. */
 export function createEvaluator(
   database: Database,
   clock: Clock,
@@ -40,7 +40,7 @@ export function createEvaluator(
     async evaluate(): Promise<Evaluation> {
       const failures: unknown[] = [];
       const charged = await subscriptions.chargeWhatIsDue().catch((error: unknown) => {
-        failures.push(error); // limits hold all the same
+        failures.push(error); // limits must be evaluated nevertheless
         return 0;
       });
       const accounts = await accountsToEvaluate(pool, clock.now());
@@ -51,7 +51,7 @@ export function createEvaluator(
           changed += found.changed;
           notices += found.notices;
         } catch (error) {
-          failures.push(error); // must not delay the other accounts
+          failures.push(error); // the other accounts must still be evaluated
         }
       notices += await noticeWhatIsDue(pool, clock.now());
       if (catalogue) {

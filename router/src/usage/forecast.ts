@@ -3,7 +3,7 @@ import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { germanDay, timeZone } from "../subscriptions/billing-period.ts";
 
 export interface Pace {
-  /** Used from `sinceMs` to `nowMs`. */
+  /** Credits used from `sinceMs` to `nowMs`. */
   readonly used: Millicredits;
   readonly sinceMs: number;
   readonly nowMs: number;
@@ -11,22 +11,22 @@ export interface Pace {
 
 export interface Forecast {
   readonly perDay: Millicredits;
-  /** When the quota will be used up; null: not before the billing period ends. */
+  /** When the quota will be used up; null if not before the billing period ends. */
   readonly untilMs: number | null;
 }
 
 const dayMs = 86_400_000;
 const daysLookedAt = 7;
-/** A pace needs at least this time. */
+/** A shorter time gives no forecast. */
 const shortestMs = 3_600_000;
 
-/** When the days of the pace begin: seven whole German days before today, or with the account's first package. */
+/** Returns when the days of the pace begin: seven whole German days before today, or with the account's first package. */
 export function paceBeginsMs(nowMs: number, firstPackageMs: number): number {
   const day = Temporal.PlainDate.from(germanDay(nowMs)).subtract({ days: daysLookedAt });
   return Math.max(firstPackageMs, day.toZonedDateTime(timeZone).epochMilliseconds);
 }
 
-/** undefined: too little time has passed. `remaining` may be negative, since running requests can exceed a quota. */
+/** Returns undefined if too little time has passed. `remaining` may be negative: running requests can exceed a quota. */
 export function forecast(pace: Pace, remaining: Millicredits, periodEndMs: number): Forecast | undefined {
   const { used, sinceMs, nowMs } = pace;
   const lookedAtMs = nowMs - sinceMs;

@@ -1,25 +1,25 @@
 /**
- * Grants limit what a node may bill. With each attempt the router sends a signature over the payer, the model, the factor,
- * the most tokens, and the node. The usage record brings it back, to any router of the database. So a node can neither
- * invent a request nor change its payer, and no router has to remember what it sent. Up to `tokensMax` the node is trusted.
+ * Grants limit what a node may bill. With each attempt the router sends a signature over payer, model, factor, maximum
+ * tokens and node. The usage record returns it to any router of the database. So a node can neither invent a request nor
+ * change its payer, and no router has to store its attempts. Up to `tokensMax`, the node's count is trusted.
  */
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import type { Pool } from "pg";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 
-/** The signed fields of an attempt; the node that it is sent to is signed too. */
+/** The signed fields of an attempt. Its node is signed too. */
 export type GrantedAttempt = Pick<
   UsageRecord,
   "requestId" | "attempt" | "accountId" | "userId" | "keyId" | "model" | "factor" | "tokensMax"
 >;
 
-/** `wrong-grant`: the signature is for another attempt or node, or not ours. */
+/** `wrong-grant`: the signature belongs to another attempt, node or database. */
 export type GrantFault = "no-grant" | "wrong-grant" | "too-many-tokens";
 
 export type Grants = ReturnType<typeof createGrants>;
 
-/** A guess is right once in 2^128. */
+/** 128 bits: a node cannot guess a grant. */
 const grantBytes = 16;
 
 /** Reads the secret that all routers of the database share. */
@@ -31,9 +31,9 @@ export async function readGrants(pool: Pool): Promise<Grants> {
 export function createGrants(secret: Buffer) {
   const key = createSecretKey(secret);
   return {
-    /** Returns base64url. `node`: as authenticated on the connection that the attempt is sent on. */
+    /** Returns the grant in base64url. `node` is authenticated by its data connection. */
     sign: (node: NodeId, attempt: GrantedAttempt): string => signatureOf(key, node, attempt).toString("base64url"),
-    /** Why the grant does not cover a record; undefined: it does. `node`: as authenticated on the link of the record. */
+    /** Returns why the grant does not cover a record; undefined if it does. `node` is authenticated by the record's link. */
     faultOf(node: NodeId, record: UsageRecord): GrantFault | undefined {
       if (record.grant === "") return "no-grant";
       const grant = Buffer.from(record.grant, "base64url");

@@ -1,6 +1,6 @@
 /**
- * Usage records that are acknowledged and not billed, each with the reason: an operator can see them and bill them by hand.
- * They are kept as long as usage is, and of each node at most 10,000.
+ * Usage records that are acknowledged but not billed, each with the reason. An operator can list them and bill them by
+ * hand. They are kept as long as usage records, at most 10,000 per node.
  */
 import type { Pool } from "pg";
 import { millicredits } from "@weiche/shared/credits.ts";
@@ -13,7 +13,7 @@ export interface SetAsideRecord extends NodeRecord {
   readonly setAside: SetAside;
 }
 
-/** A record that failed the checks of the protocol. It contains only numbers and ids, so that operators may see all of it. */
+/** A record that failed the checks of the protocol. It contains only numbers and ids, so operators may see it whole. */
 export interface UnreadableRecord {
   readonly reason: string;
   readonly record: Readonly<Record<string, string | number | undefined>>;
@@ -23,7 +23,7 @@ const keptPerNodeMax = 10_000;
 const textMax = 64;
 const detailMax = 200;
 
-/** Makes a record of the fields that are readable. */
+/** Makes a record of the readable fields. */
 export function unreadableRecord(node: NodeId, { reason, record }: UnreadableRecord): SetAsideRecord {
   const text = (name: string) => String(record[name] ?? "");
   const number = (name: string) => Number(record[name] ?? 0);
@@ -47,7 +47,7 @@ export function unreadableRecord(node: NodeId, { reason, record }: UnreadableRec
   };
 }
 
-/** Stores each record once by node, request, attempt and reason. */
+/** Stores records, each once per node, request, attempt and reason. */
 export async function storeSetAside(pool: Pool, records: readonly SetAsideRecord[], nowMs: number): Promise<void> {
   const text = (value: unknown) => plain(value, textMax);
   const rows = records.map(({ node, record, setAside }) => ({
@@ -82,7 +82,7 @@ type Texts = "at" | "node" | "requestId" | "reason" | "accountId" | "userId" | "
 type Said = "promptTokens" | "completionTokens" | "source" | "outcome";
 type RefusedRow = Readonly<Record<Texts | Said, string>> & { readonly attempt: number; readonly detail: string | null };
 
-/** Newest first. Counts are texts, since a node may have sent something else. */
+/** Lists records, newest first. Counts are texts, because a node may have sent values that are not numbers. */
 export async function listSetAside(pool: Pool, { limit, node }: { readonly limit: number; readonly node?: string }) {
   const { rows } = await pool.query<RefusedRow>(
     `select to_char(refused_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, node, request_id as "requestId",
@@ -99,7 +99,7 @@ export async function forgetSetAside(pool: Pool, beforeMs: number): Promise<void
   await pool.query("delete from usage_refused where refused_at < $1", [instantText(beforeMs)]);
 }
 
-/** Nodes send arbitrary text: removes control characters and limits the length. */
+/** Replaces control characters and limits the length, because nodes may send any text. */
 function plain(value: unknown, max: number): string {
   return String(value).replace(/\p{C}/gu, "?").slice(0, max);
 }

@@ -1,13 +1,13 @@
-/** The reasons for refusals: finer than the API's codes, each with its status and what helps. */
+/** Codes of refusals, finer than the API's codes, each with its status and advice. */
 import type { ApiErrorKind } from "@weiche/shared/errors.ts";
 
 interface RefusalFacts {
   readonly status: number;
-  /** A word for what helps; the client has the sentence. */
+  /** The kind of advice. Portal and command turn it into a sentence. */
   readonly advice: string;
 }
 
-/** `key_…`, `user_blocked` and `account_blocked`: 401 for an existing key. `rate_limit_…`: the API's code is `rate_limit_exceeded`. */
+/** `key_…`, `user_blocked` and `account_blocked` are `invalid_api_key` in the API; `rate_limit_…` is `rate_limit_exceeded`. */
 export const refusalCodes = {
   key_revoked: { status: 401, advice: "use-another-key" },
   key_expired: { status: 401, advice: "use-another-key" },
@@ -42,14 +42,14 @@ export const refusalCodes = {
 
 export type RefusalCode = keyof typeof refusalCodes;
 
-/** Refusals of a request whose key is not known, or was not looked at. */
+/** Codes of refused requests whose key is unknown or was not checked. */
 const withoutKey = ["invalid_api_key", "address_limit", "path_not_supported"] as const;
 
-/** Why a request was refused, whether its key is known or not. */
+/** Why a request was refused, with or without a known key. */
 export type RefusalWord = RefusalCode | (typeof withoutKey)[number];
 export const refusalWords: readonly RefusalWord[] = [...withoutKey, ...(Object.keys(refusalCodes) as RefusalCode[])];
 
-/** Reasons that the API's codes do not distinguish. */
+/** Codes that the API does not distinguish. */
 export type RefusalReason =
   | "key_revoked"
   | "key_expired"
@@ -59,7 +59,7 @@ export type RefusalReason =
   | "rate_limit_minute"
   | "rate_limit_parallel"
   | "too_many_answers"
-  /** Of an answer or a tool: it costs an engine too much, or it has a place that no engine takes. */
+  /** The JSON Schema of an answer or a tool would cost an engine too much, or no engine accepts a part of it. */
   | "schema_refused"
   | "body_too_slow"
   | "no_room_for_body";

@@ -1,6 +1,6 @@
 /**
- * Counts refused requests per key and reason, in memory until `flush` adds the counts to the database. They are not billed,
- * so a router that is killed may lose the last of them.
+ * Counts refused requests per key and code, in memory until `flush` adds the counts to the database. Refusals are not
+ * billed, so a killed router may lose its last counts.
  */
 import type { Pool } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -19,7 +19,7 @@ export interface RefusedKey {
 
 export const hourMs = 3_600_000;
 
-/** `keysMax`: keys counted between two flushes; requests of further keys are not counted. */
+/** `keysMax`: at most this many keys are counted between two flushes; further keys are not counted. */
 export function createRefusals(pool: Pool, clock: Clock, keysMax = 20_000) {
   let counted: Counted = new Map();
   let flushing: Promise<void> = Promise.resolve();
@@ -33,7 +33,7 @@ export function createRefusals(pool: Pool, clock: Clock, keysMax = 20_000) {
     entry.codes.set(code, (entry.codes.get(code) ?? 0) + times);
   }
 
-  /** Adds the counts to the database. If it rejects, the next call adds them. */
+  /** Adds the counts to the database. If it rejects, the next call adds them again. */
   function flush(): Promise<void> {
     const stored = flushing.then(store);
     flushing = stored.catch(() => {});
@@ -62,7 +62,7 @@ export async function forgetRefusals(pool: Pool, oldestMs: number): Promise<void
 
 type Counted = Map<KeyId, { readonly of: RefusedKey; readonly codes: Map<RefusalCode, number> }>;
 
-/** Adds to the current hour, also what was counted some seconds before it. Ordered by primary key against deadlocks. */
+/** Adds all counts to the current hour, also those from seconds before it. Rows are ordered by key against deadlocks. */
 async function add(pool: Pool, counted: Counted, nowMs: number): Promise<void> {
   const rows = [...counted.values()].flatMap(({ of, codes }) =>
     Array.from(codes, ([code, times]) => ({ of, code, times })),

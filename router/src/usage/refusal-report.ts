@@ -1,4 +1,4 @@
-/** Reports an account's refused requests by code, with what helps, for the last 24 hours or for German days. */
+/** Reports an account's refused requests by code, with advice, for the last 24 hours or for German days. */
 import type { Pool } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
@@ -7,7 +7,7 @@ import { instantText } from "../db/database.ts";
 import { refusalCodes, type RefusalCode } from "./refusal-codes.ts";
 import { hourMs } from "./refusal-counts.ts";
 
-/** `from` and `to`: German days, both included; absent: the last 24 hours. */
+/** `from`, `to`: German days, both inclusive. If undefined, the last 24 hours are reported. */
 export interface RefusalWish {
   readonly from?: string;
   readonly to?: string;
@@ -15,7 +15,7 @@ export interface RefusalWish {
   readonly userId?: UserId;
 }
 
-/** Most frequent code first. */
+/** Sorts by frequency, most frequent code first. */
 export async function reportRefusals(
   pool: Pool,
   clock: Clock,
@@ -23,7 +23,7 @@ export async function reportRefusals(
   { from, to, userId }: RefusalWish = {},
 ) {
   const nowMs = clock.now();
-  // Whole hours: the one that began 24 hours ago or less, and all since then.
+  // The current hour and the 23 hours before it, because counts are kept per hour.
   const sinceMs = from === undefined ? (Math.floor(nowMs / hourMs) - 23) * hourMs : startOfGermanDay(from);
   const untilMs = to === undefined ? Infinity : startOfGermanDay(to, 1);
   const { rows } = await pool.query<{ code: RefusalCode; keyId: KeyId; count: bigint }>({

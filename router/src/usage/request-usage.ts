@@ -1,8 +1,8 @@
-/** Reads what the database knows about one request: its usage records, committed and set aside. */
+/** Reads the usage records of one request, committed ones and those set aside. */
 import type { Pool } from "pg";
 import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 
-/** One attempt of the request. */
+/** The record of one attempt. */
 export interface RequestUsage {
   readonly requestId: string;
   readonly attempt: number;
@@ -29,10 +29,10 @@ export interface SetAsideUsage {
   readonly detail: string | null;
 }
 
-/** More attempts than of one request: an id prefix may match several requests. */
+/** More rows than one request has attempts, because an id prefix may match several requests. */
 const rowsMax = 20;
 
-/** Reads the usage of all requests whose id begins with `idPrefix`: hexadecimal digits and dashes, as in a UUID. */
+/** Reads the usage of all requests whose id begins with `idPrefix`, the beginning of a UUID. */
 export async function readRequestUsage(pool: Pool, idPrefix: string) {
   const end = (digit: string) =>
     idPrefix + "00000000-0000-0000-0000-000000000000".replaceAll("0", digit).slice(idPrefix.length);

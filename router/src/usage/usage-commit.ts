@@ -1,4 +1,4 @@
-/** Commits a batch of usage records and adds them to all sums, in one statement. */
+/** Commits a batch of usage records and adds them to all sums in one statement. */
 import type { Pool } from "pg";
 import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { arrays, creditsByModel, movedSums, names, rowsOf, type CreditsTexts, type NodeRecord } from "./usage-rows.ts";
@@ -11,13 +11,13 @@ export interface Committed {
   readonly voided: number;
   /** Credits of new records, by model. */
   readonly credits: CreditsByModel;
-  /** Credits taken back, by model. */
+  /** Credits of attempts that became void, by model. */
   readonly voidedCredits: CreditsByModel;
 }
 
 export type CreditsByModel = ReadonlyMap<string, Millicredits>;
 
-/** The records must be well-formed, and their days must exist. Void attempts are committed first, by themselves. */
+/** Records must be well-formed, and the partitions of their days must exist. Voids are committed first, separately. */
 export async function commitUsage(pool: Pool, batch: readonly NodeRecord[]): Promise<Committed> {
   const { records, voids } = splitVoids(batch);
   const taken = voids.length > 0 ? await commitVoids(pool, voids) : { voided: 0, credits: {} };
@@ -38,7 +38,7 @@ function byModel(credits: CreditsTexts): CreditsByModel {
   return new Map(Object.entries(credits).map(([model, sum]) => [model, millicredits(BigInt(sum))]));
 }
 
-/** The time in a UUIDv7. */
+/** SQL for the time in a UUIDv7. */
 function acceptedAt(id: string): string {
   return `to_timestamp(('x' || translate(left(${id}, 13), '-', ''))::bit(48)::bigint / 1000.0)`;
 }

@@ -1,4 +1,4 @@
-/** Writes the usage table as CSV, in steps from a database cursor, so that little of it is in memory. */
+/** Writes the usage table as CSV. It reads in steps from a database cursor, so that memory use stays small. */
 import type { PoolClient } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -21,7 +21,7 @@ export async function openUsageCsv(database: Database, clock: Clock, accountId: 
   const { by } = wish;
   return {
     fileName: `usage-${query.span.from}-${query.span.to}.csv`,
-    /** Reads one snapshot. Holds a database connection until it ends or is returned, or `signal` aborts. */
+    /** Yields the lines from one snapshot. It holds a database connection until it ends, is returned, or `signal` aborts. */
     async *lines(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
       yield csvLine(headOf(by));
       for await (const rows of steps(database, query, signal))
@@ -30,7 +30,7 @@ export async function openUsageCsv(database: Database, clock: Clock, accountId: 
   };
 }
 
-/** The database ends the transaction if the next step is not asked for within half a minute. */
+/** Yields rows in steps. The database ends the transaction if the next step is not read within 30 s. */
 async function* steps(
   { pool, prompt }: Pick<Database, "pool" | "prompt">,
   { text, order, values }: UsageQuery,
@@ -61,7 +61,7 @@ async function* steps(
     }
   } finally {
     signal.removeEventListener("abort", cancel);
-    // A late cancel must not hit the next statement on this connection.
+    // A late cancellation must not end the next statement on this connection.
     await cancelled;
     await client.query("rollback").catch(onError);
     client.off("error", onError);

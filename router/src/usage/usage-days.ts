@@ -1,21 +1,21 @@
 /**
- * The partitions of `usage_records`: one per UTC day of the request id. They are made ahead, or when a record needs one, and
- * dropped when they are older than usage is kept.
+ * The partitions of `usage_records`, one per UTC day of the request id. They are made in advance or when a record needs
+ * one, and dropped when their retention ends.
  */
 import type { Pool, PoolClient } from "pg";
 
 const dayMs = 86_400_000;
 const daysAhead = 3;
-/** One router at a time changes partitions. */
+/** Advisory lock, so that only one router at a time changes partitions. */
 const lockId = 7_310_201_899;
-/** Advisory lock that backups hold in shared mode while they read, so that no day is dropped meanwhile. */
+/** Advisory lock that a backup shares while it reads, so that no partition is dropped meanwhile. */
 export const backupLock = 7_310_201_900;
 
 export function startOfDay(ms: number): number {
   return Math.floor(ms / dayMs) * dayMs;
 }
 
-/** Makes the missing partitions of the days that contain these instants. Inserts go on meanwhile. */
+/** Makes the missing partitions of the days of these instants. Inserts continue meanwhile. */
 export async function makeUsageDays(pool: Pool, instantsMs: Iterable<number>): Promise<void> {
   const days = new Set([...instantsMs].map(startOfDay));
   await locked(pool, async (client) => {
@@ -23,7 +23,7 @@ export async function makeUsageDays(pool: Pool, instantsMs: Iterable<number>): P
       const name = partitionOf(day);
       const { rows } = await client.query<{ missing: boolean }>(`select to_regclass('${name}') is null as missing`);
       if (!rows[0]!.missing) continue;
-      // Created aside and attached: creating it in place would lock out every insert.
+      // Created separately and then attached, because creating it as a partition would block all inserts.
       await client.query(`create table ${name} (like usage_records including all)`);
       await client.query(
         `alter table usage_records attach partition ${name} for values from ('${lowestId(day)}') to ('${lowestId(day + dayMs)}')`,
@@ -32,7 +32,7 @@ export async function makeUsageDays(pool: Pool, instantsMs: Iterable<number>): P
   });
 }
 
-/** Makes partitions for today and some days ahead, drops those older than `keepDays`. Returns how many were dropped. */
+/** Makes partitions for today and the next days, and drops those older than `keepDays`. Returns how many were dropped. */
 export async function rollUsageDays(pool: Pool, nowMs: number, keepDays: number): Promise<number> {
   await makeUsageDays(
     pool,
@@ -56,7 +56,7 @@ export async function rollUsageDays(pool: Pool, nowMs: number, keepDays: number)
   return dropped;
 }
 
-/** The beginning of the oldest day that is kept. */
+/** Returns the start of the oldest kept day. */
 export function oldestKeptMs(nowMs: number, keepDays: number): number {
   return startOfDay(nowMs) - keepDays * dayMs;
 }
@@ -81,13 +81,13 @@ function partitionOf(startMs: number): string {
   return `usage_records_${day.replaceAll("-", "")}`;
 }
 
-/** The day of a partition in ms since 1970, by its name. Undefined for a name of something else. */
+/** Returns the day of a partition in ms since 1970, by the partition's name; undefined for other names. */
 export function dayOfPartition(name: string): number | undefined {
   const [, year, month, day] = /^usage_records_(\d{4})(\d\d)(\d\d)$/.exec(name) ?? [];
   return day === undefined ? undefined : Date.UTC(Number(year), Number(month) - 1, Number(day));
 }
 
-/** The lowest UUID whose first 48 bits are this time. */
+/** Returns the lowest UUID whose first 48 bits are this time. */
 function lowestId(ms: number): string {
   const hex = ms.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;

@@ -1,9 +1,9 @@
-/** The names of the key, user and model that a usage table is restricted to. */
+/** Names the key, user and model to which a usage table is restricted. */
 import type { AccountId, UserId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import type { UsageTableWish } from "./usage-table.ts";
 
-/** Absent parts are null, and so are the names of what is not in the account, or not the asker's to see. */
+/** A part without a filter is null. A name is null if its object is not in the account or not visible to the asker. */
 export async function nameUsageFilter(
   { pool }: Pick<Database, "pool">,
   accountId: AccountId,

@@ -1,4 +1,4 @@
-/** Bills usage records: checks each, queues it, and acknowledges it only after its commit. */
+/** Bills usage records: checks and queues each record, and acknowledges it only after its commit. */
 import type { Pool } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7TimeMs, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
@@ -27,15 +27,15 @@ export interface VoidAttempt extends Attempt, BillingIdentity {
 }
 
 export interface UsageLedgerOptions {
-  /** Checks that a router of this database sent the request of a record to the node. */
+  /** Checks that a router of this database sent the record's request to the node. */
   readonly grants: Pick<Grants, "faultOf">;
-  /** How many days of records are kept; totals are kept for ever. */
+  /** For how many days records are kept. Totals are kept for ever. */
   readonly keepDays?: number;
-  /** Whether only the input of a model is billed, whatever output a node reports. */
+  /** Returns whether only a model's input is billed, whatever output a node reports. */
   readonly makesEmbeddings?: (model: ModelId) => boolean;
 }
 
-/** Resolves once there is a partition for today's records. */
+/** Resolves once the partition for today's records exists. */
 export async function createUsageLedger(
   database: Database,
   clock: Clock,
@@ -51,10 +51,9 @@ export async function createUsageLedger(
   );
   return {
     /**
-     * Resolves once the records are committed, however long that takes: each at most once by (request id, attempt), in
-     * one transaction with the totals. Rejects if the queue is full or the ledger is closed: then nothing is
-     * acknowledged, and the agent sends them again. Records that fail the checks, and `unreadable` ones, are set aside
-     * instead.
+     * Resolves once the records are committed, each at most once per request id and attempt, in one transaction with the
+     * totals. Waits however long the database is away. Rejects if the queue is full or the ledger is closed; then the
+     * agent sends the records again. Records that fail the checks, and `unreadable` ones, are set aside instead.
      */
     record(node: NodeId, records: readonly UsageRecord[], unreadable: readonly UnreadableRecord[] = []): Promise<void> {
       const nowMs = clock.now();
@@ -66,12 +65,12 @@ export async function createUsageLedger(
       });
       return queue.add([...checked, ...unreadable.map((one) => unreadableRecord(node, one))]);
     },
-    /** Records that are not committed yet. */
+    /** Returns the number of records that are not committed yet. */
     waiting: () => queue.waiting,
-    /** Resolves once it is committed that these attempts are void, whether or not their nodes have recorded them. */
+    /** Declares attempts void, with or without a record. Resolves once the voids are committed. */
     declareVoid: (attempts: readonly VoidAttempt[]): Promise<void> =>
       queue.add(attempts.map(({ node, ...attempt }) => ({ node, record: { ...attempt, ...free } }))),
-    /** Makes partitions for the next days, and drops those that are older than usage is kept. */
+    /** Makes partitions for the next days, and deletes records and refusal counts after their retention. */
     async rollDays(): Promise<void> {
       const oldestMs = oldestKeptMs(clock.now(), keepDays);
       await rollUsageDays(pool, clock.now(), keepDays);
@@ -82,7 +81,7 @@ export async function createUsageLedger(
   };
 }
 
-/** Sets aside the faulty records and commits the others. Makes missing partitions. */
+/** Sets faulty records aside and commits the others. Makes missing partitions. */
 async function insert(pool: Pool, batch: readonly QueuedRecord[], nowMs: number): Promise<Committed> {
   const aside = batch.filter((one): one is SetAsideRecord => one.setAside !== undefined);
   if (aside.length > 0) await storeSetAside(pool, aside, nowMs);
@@ -99,7 +98,7 @@ async function insert(pool: Pool, batch: readonly QueuedRecord[], nowMs: number)
   }
 }
 
-/** Whether a row fits no partition: the same code as for a failed check, but without the name of a constraint. */
+/** Returns whether a partition is missing: PostgreSQL reports the code of a failed check, but names no constraint. */
 function isMissingDay(error: unknown): boolean {
   const { code, constraint } = error as { code?: string; constraint?: string };
   return code === "23514" && constraint === undefined;

@@ -9,7 +9,7 @@ import { UsageQueue } from "./usage-queue.ts";
 import { from, nothing, openQueue, SimulatedDatabase } from "../../test/usage/simulated-database.ts";
 
 const promisedMs = 1_000;
-describe("every record is committed within a second of the database being well, without any further request", () => {
+describe("every record is committed within a second after the database recovers, without any further call", () => {
   test("with two nodes and commits of 30 ms", async () => {
     const { clock, send, acknowledged } = openQueue();
     const sent: string[] = [];
@@ -21,7 +21,7 @@ describe("every record is committed within a second of the database being well, 
     expect([...acknowledged].toSorted()).toEqual(sent.toSorted());
   });
 
-  test("after the database stood still", async () => {
+  test("after the database was stalled", async () => {
     const { database, clock, send, acknowledged } = openQueue();
     database.beUnwell(15_000, 15_000, false);
     send();
@@ -32,7 +32,7 @@ describe("every record is committed within a second of the database being well, 
     expect(acknowledged.size).toBe(2);
   });
 
-  test("after the database was away", async () => {
+  test("after the database was unreachable", async () => {
     const { database, clock, send, acknowledged, failures } = openQueue();
     database.beUnwell(60_000, 0, true);
     send(700);
@@ -43,7 +43,7 @@ describe("every record is committed within a second of the database being well, 
     expect(acknowledged.size).toBe(700);
   });
 
-  test("whatever came before, in whatever order", async () => {
+  test("after any order of records and outages", async () => {
     const step = fc.record({
       afterMs: fc.integer({ min: 0, max: 200 }),
       records: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.constantFrom(499, 500, 501, 1_000)),
@@ -63,7 +63,7 @@ describe("every record is committed within a second of the database being well, 
         }
         await database.recovery();
         await clock.advanceAsync(promisedMs);
-        await clock.advanceAsync(database.commitMs * Math.ceil(sent / 500)); // a thousand at once take their time
+        await clock.advanceAsync(database.commitMs * Math.ceil(sent / 500)); // more than one batch takes as many commits
         expect(acknowledged.size).toBe(sent);
         expect(clock.pending).toBe(0);
       }),
@@ -78,13 +78,13 @@ describe("a record that the database refuses", () => {
     database.refuses = ({ record, setAside }) => ids.has(record.requestId) && !setAside;
   };
 
-  test("is set aside with the reason, acknowledged then, and holds up no other", async () => {
+  test("is set aside with its reason, then acknowledged, and delays no other record", async () => {
     const { database, clock, queue, refused } = openQueue();
     const random = createRandom(5);
     const records = Array.from({ length: 1_000 }, () => makeRecord(random, clock.now()));
     bad(database, records[3]!, records[4]!, records[999]!);
     const all = queue.add(from("node-1", records));
-    await clock.advanceAsync(promisedMs + 3 * 2 * 9 * database.commitMs); // each alone costs two commits per halving
+    await clock.advanceAsync(promisedMs + 3 * 2 * 9 * database.commitMs); // isolating a record costs two commits per halving
     await all;
     expect(database.committed.size).toBe(997);
     const stored = database.setAside.map(({ record, setAside }) => [record.requestId, setAside]);
@@ -93,7 +93,7 @@ describe("a record that the database refuses", () => {
     expect(refused.reduce((sum, [, , count]) => sum + count, 0)).toBe(3);
   });
 
-  test("is not acknowledged before it is set aside, however often it comes and the database goes", async () => {
+  test("is not acknowledged before it is set aside, even if it is sent repeatedly during outages", async () => {
     const { database, clock, queue } = openQueue();
     const record = makeRecord(createRandom(5), clock.now());
     bad(database, record);
@@ -113,7 +113,7 @@ describe("a record that the database refuses", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("also for setting it aside is given up", async () => {
+  test("is given up if it cannot be set aside either", async () => {
     const { database, clock, queue } = openQueue();
     database.refuses = () => true;
     const added = queue.add(from("node-1", [makeRecord(createRandom(5), clock.now())]));
@@ -124,7 +124,7 @@ describe("a record that the database refuses", () => {
 });
 
 describe("a batch that is sent again before it is committed", () => {
-  test("waits for the same commit, and counts as repeated", async () => {
+  test("waits for the same commit and counts as repeated", async () => {
     const { database, clock, queue, told } = openQueue();
     database.beUnwell(60_000, 0, true);
     const records = Array.from({ length: 1_000 }, () => makeRecord(createRandom(2), clock.now()));
@@ -137,7 +137,7 @@ describe("a batch that is sent again before it is committed", () => {
     expect(told.reduce((sum, batch) => sum + batch.repeated, 0)).toBe(99_000);
   });
 
-  test("by another node is another record, which the database knows", async () => {
+  test("by another node is another record, which the database recognizes", async () => {
     const { database, clock, queue } = openQueue();
     const [record] = [makeRecord(createRandom(2), clock.now())];
     let acknowledged = 0;
@@ -147,7 +147,7 @@ describe("a batch that is sent again before it is committed", () => {
   });
 });
 
-test("that an attempt is void is committed also while its record waits, and when there is no room for records", async () => {
+test("a void is committed even while its record waits and the queue is full", async () => {
   const { database, clock, queue } = openQueue();
   database.beUnwell(60_000, 0, true);
   const random = createRandom(6);
@@ -165,7 +165,7 @@ test("that an attempt is void is committed also while its record waits, and when
   expect(committed).toEqual(["finished", "void"]);
 });
 
-test("what is too much to wait for the database is not taken, and what waits already still is", async () => {
+test("a full queue refuses new records and still accepts repetitions of waiting ones", async () => {
   const { database, clock, queue } = openQueue();
   database.beUnwell(60_000, 0, true);
   const random = createRandom(3);
@@ -184,7 +184,7 @@ test("what is too much to wait for the database is not taken, and what waits alr
   expect(database.committed.size).toBe(51_000);
 });
 
-test("a database that is too slow for a whole batch gets smaller ones", async () => {
+test("a batch that exceeds the database's timeout is split into smaller ones", async () => {
   const clock = new VirtualClock();
   const sizes: number[] = [];
   const events = { usageCommitted() {}, usageCommitFailed() {}, usageSetAside() {} };
@@ -203,8 +203,8 @@ test("a database that is too slow for a whole batch gets smaller ones", async ()
   expect(sizes.slice(0, 5)).toEqual([500, 250, 125, 62, 124]);
 });
 
-describe("at the end", () => {
-  test("what waits is committed at once", async () => {
+describe("closing", () => {
+  test("commits all waiting records at once", async () => {
     const { database, clock, queue, send, acknowledged } = openQueue();
     send(1_200);
     void queue[Symbol.asyncDispose]();
@@ -214,11 +214,11 @@ describe("at the end", () => {
     await expect(queue.add(from("node-1", [makeRecord(createRandom(1), clock.now())]))).rejects.toThrow("closed");
   });
 
-  test("without a database it is tried once more and not acknowledged", async () => {
+  test("tries once more without a database and then rejects", async () => {
     const { database, clock, queue } = openQueue();
     database.beUnwell(60_000, 100, true);
     const added = queue.add(from("node-1", [makeRecord(createRandom(1), clock.now())]));
-    added.catch(() => {}); // looked at below
+    added.catch(() => {}); // awaited below
     await clock.advanceAsync(50);
     void queue[Symbol.asyncDispose]();
     await clock.advanceAsync(200);

@@ -1,7 +1,7 @@
 /**
- * Queues usage records for the database: batches of up to 500, or of what came within 20 ms, one commit at a time. A record
- * stays here until it is committed, however long the database is away; a repetition of it waits for the same commit, so
- * that repetitions do not grow the queue. Records to set aside are queued too, also those that the database refuses.
+ * Queues usage records for the database. Commits batches of up to 500 records, gathered for at most 20 ms, one at a time.
+ * A record stays in the queue until it is committed, however long the database is away. A repetition waits for the same
+ * commit, so that repetitions do not grow the queue. Records to set aside are queued too.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
@@ -17,7 +17,7 @@ export interface CommittedBatch {
   readonly records: number;
   readonly repeated: number;
   readonly voided: number;
-  /** Billed by this batch, and taken back by it. */
+  /** Credits of new records, and credits of attempts that became void. */
   readonly credits: CreditsByModel;
   readonly voidedCredits: CreditsByModel;
   readonly durationMs: number;
@@ -25,17 +25,17 @@ export interface CommittedBatch {
 
 export interface UsageQueueEvents {
   usageCommitted(batch: CommittedBatch): void;
-  /** Records were set aside: acknowledged, and billed to nobody. */
+  /** Records were set aside: acknowledged but not billed. */
   usageSetAside(node: NodeId, reason: SetAsideReason, records: number): void;
-  /** The commit will be tried again. `isNews`: the commit before this one had succeeded. */
+  /** A commit failed and will be tried again. `isNews`: the commit before it succeeded. */
   usageCommitFailed(error: unknown, isNews: boolean): void;
 }
 
-/** Measured: twice as many are no faster, and hold the event loop twice as long at a time. */
+/** Measured: twice as many are no faster, and block the event loop twice as long. */
 const batchRecordsMax = 500;
 const gatherMs = 20;
 const retryMs = 250;
-/** About 50 MB. Nodes keep records that are not taken, and send them again. */
+/** About 50 MB. Nodes keep refused records and send them again. */
 const waitingMax = 50_000;
 
 /** A call of `add` that waits for `open` more records. */
@@ -46,7 +46,7 @@ interface Sender {
 }
 
 export interface QueuedRecord extends NodeRecord {
-  /** Present: the record is set aside. */
+  /** If set, the record is set aside. */
   readonly setAside?: SetAside;
 }
 
@@ -59,13 +59,13 @@ export class UsageQueue implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #events: UsageQueueEvents;
   readonly #commits: SingleFlight;
-  /** Records by the key that `keyOf` makes, in the order of arrival. */
+  /** Records by `keyOf`, in the order of arrival. */
   readonly #waiting = new TransientMap<string, Waiting>();
   #batchMax = batchRecordsMax;
   #isFailing = false;
   #isClosed = false;
 
-  /** `commit` commits all of a batch or nothing. */
+  /** `commit` must commit a whole batch or nothing. */
   constructor(commit: (batch: readonly QueuedRecord[]) => Promise<Committed>, clock: Clock, events: UsageQueueEvents) {
     this.#commit = commit;
     this.#clock = clock;
@@ -73,23 +73,23 @@ export class UsageQueue implements AsyncDisposable {
     this.#commits = new SingleFlight(clock, () => this.#commitNext(), retryMs);
   }
 
-  /** Records that are not committed yet. */
+  /** The number of records that are not committed yet. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** Resolves once all of them are committed. Rejects if the queue is full, or closes without a database. */
+  /** Resolves once all records are committed. Rejects if the queue is full, or closes without a database. */
   add(records: readonly QueuedRecord[]): Promise<void> {
     const { promise, resolve: committed, reject: failed } = Promise.withResolvers<void>();
     if (records.length === 0) committed();
     else if (this.#isClosed) failed(new Error("the ledger is closed"));
     else if (this.#waiting.size + records.length > waitingMax && !this.#mustTake(records))
-      failed(new Error(`${this.#waiting.size} usage records wait for the database already`));
+      failed(new Error(`the queue is full: ${this.#waiting.size} usage records wait for the database`));
     else this.#addAll(records, { open: records.length, committed, failed });
     return promise;
   }
 
-  /** Tries once more to commit all waiting records; rejects for the senders of the others. */
+  /** Tries once more to commit all waiting records, and rejects the promises of those that fail. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.#commits[Symbol.asyncDispose]();
@@ -111,7 +111,7 @@ export class UsageQueue implements AsyncDisposable {
     this.#commitSoon();
   }
 
-  /** A full queue still takes repetitions, which need no room, and voids, which nobody would send again. */
+  /** Returns whether a full queue must accept the records: repetitions need no room, and voids are not sent again. */
   #mustTake(records: readonly QueuedRecord[]): boolean {
     return records.every((one) => isVoid(one) || this.#waiting.has(keyOf(one)));
   }
@@ -120,7 +120,7 @@ export class UsageQueue implements AsyncDisposable {
     this.#commits.wish(this.#waiting.size >= this.#batchMax ? 0 : gatherMs);
   }
 
-  /** Rejects if the batch is not committed: it stays, and the next attempt is for half as many. */
+  /** Commits the next batch. If it fails, it rejects; the batch stays queued, and the next batch has half the size. */
   async #commitNext(): Promise<void> {
     const batch = [...this.#waiting.values().take(this.#batchMax)];
     if (batch.length === 0) return;
@@ -138,7 +138,7 @@ export class UsageQueue implements AsyncDisposable {
     if (this.#waiting.size > 0) this.#commitSoon();
   }
 
-  /** If the database refuses the data of a batch, commits its halves, until the faulty record stands alone. */
+  /** Commits a batch. If the database refuses its data, it is halved repeatedly until the faulty record is alone. */
   async #commitAll(batch: readonly Waiting[]): Promise<void> {
     const startMs = this.#clock.monotonicMs();
     let committed: Committed;
@@ -159,10 +159,10 @@ export class UsageQueue implements AsyncDisposable {
     for (const one of batch) this.#settle(one);
   }
 
-  /** Queues the record again to be set aside. */
+  /** Queues a refused record again to be set aside. */
   #setAside(one: Waiting, error: unknown): void {
     this.#events.usageCommitFailed(error, true);
-    if (one.setAside) return this.#settle(one); // it cannot even be set aside
+    if (one.setAside) return this.#settle(one); // the database refused even to set it aside
     this.#waiting.delete(keyOf(one));
     const aside: Waiting = { ...one, setAside: { reason: "database", detail: (error as Error).message } };
     const key = keyOf(aside);
@@ -190,7 +190,7 @@ function sendersOf(batch: readonly Waiting[]): number {
   return batch.reduce((sum, { senders }) => sum + senders.length, 0);
 }
 
-/** Voids, records and records to set aside of the same attempt are different entries. */
+/** Returns the key of an entry. A void, a record and a record to set aside of one attempt have different keys. */
 function keyOf({ node, record, setAside }: QueuedRecord): string {
   return `${record.requestId} ${record.attempt} ${isVoid({ node, record }) ? "void" : node} ${setAside?.reason ?? ""}`;
 }

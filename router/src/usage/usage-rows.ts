@@ -1,6 +1,6 @@
 /**
- * Usage records as the parameters of a statement: an array per column, with the billing period and day of each record; and
- * the SQL that adds such rows to the sums of periods and days.
+ * Converts usage records to the parameters of a statement: an array per column, with each record's billing period and day.
+ * Also makes the SQL that adds such rows to the sums of periods and days.
  */
 import type { Pool } from "pg";
 import { creditsOf } from "@weiche/shared/credits.ts";
@@ -11,7 +11,7 @@ import { periodIn } from "../subscriptions/subscription-rules.ts";
 import { instantText } from "../db/database.ts";
 import { measurement } from "./usage-check.ts";
 
-/** A record whose grant has been checked. */
+/** A record whose grant was checked. */
 export type CheckedRecord = Omit<UsageRecord, "tokensMax" | "grant">;
 
 export interface NodeRecord {
@@ -20,8 +20,8 @@ export interface NodeRecord {
 }
 
 /**
- * The values of a statement that inserts these records, an array per column. Ordered by primary key, so that two routers
- * that write the same rows cannot deadlock.
+ * Returns the values of a statement that inserts the records, an array per column. Records are ordered by primary key, so
+ * that two routers that write the same rows cannot deadlock.
  */
 export async function rowsOf(pool: Pool, records: readonly NodeRecord[]): Promise<string[]> {
   const periods = await readPeriods(pool, new Set(records.map(({ record }) => record.accountId)));
@@ -34,8 +34,8 @@ export async function rowsOf(pool: Pool, records: readonly NodeRecord[]): Promis
 type Value = string | number | bigint | undefined;
 
 /**
- * An array as PostgreSQL reads it. The driver's own way takes sixteen times as long, `join` four times, and both would hold
- * up the event loop.
+ * Writes an array as PostgreSQL reads it. The driver takes sixteen times as long and `join` four times, and both would
+ * block the event loop.
  */
 function arrayText({ value, quoted }: Column, entries: readonly NodeRecord[], periods: Periods): string {
   let text = "{";
@@ -50,7 +50,7 @@ function arrayText({ value, quoted }: Column, entries: readonly NodeRecord[], pe
 interface Column {
   readonly name: string;
   readonly type: string;
-  /** Set if the values may contain characters with a meaning in an array. */
+  /** True if values may contain characters with a meaning in an array. */
   readonly quoted?: true;
   readonly value: (entry: NodeRecord, periods: Periods) => Value;
 }
@@ -82,16 +82,16 @@ const columns: readonly Column[] = [
   { name: "first_token_ms", type: "integer", value: ({ record }) => measurement(record.firstTokenMs) },
 ];
 
-/** At most what the record bills. */
+/** Limits the estimated tokens to the billed tokens. */
 function estimatedOf({ estimatedTokens, promptTokens, completionTokens }: CheckedRecord): number {
   return Math.min(measurement(estimatedTokens) ?? 0, promptTokens + completionTokens);
 }
 
-/** The names of the columns, and the statement's parameters as arrays. */
+/** SQL of the column names, and of the statement's parameters as arrays. */
 export const names = columns.map(({ name }) => name).join(", ");
 export const arrays = columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(", ");
 
-/** Finds the billing periods and German days of a batch. Each is computed once, since many records share them. */
+/** Finds the billing periods and German days of a batch. Each is computed once, because many records share them. */
 class Periods {
   readonly #ordered = new Map<string, readonly Term[]>();
   readonly #found = new Map<string, BillingPeriod & { readonly start: string }>();
@@ -113,7 +113,7 @@ class Periods {
     return start;
   }
 
-  /** German days begin at whole hours of UTC. */
+  /** Computes one day per UTC hour, because German days begin at whole hours of UTC. */
   dayOf({ requestId }: CheckedRecord): string {
     const hour = Math.floor(uuidv7TimeMs(requestId) / 3_600_000);
     const day = this.#days.get(hour) ?? germanDay(hour * 3_600_000);
@@ -142,10 +142,10 @@ async function readPeriods(pool: Pool, accounts: ReadonlySet<string>): Promise<P
   return new Periods(rows);
 }
 
-/** Sums of credits by model as a query tells them: as texts, since JSON has no integers of this size. */
+/** Sums of credits by model in a query's result: texts, because JSON has no integers of this size. */
 export type CreditsTexts = Readonly<Record<string, string>>;
 
-/** A query for the sums of a clause's rows. */
+/** SQL of a query for the credits by model of the rows of a clause. */
 export function creditsByModel(rows: string): string {
   return `select coalesce(json_object_agg(model, credits), '{}')
     from (select model, sum(credits)::text as credits from ${rows} group by model) s`;
@@ -156,8 +156,8 @@ const totalKeys = "account_id, period_start, scope, subject";
 const dayKeys = "account_id, day, period_start, user_id, key_id, model";
 
 /**
- * The clauses `totals` and `days` of a `with`. They add the rows of the clause `rows` to the sums, or subtract them. Rows
- * have the columns of a usage record, and `requests`. Sums are locked in the order of their keys against deadlocks.
+ * SQL of the clauses `totals` and `days` of a `with`. They add the rows of the clause `rows` to the sums, or subtract them.
+ * Rows have the columns of a usage record, and `requests`. Sums are locked in the order of their keys against deadlocks.
  */
 export function movedSums(rows: string, sign: "+" | "-"): string {
   const set = moved.map((name) => `${name} = t.${name} ${sign} excluded.${name}`).join(", ");

@@ -1,6 +1,6 @@
 /**
- * Usage of an account as a table: any of day, model, key and user beside each other, filtered, searched, sorted and in
- * pages. Totals are those of all rows that the filters let through, from the same snapshot as the rows.
+ * Reads an account's usage as a table by any of day, model, key and user: filtered, searched, sorted and in pages. Totals
+ * cover all matching rows, from the same snapshot as the page.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
@@ -13,18 +13,18 @@ import { periodOf, readSubscription } from "../subscriptions/subscription.ts";
 export type UsagePart = "day" | "model" | "key" | "user";
 
 export interface UsageTableWish {
-  /** At least one. */
+  /** At least one part. */
   readonly by: readonly UsagePart[];
-  /** German days, both included; absent: the current billing period, without a package this month. */
+  /** German days, both inclusive. If undefined, the current billing period, or this month without a package. */
   readonly from?: string;
   readonly to?: string;
   readonly model?: string;
   readonly keyId?: KeyId;
   /** Only these users. */
   readonly userIds?: readonly UserId[];
-  /** Part of a model's, key's or user's name. */
+  /** Text that the name of the model, key or user contains. */
   readonly search?: string;
-  /** Default: by day if the rows are days, otherwise by credits, most first. */
+  /** If undefined, rows are sorted by day if they begin with the day, otherwise by credits, most first. */
   readonly sort?: keyof typeof sortColumns;
   readonly order?: "asc" | "desc";
 }
@@ -70,12 +70,12 @@ export async function usageQuery(database: Database, clock: Clock, accountId: Ac
     text: namedSql(wish.by),
     order: orderOf(wish),
     values: [accountId, from, to, periodStart, model, keyId, userIds, search],
-    /** `periodStart` and `periodEnd` are null if days were given, or without a package. */
+    /** `periodStart` and `periodEnd` are null if days were given or the account has no package. */
     span: { from, to, periodStart, periodEnd: period ? instantText(period.endMs) : null, asOf: instantText(nowMs) },
   };
 }
 
-/** The days of the table: those that were asked for, or else the billing period, which is then returned too. */
+/** Returns the days of the table: the requested days, or else the billing period with its days. */
 async function spanOf(
   { kysely }: Pick<Database, "kysely">,
   accountId: AccountId,
@@ -92,7 +92,7 @@ async function spanOf(
   };
 }
 
-/** A row of a key also has its user, who is the same for all of its usage. The test chat's key has its user's id. */
+/** A key's row also has its user, because a key belongs to one user. The test chat's key has its user's id. */
 const columnsOf: Readonly<Record<UsagePart, readonly string[]>> = {
   day: ["day"],
   model: ["model"],
@@ -137,7 +137,7 @@ const sortColumns = {
   user: "lower(email)",
 };
 
-/** A total order, so that pages neither overlap nor skip a row. */
+/** Returns a total order, so that pages neither overlap nor skip rows. */
 function orderOf({ by, sort, order }: UsageTableWish): string {
   const isByDay = sort === undefined && by[0] === "day";
   const column = sortColumns[sort ?? (isByDay ? "day" : "credits")];
@@ -150,7 +150,7 @@ interface Sums {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly totalTokens: number;
-  /** Part of `totalTokens` that nobody counted. */
+  /** The part of `totalTokens` that was estimated, not counted. */
   readonly estimatedTokens: number;
 }
 
@@ -160,7 +160,7 @@ interface Totals {
   readonly totals: Sums & { readonly credits: string };
 }
 
-/** A part that was not asked for is null. */
+/** A part that was not requested is null. */
 export interface TableRow extends Sums {
   readonly day: string | null;
   readonly model: string | null;
@@ -174,7 +174,7 @@ export interface TableRow extends Sums {
 
 export type UsageRow = ReturnType<typeof viewRow>;
 
-/** A part that was not asked for is undefined. */
+/** Converts a row for replies. A part that was not requested is undefined. */
 export function viewRow(by: readonly UsagePart[], row: TableRow) {
   const { day, model, keyId, userId, keyName, lastFour, email } = row;
   const { requests, promptTokens, completionTokens, totalTokens, estimatedTokens, credits } = row;

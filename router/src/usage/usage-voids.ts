@@ -1,6 +1,6 @@
 /**
- * Commits that attempts are void, since their clients did not get the answers. A void has the primary key of the attempt's
- * record. A record that comes later changes nothing; one that was there is subtracted from its sums in the same statement.
+ * Commits voids of attempts whose answers did not reach their clients. A void has the primary key of the attempt's record.
+ * A later record changes nothing; an earlier one is subtracted from its sums in the same statement.
  */
 import type { Pool } from "pg";
 import { asId } from "@weiche/shared/ids.ts";
@@ -14,8 +14,8 @@ interface Split {
 }
 
 /**
- * Separates voids from records. A router asks a second node only after it has given up the first: with a record of attempt
- * 2, attempt 1 is void, also if the router died before it could declare that.
+ * Separates voids from records. A router asks a second node only after it gave up the first. So a record of attempt 2
+ * makes attempt 1 void, even if the router died before it declared the void.
  */
 export function splitVoids(batch: readonly NodeRecord[]): Split {
   if (batch.every(({ record }) => record.outcome !== "void" && record.attempt === 1))
@@ -31,7 +31,7 @@ export function splitVoids(batch: readonly NodeRecord[]): Split {
   return { records: batch.filter(({ record }) => !voids.has(keyOf(record))), voids: [...voids.values()] };
 }
 
-/** The values of a void. */
+/** The field values of a void. */
 export const free = {
   outcome: "void",
   promptTokens: 0,
@@ -40,7 +40,7 @@ export const free = {
   durationMs: 0,
 } as const;
 
-/** A record of attempt 2 does not say which node had attempt 1. */
+/** A record of attempt 2 does not name the node of attempt 1. */
 const unknownNode = asId<NodeRecord["node"]>("");
 
 function keyOf({ requestId, attempt }: Attempt): string {
@@ -50,7 +50,7 @@ function keyOf({ requestId, attempt }: Attempt): string {
 export interface CommittedVoids {
   /** How many of the attempts were billed before. */
   readonly voided: number;
-  /** The credits that these attempts had cost, by model. */
+  /** The credits of these attempts before, by model. */
   readonly credits: CreditsTexts;
 }
 
@@ -61,9 +61,9 @@ export async function commitVoids(pool: Pool, voids: readonly NodeRecord[]): Pro
 }
 
 /**
- * Sums are changed by `insert … on conflict`, which sees the current row. An `update` would not see a row that another router
- * inserted after this statement began, together with a record that this statement waited for. The sums of a voided record
- * exist, so that the insert always conflicts.
+ * `insert … on conflict` changes the sums, because it sees the current row. An `update` would miss a row that another
+ * router inserted after this statement began, together with a record that this statement waited for. A voided record has
+ * sums, so the insert always conflicts.
  */
 const commitSql = `
   with declared as (

@@ -5,10 +5,10 @@ import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { VoidAttempt } from "./usage-ledger.ts";
 import { createVoidDeclarations } from "./void-declarations.ts";
 
-/** A ledger whose database is away as long as it is told. */
+/** A ledger whose database fails while `isAway`. */
 class SimLedger {
   isAway = false;
-  /** It goes away after so many. */
+  /** The database fails after this many batches. */
   batchesLeft = Infinity;
   readonly committed: VoidAttempt[] = [];
 
@@ -25,7 +25,7 @@ function attemptOf(number: number): VoidAttempt {
   return { ...ids, requestId, attempt: 1, node: asId("n1"), model: asId("m"), factor: millicredits(1n) };
 }
 
-test("every attempt that is declared is committed, also after the database was away, and no other call is needed", async () => {
+test("every declared attempt is committed, also after the database was away, without a further call", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   const declarations = createVoidDeclarations(ledger, clock);
@@ -44,7 +44,7 @@ test("every attempt that is declared is committed, also after the database was a
   expect(ledger.committed).toEqual(attempts);
 });
 
-test("a storm of refusals makes a thousand rows and twenty a second, keeps nothing in mind, and leaves room for what was given up", async () => {
+test("many refused attempts make a thousand rows and then twenty a second, and are not declared again", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   await using declarations = createVoidDeclarations(ledger, clock);
@@ -63,7 +63,7 @@ test("a storm of refusals makes a thousand rows and twenty a second, keeps nothi
   expect(ledger.committed).toEqual(givenUp);
 });
 
-test("while the database is away at most 10,000 refused attempts wait and 100,000 in all, and each that is lost is reported", async () => {
+test("while the database is away, at most 10,000 refused attempts and 100,000 in all wait, and each lost one is reported", async () => {
   const clock = new VirtualClock();
   const ledger = Object.assign(new SimLedger(), { isAway: true });
   let lost = 0;
@@ -82,7 +82,7 @@ test("while the database is away at most 10,000 refused attempts wait and 100,00
   await declarations[Symbol.asyncDispose]();
 });
 
-test("a router that stops commits what is left, and waits for a database that is away for 5 s only", async () => {
+test("a stopping router commits the remaining voids, and waits at most 5 s for the database", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   const declarations = createVoidDeclarations(ledger, clock);
@@ -100,7 +100,7 @@ test("a router that stops commits what is left, and waits for a database that is
   await closed;
 });
 
-test("what was declared within the last hour is declared again to a database that was taken over, and no more", async () => {
+test("voids of the last hour, and no older ones, are declared again after a failover of the database", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   await using declarations = createVoidDeclarations(ledger, clock);
@@ -118,7 +118,7 @@ test("what was declared within the last hour is declared again to a database tha
   expect(ledger.committed.slice(4)).toEqual([attempts[2], last]);
 });
 
-test("what is declared again waits behind new attempts, takes no room from them, and is bounded", async () => {
+test("repeated declarations follow new attempts, take no room from them, and are bounded", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   let lost = 0;
@@ -134,18 +134,18 @@ test("what is declared again waits behind new attempts, takes no room from them,
   declarations.declareRefused(fresh);
   expect(lost).toBe(0);
   const first = await committed();
-  expect(first.slice(500), "the new ones follow the batch that was under way").toEqual([fresh, fresh]);
+  expect(first.slice(500), "new attempts follow the running batch").toEqual([fresh, fresh]);
 
-  // The database was taken over again before it had the rest.
+  // A second failover comes before the rest is committed.
   declarations.declareAgain();
   ledger.batchesLeft = Infinity;
   const again = await committed();
   expect(again).toHaveLength(100_000);
-  expect(again.at(-1), "the oldest made room").toBe(fresh);
+  expect(again.at(-1), "the oldest was dropped").toBe(fresh);
   await declarations[Symbol.asyncDispose]();
 });
 
-test("a router that stops commits what is to be declared again", async () => {
+test("a stopping router commits the declarations that are to be repeated", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   const declarations = createVoidDeclarations(ledger, clock);

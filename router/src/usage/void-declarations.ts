@@ -1,23 +1,23 @@
 /**
- * Keeps the attempts that cost nothing until the database has committed that they are void. Attempts that the router gave
- * up may have a record: each is declared. An honest node has none of what it refused, so that few of these are declared
- * (decision 46).
+ * Keeps void attempts until the database has committed their voids. Every attempt that the router gave up is declared,
+ * because it may have a record. An honest node writes no record of a refused attempt, so only a limited number of these
+ * is declared (decision 46).
  */
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
 import type { UsageLedger, VoidAttempt } from "./usage-ledger.ts";
 
 export interface VoidEvents {
-  /** An attempt that the router gave up is not declared: too many wait for the database. */
+  /** The router gave up an attempt, but cannot declare it because too many wait for the database. */
   voidLost(): void;
 }
 
-/** As long as nodes keep their records, which they send again to a database that has lost commits. */
+/** Nodes keep their records for the same time, and send them again after a database lost commits. */
 const keptMs = 3_600_000;
 const keptMax = 100_000;
-/** About 50 MB: an hour without the database in which 28 answers a second break. */
+/** About 50 MB: an hour without a database in which 28 answers a second break off. */
 const waitingMax = 100_000;
-/** Refused attempts leave the rest of the room to those that the router gave up. */
+/** A smaller bound for refused attempts leaves room for attempts that the router gave up. */
 const refusedWaitingMax = 10_000;
 const refusedBurst = 1_000;
 const refusedPerSecond = 20;
@@ -37,9 +37,9 @@ export function createVoidDeclarations(
   events: VoidEvents = { voidLost() {} },
 ) {
   const waiting: Waiting[] = [];
-  /** Committed earlier, maybe lost since: they follow what waits, and take no room from it. */
+  /** Voids that were committed but may be lost. They are committed after `waiting` and take no room from it. */
   const repeated = new Set<Waiting>();
-  /** Committed attempts that the router gave up, the oldest first. */
+  /** Committed attempts that the router gave up, oldest first. */
   let kept: { readonly attempt: VoidAttempt; readonly atMs: number }[] = [];
   const mayDeclareRefused = refusedAllowance(clock);
   let onAllCommitted: () => void = () => {};
@@ -60,23 +60,23 @@ export function createVoidDeclarations(
     const fresh = kept.findIndex((one) => atMs - one.atMs < keptMs);
     kept = kept.slice(fresh < 0 ? kept.length : fresh).slice(-keptMax);
   };
-  // Failures are reported by the ledger.
+  // The ledger reports failures.
   const committing = new SingleFlight(clock, commitAll, retryMs);
   const declare = (attempt: VoidAttempt, isRefused: boolean) => {
     waiting.push({ attempt, isRefused });
     committing.wish();
   };
   return {
-    /** Returns at once; the void is committed as soon as the database is there. */
+    /** Declares an attempt that the router gave up. Returns at once; the void is committed when the database is reachable. */
     declare(attempt: VoidAttempt): void {
       if (waiting.length < waitingMax) declare(attempt, false);
       else events.voidLost();
     },
-    /** The node refused the attempt before its engine began. */
+    /** Declares an attempt that the node refused before its engine began. */
     declareRefused(attempt: VoidAttempt): void {
       if (waiting.length < refusedWaitingMax && mayDeclareRefused()) declare(attempt, true);
     },
-    /** Declares what was given up within the last hour once more, for a database that may have lost commits. */
+    /** Declares the attempts given up within the last hour again, for a database that may have lost commits. */
     declareAgain(): void {
       for (const { attempt } of kept) repeated.add({ attempt, isRefused: false });
       kept = [];
@@ -84,7 +84,7 @@ export function createVoidDeclarations(
       for (const oldest of repeated.values().take(beyond)) repeated.delete(oldest);
       if (repeated.size > 0) committing.wish();
     },
-    /** Tries for up to 5 s to commit the rest. */
+    /** Tries for at most 5 s to commit the rest. */
     async [Symbol.asyncDispose](): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
       onAllCommitted = resolve;

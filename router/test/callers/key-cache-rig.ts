@@ -1,4 +1,4 @@
-/** Key caches over a database, with an account of its own for each test. */
+/** Key caches over a database, with a new account for each test. */
 import { beforeEach } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
@@ -13,7 +13,7 @@ import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import type { Database } from "../../src/db/database.ts";
 import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
 
-/** How long the database took for each poll. */
+/** The duration of each poll in the database. */
 export const readsMs: number[] = [];
 const events: KeyCacheEvents = {
   keyChangesRead: (durationMs) => void readsMs.push(durationMs),
@@ -26,11 +26,11 @@ export let database: Database;
 export let accounts: Accounts;
 /** The account of the running test; it has the package Pro. */
 export let accountId: AccountId;
-/** Its Owner. */
+/** The account's Owner. */
 export let userId: UserId;
 let count = 0;
 
-/** To be awaited once in a file. */
+/** Await it once in a file. */
 export async function keyCachesOfFile(): Promise<void> {
   server = await forThisFile(startDatabaseServer());
   database = await server.newDatabase();
@@ -46,7 +46,7 @@ export function openCache(options?: KeyCacheOptions, clock = systemClock, of = d
   return createKeyCache(of, clock, events, options);
 }
 
-/** The reason why the key is refused, or `admitted`. */
+/** Returns why the key is refused, or `admitted`. */
 export async function why(cache: OpenKeyCache, key: string): Promise<string> {
   const found = await cache.find(key);
   return "refused" in found ? ("why" in found ? found.why : found.refused) : "admitted";

@@ -24,7 +24,7 @@ import {
 
 await keyCachesOfFile();
 
-test("a key says who asks: package limits, and the models that user and key both may call", async () => {
+test("a key's caller has the package's limits and the models that both user and key allow", async () => {
   await using cache = await openCache();
   await accounts.users.update(userId, { allowedModels: ["a", "b", "c"] });
   const { key, id } = await accounts.keys.create(userId, { name: "ci", allowedModels: ["c", "b", "d"] });
@@ -37,18 +37,18 @@ test("a key says who asks: package limits, and the models that user and key both
     parallelRequests: 10,
   };
   expect(await cache.find(key)).toEqual(expected);
-  expect(cache.find(key)).toEqual(expected); // now at once
+  expect(cache.find(key)).toEqual(expected); // cached now
 
   await accounts.users.update(userId, { allowedModels: null });
   const free = await accounts.keys.create(userId, { name: "free" });
   expect(await cache.find(free.key)).toMatchObject({ allowedModels: undefined });
 });
 
-test("a change that the database gives a number again that it had lost is seen once all is forgotten", async () => {
+test("after a failover that loses changes, `forgetAll` makes the cache see a change with a reused number", async () => {
   const { key, id } = await accounts.keys.create(userId, { name: "ci" });
   await using cache = await openCache({ pollMs: hourMs, hints: false });
   expect(await why(cache, key)).toBe("admitted");
-  // As by a failover that loses the last commit, which this cache has seen.
+  // A failover loses the last commit, which this cache has read.
   await database.pool.query("delete from changes where number = (select number from change_counter)");
   await database.pool.query("update change_counter set number = number - 1");
   await accounts.keys.revoke(id);
@@ -56,7 +56,7 @@ test("a change that the database gives a number again that it had lost is seen o
   expect(await why(cache, key)).toBe("revoked");
 });
 
-describe("is refused", () => {
+describe("a cached key is refused", () => {
   const inAnHour = () => new Date(Date.now() + hourMs).toISOString();
   const changes: [string, (keyId: string) => Promise<unknown>][] = [
     ["revoked", (id) => accounts.keys.revoke(asId(id))],
@@ -86,7 +86,7 @@ describe("is refused", () => {
       () => database.pool.query("update accounts set exhausted_until = $2 where id = $1", [accountId, inAnHour()]),
     ],
   ];
-  test.each(changes)("%s, within a second on another router", async (reason, change) => {
+  test.each(changes)("as %s by another router within a second", async (reason, change) => {
     const other = await server.openAgain(database);
     await using cache = await openCache({ pollMs: hourMs }, systemClock, other);
     const { key, id } = await accounts.keys.create(userId, { name: "ci" });
@@ -97,7 +97,7 @@ describe("is refused", () => {
     await other[Symbol.asyncDispose]();
   });
 
-  test("while its account is blocked, and admitted within a second once it is unblocked", async () => {
+  test("while its account is blocked, and admitted within a second after the account is unblocked", async () => {
     await using cache = await openCache({ pollMs: hourMs });
     const { key } = await accounts.keys.create(userId, { name: "ci" });
     await accounts.life.setBlocked(accountId, true);
@@ -107,7 +107,7 @@ describe("is refused", () => {
     expect(await why(cache, key)).toBe("admitted");
   });
 
-  test("by polling alone within five seconds, if no hint comes", async () => {
+  test("within five seconds if no notification arrives", async () => {
     await using cache = await openCache({ hints: false });
     const { key, id } = await accounts.keys.create(userId, { name: "ci" });
     expect(await why(cache, key)).toBe("admitted");
@@ -115,7 +115,7 @@ describe("is refused", () => {
     await until("the key is revoked", 5_000, async () => (await why(cache, key)) === "revoked");
   });
 
-  test("within five seconds also when every connection to the database is lost without a word", async () => {
+  test("within five seconds even if every connection to the database goes silent", async () => {
     using proxy = await openSilentProxy(database);
     await using away = await openDatabase({ stateDir: "", databaseUrl: proxy.url }, systemClock, silent);
     await using cache = await openCache({}, systemClock, away);
@@ -126,13 +126,13 @@ describe("is refused", () => {
     await until("the key is no longer taken from memory", 5_000, () => {
       const found = cache.find(key);
       if (!(found instanceof Promise)) return false;
-      found.catch(() => {}); // the pool's connections are lost, too
+      found.catch(() => {}); // the pool's connections are silent, too
       return true;
     });
     proxy[Symbol.dispose]();
   });
 
-  test("when one reason is as true as another, in the order of the service", async () => {
+  test("with the first reason in the service's order if several apply", async () => {
     await using cache = await openCache();
     const { key, id } = await accounts.keys.create(userId, { name: "ci" });
     await database.pool.query("update accounts set exhausted_until = 'infinity' where id = $1", [accountId]);
@@ -148,7 +148,7 @@ describe("is refused", () => {
   });
 });
 
-test("what ends by the clock ends without news", async () => {
+test("expiry, limits and packages end by the clock without a change in the database", async () => {
   const nowMs = Date.now();
   const clock = new VirtualClock(nowMs);
   await using cache = await openCache({ trustMsMax: 100 * hourMs }, clock);
@@ -162,7 +162,7 @@ test("what ends by the clock ends without news", async () => {
   expect(await why(cache, key)).toBe("expired");
 });
 
-test("a request that was accepted before the package began has none, however late its key is looked up", async () => {
+test("a request that was accepted before its package began is refused, even if its key is looked up later", async () => {
   await using cache = await openCache();
   const { key } = await accounts.keys.create(userId, { name: "ci" });
   const { rows } = await database.pool.query<{ ms: number }>(
@@ -176,14 +176,14 @@ test("a request that was accepted before the package began has none, however lat
   }
 });
 
-test("an account without quota may still be known", async () => {
+test("the caller of an account with exhausted quota is known", async () => {
   await using cache = await openCache();
   const { key } = await accounts.keys.create(userId, { name: "ci" });
   await database.pool.query("update accounts set exhausted_until = 'infinity' where id = $1", [accountId]);
   expect(await cache.find(key)).toMatchObject({ refused: "insufficient_quota", caller: { accountId } });
 });
 
-test("while the database is away known keys go on for their time, others are told to come back", async () => {
+test("while the database is away, cached keys work until `trustMsMax`, and other keys get `overloaded` with a retry time", async () => {
   using folder = temporaryFolder();
   const running = await startEmbeddedServer(folder.path, systemClock, silent);
   await using away = await openDatabase(

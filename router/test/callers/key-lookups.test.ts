@@ -1,4 +1,4 @@
-/** Which questions a key cache asks the database, and which changes make it ask again. */
+/** When a key cache queries the database, and which changes make it query again. */
 import { describe, expect, test } from "vitest";
 import type { QueryConfig, QueryResultRow } from "pg";
 import { systemClock } from "@weiche/shared/time/clock.ts";
@@ -20,7 +20,7 @@ import {
 
 await keyCachesOfFile();
 
-/** How many statements of the request path ran meanwhile. */
+/** Counts the statements of the request path that run meanwhile. */
 async function queriesDuring(work: () => Promise<unknown>): Promise<number> {
   const { prompt } = database;
   const real = prompt.query;
@@ -31,7 +31,7 @@ async function queriesDuring(work: () => Promise<unknown>): Promise<number> {
   return queries;
 }
 
-/** Resolves once a poll has begun. */
+/** Waits until a new poll begins. */
 async function nextPoll(): Promise<void> {
   const { rows } = await database.pool.query<{ now: string }>("select clock_timestamp()::text as now");
   const begun = `select from pg_stat_activity where datname = current_database() and query_start > $1
@@ -39,7 +39,7 @@ async function nextPoll(): Promise<void> {
   await until("a poll begins", 2_000, async () => (await database.pool.query(begun, [rows[0]!.now])).rowCount! > 0);
 }
 
-/** The database over a network where the answers to key look-ups are held back until they are let go. */
+/** A database whose answers to key lookups are held until `letGo`. */
 function slowLookups(of: Database) {
   const waiting: (() => void)[] = [];
   const prompt: PromptQueries = {
@@ -56,8 +56,8 @@ function slowLookups(of: Database) {
   };
 }
 
-describe("the database is asked", () => {
-  test("never for what cannot be a key", async () => {
+describe("the database is queried", () => {
+  test("never for a text that cannot be a key", async () => {
     await using cache = await openCache({ pollMs: hourMs, hints: false });
     const { key } = await accounts.keys.create(userId, { name: "ci" });
     const guesses = [
@@ -72,7 +72,7 @@ describe("the database is asked", () => {
     expect(await Promise.all(guesses.map((guess) => why(cache, guess)))).toEqual(guesses.map(() => "unknown"));
   });
 
-  test("once for a key that many ask for at once, and once for one that nobody has", async () => {
+  test("once for concurrent lookups of a key, and once for those of an unknown key", async () => {
     await using cache = await openCache({ pollMs: hourMs, hints: false });
     const { key } = await accounts.keys.create(userId, { name: "ci" });
     const stranger = makeApiKey();
@@ -83,7 +83,7 @@ describe("the database is asked", () => {
     }
   });
 
-  test("again for unknown keys beyond the bound, which is kept", async () => {
+  test("again for an unknown key that the bounded list has dropped", async () => {
     await using cache = await openCache({ pollMs: hourMs, hints: false, unknownKeysMax: 3 });
     const strangers = Array.from({ length: 4 }, makeApiKey);
     for (const stranger of strangers) await why(cache, stranger);
@@ -91,14 +91,14 @@ describe("the database is asked", () => {
     expect(await queriesDuring(() => why(cache, strangers[0]!))).toBe(1);
   });
 
-  test("again when a change overtakes the answer", async () => {
+  test("again when a change arrives before the result", async () => {
     const slow = slowLookups(database);
     await using cache = await openCache({ hints: false, pollMs: 20 }, systemClock, slow.database);
     const { key, id } = await accounts.keys.create(userId, { name: "ci" });
     const first = why(cache, key);
     await until("the old answer is on its way", 2_000, () => slow.waiting.length === 1);
     await accounts.keys.revoke(id);
-    for (let polls = 0; polls < 2; polls++) await nextPoll(); // by the second, the first is applied
+    for (let polls = 0; polls < 2; polls++) await nextPoll(); // the second poll begins after the first was applied
     slow.letGo();
     await until("it asks again", 2_000, () => slow.waiting.length === 1);
     slow.letGo();
@@ -106,14 +106,14 @@ describe("the database is asked", () => {
   });
 });
 
-test("how long the database takes for an answer is told at each poll", async () => {
+test("each poll reports how long the database took", async () => {
   const before = readsMs.length;
   await using _cache = await openCache({ hints: false, pollMs: 20 });
   await until("it has asked some times", 2_000, () => readsMs.length >= before + 3);
   expect(readsMs.slice(before).every((ms) => ms > 0 && ms < 5_000)).toBe(true);
 });
 
-test("a key that was unknown a moment ago works within a second", async () => {
+test("a new key that was looked up before it existed works within a second", async () => {
   await using cache = await openCache({ pollMs: hourMs });
   const key = makeApiKey();
   expect(await why(cache, key)).toBe("unknown");
@@ -132,11 +132,11 @@ test.each([
     "the database is an older copy",
     "update change_counter set number = number / 2; delete from changes where number > (select number from change_counter)",
   ],
-])("everything is forgotten when %s", async (_what, harm) => {
+])("all cached keys are dropped when %s", async (_what, harm) => {
   await using cache = await openCache({ hints: false, pollMs: 20 });
   const { key, id } = await accounts.keys.create(userId, { name: "ci" });
   expect(await why(cache, key)).toBe("admitted");
-  await accounts.users.setBlocked(userId, false); // so that there is a change to lose
+  await accounts.users.setBlocked(userId, false); // makes a change that can be lost
   const client = await database.pool.connect();
   await client.query("begin; alter table api_keys disable trigger keys_changed");
   await client.query("update api_keys set revoked_at = now() where id = $1", [id]);

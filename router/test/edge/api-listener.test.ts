@@ -1,4 +1,4 @@
-/** The listener itself: how it stops, how many requests an address may send, and TLS. */
+/** The listener of the API: how it stops, its limit per address, and TLS. */
 import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -12,7 +12,7 @@ const path = "/v1/chat/completions";
 const request = rawPost(path, JSON.stringify(chat({ stream: true })));
 const never = new Promise<never>(() => {});
 
-test("before it stops, requests are served, each answer that begins then as the last one of its connection", async () => {
+test("a leaving listener serves requests, and each connection closes after its answer", async () => {
   await using api = await startApi();
   const [first, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   api.nodes.script = () => ({ kind: "events", chunks: ["data: 1\n\n", first.promise, "data: [DONE]\n\n"] });
@@ -34,12 +34,12 @@ test("before it stops, requests are served, each answer that begins then as the 
   for (const answer of answers) expect(answer).toMatch(/\r\nconnection: close\r\n/i);
   first.resolve();
   await until(() => begun.received.includes("data: [DONE]"));
-  // It was told that its connection stays: a request that is on its way is served, too.
+  // This answer began before and keeps its connection, so a request that is already sent is served, too.
   begun.received = "";
   expect(await begun.send(request).all()).toMatch(/^HTTP\/1.1 200 .*\r\nconnection: close\r\n/is);
 });
 
-test("while it stops, a running stream goes on to its end, and nothing new begins", async () => {
+test("a stopping listener completes a running stream and accepts nothing new", async () => {
   const api = await startApi();
   const { promise, resolve } = Promise.withResolvers<void>();
   api.nodes.script = () => ({ kind: "events", chunks: ["data: 1\n\n", promise, "data: [DONE]\n\n"] });
@@ -58,7 +58,7 @@ test("while it stops, a running stream goes on to its end, and nothing new begin
   expect(await idle.all()).toBe("");
 });
 
-test("while it stops, what waits behind a running request does not begin, and the connection is closed", async () => {
+test("a stopping listener does not begin a request behind a running one, and closes the connection", async () => {
   const api = await startApi();
   const { promise, resolve } = Promise.withResolvers<void>();
   api.nodes.script = () => ({ held: promise, chunks: ["{}"] });
@@ -77,7 +77,7 @@ test("while it stops, what waits behind a running request does not begin, and th
 test.each([
   ["a stream that does not end", { kind: "events" as const, chunks: ["data: 1\n\n", never] }],
   ["a held request", { held: never }],
-])("when its time is up, %s is cut and it has stopped", async (_name, answer) => {
+])("a listener whose time to stop is over cuts %s", async (_name, answer) => {
   const api = await startApi();
   api.nodes.script = () => answer;
   const clients = Array.from({ length: 20 }, () => new RawClient(api.port).send(request));
@@ -89,7 +89,7 @@ test.each([
   expect(api.finished.every(({ outcome }) => outcome === "client-gone")).toBe(true);
 });
 
-test("with nothing running it stops at once, whoever is connected", async () => {
+test("a listener without running requests stops at once, even with open connections", async () => {
   const api = await startApi();
   const clients = [new RawClient(api.port), new RawClient(api.port).send("GET /v1/mod")];
   await until(() => clients.every(({ socket }) => !socket.connecting));
@@ -98,7 +98,7 @@ test("with nothing running it stops at once, whoever is connected", async () => 
   expect(api.failures).toEqual([]);
 });
 
-test("an address has a burst of 20, then gets a page with 503, on every path and with any key", async () => {
+test("an address has a burst of 20, then gets a page with 503 on every path and with any key", async () => {
   await using api = await startApi({ limits: { perIpPerSecond: 0.001, perIpBurst: 20 } });
   const statuses: number[] = [];
   for (let n = 0; n < 20; n++) statuses.push((await api.get("/v1/models")).status);
@@ -113,14 +113,14 @@ test("an address has a burst of 20, then gets a page with 503, on every path and
 
 const tunnel = "CONNECT example.test:443 HTTP/1.1\r\nhost: example.test\r\n\r\n";
 
-test("a tunnel is refused with a page, and counts against the address's limit", async () => {
+test("a CONNECT request is refused with a page and counts against the address's limit", async () => {
   await using api = await startApi({ limits: { perIpPerSecond: 0.001, perIpBurst: 1 } });
   expect(await new RawClient(api.port).send(tunnel).all()).toMatch(/^HTTP\/1.1 403 .*text\/html/s);
   expect(await new RawClient(api.port).send(tunnel).all()).toMatch(/^HTTP\/1.1 503 .*retry-after: 1\r\n/s);
   expect((await api.get("/v1/models")).status).toBe(503);
 });
 
-test("a tunnel whose client resets the connection is nothing but a closed connection", async () => {
+test("a client that resets a connection after CONNECT raises no error", async () => {
   await using api = await startApi();
   const raised: unknown[] = [];
   const onRaised = (error: unknown) => void raised.push(error);
@@ -129,7 +129,7 @@ test("a tunnel whose client resets the connection is nothing but a closed connec
     const client = new RawClient(api.port);
     await once(client.socket, "connect");
     client.send(tunnel);
-    await setImmediate(); // the request is read, the answer is not away yet
+    await setImmediate(); // the request was read, but the answer is not sent yet
     client.socket.resetAndDestroy();
     await until(() => client.isClosed);
   }
@@ -138,7 +138,7 @@ test("a tunnel whose client resets the connection is nothing but a closed connec
   expect(raised).toEqual([]);
 });
 
-test("behind a request that runs, the refusal of a tunnel is not taken for the answer to that one", async () => {
+test("the refusal of a CONNECT behind a running request follows that request's answer", async () => {
   await using api = await startApi();
   const { promise: held, resolve } = Promise.withResolvers<void>();
   api.nodes.script = () => ({ held });
@@ -151,7 +151,7 @@ test("behind a request that runs, the refusal of a tunnel is not taken for the a
   expect(api.finished).toMatchObject([{ outcome: "answered" }]);
 });
 
-test("behind a trusted proxy each client is counted alone, and nobody else chooses an address", async () => {
+test("a trusted proxy's clients have separate limits, and other clients cannot choose their address", async () => {
   const limits = { perIpPerSecond: 0.001, perIpBurst: 2 };
   const ask = async (trustedProxies: string[], addresses: string[]) => {
     await using api = await startApi({ limits: { ...limits, trustedProxies } });

@@ -1,4 +1,4 @@
-/** Every way that we know to hold a connection without a key, on both listeners: each has an end, however bytes drip. */
+/** All known ways to hold a connection without a key, on both listeners. Each connection is closed, however slow its bytes. */
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { certificate } from "../nodes/certificate.ts";
@@ -16,9 +16,9 @@ const { path: folder } = await forThisFile(temporaryFolder());
 interface Way {
   readonly name: string;
   readonly start: string;
-  /** Sent once there is an answer. */
+  /** If true, `drip` begins after an answer. */
   readonly afterAnswer?: true;
-  /** Again and again. */
+  /** Sent repeatedly. */
   readonly drip?: string;
 }
 
@@ -63,7 +63,7 @@ const handshakes: readonly Way[] = [
   { name: "plain HTTP instead of TLS", start: `${head("/")}\r\n`, drip: "x" },
 ];
 
-/** Whether the server closes the connection in time on both sides, so that what is still sent is reset. */
+/** Returns whether the server closes both directions of the connection in time, so that further bytes are reset. */
 async function closes(port: number, isTls: boolean, { start, drip, afterAnswer }: Way): Promise<boolean> {
   const client = new RawClient(port, isTls);
   client.socket.write(start, "latin1");
@@ -82,7 +82,7 @@ test.each([
   ["api", true],
   ["portal", false],
   ["portal", true],
-] as const)("no way keeps a connection to the %s open for ever (TLS: %s)", async (kind, isTls) => {
+] as const)("no known way holds a connection to the %s for ever (TLS: %s)", async (kind, isTls) => {
   const tls = { current: certificate(folder, kind), onChange: () => () => {} };
   await using listener = await startListener(kind, { times, requestMsMax: ms, ...(isTls ? { tls } : {}) });
   const ways = paths[kind].flatMap((path) => waysOf(path).map((way) => ({ ...way, name: `${way.name} (${path})` })));

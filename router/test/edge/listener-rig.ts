@@ -1,4 +1,4 @@
-/** Either public listener of a router, without anything behind it. */
+/** Starts a public listener of a router, API or portal, without the parts behind it. */
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { ListenerTimes, ServerCertificate } from "../../src/edge/listener.ts";
 import type { Handlers } from "../../src/surface/server/add-routes.ts";

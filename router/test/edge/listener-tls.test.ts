@@ -1,4 +1,4 @@
-/** Which TLS the public listeners speak: keys of each connection's own and authenticated ciphers, and nothing older. */
+/** The TLS of the public listeners: only ciphers with forward secrecy and authenticated encryption. */
 import { once } from "node:events";
 import { connect, createSecureContext, type ConnectionOptions } from "node:tls";
 import { describe, expect, test } from "vitest";
@@ -11,7 +11,7 @@ import { temporaryFolder } from "../db/database-fixture.ts";
 const { path: folder } = await forThisFile(temporaryFolder());
 const certificates = { ecdsa: certificate(folder, "ecdsa"), rsa: rsaCertificate() };
 
-/** Name of the suite that was agreed on, or the word of the refusal. */
+/** Returns the negotiated suite, or the code of the refusal. */
 async function handshake(port: number, options: ConnectionOptions): Promise<string> {
   const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ...options });
   try {
@@ -39,10 +39,10 @@ const refusedOfRsa = [
   "DHE-RSA-AES128-GCM-SHA256",
 ];
 
-/** The server's alert where it and the client have no cipher in common. */
+/** The server's alert if it shares no cipher with the client. */
 const noCipher = "ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE";
 
-/** Whether the client of this test can offer it at all. */
+/** Returns whether this test's client can offer the suite. */
 function isKnown(suite: string): boolean {
   try {
     createSecureContext(v12(suite));
@@ -72,7 +72,7 @@ describe.each(["api", "portal"] as const)("%s", (kind: ListenerKind) => {
     },
   );
 
-  test("a client cannot have the keys of its connection made anew, and the try does not hold it open", async () => {
+  test("a client cannot renegotiate TLS, and its attempts do not hold the connection open", async () => {
     const tls = { current: certificates.rsa, onChange: () => () => {} };
     await using listener = await startListener(kind, { tls, times: { headersMsMax: 300 } });
     const options = {

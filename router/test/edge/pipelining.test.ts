@@ -1,4 +1,4 @@
-/** Several requests in a row on one connection: HTTP/1.1 allows it, and nobody may make work of it that others wait for. */
+/** Pipelining: HTTP/1.1 allows several requests in a row on a connection. It must not delay other clients. */
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
@@ -18,7 +18,7 @@ const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization:
 const megabyte = "GET / HTTP/1.1\r\nhost:\r\n\r\n".repeat(40_000);
 const burst = 5;
 const limits = { perIpPerSecond: 0.001, perIpBurst: burst };
-/** Paths, and how many requests are let in: those before have used the same limit up. */
+/** Paths, and how many requests are admitted on each. Earlier paths have used up the same limit. */
 const limited = {
   api: [
     ["/v1/models", burst],
@@ -42,7 +42,7 @@ describe.each([
   const paths = { api: ["/v1/models", "/nowhere"], portal: ["/openapi.json", "/nowhere"] }[kind];
   const refused = { api: "403", portal: "404" }[kind];
 
-  test("a client that pipelines gets its answers in their order", async () => {
+  test("a client that pipelines gets its answers in order", async () => {
     await using listener = await startListener(kind, isTls ? { tls } : {});
     const client = new RawClient(listener.port, isTls);
     const count = 200;
@@ -90,7 +90,7 @@ test.each([
   ["portal", false],
   ["portal", true],
 ] as const)(
-  "an address that opens more connections to the %s than five for each request is not answered (TLS: %s)",
+  "connections of an address to the %s beyond five per request of its limit get no answer (TLS: %s)",
   async (kind, isTls) => {
     const few = { perIpPerSecond: 0.001, perIpBurst: 2 };
     await using listener = await startListener(kind, { limits: few, ...(isTls ? { tls } : {}) });
@@ -102,7 +102,7 @@ test.each([
   },
 );
 
-test("a path that cannot be decoded costs its connection at the portal, since nothing has counted it", async () => {
+test("the portal closes the connection after a path that cannot be decoded", async () => {
   await using listener = await startListener("portal");
   const client = new RawClient(listener.port);
   client.socket.write(get("/%zz").repeat(10));
@@ -124,7 +124,7 @@ test("connections of a trusted proxy are not counted", async () => {
   for (const { socket } of clients) socket.destroy();
 });
 
-test("of a megabyte of requests from one address no more are handled than its limit allows, and one is refused", async () => {
+test("of a megabyte of pipelined requests, as many are handled as the address's limit allows, and one is refused", async () => {
   await using api = await startApi({ limits });
   for (const handled of [burst + 1, 1, 1]) {
     const before = api.finished.length;
@@ -136,7 +136,7 @@ test("of a megabyte of requests from one address no more are handled than its li
   }
 });
 
-test("the operations listener, too, reads one request at a time", async () => {
+test("the operations listener also reads one request at a time", async () => {
   const { promise: held, resolve } = Promise.withResolvers<void>();
   let scrapes = 0;
   const registry = {

@@ -1,12 +1,12 @@
-/** Clients that write bytes as they are, with or without TLS, and waiting for what comes of it. */
+/** Clients that write raw bytes, with or without TLS, and functions that wait for the result. */
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-/** Keeps what comes back. Its own side of the connection stays open. */
+/** Keeps the received bytes. It does not close its side of the connection. */
 export class RawClient {
   readonly socket: Socket;
   received = "";
-  /** The server sends nothing any more. */
+  /** The server has ended its side. */
   isEnded = false;
   isClosed = false;
 
@@ -28,7 +28,7 @@ export class RawClient {
     return this;
   }
 
-  /** Everything until the server ends the connection. */
+  /** Returns everything received until the server ends the connection. */
   async all(boundMs = 10_000): Promise<string> {
     await until(() => this.isEnded || this.socket.destroyed, boundMs);
     this.socket.destroy();
@@ -48,7 +48,7 @@ export function rawPost(path: string, body: string, headers: readonly string[] =
   return `${head.join("\r\n")}\r\n\r\n${body}`;
 }
 
-/** Waits for a condition, with a bound. */
+/** Waits for a condition; throws after a bound. */
 export async function until(condition: () => boolean, boundMs = 5_000): Promise<void> {
   const endsAt = performance.now() + boundMs;
   while (!condition()) {
@@ -57,7 +57,7 @@ export async function until(condition: () => boolean, boundMs = 5_000): Promise<
   }
 }
 
-/** Waits until a count has not grown for a while, and returns it. */
+/** Waits until a count has stopped growing, and returns it. */
 export async function settledCount(count: () => number): Promise<number> {
   for (let before = -1; before !== count(); await new Promise((resolve) => setTimeout(resolve, 100))) before = count();
   return count();

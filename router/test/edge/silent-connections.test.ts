@@ -1,4 +1,4 @@
-/** Connections to the database that are lost without a word: what a client waits for is answered, or refused soon. */
+/** Connections to the database that go silent: requests that need the database are answered or refused soon. */
 import { beforeAll, beforeEach, afterEach, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
@@ -13,7 +13,7 @@ import { isUnavailable } from "../../src/db/failures.ts";
 import { silent, startDatabaseServer } from "../db/database-fixture.ts";
 import { openSilentProxy, type SilentProxy } from "./silent-proxy.ts";
 
-/** Far less than the 35 s of a statement that nobody waits for, and enough for a busy machine. */
+/** Far below the 35 s of other statements, and enough on a busy machine. */
 const soonMs = 12_000;
 const hourMs = 3_600_000;
 let database: Database;
@@ -45,7 +45,7 @@ afterEach(async () => {
   await far[Symbol.asyncDispose]();
 });
 
-/** Opens as many connections as the pools allow, and silences all of them. */
+/** Opens as many connections as the pools allow, and silences them all. */
 async function loseAll(): Promise<void> {
   const often = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: 8 }, work));
   await often(() => far.pool.query("select pg_sleep(0.05)"));
@@ -63,7 +63,7 @@ async function soon<T>(work: Promise<T>): Promise<T> {
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
-test("a fresh key is looked up on a new connection, and so is the next one, at once", async () => {
+test("new keys are looked up on a new connection at once", async () => {
   const keys = [await freshKey(), await freshKey()];
   await loseAll();
   expect(await soon(Promise.resolve(cache.find(keys[0]!)))).toMatchObject({ userId });
@@ -72,7 +72,7 @@ test("a fresh key is looked up on a new connection, and so is the next one, at o
   expect([failures, proxy.connections]).toEqual([0, connections]);
 });
 
-test("a fresh key is refused soon, with when to come back, while new connections get no answer either; then it works", async () => {
+test("a new key is refused soon with a retry time while new connections are silent too, and works afterwards", async () => {
   const key = await freshKey();
   await loseAll();
   proxy.isOpen = false;
@@ -83,7 +83,7 @@ test("a fresh key is refused soon, with when to come back, while new connections
   expect(await soon(Promise.resolve(cache.find(key)))).toMatchObject({ userId });
 });
 
-test("a session is found on a new connection, and then everything else has new ones, too", async () => {
+test("a session is found on a new connection, and other queries then use new connections, too", async () => {
   const { token } = await inTransaction(far, (transaction) =>
     startSession(transaction, systemClock, userId, { source: "192.0.2.7", agent: "" }),
   );
@@ -92,7 +92,7 @@ test("a session is found on a new connection, and then everything else has new o
   expect((await soon(far.pool.query("select 1"))).rowCount).toBe(1);
 });
 
-test("who signs in hears soon that the database does not answer, and gets in a little later", async () => {
+test("a sign-in attempt fails soon while connections are silent, and the next one succeeds", async () => {
   const throttle = createLoginThrottle(far, systemClock);
   await loseAll();
   const first = await soon(
@@ -104,7 +104,7 @@ test("who signs in hears soon that the database does not answer, and gets in a l
   });
 });
 
-test("the change that cannot be read on a lost connection is read on a new one, and everything else has new ones then", async () => {
+test("changes are read on a new connection after the old one went silent, and other queries then use new ones, too", async () => {
   await using polling = await createKeyCache(
     far,
     systemClock,
@@ -119,7 +119,7 @@ test("the change that cannot be read on a lost connection is read on a new one, 
   expect(polling).toBeDefined();
 });
 
-test("attempts at one person, however many at once, leave connections to everything else", async () => {
+test("concurrent sign-in attempts for one person use at most three connections", async () => {
   const { pool } = database;
   let [inUse, most] = [0, 0];
   const [acquired, released] = [() => void (most = Math.max(most, ++inUse)), () => void inUse--];

@@ -1,4 +1,4 @@
-/** A way to a database whose open connections can fall silent for ever, as if a cable were cut; new ones too, or not. */
+/** A proxy to a database that can silence its open connections for ever, like a cut cable, and optionally new ones. */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
@@ -8,9 +8,9 @@ export interface SilentProxy extends Disposable {
   /** The URL of the database behind this proxy. */
   readonly url: string;
   silenceAll(): void;
-  /** How many were made. */
+  /** Number of connections made so far. */
   readonly connections: number;
-  /** Whether new connections get an answer. */
+  /** If false, new connections get no answer. */
   isOpen: boolean;
 }
 

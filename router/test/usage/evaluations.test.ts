@@ -25,7 +25,7 @@ import {
 await accountPerTest();
 
 describe("evaluations", () => {
-  test("two at once find the same, and each notice once", async () => {
+  test("that run at the same time add each notice once", async () => {
     const other = openEvaluator(await server.openAgain(database));
     await spend(quota);
     const found = await Promise.all([evaluator, other, evaluator, other].map((each) => each.evaluate()));
@@ -34,11 +34,11 @@ describe("evaluations", () => {
     expect(await met()).toBe("insufficient_quota");
   });
 
-  test("one router does them each minute, another when it is gone", async () => {
+  test("run every minute on one router, and on another one when it is gone", async () => {
     const routers = [startRouter(database), startRouter(await server.openAgain(database))];
     await spend(quota);
     for (const minute of [1, 2, 3]) await tickUntil(minute);
-    await Promise.all(routers.map((router) => router[Symbol.asyncDispose]())); // whatever still runs ends
+    await Promise.all(routers.map((router) => router[Symbol.asyncDispose]())); // running evaluations end
     expect(evaluations.length).toBe(3);
     expect(failures).toEqual([]);
     expect(await met()).toBe("insufficient_quota");
@@ -48,7 +48,7 @@ describe("evaluations", () => {
     await tickUntil(5);
   });
 
-  test("change nothing and tell nobody when there is nothing new", async () => {
+  test("without new usage change nothing and add no notice", async () => {
     await spendAndEvaluate(quota);
     const number = async () => (await database.pool.query("select number from change_counter")).rows[0] as unknown;
     const before = await number();
@@ -56,10 +56,10 @@ describe("evaluations", () => {
     expect(await number()).toEqual(before);
   });
 
-  test("of the other accounts go on when the charge of one fails", async () => {
+  test("of the other accounts continue when the charge of one account fails", async () => {
     const other = await accounts.create({ name: "B", ownerEmail: "b@example.com", package: "Starter" });
     const broken = `check (account_id <> '${other.id}' or period_start < '2026-12-01') not valid`;
-    await database.pool.query("update accounts set next_charge_at = 'epoch' where id = $1", [other.id]); // the first
+    await database.pool.query("update accounts set next_charge_at = 'epoch' where id = $1", [other.id]); // charged first
     await database.pool.query(`alter table invoice_lines add constraint broken ${broken}`);
     forwardTo("2026-12-14T00:00");
     await spend(quota);
@@ -90,7 +90,7 @@ function startRouter(of: Database): AsyncDisposable {
   return job("credits", 60_000, () => own.evaluate());
 }
 
-/** A minute passes; waits for what it sets off in the real database. */
+/** Advances the clock by a minute and waits for the evaluation in the real database. */
 async function tickUntil(evaluationsMin: number): Promise<void> {
   await clock.advanceAsync(60_000);
   await until("an evaluation", 10_000, () => evaluations.length >= evaluationsMin);

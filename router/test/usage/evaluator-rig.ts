@@ -32,7 +32,7 @@ let count = 0;
 export let evaluations: Evaluation[];
 export let failures: unknown[];
 
-/** To be awaited once in a file: each test has an account with the package Starter, and one key. */
+/** Await it once in a file. It gives each test an account with the package Starter and one key. */
 export async function accountPerTest(): Promise<void> {
   server = await forThisFile(startDatabaseServer());
   database = await server.newDatabase();
@@ -46,11 +46,11 @@ export async function accountPerTest(): Promise<void> {
   });
 
   afterEach(async () => {
-    await database.pool.query("delete from subscriptions"); // nothing to evaluate there for the tests that follow
+    await database.pool.query("delete from subscriptions"); // the next tests must not evaluate this account
   });
 }
 
-/** Makes the account that the test goes on with, and its key. */
+/** Makes a new account and key for the rest of the test. */
 export async function newAccount(wish: { readonly package?: string; readonly creditLimit?: Millicredits }) {
   const ownerEmail = `owner${++count}@example.com`;
   const account = await accounts.create({ name: "A", ownerEmail, package: wish.package });
@@ -66,7 +66,7 @@ export function openEvaluator(of: Database): Evaluator {
 
 export const forwardTo = (text: string) => clock.advance(berlin(text) - clock.now());
 
-/** Whole credits, spent now. */
+/** Books usage of whole credits now. */
 export async function spend(credits: number, by: KeyId = keyId, byUser: UserId = userId): Promise<UsageRecord> {
   await makeUsageDays(database.pool, [clock.now()]);
   const record = makeRecord(createRandom(1), clock.now(), {
@@ -82,7 +82,7 @@ export async function spend(credits: number, by: KeyId = keyId, byUser: UserId =
   return record;
 }
 
-/** How a request with the key is met now. */
+/** Returns why a request with the key is refused now, or `admitted`. */
 export async function met(value = key): Promise<string> {
   const { key: cached } = await lookUpKey(database.pool, hashApiKey(value));
   const judged = judge(cached!, clock.now());

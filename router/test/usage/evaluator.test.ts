@@ -26,7 +26,7 @@ import {
 
 await accountPerTest();
 
-test("what turns out to be void counts for no quota and no limit: account and key are free again", async () => {
+test("usage that becomes void does not count: account and key are admitted again", async () => {
   await accounts.keys.update(keyId, { creditLimit: millicredits(1_000_000n) });
   await spend(10);
   const record = await spend(quota);
@@ -41,7 +41,7 @@ test("what turns out to be void counts for no quota and no limit: account and ke
 test.each([
   ["quota", { by: "insufficient_quota", credits: quota, creditLimit: undefined }],
   ["limit of a key", { by: "blocked-by-limit", credits: 1_000, creditLimit: millicredits(1_000_000n) }],
-])("the %s holds to the end of the longest trial", async (_, { by, credits, creditLimit }) => {
+])("the %s is enforced until the end of the longest trial", async (_, { by, credits, creditLimit }) => {
   const trialOfAYear = servicePackages.map(({ versions: [terms], ...entry }) => {
     return { ...entry, versions: [terms!, { ...terms!, validFromMs: clock.now(), trialDays: 366 }] };
   });
@@ -49,13 +49,13 @@ test.each([
   await newAccount({ creditLimit });
   await accounts.subscriptions.change(accountId, { action: "trial" });
   forwardTo("2027-11-14T10:30");
-  expect(await accountsToEvaluate(database.pool, clock.now())).not.toContain(accountId); // nothing was used yet
+  expect(await accountsToEvaluate(database.pool, clock.now())).not.toContain(accountId); // no usage yet
   expect(await spendAndEvaluate(credits - 1)).toBe("admitted");
   expect(await spendAndEvaluate(1)).toBe(by);
 });
 
 describe("package quota", () => {
-  test("available, usage reaches 75 % and 90 %: available, a notice each, once per period", async () => {
+  test("at 75 % and 90 % stays available and adds one notice each per period", async () => {
     expect(await spendAndEvaluate(quota * 0.75 - 1)).toBe("admitted");
     expect(await notices()).toEqual([]);
     expect(await spendAndEvaluate(1)).toBe("admitted");
@@ -68,18 +68,18 @@ describe("package quota", () => {
     expect(await notices()).toEqual(["quota-75", "quota-90", "quota-75"]);
   });
 
-  test("available, usage reaches 100 %: exhausted from the next evaluation on", async () => {
+  test("at 100 % is exhausted from the next evaluation on", async () => {
     await spend(quota - 1);
     await spend(1);
-    expect(await met()).toBe("admitted"); // single requests pass until then
+    expect(await met()).toBe("admitted"); // requests are admitted until the next evaluation
     await evaluator.evaluate();
     expect(await met()).toBe("insufficient_quota");
     expect(await notices()).toEqual(["quota-75", "quota-90", "quota-100"]);
   });
 
-  test("what passes over 100 % counts, at no extra cost", async () => {
+  test("usage beyond 100 % is counted but not charged", async () => {
     await spendAndEvaluate(quota + 123);
-    await spend(77); // a stream that was running
+    await spend(77); // by a stream that was already running
     const { rows } = await database.pool.query(
       "select credits from usage_totals where account_id = $1 and scope = 'account'",
       [accountId],
@@ -90,7 +90,7 @@ describe("package quota", () => {
     expect((await accounts.subscriptions.invoice(accountId)).map(({ amountCents }) => amountCents)).toEqual([700]);
   });
 
-  test("exhausted, a new billing period begins: available at once, with the full quota", async () => {
+  test("is available again at once when a new billing period begins", async () => {
     await spendAndEvaluate(quota);
     forwardTo("2026-12-13T23:59:59.999");
     expect(await met()).toBe("insufficient_quota");
@@ -100,7 +100,7 @@ describe("package quota", () => {
     expect(await spendAndEvaluate(1)).toBe("insufficient_quota");
   });
 
-  test("exhausted, upgrade to a larger package: available at once, and what was used stays used", async () => {
+  test("is available at once after an upgrade, and its usage still counts", async () => {
     await spendAndEvaluate(quota + 5);
     await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Pro" });
     expect(await met()).toBe("admitted");
@@ -108,7 +108,7 @@ describe("package quota", () => {
     expect(await spendAndEvaluate(1)).toBe("insufficient_quota");
   });
 
-  test("an upgrade is never undone by an evaluation that began before it", async () => {
+  test("an evaluation that began before an upgrade does not undo it", async () => {
     await spend(quota);
     for (let n = 0; n < 5; n++) {
       await newAccount({ package: "Starter" });
@@ -122,10 +122,10 @@ describe("package quota", () => {
   });
 });
 
-describe("API key", () => {
+describe("an API key", () => {
   const limit = millicredits(1_000_000n);
 
-  test("active, its credit limit exceeded: blocked by limit from the next evaluation on", async () => {
+  test("beyond its credit limit is blocked from the next evaluation on", async () => {
     await accounts.keys.update(keyId, { creditLimit: limit });
     expect(await spendAndEvaluate(999)).toBe("admitted");
     await spend(1);
@@ -135,7 +135,7 @@ describe("API key", () => {
     expect((await keysOf(database, userId, clock.now()))[0]).toMatchObject({ state: "blocked-by-limit" });
   });
 
-  test("active, its user's credit limit exceeded by all keys together: every key blocked by limit", async () => {
+  test("is blocked if all keys of its user together exceed the user's credit limit", async () => {
     const other = await accounts.keys.create(userId, { name: "other" });
     const stranger = await accounts.users.create({ accountId, email: "stranger@example.com", role: "member" });
     const theirs = await accounts.keys.create(stranger.id, { name: "theirs" });
@@ -150,7 +150,7 @@ describe("API key", () => {
     ]);
   });
 
-  test("blocked by limit, the limit raised: active at once, and while usage stays below it", async () => {
+  test("is active at once when its limit is raised, and stays active below the new limit", async () => {
     await accounts.keys.update(keyId, { creditLimit: limit });
     await spendAndEvaluate(1_000);
     await accounts.keys.update(keyId, { creditLimit: millicredits(2_000_000n) });
@@ -162,7 +162,7 @@ describe("API key", () => {
     expect(await met()).toBe("admitted");
   });
 
-  test("blocked by its user's limit, that limit raised: active at once", async () => {
+  test("is active at once when its user's limit is raised", async () => {
     await accounts.users.update(userId, { creditLimit: limit });
     expect(await spendAndEvaluate(1_000)).toBe("blocked-by-limit");
     await accounts.users.update(userId, { creditLimit: millicredits(2_000_000n) });
@@ -171,7 +171,7 @@ describe("API key", () => {
     expect(await met()).toBe("admitted");
   });
 
-  test("blocked by limit, a new billing period begins: active at once, with nothing used", async () => {
+  test("is active at once with no usage when a new billing period begins", async () => {
     await accounts.keys.update(keyId, { creditLimit: limit });
     await spendAndEvaluate(1_000);
     forwardTo("2026-12-14T00:00");
@@ -180,7 +180,7 @@ describe("API key", () => {
     expect(await spendAndEvaluate(1)).toBe("blocked-by-limit");
   });
 
-  test("regenerated: the new key's usage against its limit starts at 0", async () => {
+  test("that is regenerated starts with no usage against its limit", async () => {
     await accounts.keys.update(keyId, { creditLimit: limit });
     await spendAndEvaluate(1_000);
     const fresh = await accounts.keys.regenerate(keyId);
@@ -192,13 +192,13 @@ describe("API key", () => {
     expect(await met(fresh.key)).toBe("blocked-by-limit");
   });
 
-  test("with a limit of nothing is blocked without having been used", async () => {
+  test("with a limit of 0 is blocked before its first use", async () => {
     await accounts.keys.update(keyId, { creditLimit: millicredits(0n) });
     await evaluator.evaluate();
     expect(await met()).toBe("blocked-by-limit");
   });
 
-  test("whose limit was exceeded in a trial is active in the period that an upgrade begins", async () => {
+  test("that exceeded its limit in a trial is active after an upgrade begins a new period", async () => {
     await newAccount({ creditLimit: limit });
     await accounts.subscriptions.change(accountId, { action: "trial" });
     expect(await spendAndEvaluate(1_000)).toBe("blocked-by-limit");

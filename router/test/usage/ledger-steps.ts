@@ -1,4 +1,4 @@
-/** A ledger at a fixed date, with what it tells, and records for it. */
+/** A ledger at a fixed date with recorded events, and usage records for it. */
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
@@ -29,7 +29,7 @@ export function recorder(): Recorded {
   };
 }
 
-/** Real timers at a fixed date. */
+/** A clock with real timers at a fixed date. */
 export const clock = { ...systemClock, now: () => nowMs };
 
 export function openLedgerOn(database: Database, events: UsageQueueEvents = recorder()) {
@@ -45,7 +45,7 @@ export function records(
   return Array.from({ length: count }, (_, n) => makeRecord(random, nowMs - random.below(3_600_000), more(n)));
 }
 
-/** Every way of summing up gives what the records are worth. */
+/** Returns the expected value of every kind of sum of the records. */
 export function everySum(expected: readonly UsageRecord[]): Awaited<ReturnType<typeof sumsOf>> {
   const sum = sumOf(expected);
   return { records: sum, account: sum, user: sum, key: sum, model: sum, days: sum };

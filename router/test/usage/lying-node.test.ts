@@ -1,4 +1,4 @@
-/** A node that lies about usage on its own link: what it may bill is what a router has signed, and nothing else. */
+/** A node that reports false usage on its own link can bill only what a router has signed. */
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
@@ -47,7 +47,7 @@ async function openRouter(of: Database): Promise<NodeLinkRig> {
   return open.use(await NodeLinkRig.open(ledger));
 }
 
-/** A request of 30 tokens that a router has sent to `to`. */
+/** Makes the record of a request of 30 tokens that a router sent to `to`. */
 function sent(more: Partial<UsageRecord> = {}, to = node): UsageRecord {
   const counts = { promptTokens: 10, completionTokens: 20, tokensMax };
   return granted(makeRecord(createRandom(1), Date.now(), { ...counts, ...more }), to, grants);
@@ -103,22 +103,26 @@ const lies: [name: string, lie: (honest: UsageRecord) => UsageRecord, reason: st
   ["a factor of 0", (r) => ({ ...r, factor: 0n as never }), "wrong-grant"],
   ["a higher factor", (r) => ({ ...r, factor: 900_000_000n as never }), "wrong-grant"],
   ["one attempt more", (r) => ({ ...r, attempt: r.attempt + 1 }), "wrong-grant"],
-  ["a request that nobody made", (r) => ({ ...r, requestId: fresh() }), "wrong-grant"],
-  ["more tokens than fit", (r) => ({ ...r, completionTokens: tokensMax - 9 }), "too-many-tokens"],
-  ["a bound of its own", (r) => ({ ...r, completionTokens: tokensMax, tokensMax: 10 * tokensMax }), "wrong-grant"],
+  ["an invented request", (r) => ({ ...r, requestId: fresh() }), "wrong-grant"],
+  ["more tokens than the maximum", (r) => ({ ...r, completionTokens: tokensMax - 9 }), "too-many-tokens"],
+  [
+    "a changed maximum of tokens",
+    (r) => ({ ...r, completionTokens: tokensMax, tokensMax: 10 * tokensMax }),
+    "wrong-grant",
+  ],
   ["no grant", (r) => ({ ...r, grant: "" }), "no-grant"],
   ["the first byte of a grant", (r) => ({ ...r, grant: r.grant.slice(0, 2) }), "wrong-grant"],
-  ["a grant that is longer", (r) => ({ ...r, grant: `${r.grant.slice(0, 20)}${r.grant}` }), "wrong-grant"],
-  ["a grant of its own making", (r) => granted(r, node), "wrong-grant"],
+  ["a grant with appended bytes", (r) => ({ ...r, grant: `${r.grant.slice(0, 20)}${r.grant}` }), "wrong-grant"],
+  ["a forged grant", (r) => granted(r, node), "wrong-grant"],
   ["the request of another node", (r) => granted(r, other, grants), "wrong-grant"],
   [
-    "the request of another node, as broken, which would take its place",
+    "the request of another node, reported as broken",
     (r) => granted({ ...r, outcome: "broken", promptTokens: 0, completionTokens: 0 }, other, grants),
     "wrong-grant",
   ],
 ];
 
-test.each(lies)("%s: nothing of it is billed, and everything beside it is", async (_name, lie, reason) => {
+test.each(lies)("%s: the record is not billed, and the other records of its batch are", async (_name, lie, reason) => {
   const agent = await rig.linked();
   const [before, honest, after] = [sent(), sent(), sent()];
   await deliver(agent, before, lie(honest), after);
@@ -129,7 +133,7 @@ test.each(lies)("%s: nothing of it is billed, and everything beside it is", asyn
   expect(await billed()).toEqual(linesOf(before, honest, after));
 });
 
-test("a node's own grant for the same attempt, used again with other counts, counts once", async () => {
+test("a grant that is used twice with other counts is billed once", async () => {
   const agent = await rig.linked();
   const honest = sent();
   await deliver(agent, honest);
@@ -138,7 +142,7 @@ test("a node's own grant for the same attempt, used again with other counts, cou
   expect(await refused()).toBe(0);
 });
 
-test("a node that refused a request and bills its grant is paid nothing, whichever comes first", async () => {
+test("a node that refused a request and bills its grant is paid nothing, in either order", async () => {
   const agent = await rig.linked();
   const [early, late, beside] = [sent(), sent(), sent()];
   await deliver(agent, early);
@@ -153,7 +157,7 @@ test("a node that refused a request and bills its grant is paid nothing, whichev
   expect(rows[0]!.credits).toBe(30n * beside.factor);
 });
 
-test("the node to which a request was sent bills it, whatever another one has tried before", async () => {
+test("the node of a request can bill it, even after another node tried to", async () => {
   const [liar, owner] = [await rig.linked(), await rig.linked(1, other)];
   const honest = sent({}, other);
   await deliver(liar, honest);
@@ -162,14 +166,14 @@ test("the node to which a request was sent bills it, whatever another one has tr
   expect(await billed()).toEqual(linesOf(honest));
 });
 
-test("as many tokens as the model allows are billed", async () => {
+test("a record with the maximum number of tokens is billed", async () => {
   const agent = await rig.linked();
   const whole = sent({ completionTokens: tokensMax - 10 });
   await deliver(agent, whole);
   expect(await billed()).toEqual(linesOf(whole));
 });
 
-test("the dearest requests that a catalogue allows are billed, and thousands of them fit the totals", async () => {
+test("the most expensive requests of a catalogue are billed, and totals can hold thousands of them", async () => {
   const agent = await rig.linked();
   const most = { tokensMax: 2 ** 29, promptTokens: 0, completionTokens: 2 ** 29, factor: millicredits(1_000_000n) };
   const dearest = [sent(most), sent(most)].map((record) =>
@@ -184,7 +188,7 @@ test("the dearest requests that a catalogue allows are billed, and thousands of 
   expect((rows[0]!.credits / 2n) * 17_000n).toBeLessThan(2n ** 63n);
 });
 
-test("what one router has signed another router of the database takes, and the same one after a restart", async () => {
+test("grants are valid on every router of the database, and after a restart", async () => {
   const records = [sent(), sent()];
   const second = await openRouter(await server.openAgain(database));
   await deliver(await second.linked(), records[0]!);
@@ -195,7 +199,7 @@ test("what one router has signed another router of the database takes, and the s
   expect(await refused()).toBe(0);
 });
 
-test("routers of another database have another secret", async () => {
+test("a grant of another database is refused", async () => {
   const agent = await rig.linked();
   const foreign = await readGrants((await server.newDatabase()).pool);
   await deliver(agent, granted(sent(), node, foreign));

@@ -1,4 +1,4 @@
-/** A router that is killed between the commit of a batch and its acknowledgement. Reads the records from its input. */
+/** A router that is killed between the commit of a batch and its acknowledgement. It reads the records from stdin. */
 import { json } from "node:stream/consumers";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";

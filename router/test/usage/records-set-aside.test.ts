@@ -1,4 +1,4 @@
-/** Usage that is billed to nobody: set aside with its reason, seen by operators, and in nobody else's way. */
+/** Usage that is not billed is set aside with its reason, visible to operators, and delays no other usage. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
@@ -49,7 +49,7 @@ async function expectSums(expected: readonly UsageRecord[]): Promise<void> {
 const listed = (more: { node?: string } = {}) => listSetAside(database.pool, { limit: 1_000, ...more });
 
 describe("records whose sum would overflow an account's totals", () => {
-  /** Each 0.86 · 10^18 millicredits; a total holds 9.2 · 10^18. */
+  /** Records of 0.86 · 10^18 millicredits each; a total holds 9.2 · 10^18. */
   const huge = (seed: number) =>
     records(11, seed).map((one) => {
       const tokens = 2 ** 31 - 1;
@@ -58,7 +58,7 @@ describe("records whose sum would overflow an account's totals", () => {
       return granted({ ...one, accountId: idOf("a", 0), factor, ...counts });
     });
 
-  test("are set aside, and what that account and all others use is committed", async () => {
+  test("are set aside, and other usage of this and all accounts is committed", async () => {
     const { ledger, told } = await openLedger();
     const honest = records(300);
     await Promise.all([ledger.record(node, huge(2)), ledger.record(node, honest.slice(0, 150))]);
@@ -69,7 +69,7 @@ describe("records whose sum would overflow an account's totals", () => {
     await ledger[Symbol.asyncDispose]();
   });
 
-  test("of totals that are full already, are set aside one by one, and everybody else's are committed", async () => {
+  test("are set aside one by one if the totals are full, and records of other accounts are committed", async () => {
     const { ledger, told } = await openLedger();
     const [first] = records(1, 3).map((one) => granted({ ...one, accountId: idOf("a", 0) }));
     await ledger.record(node, [first!]);
@@ -92,7 +92,7 @@ describe("records whose sum would overflow an account's totals", () => {
     await ledger[Symbol.asyncDispose]();
   });
 
-  test("are refused by the database, too", async () => {
+  test("are refused by a constraint of the database, too", async () => {
     const { ledger } = await openLedger();
     await ledger.record(node, records(1));
     await expect(
@@ -104,7 +104,7 @@ describe("records whose sum would overflow an account's totals", () => {
   });
 });
 
-test("what is set aside says what the node said, whatever that was, and why", async () => {
+test("a record set aside keeps the node's values and the reason", async () => {
   const { ledger } = await openLedger();
   const [one, other] = records(2);
   const wrong = {
@@ -138,7 +138,7 @@ test("what is set aside says what the node said, whatever that was, and why", as
   await ledger[Symbol.asyncDispose]();
 });
 
-test("the same record is set aside once, and kept as long as usage is", async () => {
+test("a record is set aside once, and kept as long as usage records", async () => {
   const { ledger } = await openLedger();
   const [one] = records(1);
   for (let times = 0; times < 3; times++) await ledger.record(node, [{ ...one!, grant: "" }]);
@@ -150,7 +150,7 @@ test("the same record is set aside once, and kept as long as usage is", async ()
   await ledger[Symbol.asyncDispose]();
 });
 
-test("of one node only so many are kept, and no other node's suffer from that", async () => {
+test("at most 10,000 records are kept per node, and other nodes' records are not affected", async () => {
   const refusedBy = (name: string, count: number, seed: number) =>
     records(count, seed).map((record) => ({
       node: asId<NodeId>(name),

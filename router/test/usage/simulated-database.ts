@@ -1,4 +1,4 @@
-/** A queue of usage before a simulated database, on virtual time. */
+/** A usage queue over a simulated database, on virtual time. */
 import { expect } from "vitest";
 import { sleep } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
@@ -12,14 +12,14 @@ import { UsageQueue, type QueuedRecord } from "../../src/usage/usage-queue.ts";
 
 export const nothing: Committed = { inserted: 0, voided: 0, credits: new Map(), voidedCredits: new Map() };
 
-/** A database as far as usage goes: what it has committed, how long a commit takes, and until when it is not well. */
+/** A simulated database: its commits, their duration, and a time in which it is slow or fails. */
 export class SimulatedDatabase {
   readonly clock = new VirtualClock();
   readonly committed = new Set<string>();
   commitMs = 30;
-  /** While it is not well, a commit takes so long, and then fails or not. */
+  /** Until `untilMs`, a commit takes `commitMs` and then fails if `fails`. */
   unwell = { untilMs: -Infinity, commitMs: 0, fails: false };
-  /** When the last commit that met it so has ended. */
+  /** When the last commit that began in this time ends. */
   wellAtMs = -Infinity;
   readonly setAside: QueuedRecord[] = [];
   onCommitted: (record: NodeRecord) => unknown = () => {};
@@ -47,7 +47,7 @@ export class SimulatedDatabase {
     this.unwell = { untilMs: this.clock.now() + forMs, commitMs, fails };
   }
 
-  /** Time goes on until it is well and no commit is on its way that met it unwell. */
+  /** Advances the clock until the database is well and all commits that began before have ended. */
   async recovery(): Promise<void> {
     const leftMs = () => Math.max(this.unwell.untilMs, this.wellAtMs) - this.clock.now();
     while (leftMs() > 0) await this.clock.advanceAsync(leftMs());

@@ -1,4 +1,4 @@
-/** A whole router, and an agent that reports output of a model that has none. */
+/** A whole router, and an agent that reports output tokens of an embedding model. */
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ listen: { api: "127.0.0.1:0", portal: "127.0.0.1:0", console: off, nodes: "127.0
 logLevel: fatal
 shutdownAcceptSeconds: 0
 `,
-    { mode: 0o600 }, // it holds the password of the database
+    { mode: 0o600 }, // it contains the password of the database
   );
   router = await createRouter(loadRouterConfig(file, {}));
 });
@@ -48,7 +48,7 @@ async function weiche<T>(...args: string[]): Promise<T> {
   return JSON.parse((await promisify(execFile)(process.execPath, all)).stdout) as T;
 }
 
-test("output that a node reports of embeddings is neither counted nor charged; that of other models is", async () => {
+test("reported output of an embedding model is neither counted nor charged; output of other models is", async () => {
   const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro", "--yes"];
   const { id, ownerUserId } = await weiche<{ id: string; ownerUserId: string }>("account", "create", ...wish);
   const record = (model: string) => {

@@ -33,15 +33,15 @@ async function totalsByPeriod(account: number): Promise<[string, bigint][]> {
   return rows.map(({ period, requests }) => [period, requests]);
 }
 
-describe("billed exactly once", () => {
-  test("records and all their sums move together", async () => {
+describe("usage is billed exactly once", () => {
+  test("records and all their sums change together", async () => {
     await using ledger = await openLedger();
     const all = records(2_500);
     await Promise.all([ledger.record(node, all.slice(0, 700)), ledger.record(node, all.slice(700))]);
     expect(await sumsOf(database)).toEqual(everySum(all));
   });
 
-  test("the same batch a hundred times at once counts once", async () => {
+  test("a batch that is sent a hundred times at once counts once", async () => {
     const events = recorder();
     await using ledger = await openLedger(database, events);
     const batch = records(50);
@@ -50,7 +50,7 @@ describe("billed exactly once", () => {
     expect(events.committed.reduce((sum, { repeated }) => sum + repeated, 0)).toBe(99 * 50);
   });
 
-  test("a commit tells the credits of its new records by model, and none of repeated ones", async () => {
+  test("a commit reports the credits of its new records by model, and none for repeated ones", async () => {
     const events = recorder();
     await using ledger = await openLedger(database, events);
     const all = records(300, 3);
@@ -64,7 +64,7 @@ describe("billed exactly once", () => {
     expect(told).toEqual(new Map([...billed].map(([model, ofModel]) => [model, sumOf(ofModel).credits])));
   });
 
-  test("an attempt that comes again under another account counts once", async () => {
+  test("an attempt that is sent again with another account counts once", async () => {
     await using ledger = await openLedger();
     const [first] = records(1);
     await ledger.record(node, [first!]);
@@ -72,7 +72,7 @@ describe("billed exactly once", () => {
     expect(await sumsOf(database)).toEqual(everySum([first!]));
   });
 
-  test("two routers with the same accounts at once sum up exactly", async () => {
+  test("the sums of two routers that bill the same accounts at once are exact", async () => {
     const other = await server.openAgain(database);
     await using first = await openLedger();
     await using second = await openLedger(other);
@@ -83,7 +83,7 @@ describe("billed exactly once", () => {
     expect(await sumsOf(database)).toEqual(everySum(batches.flat()));
   });
 
-  test("a router that is killed between commit and acknowledgement is sent the batch again: it counts once", async () => {
+  test("a batch that is sent again because a router died between commit and acknowledgement counts once", async () => {
     const batch = records(20).map((record) =>
       granted({ ...record, requestId: makeRecord(createRandom(1), Date.now()).requestId }),
     );
@@ -114,7 +114,7 @@ describe("billed exactly once", () => {
     },
   );
 
-  test("a batch that the database cannot take is acknowledged when it can, without coming again", async () => {
+  test("a batch that the database refuses for a time is committed and acknowledged later, without being sent again", async () => {
     const events = recorder();
     await using ledger = await openLedger(database, events);
     await database.pool.query("alter table usage_totals rename to away");
@@ -128,19 +128,19 @@ describe("billed exactly once", () => {
     expect(await sumsOf(database)).toEqual(everySum(all));
   });
 
-  test("a batch that the database does not take until the ledger closes is not acknowledged", async () => {
+  test("a batch that is not committed before the ledger closes is not acknowledged", async () => {
     const ledger = await openLedger();
     await database.pool.query("drop table usage_totals");
     const recorded = ledger.record(node, records(3));
-    recorded.catch(() => {}); // looked at below
+    recorded.catch(() => {}); // awaited below
     await ledger[Symbol.asyncDispose]();
     await expect(recorded).rejects.toThrow("usage_totals");
     expect((await database.pool.query("select count(*) from usage_records")).rows).toEqual([{ count: 0n }]);
   });
 });
 
-describe("in the billing period of its acceptance", () => {
-  test("a record that comes late belongs to the period before", async () => {
+describe("usage belongs to the billing period in which its request was accepted", () => {
+  test("even if its record arrives in a later period", async () => {
     await subscribe(database, 0, "2026-10-14T08:00:00Z");
     await using ledger = await openLedger();
     const accepted = [
@@ -159,7 +159,7 @@ describe("in the billing period of its acceptance", () => {
     ]);
   });
 
-  test("a package that was replaced ends its period at once", async () => {
+  test("and a replaced package ends its period at once", async () => {
     await subscribe(database, 0, "2026-11-01T08:00:00Z", "2026-11-15T09:00:00.5Z");
     await subscribe(database, 0, "2026-11-15T09:00:00.5Z");
     await using ledger = await openLedger();
@@ -174,7 +174,7 @@ describe("in the billing period of its acceptance", () => {
     ]);
   });
 
-  test("without a package it belongs to none, and counts on its German day", async () => {
+  test("but to no period without a package; it counts on its German day", async () => {
     await using ledger = await openLedger();
     const accepted = ["2026-11-20T22:59:59Z", "2026-11-20T23:00:00Z"];
     await ledger.record(
@@ -187,7 +187,7 @@ describe("in the billing period of its acceptance", () => {
   });
 });
 
-test("what is no usage record is acknowledged, told and not recorded", async () => {
+test("an invalid usage record is acknowledged and set aside", async () => {
   const events = recorder();
   await using ledger = await openLedger(database, events);
   const [good] = records(1);
@@ -218,7 +218,7 @@ test("what is no usage record is acknowledged, told and not recorded", async () 
   expect(await sumsOf(database)).toEqual(everySum([good!]));
 });
 
-describe("the last use of a key", () => {
+describe("the time of a key's last use", () => {
   const used = (seconds: number, key: number) =>
     granted({
       ...records(1)[0]!,
@@ -232,7 +232,7 @@ describe("the last use of a key", () => {
     return rows.map(({ at: instant }) => instant.toString().slice(11));
   }
 
-  test("comes with its records, is written once a minute at most, and never goes back", async () => {
+  test("comes from its records, is written at most once a minute, and never decreases", async () => {
     await using ledger = await openLedger();
     await ledger.record(node, [used(-3_000.25, 1), used(-3_600, 1), used(-60, 2)]);
     expect(await lastUses()).toEqual(["11:09:59.75Z", "11:59:00Z"]);

@@ -1,4 +1,4 @@
-/** Promise C4: usage that has come is committed within 30 s of the database being back, though no more of it comes. */
+/** Promise C4: received usage is committed within 30 s after the database is back, without further usage. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -16,9 +16,9 @@ import { grantedNode as node, grants, makeRecord, sumOf, sumsOf } from "./usage-
 const promisedMs = 30_000;
 const isNightly = process.env["WEICHE_NIGHTLY"] !== undefined;
 const kills = isNightly ? 20 : 2;
-/** The nightly run stands still for longer than a statement of the ledger may take. */
+/** In the nightly run, the server is stalled for longer than the ledger's statement timeout. */
 const standstillMs = isNightly ? 15_000 : 0;
-/** The run by day uses a shorter time limit for statements. */
+/** The quick run uses a shorter statement timeout. */
 const statementMsMax = isNightly ? undefined : 500;
 const folder = temporaryFolder();
 let server: EmbeddedServer;
@@ -44,8 +44,8 @@ async function newDatabase(): Promise<Database> {
 }
 
 /**
- * A ledger, and what it has taken; `rest` resolves with the sums that there are and that there should be, when all of it is
- * acknowledged, and fails after 30 s.
+ * Opens a ledger and records what is sent to it. `rest` waits at most 30 s until all usage is acknowledged, and returns the
+ * actual and the expected sums.
  */
 async function open(database: Database, through: Database = database) {
   let failures = 0;
@@ -75,10 +75,10 @@ async function open(database: Database, through: Database = database) {
   };
 }
 
-/** Undefined if the server takes no more connections. */
+/** Opens a connection; undefined if the server accepts no more. */
 const connected = () => openClient(server.connection).catch(() => undefined);
 
-/** The server's main process and all that it has started. */
+/** Lists the server's main process and its children. */
 function processesOf(pid: number): number[] {
   const parentOf = (child: string): number => {
     try {
@@ -91,8 +91,8 @@ function processesOf(pid: number): number[] {
   return [pid, ...children.map(Number)];
 }
 
-describe("usage that came before and during an outage is committed", () => {
-  test("after the server stood still", async () => {
+describe("usage received before and during an outage is committed", () => {
+  test("after the server was stalled", async () => {
     await using database = await newDatabase();
     const { ledger, send, rest, acknowledged } = await open(database);
     await using _closing = ledger;
@@ -128,7 +128,7 @@ describe("usage that came before and during an outage is committed", () => {
     expect(found).toEqual(expected);
   });
 
-  test("after there was no connection left for us", async () => {
+  test("after the server had no free connection", async () => {
     await using database = await newDatabase();
     const { ledger, send, rest, failures } = await open(database);
     await using _closing = ledger;
@@ -150,7 +150,7 @@ describe("usage that came before and during an outage is committed", () => {
     expect(found).toEqual(expected);
   });
 
-  test("after every connection was lost without a word, and all others of the router still wait", async () => {
+  test("after every connection went silent, while the router's other queries still wait", async () => {
     await using direct = await newDatabase();
     using proxy = await openSilentProxy(direct);
     const far = await openDatabase({ stateDir: "", databaseUrl: proxy.url }, systemClock, silent);

@@ -1,4 +1,4 @@
-/** Usage records from a seed, a model of the sums that they should end in, and the sums that the database has. */
+/** Makes usage records from a seed, computes their expected sums, and reads the sums of the database. */
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
 import type { Random } from "@weiche/shared/testing/random.ts";
@@ -6,16 +6,16 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createGrants, type Grants } from "../../src/usage/grants.ts";
 import type { Database } from "../../src/db/database.ts";
 
-/** Signs the grants of these records. A ledger that shall accept the records gets it, too. */
+/** Signs the grants of these records. A ledger needs it to accept the records. */
 export const grants = createGrants(Buffer.alloc(32, "a secret of tests"));
 export const grantedNode = asId<NodeId>("node-1");
 
-/** The record with the grant of a router that sent the request to this node. */
+/** Returns the record with a grant for this node. */
 export function granted(record: Omit<UsageRecord, "grant">, node = grantedNode, by: Grants = grants): UsageRecord {
   return { ...record, grant: by.sign(node, record) };
 }
 
-/** Requests accepted at `atMs`, of a few accounts with a few keys each, granted to `grantedNode`. */
+/** Makes a record of a request accepted at `atMs`, of one of a few accounts and keys, granted to `grantedNode`. */
 export function makeRecord(random: Random, atMs: number, more: Partial<UsageRecord> = {}): UsageRecord {
   const account = random.below(3);
   const user = account * 2 + random.below(2);
@@ -52,7 +52,7 @@ export interface Sums {
   readonly credits: bigint;
 }
 
-/** Adds up the records: each identity once, however often it came. Attempts that are void or had a later attempt count nothing. */
+/** Adds up the records, each attempt once. Attempts that are void or had a later attempt count nothing. */
 export function sumOf(records: readonly UsageRecord[]): Sums {
   const voidBelow = new Map<string, number>();
   for (const { requestId, attempt, outcome } of records) {
@@ -74,7 +74,7 @@ export function sumOf(records: readonly UsageRecord[]): Sums {
   return sums;
 }
 
-/** The sums of the database, each way it keeps them; they must all be the same. */
+/** Reads every kind of sum of the database. All must be equal. */
 export async function sumsOf({
   pool,
 }: Database): Promise<Readonly<Record<"records" | "account" | "user" | "key" | "model" | "days", Sums>>> {

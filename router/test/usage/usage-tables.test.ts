@@ -1,4 +1,4 @@
-/** The tables of usage: their days, their sums, and what the database itself refuses. */
+/** The usage tables: their partitions, their sums, and their constraints. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 const openLedger = (of = database, events?: UsageQueueEvents) => openLedgerOn(of, events);
 
-describe("days of records", () => {
+describe("partitions of usage records", () => {
   const partitions = async () =>
     (
       await database.pool.query<{ name: string }>(
@@ -30,14 +30,14 @@ describe("days of records", () => {
       )
     ).rows.map(({ name }) => name.slice(-8));
 
-  test("are made ahead, and when a record needs one", async () => {
+  test("are made in advance, and when a record needs one", async () => {
     await using ledger = await openLedger();
     expect(await partitions()).toEqual(["20261121", "20261122", "20261123", "20261124"]);
     await ledger.record(node, [makeRecord(createRandom(1), nowMs - 40 * dayMs)]);
     expect(await partitions()).toEqual(["20261012", "20261121", "20261122", "20261123", "20261124"]);
   });
 
-  test("two routers that need the same new day do not get in each other's way", async () => {
+  test("can be made by two routers at the same time", async () => {
     const other = await server.openAgain(database);
     await using first = await openLedger();
     await using second = await openLedger(other);
@@ -46,7 +46,7 @@ describe("days of records", () => {
     expect(await sumsOf(database)).toEqual(everySum(all));
   });
 
-  test("are dropped when they are older than usage is kept, sums stay", async () => {
+  test("are dropped after their retention, and sums stay", async () => {
     const all = [makeRecord(createRandom(1), nowMs)];
     await using ledger = await openLedger();
     await ledger.record(node, all);
@@ -57,7 +57,7 @@ describe("days of records", () => {
     expect(sums.days).toEqual(sumOf(all));
   });
 
-  test("a day passes without a restart", async () => {
+  test("are made for the next day without a restart", async () => {
     const virtual = new VirtualClock(nowMs);
     await using ledger = await createUsageLedger(database, virtual, recorder(), { grants });
     for (let hour = 0; hour < 24; hour++) {
@@ -99,7 +99,7 @@ test("a report's rows add up to its totals, for the period and for days, by ever
   }
 });
 
-test("every sum of a day and of a billing period is that of its records, cell by cell", async () => {
+test("every sum of a day and of a billing period equals the sum of its records", async () => {
   for (const account of [0, 1]) await subscribe(database, account, "2026-10-14T08:00:00Z");
   await using ledger = await openLedger();
   const random = createRandom(11);
@@ -131,7 +131,7 @@ test("every sum of a day and of a billing period is that of its records, cell by
   }
 });
 
-describe("the database itself", () => {
+describe("the database", () => {
   const counted = ["requests", "prompt_tokens", "completion_tokens", "credits"];
   const below = (table: string) => counted.map((column) => [table, `${column} = -1`, `${table}_${column}_check`]);
   const usage = "usage_records";
@@ -148,7 +148,7 @@ describe("the database itself", () => {
     await expect(database.pool.query(`update ${table} set ${change}`)).rejects.toMatchObject({ constraint });
   });
 
-  test("has each attempt of a request once, whoever it is billed to, and other attempts beside it", async () => {
+  test("stores each attempt of a request once, whoever is billed, and allows other attempts", async () => {
     await using ledger = await openLedger();
     await ledger.record(node, records(1));
     const again = (change: object) =>
@@ -162,7 +162,7 @@ describe("the database itself", () => {
     expect((await database.pool.query("select count(*) from usage_records")).rows).toEqual([{ count: 2n }]);
   });
 
-  test("knows no accounts where it keeps usage, which may move to a server of its own", async () => {
+  test("has no foreign keys from usage to accounts, so that usage may move to another server", async () => {
     const { rows } = await database.pool.query(
       "select conrelid::regclass::text as usage from pg_constraint where contype = 'f' and conrelid::regclass::text ~ '^(usage|key_uses)'",
     );

@@ -1,4 +1,4 @@
-/** An answer that its client did not get costs nothing: its attempt is declared void before or after its record, and every sum follows. */
+/** An answer that did not reach its client costs nothing: its attempt is void before or after its record, in every sum. */
 import type { Pool } from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
@@ -43,7 +43,7 @@ function voidOf(record: UsageRecord): UsageRecord {
 
 const scopes = ["records", "account", "user", "key", "model", "days"] as const;
 
-/** The sums that the database has, each way it keeps them. */
+/** Reads every kind of sum of the database. */
 async function sums() {
   const found = await sumsOf(database);
   return scopes.map((scope) => [scope, found[scope] ?? sumOf([])]);
@@ -54,7 +54,7 @@ function everySumOf(records: readonly UsageRecord[]) {
 }
 
 describe("an attempt that is declared void costs nothing", () => {
-  test("if its record came first: every sum moves back, and the row tells what had been counted", async () => {
+  test("if its record came first: every sum is corrected, and the row keeps the counted tokens", async () => {
     const committed: CommittedBatch[] = [];
     await using ledger = await openLedger(database, committed);
     const [lost, got] = [recordOf(1), recordOf(2)];
@@ -81,7 +81,7 @@ describe("an attempt that is declared void costs nothing", () => {
     expect([...committed[1]!.credits]).toEqual([]);
   });
 
-  test("if the declaration came first, however often its record is sent then", async () => {
+  test("if the declaration came first, however often its record is sent later", async () => {
     await using ledger = await openLedger();
     const lost = recordOf(1);
     await ledger.declareVoid([{ node, ...lost }]);
@@ -89,7 +89,7 @@ describe("an attempt that is declared void costs nothing", () => {
     expect(await sums()).toEqual(everySumOf([]));
   });
 
-  test("if another router is about to commit its record, and with it the first use of that day", async () => {
+  test("if another router is committing its record and the first usage of that day", async () => {
     await using ledger = await openLedger();
     const lost = recordOf(1);
     const other = await database.pool.connect();
@@ -106,7 +106,7 @@ describe("an attempt that is declared void costs nothing", () => {
     expect(await sums()).toEqual(everySumOf([]));
   });
 
-  test("if both come in one batch, in either order", async () => {
+  test("if record and declaration are in one batch, in either order", async () => {
     await using ledger = await openLedger();
     const [first, second] = [recordOf(1), recordOf(2)];
     await Promise.all([
@@ -117,7 +117,7 @@ describe("an attempt that is declared void costs nothing", () => {
     expect(await sums()).toEqual(everySumOf([]));
   });
 
-  test("if it is declared again and again, by the router and by its node", async () => {
+  test("if router and node declare it repeatedly", async () => {
     await using ledger = await openLedger();
     const [lost, got] = [recordOf(1), recordOf(1, { promptTokens: 7 })];
     await ledger.record(node, [lost, got]);
@@ -128,7 +128,7 @@ describe("an attempt that is declared void costs nothing", () => {
     expect(await sums()).toEqual(everySumOf([got]));
   });
 
-  test("a record of what we broke ourselves stays what it is", async () => {
+  test("and a broken record stays broken", async () => {
     await using ledger = await openLedger();
     const broken = recordOf(1, { outcome: "broken", promptTokens: 0, completionTokens: 0 });
     await ledger.record(node, [broken]);
@@ -138,7 +138,7 @@ describe("an attempt that is declared void costs nothing", () => {
   });
 });
 
-test.each([[[0, 1]], [[1, 0]]])("of two attempts only the second one costs, in the order %j", async (order) => {
+test.each([[[0, 1]], [[1, 0]]])("only the second of two attempts is billed, in the order %j", async (order) => {
   await using ledger = await openLedger();
   const first = recordOf(1);
   const other = asId<NodeId>("node-2");
@@ -147,7 +147,7 @@ test.each([[[0, 1]], [[1, 0]]])("of two attempts only the second one costs, in t
   expect(await sums()).toEqual(everySumOf([second]));
 });
 
-test("after any history of attempts and declarations, over two routers, the sums are those of what counts", async () => {
+test("after any history of attempts and declarations on two routers, the sums equal the billed records", async () => {
   const other = await server.openAgain(database);
   await using one = await openLedger();
   await using two = await openLedger(other);
@@ -161,7 +161,7 @@ test("after any history of attempts and declarations, over two routers, the sums
   expect(await sums()).toEqual(everySumOf(news));
 });
 
-/** Makes the messages about one request: its records, some of them twice, and its declarations. */
+/** Makes the messages about one request: records, some of them twice, and declarations. */
 function newsOf(random: Random): UsageRecord[] {
   const first = makeRecord(random, nowMs - random.below(3_600_000));
   const second = granted({ ...first, attempt: 2, completionTokens: random.below(100), tokensMax: 33_000 });

@@ -29,6 +29,6 @@ export const germanRefusals: Readonly<Record<string, string>> = {
   "The expiry is in the past.": "Das Ablaufdatum liegt in der Vergangenheit.",
   "A password has at least 12 characters.": "Ein Passwort hat mindestens 12 Zeichen.",
   "A password has at most 1024 bytes.": "Ein Passwort hat höchstens 1024 Bytes.",
-  "This is no e-mail address that mail could be sent to: name@domain in ASCII letters.":
-    "Das ist keine E-Mail-Adresse, an die Post gehen könnte.",
+  "This is not a valid e-mail address: use name@domain in ASCII letters.":
+    "Das ist keine gültige E-Mail-Adresse: Verwenden Sie name@domain in ASCII-Buchstaben.",
 };
