@@ -1,12 +1,12 @@
 /**
- * Checks days and instants that people write. Refused are dates that the calendar does not have, and years that the
- * database cannot take in this form (before 1 and after 9999, also by an offset).
+ * Checks days and instants that people write. Refuses dates that the calendar does not have, and years that the database
+ * cannot read in this form (before 1 and after 9999, offsets included).
  */
 
 const firstMs = Date.parse("0001-01-01T00:00:00Z");
 const endMs = Date.parse("+010000-01-01T00:00:00Z");
 
-/** Milliseconds since the epoch; undefined if it is no valid instant. */
+/** Returns milliseconds since the epoch; undefined if the text is not a valid instant. */
 export function readInstantText(text: string): number | undefined {
   try {
     const { epochMilliseconds } = Temporal.Instant.from(text);
@@ -16,7 +16,7 @@ export function readInstantText(text: string): number | undefined {
   }
 }
 
-/** Whether it is a valid day that lies in those years in any time zone. */
+/** Returns whether the text is a valid day whose year is in this range in every time zone. */
 export function isDay(text: string): boolean {
   try {
     const { year } = Temporal.PlainDate.from(text, { overflow: "reject" });

@@ -1,16 +1,16 @@
-/** One connection to the database, outside the pools. */
+/** Single connections to the database, outside the pools. */
 import { Client, type ClientConfig } from "pg";
 
-/** How connections are opened: for pools and single ones. */
+/** Settings of connections, for pools and single ones. */
 export interface ConnectionSettings extends ClientConfig {
-  /** Opens each connection; absent: as the driver does. */
+  /** The class that opens connections. Defaults to the driver's. */
   readonly Client?: typeof Client;
 }
 
-/** Opens a connection, which ends with its scope: `await using`. Rejects if the server does not take it. */
+/** Opens a connection that ends with its scope (`await using`). Rejects if the server does not accept it. */
 export async function openClient(connection: ConnectionSettings): Promise<Client & AsyncDisposable> {
   const client = clientOf(connection);
-  client.on("error", () => {}); // the statement that runs rejects
+  client.on("error", () => {}); // the running statement rejects
   const end = () => client.end().catch(() => {});
   try {
     await client.connect();
@@ -21,7 +21,7 @@ export async function openClient(connection: ConnectionSettings): Promise<Client
   return Object.assign(client, { [Symbol.asyncDispose]: end });
 }
 
-/** A connection that is not open yet. */
+/** Makes a connection that is not open yet. */
 export function clientOf(connection: ConnectionSettings): Client {
   return new (connection.Client ?? Client)(connection);
 }

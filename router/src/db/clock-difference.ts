@@ -1,4 +1,4 @@
-/** How far this machine's clock is from the database's, by which leases end and heartbeats are dated. */
+/** Compares this machine's clock with the database's clock, which dates leases and heartbeats. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { Database } from "./database.ts";
@@ -6,8 +6,8 @@ import type { Database } from "./database.ts";
 const differenceMsMax = 60_000;
 
 /**
- * Milliseconds by which this machine's clock is ahead; negative: behind. The least difference that the duration of the
- * question allows: 0 if the clocks may agree.
+ * Returns by how many milliseconds this machine's clock is ahead; negative if it is behind. The query takes time, so this is
+ * the smallest possible difference: 0 if the clocks may be equal.
  */
 export async function clockAhead({ pool }: Pick<Database, "pool">, clock: Pick<Clock, "now">): Promise<number> {
   const beforeMs = clock.now();
@@ -16,16 +16,16 @@ export async function clockAhead({ pool }: Pick<Database, "pool">, clock: Pick<C
   );
   const { ms } = rows[0]!;
   const leastMs = beforeMs - ms;
-  const mostMs = clock.now() + 1 - ms; // it tells whole milliseconds
+  const mostMs = clock.now() + 1 - ms; // the clock counts whole milliseconds
   return Math.round(leastMs > 0 ? leastMs : Math.min(mostMs, 0)) + 0;
 }
 
-/** Throws `StartError` if the clocks differ by more than a minute: billing periods and what is kept go by this clock. */
+/** Throws a `StartError` if the clocks differ by a minute, because billing periods and retention depend on this clock. */
 export async function requireClock(database: Pick<Database, "pool">, clock: Pick<Clock, "now">): Promise<void> {
   const aheadMs = await clockAhead(database, clock);
   if (Math.abs(aheadMs) < differenceMsMax) return;
   const seconds = Math.round(Math.abs(aheadMs) / 1_000);
   throw new StartError(
-    `this machine's clock is ${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the database's: let NTP set both`,
+    `this machine's clock is ${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the database's: set both with NTP`,
   );
 }

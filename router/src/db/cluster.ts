@@ -19,7 +19,7 @@ import { lastWords, startProgram } from "./server-program.ts";
 
 export const superuser = "weiche";
 
-/** Written into the configuration of a new cluster; an operator may change them there. */
+/** Initial configuration of a new cluster. An operator may change it in the cluster's files. */
 const initialSettings = {
   shared_buffers: "64MB",
   max_connections: "60",
@@ -35,7 +35,7 @@ export function passwordFile(directory: string): string {
   return join(directory, "password");
 }
 
-/** Creates the cluster in a temporary folder, renamed at the end, so that an interrupted attempt leaves no cluster. */
+/** Creates the cluster in a temporary folder and renames it at the end, so that an interrupted attempt leaves no cluster. */
 export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<void> {
   if (!home.user) requireName();
   const half = mkdtempSync(join(home.directory, "cluster-"));
@@ -54,7 +54,7 @@ export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<
     "--builtin-locale=C.UTF-8",
     "--locale=C",
     "--no-instructions",
-    // One call for the whole file system instead of one for each of a thousand files: as safe, and seconds faster.
+    // One call for the whole file system instead of one per file is as safe and seconds faster.
     ...(process.platform === "linux" ? ["--sync-method=syncfs"] : []),
     ...settings,
   ]);
@@ -63,7 +63,7 @@ export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<
   syncFolder(home.directory);
 }
 
-/** initdb looks its user up. Containers may give a process a user id that no file knows. */
+/** Refuses a user id without a name, because initdb needs the name. In containers, a user id may have none. */
 function requireName(): void {
   try {
     userInfo();
@@ -74,7 +74,7 @@ function requireName(): void {
   }
 }
 
-/** Removes what interrupted attempts left. Their orphans may still write there; the next start removes the rest. */
+/** Removes folders of interrupted attempts. Their orphans may still write there; the next start then removes the rest. */
 export function removeHalfMade(directory: string): void {
   for (const name of readdirSync(directory).filter((entry) => entry.startsWith("cluster-"))) {
     try {

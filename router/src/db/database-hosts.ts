@@ -1,9 +1,9 @@
 /**
- * The hosts of a database URL (`postgres://user@db1,db2:5433/weiche`), of which one is the primary. `pg` itself takes any
- * host and keeps its connections to a primary that has become a standby; here every new connection goes to the primary,
- * and connections to what is none any more are closed.
+ * Finds the primary among the hosts of a database URL (`postgres://user@db1,db2:5433/weiche`). `pg` itself connects to any
+ * host, and keeps connections to a primary that has become a standby. Here every new connection goes to the primary, and
+ * connections to a former primary are closed.
  *
- *   primary ──a connection cannot be opened, or gets no answer──▶ searching ──a host that takes writes──▶ primary
+ *   primary ──a connection cannot be opened, or gets no answer──▶ searching ──a host accepts writes──▶ primary
  */
 import { callbackify } from "node:util";
 import { Client, type ClientConfig } from "pg";
@@ -16,21 +16,21 @@ import { openClient, type ConnectionSettings } from "./client.ts";
 import { destroySocket } from "./pool.ts";
 
 export interface DatabaseHostsEvents {
-  /** Another host is the primary now: `host:port`. */
+  /** Another host, `host:port`, is the primary now. */
   databaseMoved(host: string): void;
 }
 
 const probeMsMax = 3_000;
-/** While no host is a primary. */
+/** The pause between searches while no host is a primary. */
 const searchAgainMs = 500;
-/** The code of PostgreSQL for a write on a standby. */
+/** PostgreSQL's code of a write on a standby. */
 const readOnly = "25006";
 
 class NotPrimary extends Error {
   readonly code = readOnly;
 
   constructor() {
-    super("it is a standby, or read-only");
+    super("the host is a standby, or read-only");
   }
 }
 
@@ -42,7 +42,7 @@ export class DatabaseHosts implements AsyncDisposable {
   readonly #open = new Map<Client, string>();
   #present: string;
 
-  /** Resolves once a host is known to be the primary. Throws `StartError` if none is. */
+  /** Finds the primary. Throws a `StartError` if no host is the primary. */
   static async find(url: string, clock: Clock, events: DatabaseHostsEvents): Promise<DatabaseHosts> {
     return new DatabaseHosts(await primaryOf(url), hostUrls(url), clock, events);
   }
@@ -54,12 +54,12 @@ export class DatabaseHosts implements AsyncDisposable {
     this.#searching = new SingleFlight(clock, () => this.#search(), searchAgainMs);
   }
 
-  /** For pools and single connections: each that is opened goes to the present primary. */
+  /** Settings for pools and single connections. Each new connection goes to the current primary. */
   get connection(): ConnectionSettings {
     return { connectionString: this.#present, Client: this.#clientClass() };
   }
 
-  /** Looks for the primary, after a connection was dead without an error. */
+  /** Searches the primary again. Call it after a connection did not answer. */
   doubt(): void {
     if (this.#urls.length > 1) this.#searching.wish();
   }
@@ -96,7 +96,7 @@ export class DatabaseHosts implements AsyncDisposable {
     return class PrimaryClient extends Client {
       constructor(config: ClientConfig) {
         super({ ...config, connectionString: present() });
-        this.on("error", () => {}); // a pool listens only once it has connected: a loss before would end the process
+        this.on("error", () => {}); // a pool adds its error listener after connecting; without this one, an earlier loss would end the process
         connecting(this);
       }
 
@@ -122,7 +122,7 @@ export class DatabaseHosts implements AsyncDisposable {
   }
 }
 
-/** The URL of the host that is the primary. Throws `StartError` if there is none. A single host is not asked. */
+/** Returns the URL of the primary. Throws a `StartError` if there is none. A single host is returned without a query. */
 export async function primaryOf(url: string): Promise<string> {
   const urls = hostUrls(url);
   if (urls.length === 1) return urls[0]!;

@@ -1,4 +1,4 @@
-/** Opens the router's database, embedded or configured, with its schema up to date. */
+/** Opens the router's database, embedded or configured, and migrates its schema. */
 import { CamelCasePlugin, Kysely, PostgresDialect, sql, type Transaction } from "kysely";
 import type { ClientConfig, Pool } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -14,43 +14,43 @@ import type { Schema } from "./schema.ts";
 
 export interface DatabaseConfig {
   readonly stateDir: string;
-  /** With one host or several. Absent: the embedded server, below `stateDir`. */
+  /** The URL of one host or several. If undefined, the embedded server below `stateDir` is used. */
   readonly databaseUrl?: string;
 }
 
 export interface DatabaseEvents extends EmbeddedServerEvents, DatabaseHostsEvents {
   /** An idle connection broke. */
   databaseConnectionLost(error: unknown): void;
-  /** The database has migrations that this version does not know: a newer one has used it. */
+  /** The database has migrations of a newer version that this version does not know. */
   schemaIsNewer(migrations: readonly string[]): void;
 }
 
 export interface Database extends AsyncDisposable {
   /** Makes typed queries, with names in camel case. */
   readonly kysely: Kysely<Schema>;
-  /** Runs plain SQL, which may take a while. */
+  /** Runs plain SQL that may take some time. */
   readonly pool: Pool;
-  /** Serves usage records alone, which must wait neither behind other statements nor long for a dead connection. */
+  /** Only for usage records: they must not wait behind other statements, nor long for a dead connection. */
   readonly usagePool: Pool;
-  /** Serves the request path. */
+  /** Runs the statements of requests. */
   readonly prompt: PromptQueries;
   readonly poolUses: () => readonly (PoolUse & { readonly pool: "general" | "usage" | "requests" })[];
   /** Settings for a connection outside the pools. */
   readonly connection: ConnectionSettings;
   /**
-   * Call when a connection was dead without an error: replaces all idle connections, which may be dead, too, and looks
-   * where the primary is.
+   * Call it when a connection did not answer. It replaces all idle connections, because they may be dead too, and searches
+   * the primary.
    */
   doubt(): void;
-  /** Fails all statements, running and new, for a stop that has waited long enough. */
+  /** Makes all statements fail, running and new ones, when a stop has waited long enough. */
   abandon(): void;
-  /** One line for the operator at the start. */
+  /** A line for the operator at the start. */
   readonly notice?: string;
 }
 
 const versionMin = 15;
 const connectionsMax = 8;
-/** One commits at a time; the other replaces it when it is lost. */
+/** One connection commits at a time; the second replaces it when it is lost. */
 const usageConnectionsMax = 2;
 
 const limits = {
@@ -58,14 +58,14 @@ const limits = {
   statement_timeout: 30_000,
   lock_timeout: 10_000,
   idle_in_transaction_session_timeout: 30_000,
-  /** Measured by the client, for a server that does not answer at all. */
+  /** Measured by the client, in case the server does not answer at all. */
   query_timeout: 35_000,
   keepAlive: true,
-  /** The loss of an idle connection to a dead host is noticed after some 10 s. */
+  /** The loss of an idle connection to a dead host is detected after about 10 s. */
   keepAliveInitialDelayMillis: 1_000,
 } satisfies ClientConfig;
 
-/** Timeout of a statement: usage must be committed within 30 s after the database is back, on any connection. */
+/** Statement timeout, because usage must be committed within 30 s after the database is back. */
 const usageMsMax = 10_000;
 
 export async function openDatabase(config: DatabaseConfig, clock: Clock, events: DatabaseEvents): Promise<Database> {
@@ -115,7 +115,7 @@ export async function openDatabase(config: DatabaseConfig, clock: Clock, events:
   };
 }
 
-/** `msMax`: timeout of a statement. */
+/** `msMax`: the statement timeout. */
 export function openUsagePool(
   connection: ConnectionSettings,
   onIdleLost: (error: Error) => void,
@@ -125,17 +125,17 @@ export function openUsagePool(
   return openPool({ ...connection, ...limits, ...times, max: usageConnectionsMax }, onIdleLost);
 }
 
-/** An instant in ISO 8601, as the database takes it. */
+/** Returns an instant in ISO 8601, which the database accepts. */
 export function instantText(ms: number): string {
   return Temporal.Instant.fromEpochMilliseconds(ms).toString();
 }
 
-/** An instant that a query compares a column with. */
+/** Returns SQL for an instant, to compare a column with. */
 export function instantValue(ms: number) {
   return sql<Temporal.Instant>`${instantText(ms)}::timestamptz`;
 }
 
-/** Throws `StartError` for a server that could lose committed usage, or that our SQL does not run on. */
+/** Throws a `StartError` for a server that could lose committed usage, or that cannot run our SQL. */
 export async function checkServer(connection: ConnectionSettings): Promise<void> {
   try {
     await using client = await openClient({
@@ -151,16 +151,16 @@ export async function checkServer(connection: ConnectionSettings): Promise<void>
     if (major < versionMin)
       throw new StartError(`the database is PostgreSQL ${major}: at least ${versionMin} is needed`);
     if (fsync !== "on")
-      throw new StartError("the database has fsync off and would lose usage in a power cut: turn it on");
+      throw new StartError("the database has fsync off and would lose usage at a power failure: turn fsync on");
     if (encoding !== "UTF8") throw new StartError(`the database has the encoding ${encoding}: UTF8 is needed`);
-    if (standby === "true") throw new StartError("the database is a standby: name the primary");
+    if (standby === "true") throw new StartError("the database is a standby: name the primary in database.url");
   } catch (error) {
     if (error instanceof StartError) throw error;
     throw new StartError(`cannot use the database: ${describeError(error).error}`);
   }
 }
 
-/** Migrates on connections without timeouts, since a migration may take long. `upTo`, errors and result: see `migrate`. */
+/** Migrates on connections without timeouts, because a migration may take long. For `upTo`, errors and result see `migrate`. */
 export async function migrateAlone(connection: ConnectionSettings, upTo?: string): Promise<readonly string[]> {
   const pool = openPool({ ...connection, max: 2 }, () => {});
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
@@ -173,7 +173,7 @@ export async function migrateAlone(connection: ConnectionSettings, upTo?: string
 
 const attemptsMax = 5;
 
-/** Runs `work` in a transaction, again after a serialization failure or deadlock: 5 attempts in all. */
+/** Runs `work` in a transaction. After a serialization failure or deadlock it runs again, at most 5 times in all. */
 export async function inTransaction<T>(
   { kysely }: Pick<Database, "kysely">,
   work: (transaction: Transaction<Schema>) => Promise<T>,
@@ -191,7 +191,7 @@ export async function retryConflicts<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Serialization failure or deadlock. */
+/** Returns whether the error is a serialization failure or a deadlock. */
 function isConflict(error: unknown): boolean {
   return ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
 }

@@ -1,6 +1,6 @@
 /**
- * The folder, programs and user of the embedded database server. PostgreSQL does not start as root, so a router that runs
- * as root gives it an unprivileged user, and a folder that this user can reach.
+ * Chooses folder, programs and user of the embedded database server. PostgreSQL does not start as root. So a router that
+ * runs as root starts it as an unprivileged user, in a folder that this user can reach.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -20,12 +20,12 @@ import { basename, dirname, join } from "node:path";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 
 export interface EmbeddedHome {
-  /** Holds the cluster, the socket, the password and the log. Mode 0700, owned by the server's user. */
+  /** Contains the cluster, the socket, the password and the log. Mode 0700, owned by the server's user. */
   readonly directory: string;
   readonly programs: Programs;
-  /** Absent: the router's own user. */
+  /** If undefined, the server runs as the router's user. */
   readonly user?: ServerUser;
-  /** One line for the operator if the files are not in the data directory. */
+  /** A line for the operator if the files are not in the data directory. */
   readonly notice?: string;
 }
 
@@ -39,7 +39,7 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** Place for files that the unprivileged user could not reach below the data directory. */
+/** The folder for files that the unprivileged user could not reach below the data directory. */
 const systemDir = "/var/lib/weiche";
 
 export async function embeddedHome(stateDir: string): Promise<EmbeddedHome> {
@@ -65,7 +65,7 @@ function makePrivate(directory: string, user?: ServerUser): string {
   return directory;
 }
 
-/** The user `postgres`, created if possible; otherwise `nobody`. */
+/** Returns the user `postgres`, created if possible; otherwise `nobody`. */
 function unprivilegedUser(): ServerUser {
   const makers = [
     "useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin postgres",
@@ -78,7 +78,10 @@ function unprivilegedUser(): ServerUser {
     spawnSync(program!, args);
   }
   const user = lookUpUser("postgres") ?? lookUpUser("nobody");
-  if (!user) throw new StartError("PostgreSQL does not run as root, and there is no user postgres or nobody");
+  if (!user)
+    throw new StartError(
+      "PostgreSQL cannot run as root, and there is no user postgres or nobody: create the user postgres",
+    );
   return user;
 }
 
@@ -88,22 +91,22 @@ function lookUpUser(name: string): ServerUser | undefined {
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
 }
 
-/** The folder of a database that exists, wherever it is. Undefined if there is none. Changes nothing. */
+/** Finds the folder of an existing database, below or outside the data directory; undefined if there is none. */
 export function existingFolder(stateDir: string): string | undefined {
   return foldersOf(stateDir).find((directory) => existsSync(join(directory, "cluster")));
 }
 
-/** Below the data directory, or outside if the server's user could not reach that. */
+/** Returns both possible folders: below the data directory, or outside if the server's user cannot reach that. */
 function foldersOf(stateDir: string): readonly [inside: string, outside: string] {
   const digest = createHash("sha256").update(dirname(stateDir)).digest("hex");
   return [join(stateDir, "database"), join(systemDir, digest.slice(0, 16))];
 }
 
-/** A database that exists stays where it is; a new one goes below the data directory if the user can reach it. */
+/** Chooses the folder: the existing one, or for a new database the one below the data directory if the user can reach it. */
 function reachableFolder(stateDir: string, user: ServerUser) {
   for (const own of [dirname(stateDir), stateDir]) openToGroup(own, user);
   const [inside, outside] = foldersOf(stateDir);
-  const notice = `the database runs as another user than root, who cannot reach ${stateDir}: its files are in ${outside}`;
+  const notice = `the database runs as an unprivileged user that cannot reach ${stateDir}: its files are in ${outside}`;
   const settled = existingFolder(stateDir);
   if (settled === outside) return { directory: outside, notice: { notice } };
   const reachable = may(user, "-x", makePrivate(inside, user));
@@ -115,7 +118,7 @@ function reachableFolder(stateDir: string, user: ServerUser) {
   return { directory: outside, notice: { notice } };
 }
 
-/** Lets the server's group traverse a folder of ours that only root can enter. */
+/** Lets the server's group traverse a folder that only root can enter. */
 function openToGroup(directory: string, { gid }: ServerUser): void {
   const { mode, uid } = statSync(directory);
   if (uid !== 0 || (mode & 0o077) !== 0 || directory === homedir()) return;
@@ -127,7 +130,7 @@ function may({ uid, gid }: ServerUser, flag: "-x" | "-r", path: string): boolean
   return spawnSync("test", [flag, path], { uid, gid, cwd: "/" }).status === 0;
 }
 
-/** The installed programs, or a copy of them if the user cannot reach the checkout. */
+/** Returns the installed programs, or a copy of them if the user cannot reach the checkout. */
 function reachablePrograms(programs: Programs, user: ServerUser): Programs {
   if (may(user, "-x", programs.postgres) && may(user, "-x", programs.initdb)) return programs;
   const native = dirname(dirname(programs.postgres));

@@ -1,12 +1,12 @@
 /**
- * The router's own PostgreSQL: the real server, started as a process of ours. It outlives a router that is killed, so
- * that nothing is cut off in mid-write; the next router adopts it. A server that dies is started again.
+ * Runs PostgreSQL as a process of the router. The server outlives a killed router, so that no write is cut off; the next
+ * router adopts it. A server that dies is started again.
  *
  *   no cluster ──initdb──▶ cluster ──spawn──▶ running ──SIGINT──▶ stopped
  *                             ▲                  │
  *                             └───── killed ─────┘        a new router finds `running`: adopted
  *
- * Signals of the terminal do not reach it (it has its own session): Ctrl-C would end it before our drain is over.
+ * The server has its own session: otherwise Ctrl-C in a terminal would end it before the router has drained.
  */
 import { accessSync, constants, existsSync, readFileSync, realpathSync } from "node:fs";
 import { createServer } from "node:net";
@@ -24,29 +24,29 @@ import { lastWords, startProgram } from "./server-program.ts";
 
 export interface EmbeddedServer extends AsyncDisposable {
   readonly connection: ClientConfig;
-  /** The server's main process; changes with a restart. */
+  /** The pid of the server's main process. It changes with a restart. */
   readonly pid: () => number;
-  /** Whether it was running already. */
+  /** True if the server was already running. */
   readonly adopted: boolean;
   readonly notice?: string;
 }
 
 export interface EmbeddedServerEvents {
-  /** The server had died and runs again. */
+  /** The server died and runs again. */
   databaseRestarted(): void;
   databaseRestartFailed(error: unknown): void;
 }
 
 const databaseName = "weiche";
 const startMsMax = 120_000;
-/** Orphaned processes of a killed server need a moment to end. */
+/** The time that orphaned processes of a killed server may need to end. */
 const retryMsMax = 5_000;
 const fastStopMsMax = 10_000;
 const watchMs = 1_000;
 
 /**
- * Passed at each start, so that no configuration file overrides them. The log never shows statements or values: errors
- * of statements, which may quote them, go to the router alone.
+ * Passed at each start, so that no configuration file overrides them. The log never contains statements or values: errors
+ * of statements may quote them, so these errors go only to the router.
  */
 const fixedSettings = {
   fsync: "on",
@@ -78,7 +78,7 @@ export async function startEmbeddedServer(
     await createDatabase(connectionTo(server, password));
   } catch (error) {
     await stop(server.pid, cluster, clock);
-    throw new StartError(`the database cannot be used: ${reasonOf(error as Error, home)}`);
+    throw new StartError(`cannot use the database: ${reasonOf(error as Error, home)}`);
   }
 
   let restarting: Promise<void> | undefined;
@@ -108,14 +108,14 @@ export async function startEmbeddedServer(
 }
 
 /**
- * How to connect to the embedded server that a router runs. Its process is not looked for: who reads the files need not
- * see it, as in the sandbox of weiche-backup.service. Throws `StartError` if none runs, or it is not ours to use.
+ * Returns how to connect to the embedded server that a router runs. Reads only its files, because the caller may not see
+ * its process, as in the sandbox of weiche-backup.service. Throws a `StartError` if no server runs or none is reachable.
  */
 export async function runningServer(stateDir: string): Promise<ClientConfig> {
   const directory = existingFolder(stateDir);
   if (directory === undefined) {
-    if (isClosed(stateDir)) throw new StartError(`${stateDir} cannot be read: EACCES; run this as root`);
-    throw new StartError(`no embedded database in ${stateDir}: is it that of a router? name its configuration file`);
+    if (isClosed(stateDir)) throw new StartError(`cannot read ${stateDir} (EACCES): run this as root`);
+    throw new StartError(`there is no embedded database in ${stateDir}: name the configuration file of the router`);
   }
   const found = readPostmaster(join(directory, "cluster"));
   if (found?.status !== "ready")
@@ -131,7 +131,7 @@ export async function runningServer(stateDir: string): Promise<ClientConfig> {
   }
 }
 
-/** Whether others keep this user out. */
+/** Returns whether this user may not enter the directory. */
 function isClosed(directory: string): boolean {
   try {
     accessSync(directory, constants.X_OK);
@@ -141,7 +141,7 @@ function isClosed(directory: string): boolean {
   }
 }
 
-/** Needed on loopback only; "" if there is none. */
+/** Reads the password, which is needed only on loopback; "" if there is none. */
 function readPassword({ directory }: Pick<EmbeddedHome, "directory">): string {
   try {
     return readFileSync(passwordFile(directory), "utf8");
@@ -155,7 +155,7 @@ function reasonOf({ message }: Error, { directory }: EmbeddedHome): string {
   return `${message}${why}`;
 }
 
-/** Takes over a server that still runs on the cluster; undefined if there is none. */
+/** Adopts a server that still runs on the cluster; undefined if there is none. */
 async function adopt(
   home: EmbeddedHome,
   cluster: string,
@@ -168,13 +168,13 @@ async function adopt(
     await using client = await openClient({ ...connectionTo(found, password), connectionTimeoutMillis: retryMsMax });
     const { rows } = await client.query<{ data_directory: string }>("show data_directory");
     if (realpathSync(rows[0]!.data_directory) === realpathSync(cluster)) return found;
-    throw new Error("it serves another data folder");
+    throw new Error("the server uses another data folder");
   } catch (error) {
     throw new StartError(`a PostgreSQL server (pid ${found.pid}) holds ${cluster}: ${reasonOf(error as Error, home)}`);
   }
 }
 
-/** Waits while the cluster's server starts or stops. Undefined once there is none. */
+/** Waits while the cluster's server starts or stops. Returns undefined once there is none. */
 async function settled(cluster: string, clock: Clock, untilMs: number): Promise<Postmaster | undefined> {
   const sinceMs = clock.monotonicMs();
   for (;;) {
@@ -186,20 +186,20 @@ async function settled(cluster: string, clock: Clock, untilMs: number): Promise<
       disownPostmaster(cluster);
       return undefined;
     }
-    // its pid file is damaged and does not tell where the server listens
+    // the pid file is damaged and does not have the server's address
     if (found.pid !== pid || (found.status === "unknown" && clock.monotonicMs() - sinceMs > retryMsMax)) {
       await stop(pid, cluster, clock);
       continue;
     }
     if (clock.monotonicMs() > untilMs)
-      throw new StartError(`the database server (pid ${found.pid}) did not become ready`);
+      throw new StartError(`the database server (pid ${found.pid}) did not become ready in time`);
     await sleep(clock, 20);
   }
 }
 
 type Address = Pick<Postmaster, "port" | "socketDir">;
 
-/** A Unix socket in the folder if its path is short enough, otherwise a free port on loopback. */
+/** Chooses a Unix socket in the folder if its path is short enough, otherwise a free port on loopback. */
 async function chooseAddress(directory: string): Promise<Address> {
   const port = 5432;
   if (Buffer.byteLength(join(directory, `.s.PGSQL.${port}`)) <= socketPathBytesMax)
@@ -221,7 +221,7 @@ async function launch(home: EmbeddedHome, cluster: string, address: Address, clo
   }
 }
 
-/** Resolves once the server is ready; with undefined if it ended instead. */
+/** Resolves once the server is ready, or with undefined if it ended. */
 async function spawnServer(home: EmbeddedHome, cluster: string, { port, socketDir }: Address, clock: Clock) {
   const settings = {
     ...fixedSettings,
@@ -241,7 +241,8 @@ async function spawnServer(home: EmbeddedHome, cluster: string, { port, socketDi
       child.unref();
       return found;
     }
-    if (clock.monotonicMs() > untilMs) throw new StartError("the database is still recovering; start again later");
+    if (clock.monotonicMs() > untilMs)
+      throw new StartError("the database is still recovering: start the router again later");
     await sleep(clock, 20);
   }
   await end;
@@ -258,7 +259,7 @@ async function createDatabase(connection: ClientConfig): Promise<void> {
   if (rowCount === 0) await client.query(`create database ${databaseName}`);
 }
 
-/** A fast shutdown, which rolls back open transactions; after 10 s an immediate one. */
+/** Stops the server with a fast shutdown, which rolls back open transactions; after 10 s with an immediate one. */
 async function stop(pid: number, cluster: string, clock: Clock): Promise<void> {
   for (const [signal, msMax] of [
     ["SIGINT", fastStopMsMax],

@@ -1,10 +1,10 @@
-/** Leases for work that one router does at a time: rows with a holder and an end by the database's clock. */
+/** Leases for work of one router at a time: rows with a holder and an end by the database's clock. */
 import type { Pool } from "pg";
 import type { JobOptions, StartJob } from "@weiche/shared/time/job.ts";
 
 /**
- * Runs a job on one router only: the one that holds the lease of the job's name. The other routers ask for the lease each
- * time; that counts as a run without an error too, so that an alert on a job's last run holds on every router.
+ * Runs a job on one router only: the router with the lease of the job's name. The other routers try to take the lease each
+ * time. This counts as a successful run too, so that alerts on a job's last run work on every router.
  */
 export function jobOfOneRouter(job: StartJob, pool: Pool, holder: string): StartJob {
   return (name: string, everyMs: number, work: () => unknown, options?: JobOptions) => {
@@ -15,13 +15,13 @@ export function jobOfOneRouter(job: StartJob, pool: Pool, holder: string): Start
     return {
       async [Symbol.asyncDispose]() {
         await running[Symbol.asyncDispose]();
-        await giveLeaseBack(pool, name, holder).catch(() => {}); // it expires by itself
+        await giveLeaseBack(pool, name, holder).catch(() => {}); // the lease expires by itself
       },
     };
   };
 }
 
-/** Takes or renews the lease until `leaseMs` from now. False: another router holds it. */
+/** Takes or renews the lease for `leaseMs` from now. Returns false if another router holds it. */
 export async function takeLease(pool: Pool, name: string, holder: string, leaseMs: number): Promise<boolean> {
   const { rowCount } = await pool.query(
     `insert into leases values ($1, $2, now() + $3 * interval '1 millisecond')
@@ -32,7 +32,7 @@ export async function takeLease(pool: Pool, name: string, holder: string, leaseM
   return rowCount === 1;
 }
 
-/** Does nothing if another router holds it. */
+/** Does nothing if another router holds the lease. */
 export async function giveLeaseBack(pool: Pool, name: string, holder: string): Promise<void> {
   await pool.query("delete from leases where name = $1 and holder = $2", [name, holder]);
 }

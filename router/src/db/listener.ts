@@ -1,4 +1,4 @@
-/** LISTEN on a separate connection, opened again when it breaks. Notifications are hints: some may be lost. */
+/** Listens for notifications on a separate connection and reconnects when it breaks. Notifications may be lost. */
 import type { Client } from "pg";
 import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import { clientOf, type ConnectionSettings } from "./client.ts";
@@ -7,8 +7,8 @@ const reconnectMs = 1_000;
 const connectMsMax = 5_000;
 
 /**
- * Calls `heard` for each notification, and after each connect, since some may have been missed before. Resolves after
- * the first attempt to connect, whether it succeeded or not.
+ * Calls `heard` for each notification, and after each connect, because some may have been missed before. Resolves after
+ * the first attempt to connect, successful or not.
  */
 export async function listen(
   connection: ConnectionSettings,
@@ -45,7 +45,7 @@ export async function listen(
     async [Symbol.asyncDispose]() {
       retry.cancel();
       await connecting;
-      void client?.end().catch(() => {}); // not awaited: a dead server does not answer
+      void client?.end().catch(() => {}); // not awaited, because a dead server does not answer
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Which routers share the database: each sends a heartbeat every 5 s that says what it is and how it does, and counts as
- * gone 15 s after the last one.
+ * Finds the routers that share the database. Each writes a heartbeat with its state every 5 s, and counts as gone 15 s after
+ * its last one.
  */
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
@@ -9,8 +9,8 @@ import type { Database } from "./database.ts";
 
 export interface LiveRouterEvents {
   /**
-   * The other routers have changed; `count`: how many there are now. `wereFirst`: one of those that are new to this
-   * router was there before it.
+   * The other routers have changed. `count`: how many there are now. `wereFirst`: a router that is new to this one joined
+   * before it.
    */
   otherRouters(count: number, wereFirst: boolean): void;
 }
@@ -18,38 +18,38 @@ export interface LiveRouterEvents {
 /** Interval of heartbeats. */
 export const beatMs = 5_000;
 
-/** A router that lives has sent another heartbeat by then: intervals vary by a tenth. */
+/** A live router sends its next heartbeat within this time, because intervals vary by a tenth. */
 const silentMs = 6_000;
 const lookMs = 250;
 
-/** `gone`: it has stopped without saying so, and no other has taken its place since. */
+/** `gone`: the router's heartbeats ended without a stop, and no other router has replaced it. */
 export const routerStates = ["starting", "ready", "leaving", "gone"] as const;
 export type RouterState = (typeof routerStates)[number];
 
-/** Facts about a router that stay the same while it runs. */
+/** Facts about a router that do not change while it runs. */
 export interface RouterIdentity {
   readonly id: string;
   /** Host name of its machine. */
   readonly host: string;
-  /** Its state directory, which one process at a time uses. */
+  /** The router's state directory. Only one process at a time uses it. */
   readonly directory: string;
   readonly version: string;
   /** Name of the store of the accounts' limits. */
   readonly limitStore: string;
 }
 
-/** Facts about a router that each heartbeat writes anew. */
+/** Facts about a router that each heartbeat updates. */
 export interface RouterFacts {
   readonly state: Exclude<RouterState, "gone">;
-  /** host:port that nodes dial for links. Absent: it does not know, so that only those find it that have it configured. */
+  /** host:port that nodes dial for links. If undefined, only nodes that have the router configured find it. */
   readonly linkAddress?: string;
   readonly dataAddress?: string;
   readonly runningRequests: number;
-  /** The nodes that are linked to it. */
+  /** The nodes that are linked to the router. */
   readonly nodes: readonly string[];
 }
 
-/** A row of the table. Routers of versions that do not say a fact have null there. */
+/** A row of the table. A fact is null if the router's version does not write it. */
 export interface KnownRouter {
   readonly id: string;
   readonly state: RouterState;
@@ -60,33 +60,33 @@ export interface KnownRouter {
   readonly linkAddress: string | null;
   readonly dataAddress: string | null;
   readonly runningRequests: number | null;
-  /** How far its clock is ahead of the database's; see `clockAhead`. */
+  /** By how much the router's clock is ahead of the database's; see `clockAhead`. */
   readonly clockAheadMs: number | null;
   readonly limitStore: string | null;
 }
 
 export interface LiveRouter extends AsyncDisposable {
-  /** From now on heartbeats say these facts. Resolves after the first one. */
+  /** Makes heartbeats write these facts from now on. Resolves after the first one. */
   announce(facts: () => RouterFacts): Promise<void>;
-  /** Sends a heartbeat and looks for other routers. */
+  /** Writes a heartbeat and reads the other routers. */
   beat(): Promise<void>;
-  /** All routers, this one included, as of the last heartbeat: the longest running first. */
+  /** Lists all routers as of the last heartbeat, this one included, the longest running first. */
   readonly routers: () => readonly KnownRouter[];
-  /** Calls back when other routers may be linked to, or under other addresses. */
+  /** Calls back when the addresses to which nodes may link have changed. */
   onChange(callback: () => void): void;
-  /** Calls back when `ledger` has changed: the database was taken over, and may have lost its last commits. */
+  /** Calls back when `ledger` has changed: after a failover or restore, the database may have lost its last commits. */
   onLedgerChange(callback: () => void): void;
-  /** How many other routers live, as of the last heartbeat. */
+  /** Returns how many other routers are live as of the last heartbeat. */
   readonly others: () => number;
-  /** Whether nodes are linked to another router that lives, as of the last heartbeat. */
+  /** Returns whether nodes are linked to another live router as of the last heartbeat. */
   readonly othersHaveNodes: () => boolean;
-  /** Names the state of the database that usage is committed to, as of the last heartbeat. */
+  /** Returns the identity of the database for usage as of the last heartbeat. */
   readonly ledger: () => string;
-  /** The nodes that were linked to any router in the minute before this one joined. */
+  /** The nodes that were linked to any router in the minute before this router joined. */
   readonly seenNodes: ReadonlySet<string>;
 }
 
-/** Resolves after the first heartbeat. */
+/** Joins the routers of the database. Resolves after the first heartbeat. */
 export async function joinRouters(
   database: Pick<Database, "pool">,
   clock: Pick<Clock, "now">,
@@ -100,7 +100,7 @@ export async function joinRouters(
   const earlier = await replaceEarlier(database, identity);
   let factsOf = (): RouterFacts => ({ state: "starting", runningRequests: 0, nodes: [] });
   const say = async () => sayFacts(database, identity, factsOf(), await clockAhead(database, clock));
-  // A router without a heartbeat since then may be one that was killed just before.
+  // A router without a heartbeat since then may have been killed before.
   const joinedAt = await say();
   let routers: readonly KnownRouter[] = [];
   let others: ReadonlySet<string> = new Set();
@@ -144,15 +144,15 @@ export async function joinRouters(
     ledger: () => ledger,
     seenNodes,
     async [Symbol.asyncDispose](): Promise<void> {
-      // If this fails, the others notice after 15 s.
+      // If this fails, the other routers see after 15 s that it is gone.
       await pool.query("update routers set state = 'stopped' where id = $1", [id]).catch(() => {});
     },
   };
 }
 
 /**
- * Throws `StartError` if another router lives that stays. One that was killed seems to live for a while, so that the
- * next heartbeat of any other is waited for.
+ * Throws a `StartError` if another router uses the database. A router that was killed seems live for some seconds, so this
+ * function waits for another heartbeat.
  */
 export async function requireAlone(self: LiveRouter, id: string, clock: Clock): Promise<void> {
   const untilMs = clock.monotonicMs() + silentMs;
@@ -162,7 +162,7 @@ export async function requireAlone(self: LiveRouter, id: string, clock: Clock): 
     const others = self.routers().filter((router) => router.id !== id && ["starting", "ready"].includes(router.state));
     if (others.some((other) => seen && seen.get(other.id) !== String(other.seenAt)))
       throw new StartError(
-        "another router uses this database, and each would limit accounts by itself: set limits.store to the address of a Valkey or Redis that all routers share, such as valkey://HOST:PORT, or to memory if this is meant",
+        "another router uses this database, and each would count limits alone: set limits.store to a Valkey or Redis that all routers share, such as valkey://HOST:PORT, or to memory to accept separate limits",
       );
     if (others.length === 0 || clock.monotonicMs() >= untilMs) return;
     seen = new Map(others.map((other) => [other.id, String(other.seenAt)]));
@@ -170,7 +170,7 @@ export async function requireAlone(self: LiveRouter, id: string, clock: Clock): 
   }
 }
 
-/** The routers that nodes may link to now. */
+/** Lists the routers to which nodes may link now. */
 export function addressesOf(routers: readonly KnownRouter[]) {
   return routers.flatMap(({ id, state, linkAddress }) =>
     linkAddress !== null && (state === "starting" || state === "ready") ? [{ routerId: id, address: linkAddress }] : [],
@@ -193,7 +193,7 @@ async function readOthersHaveNodes({ pool }: Pick<Database, "pool">, id: string)
   return rowCount === 1;
 }
 
-/** Removes this router's earlier lives, of which a killed one says no more that it is over. Returns the ids of the rest. */
+/** Removes earlier rows of this router, because a killed router leaves its row. Returns the ids of the other routers. */
 async function replaceEarlier(
   { pool }: Pick<Database, "pool">,
   { host, directory }: RouterIdentity,
@@ -203,7 +203,7 @@ async function replaceEarlier(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Returns the database's time of the heartbeat. */
+/** Writes a heartbeat. Returns its time by the database's clock. */
 async function sayFacts(
   { pool }: Pick<Database, "pool">,
   { id, host, directory, version, limitStore }: RouterIdentity,
@@ -226,7 +226,7 @@ async function sayFacts(
   return rows[0]!.seenAt;
 }
 
-/** Forgets routers that have stopped, those that are gone after a day, and those that this one has taken the place of. */
+/** Deletes stopped routers, routers gone for a day, and routers that this one has replaced. Returns the others. */
 async function readRouters(
   { pool }: Pick<Database, "pool">,
   linkAddress: string | undefined,
@@ -249,8 +249,9 @@ async function readRouters(
 }
 
 /**
- * Text that changes when commits may have been lost: the identity of the database, which a restore replaces, and its
- * timeline, which grows when a standby takes over. Servers that do not tell their timeline have the identity alone.
+ * SQL for a text that changes when commits may have been lost: the identity of the database, which a restore replaces, and
+ * its timeline, which increases when a standby takes over. Some servers do not report a timeline; then only the identity
+ * is used.
  */
 const ledgerText = "select id || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as ledger from ledger_identity";
 const identityText = "select id::text as ledger from ledger_identity";
@@ -269,7 +270,7 @@ function ledgerReader({ pool }: Pick<Database, "pool">): () => Promise<string> {
   };
 }
 
-/** No permission, no such function, or not supported. */
+/** Returns whether the error means: no permission, no such function, or not supported. */
 function isUnsupported(error: unknown): boolean {
   return ["42501", "42883", "0A000"].includes((error as { code?: string }).code ?? "");
 }

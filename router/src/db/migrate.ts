@@ -1,4 +1,4 @@
-/** Migrates the schema with the numbered SQL files of `router/migrations`: each once, by one router at a time. */
+/** Migrates the schema with the numbered SQL files of `router/migrations`, each once, by one router at a time. */
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { sql, type Kysely } from "kysely";
@@ -9,16 +9,16 @@ import { describeError } from "@weiche/shared/program/log.ts";
 const folder = join(import.meta.dirname, "../../migrations");
 
 /**
- * `upTo`: name of the last migration to apply; absent: all. Returns the migrations of a newer version that the database
- * has already: they only add to the schema, so that this version runs on it. Throws `StartError` where the database was
- * migrated in another way.
+ * Applies migrations up to `upTo`, or all if it is undefined. Returns the migrations of a newer version that the database
+ * has: migrations only add to the schema, so this version runs on it too. Throws a `StartError` if the database has
+ * other migrations.
  */
 export async function migrate(database: Kysely<unknown>, upTo?: string): Promise<readonly string[]> {
   let newer: readonly string[] = [];
   const migrator = new Migrator({
     db: database,
     provider: {
-      // Called while the migrator holds its lock: no other router migrates meanwhile.
+      // The migrator holds its lock now, so no other router migrates meanwhile.
       async getMigrations() {
         newer = await newerMigrations(database);
         return readMigrations(newer);
@@ -32,7 +32,7 @@ export async function migrate(database: Kysely<unknown>, upTo?: string): Promise
   throw new StartError(`cannot migrate the database (${failed}): ${describeError(error).error}`);
 }
 
-/** The names of all migrations, in order. */
+/** Lists the names of all migrations in order. */
 export function migrationNames(): readonly string[] {
   const files = readdirSync(folder).filter((name) => /^\d{4}-[a-z-]+\.sql$/.test(name));
   return files.map((name) => name.replace(/\.sql$/, "")).toSorted();
@@ -47,13 +47,13 @@ async function newerMigrations(database: Kysely<unknown>): Promise<readonly stri
   const other = applied.findIndex((name, index) => index < known.length && name !== known[index]);
   if (other >= 0)
     throw new StartError(
-      `the database was not migrated by this version or a newer one: it has ${applied[other]} where this version has ` +
+      `the database was not migrated by this version or a newer one: it has ${applied[other]} in place of ` +
         `${known[other]}; install the version that used it last, or name another database`,
     );
   return applied.slice(known.length);
 }
 
-/** `newer`: names that the database has, and that are no files here. They are never run. */
+/** Reads the migrations. `newer`: names in the database without a file here. They are listed but never run. */
 function readMigrations(newer: readonly string[]): Record<string, Migration> {
   const files = migrationNames().map((name): [string, Migration] => {
     const text = readFileSync(join(folder, `${name}.sql`), "utf8");

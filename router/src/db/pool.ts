@@ -1,18 +1,18 @@
-/** Pools of database connections, with our types of values. */
+/** Opens pools of database connections and converts values to our types. */
 import { Pool, types, type Client, type CustomTypesConfig, type PoolClient, type PoolConfig } from "pg";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 
-/** `onIdleLost`: called when an idle connection is lost, unless the pool is closing it. */
+/** `onIdleLost` is called when an idle connection is lost, unless the pool is closing. */
 export function openPool(settings: PoolConfig, onIdleLost: (error: Error) => void): Pool {
   const pool = new Pool({ types: typesOfOurs, ...settings });
-  // A server that stops may end a connection before it has read our farewell on it.
+  // A stopping server may end a connection before it has read the pool's close message.
   pool.on("error", (error) => pool.ending || onIdleLost(error));
-  // The pool has no error listener on a connection in use: its loss would end the process. Its user learns of it.
+  // The pool has no error listener on a connection in use, so its loss would end the process. The statement rejects.
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 
-/** int8 as bigint, timestamptz as Temporal.Instant, date as text; the rest as the driver does. */
+/** int8 becomes bigint, timestamptz Temporal.Instant, and date text. The driver converts the rest. */
 const typesOfOurs: CustomTypesConfig = {
   getTypeParser(oid: number, format?: "text" | "binary") {
     if (format !== "binary") {
@@ -24,7 +24,7 @@ const typesOfOurs: CustomTypesConfig = {
   },
 };
 
-/** Connections of a pool, and statements that wait for one. */
+/** Connections of a pool, and the number of statements that wait for one. */
 export interface PoolUse {
   readonly used: number;
   readonly idle: number;
@@ -38,7 +38,7 @@ export function useOf({ totalCount, idleCount, waitingCount, options }: Pool): P
 
 const closeMsMax = 5_000;
 
-/** `close` waits 5 s for connections in use, which a hanging server never releases. `abandon` destroys them. */
+/** `close` waits at most 5 s for connections in use, because a hanging server never releases them. `abandon` destroys them. */
 export function endOf(pool: Pool, clock: Clock): { close(): Promise<void>; abandon(): void } {
   const connected = new Set<PoolClient>();
   pool.on("connect", (client) => connected.add(client)).on("remove", (client) => connected.delete(client));
@@ -52,8 +52,8 @@ export function endOf(pool: Pool, clock: Clock): { close(): Promise<void>; aband
 }
 
 /**
- * Closes idle connections, so that the next statement opens a new one. Destroys their sockets, since the pool would
- * wait for the server's reply before it frees their places.
+ * Closes idle connections, so that the next statement opens a new one. Destroys their sockets, because the pool would wait
+ * for the server's reply before it frees their places.
  */
 export async function renewIdle(pool: Pool): Promise<void> {
   const closing = Array.from({ length: pool.idleCount }, async () => {

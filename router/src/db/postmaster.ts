@@ -1,4 +1,4 @@
-/** Tells from a data folder whether a PostgreSQL server runs on it, and where it listens. */
+/** Finds whether a PostgreSQL server runs on a data folder, and its address. */
 import { spawnSync } from "node:child_process";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,12 +6,12 @@ import { join } from "node:path";
 export interface Postmaster {
   readonly pid: number;
   readonly port: number;
-  /** Folder of its Unix socket; empty: none. */
+  /** Folder of the server's Unix socket; empty if it has none. */
   readonly socketDir: string;
   readonly status: "starting" | "stopping" | "ready" | "standby" | "unknown";
 }
 
-/** Reads `postmaster.pid`; undefined if there is none. A power cut can leave it empty: then `pid` is 0. */
+/** Reads `postmaster.pid`; undefined if there is none. A power failure can leave it empty; then `pid` is 0. */
 export function readPostmaster(cluster: string): Postmaster | undefined {
   let lines: string[];
   try {
@@ -28,13 +28,13 @@ export function readPostmaster(cluster: string): Postmaster | undefined {
   };
 }
 
-/** Whether the process `pid` is the server of this folder: not a zombie, nor another program with a reused pid. */
+/** Returns whether the process `pid` is this folder's server, and not a zombie or another program with a reused pid. */
 export function isPostmaster(pid: number, cluster: string): boolean {
   const words = commandLine(pid);
   return words.includes("-D") && words.includes(cluster);
 }
 
-/** The pid of this folder's server: `pid` if it is that, otherwise, on Linux, the one found in `/proc`. */
+/** Returns the pid of this folder's server: `pid` if it is the server, otherwise, on Linux, a pid found in `/proc`. */
 export function runningPostmaster(pid: number, cluster: string): number | undefined {
   if (isPostmaster(pid, cluster)) return pid;
   if (process.platform !== "linux") return undefined;
@@ -43,8 +43,8 @@ export function runningPostmaster(pid: number, cluster: string): number | undefi
 }
 
 /**
- * Writes a pid that no process can have into `postmaster.pid`. A killed server leaves its own there, and if another
- * process got it, the next server would refuse to start. That one still looks for orphans of the old one itself.
+ * Writes a pid that no process can have into `postmaster.pid`. A killed server leaves its pid in the file. If another
+ * process has that pid now, the next server would refuse to start. PostgreSQL itself still checks for orphans.
  */
 export function disownPostmaster(cluster: string): void {
   const [, ...rest] = readFileSync(pidFile(cluster), "utf8").split("\n");

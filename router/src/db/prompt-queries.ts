@@ -1,7 +1,7 @@
 /**
- * Statements that must not wait behind others: they succeed or fail within a short time, on a few separate connections. A
- * connection may be dead: a statement without an answer is repeated on a new one, and all idle connections are
- * replaced, so that the next statement does not time out as well.
+ * Runs statements that must not wait behind others, on a few separate connections. They succeed or fail within a short
+ * time. A connection may be dead: a statement without an answer is repeated on a new one, and all idle connections are
+ * replaced, so that the next statement does not time out too.
  */
 import type { QueryConfig, QueryResult, QueryResultRow } from "pg";
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
@@ -10,7 +10,7 @@ import { inTime, isUnavailable } from "./failures.ts";
 import { openPool, renewIdle, useOf, type PoolUse } from "./pool.ts";
 
 export interface PromptQueries {
-  /** Runs an idempotent statement, maybe twice. */
+  /** Runs a statement, possibly twice. The statement must be idempotent. */
   readonly query: <Row extends QueryResultRow>(query: QueryConfig) => Promise<QueryResult<Row>>;
 }
 
@@ -20,16 +20,16 @@ export interface OpenPromptQueries extends PromptQueries, AsyncDisposable {
 
 export interface PromptLimits {
   readonly connectionsMax: number;
-  /** Timeout of connecting, and of the answer. */
+  /** Timeout of connecting and of the answer, each. */
   readonly attemptMsMax: number;
   /** Timeout of both attempts together. */
   readonly allMsMax: number;
 }
 
-/** Limits for statements on the path of a client's request. */
+/** Limits of statements for clients' requests. */
 const requestLimits: PromptLimits = { connectionsMax: 3, attemptMsMax: 800, allMsMax: 2_000 };
 
-/** `lost`: called when a connection gave no answer; `idleLost`: when an idle one broke. */
+/** `lost` is called when a connection gave no answer, `idleLost` when an idle connection broke. */
 export function openPromptQueries(
   connection: ConnectionSettings,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** The tables of `router/migrations` as Kysely sees them. Names are in camel case here, in snake case there. */
+/** The tables of `router/migrations` as types for Kysely. Names are in camel case here and in snake case in SQL. */
 import type { ColumnType } from "kysely";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import type { ModelStatus } from "@weiche/shared/catalogue.ts";
@@ -6,7 +6,7 @@ import type { Millicredits } from "@weiche/shared/credits.ts";
 
 export type Language = "de" | "en";
 export type Theme = "light" | "dark";
-/** A row of `packages`. */
+/** The name of a row of `packages`. */
 export type PackageName = string;
 
 export type NoticeKind =

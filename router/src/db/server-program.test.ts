@@ -8,7 +8,7 @@ const directory = mkdtempSync(join(tmpdir(), "weiche-words-"));
 const file = join(directory, "postgres.log");
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Messages of PostgreSQL 18 on a full disk, while the cluster is made and while the server starts. */
+/** Messages of PostgreSQL 18 on a full disk, while the cluster is created and while the server starts. */
 const full = [
   '2026-11-24 00:18:29.667 UTC [4] FATAL:  could not extend file "base/1/2691": wrote only 4096 of 8192 bytes at block 9',
   "2026-11-24 00:18:29.667 UTC [4] HINT:  Check free disk space.",
@@ -20,11 +20,15 @@ const lockFull =
 const other = '2026-11-24 00:18:30.001 UTC [5] FATAL:  data directory "/x" has wrong ownership';
 
 test.each([
-  ["full, while it was made", full, "the disk is full"],
-  ["full, while it started", [lockFull], "the disk is full"],
-  ["full at an earlier start", [...full, "a new start", "listening", other], 'data directory "/x" has wrong ownership'],
-  ["well, but something else is wrong", [other], 'data directory "/x" has wrong ownership'],
-])("why the server ended: the disk was %s", (_when, lines, why) => {
+  ["the disk was full while the cluster was created", full, "the disk is full"],
+  ["the disk was full while the server started", [lockFull], "the disk is full"],
+  [
+    "the disk was full at an earlier start",
+    [...full, "a new start", "listening", other],
+    'data directory "/x" has wrong ownership',
+  ],
+  ["the disk was never full", [other], 'data directory "/x" has wrong ownership'],
+])("the reason why the server ended is found if %s", (_when, lines, why) => {
   writeFileSync(file, `${lines.join("\n")}\n`);
   expect(lastWords({ directory })).toBe(`${why} (${file})`);
 });

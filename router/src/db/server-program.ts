@@ -1,4 +1,4 @@
-/** Runs the programs of the embedded server, as its user and in a process session apart; logs their output. */
+/** Runs programs of the embedded server as its user, in their own session, and logs their output. */
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -30,12 +30,12 @@ function openLog(directory: string): number {
   return openSync(file, "a", 0o600);
 }
 
-/** Why the server ended, from the last lines of its log. */
+/** Finds the reason why the server ended in the last lines of its log. */
 export function lastWords({ directory }: Pick<EmbeddedHome, "directory">): string {
   const file = join(directory, "postgres.log");
   const lines = readFileSync(file, "utf8").trim().split("\n");
   const last = lines.findLastIndex((text) => /FATAL|PANIC|error:/.test(text));
-  // A full disk is told in a line of its own, before a PANIC that follows from it.
+  // PostgreSQL logs a full disk in a separate line, before the resulting PANIC.
   const isFull = lines.slice(Math.max(0, last - 2)).some((text) => /No space left|Check free disk space/.test(text));
   const line = lines.at(last) ?? "";
   return `${isFull ? "the disk is full" : line.replace(/^.*?(FATAL|PANIC|error): +/, "")} (${file})`;

@@ -10,7 +10,7 @@ import { isIP } from "node:net";
  */
 export const unknownAddress = "unknown";
 
-/** Returns the network under which sign-in attempts are counted: a /24 or a /64. Text that is not an address is returned as is. */
+/** Returns the network under which sign-in attempts are counted: a /24 or a /64. Text that is no address stays as is. */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
   const family = isIP(plain);

@@ -7,7 +7,7 @@ interface RefusalFacts {
   readonly advice: string;
 }
 
-/** `key_…`, `user_blocked` and `account_blocked` are `invalid_api_key` in the API; `rate_limit_…` is `rate_limit_exceeded`. */
+/** In the API, `key_…`, `user_blocked` and `account_blocked` are `invalid_api_key`; `rate_limit_…` is `rate_limit_exceeded`. */
 export const refusalCodes = {
   key_revoked: { status: 401, advice: "use-another-key" },
   key_expired: { status: 401, advice: "use-another-key" },

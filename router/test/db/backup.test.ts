@@ -1,4 +1,4 @@
-/** Backups of a real database into another one: every table, as of one instant, also from an older schema. */
+/** Backups of a real database, restored into another one: every table, in one snapshot, also from an older schema. */
 import { PassThrough, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientConfig } from "pg";
@@ -28,7 +28,7 @@ async function emptyDatabase(name: string): Promise<ClientConfig> {
   return { connectionString: urlOf(server.embedded, name) };
 }
 
-/** `meanwhile`: done while the dump has begun and waits for its reader. */
+/** Makes a backup. `meanwhile` runs when the dump has begun and waits for its reader. */
 async function backUp(connection: ClientConfig, meanwhile?: () => Promise<unknown>): Promise<Buffer> {
   const parts: Buffer[] = [];
   const sink = new PassThrough({ highWaterMark: 1 });
@@ -42,7 +42,7 @@ async function* bytesOf(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += 5_000) yield bytes.subarray(at, at + 5_000);
 }
 
-/** The rows of each table as text, without those that a backup leaves out. */
+/** Returns the rows of each table as text, without the tables that a backup omits. */
 async function contentOf(connection: ClientConfig): Promise<Record<string, readonly string[]>> {
   await using client = await openClient(connection);
   const { rows: tables } = await client.query<{ name: string }>(
@@ -59,7 +59,7 @@ async function contentOf(connection: ClientConfig): Promise<Record<string, reado
 const accountId = randomUUID();
 const userId = randomUUID();
 
-/** Rows that a dump must bring back unchanged: references in both directions, odd characters, nulls, arrays. */
+/** Adds rows that are hard to restore: references in both directions, special characters, nulls, arrays. */
 async function fillIn(connection: ClientConfig): Promise<void> {
   await using client = await openClient(connection);
   const [older, newer] = [randomUUID(), randomUUID()];
@@ -84,7 +84,7 @@ async function fillIn(connection: ClientConfig): Promise<void> {
   await client.query("commit");
 }
 
-test("every table comes back as it was, but for what is left out, and the ledger has another identity", async () => {
+test("a restore brings back every table unchanged except omitted ones, and the ledger gets a new identity", async () => {
   const database = await server.newDatabase();
   await fillIn(database.connection);
   await rollUsageDays(database.pool, Date.now(), 400);
@@ -99,7 +99,7 @@ test("every table comes back as it was, but for what is left out, and the ledger
     return (await client.query<{ id: string }>("select id from ledger_identity")).rows[0]!.id;
   };
   expect(await ledgerOf(target)).not.toBe(await ledgerOf(database.connection));
-  // Triggers guard the tables again.
+  // The tables' triggers are enabled again.
   await using client = await openClient(target);
   await expect(client.query("delete from audit_log")).rejects.toThrow("only added to");
   const { rows: changes } = await client.query<{ number: string }>("select number from change_counter");
@@ -107,7 +107,7 @@ test("every table comes back as it was, but for what is left out, and the ledger
   expect((await client.query<{ number: string }>("select number from change_counter")).rows).not.toEqual(changes);
 });
 
-test("a backup of an older schema is brought up to today's", async () => {
+test("a backup of an older schema is migrated to the current schema", async () => {
   const old = await emptyDatabase("old");
   await migrateAlone(old, "0012-usage-refused");
   await fillIn(old);
@@ -120,7 +120,7 @@ test("a backup of an older schema is brought up to today's", async () => {
   expect((await client.query("select 1 from grant_secret")).rows).toHaveLength(1);
 });
 
-test("it is of one instant, though others write meanwhile, and no day is dropped under it", async () => {
+test("a backup is one snapshot despite concurrent writes, and no partition is dropped meanwhile", async () => {
   const database = await server.newDatabase();
   await fillIn(database.connection);
   const longAgo = Date.UTC(2020, 0, 1);
@@ -128,7 +128,7 @@ test("it is of one instant, though others write meanwhile, and no day is dropped
   let writing = true;
   const writer = (async () => {
     while (writing) {
-      // The key and its use are one transaction: a backup has both or none.
+      // Key and use are written in one transaction, so a backup has both or none.
       const id = randomUUID();
       const client = await database.pool.connect();
       await client.query("begin");
@@ -146,7 +146,7 @@ test("it is of one instant, though others write meanwhile, and no day is dropped
   let dropped: number | undefined;
   const bytes = await backUp(database.connection, async () => {
     dropped = await rollUsageDays(database.pool, Date.now(), 400);
-    await sleep(50); // the writer goes on
+    await sleep(50); // the writer continues
   });
   writing = false;
   await writer;
@@ -161,7 +161,7 @@ test("it is of one instant, though others write meanwhile, and no day is dropped
   expect(rows[0]!.keys).toBe(rows[0]!.uses);
 });
 
-test("a damaged backup, and one of a later version, change nothing", async () => {
+test("a damaged backup or one of a newer version restores nothing", async () => {
   const database = await server.newDatabase();
   await fillIn(database.connection);
   const bytes = await backUp(database.connection);
@@ -178,7 +178,7 @@ test("a damaged backup, and one of a later version, change nothing", async () =>
 const needsRoot = process.getuid?.() === 0 ? {} : notRun("it needs root");
 
 test(
-  "a restore is refused where another user's process holds the data directory, and where that is another user's",
+  "a restore is refused if another process holds the data directory or another user owns it",
   needsRoot,
   async () => {
     using folder = temporaryFolder();
@@ -197,7 +197,7 @@ test(
   },
 );
 
-/** Runs `weiche restore` as this user, which must end with 1, and returns its message. */
+/** Runs `weiche restore` as this user. It must exit with 1. Returns its message. */
 function restoreAs(uid: number, dataDir: string): string {
   const weiche = join(import.meta.dirname, "../../bin/weiche.js");
   const { status, stderr } = spawnSync(process.execPath, [weiche, "--data-dir", dataDir, "restore", "-"], {
@@ -209,7 +209,7 @@ function restoreAs(uid: number, dataDir: string): string {
   return stderr;
 }
 
-test("the running server is found by where it listens, also from a sandbox that does not see its process", async () => {
+test("the running server is found by its files, also from a sandbox that does not see its process", async () => {
   const { host, password } = server.embedded.connection;
   const own = readFileSync(join(host!, "cluster/postmaster.pid"), "utf8");
   using folder = temporaryFolder();
@@ -227,7 +227,7 @@ test("the running server is found by where it listens, also from a sandbox that 
   await expect(toldBy(own.replace("ready", "stopping"))).rejects.toThrow("does not run: start the router first");
 });
 
-test("a backup and a restore read no password but that of the database", () => {
+test("backup and restore read no password but the database's", () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "router.yaml");
   const other = "passwordFile: /nowhere";
@@ -240,7 +240,7 @@ test("a backup and a restore read no password but that of the database", () => {
   expect(loadDatabaseUrl(file, {})).toBeUndefined();
 });
 
-test("a password that systemd hands to the router's unit is read as the one that it hands to this unit", () => {
+test("a path to a password that systemd gives to the router's unit is read from this unit's credentials", () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "router.yaml");
   const passwordFile = "/run/credentials/weiche-router.service/database-password";

@@ -1,4 +1,4 @@
-/** One real, embedded server per test file, in a temporary folder, and as many databases on it as the tests want. */
+/** A real embedded server per test file, in a temporary folder, with any number of databases. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +12,9 @@ export { silent };
 
 export interface DatabaseServer extends AsyncDisposable {
   readonly embedded: EmbeddedServer;
-  /** An empty database with today's schema. */
+  /** Makes an empty database with the current schema. */
   newDatabase(): Promise<Database>;
-  /** The same database again, as another router has it. */
+  /** Opens the same database again, as another router does. */
   openAgain(database: Database): Promise<Database>;
 }
 
@@ -37,7 +37,7 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
     openAgain: async (database) => track(await open(database.connection.connectionString!)),
     async [Symbol.asyncDispose]() {
       await Promise.all(opened.map((database) => database[Symbol.asyncDispose]()));
-      process.kill(embedded.pid(), "SIGQUIT"); // at once: nobody will read these files again
+      process.kill(embedded.pid(), "SIGQUIT"); // at once, because the files are not needed any more
       await embedded[Symbol.asyncDispose]();
       stateDir[Symbol.dispose]();
     },
@@ -58,7 +58,7 @@ export function temporaryFolder(): Disposable & { readonly path: string } {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** Resolves once the condition holds; fails when it does not within its time. */
+/** Waits until a condition is true; fails after its timeout. */
 export async function until(what: string, msMax: number, condition: () => boolean | Promise<boolean>): Promise<void> {
   const startMs = performance.now();
   while (!(await condition())) {

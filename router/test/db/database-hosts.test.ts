@@ -1,4 +1,4 @@
-/** A database of a primary and a standby, as a router sees them in a failover. */
+/** A router's view of a primary and a standby during a failover. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
@@ -29,7 +29,7 @@ const hostOf = ({ port }: { readonly port: number }) => `127.0.0.1:${port}`;
 const portOf = async ({ pool }: Pick<Database, "pool">) =>
   (await pool.query<{ port: number }>("select inet_server_port() as port")).rows[0]!.port;
 
-/** Resolves with the port of the server that takes writes, once one does. */
+/** Waits until a server accepts writes, and returns its port. */
 async function writtenTo({ pool }: Pick<Database, "pool"> = database): Promise<number> {
   await until("a write to pass", 20_000, () =>
     pool.query(write).then(
@@ -40,7 +40,7 @@ async function writtenTo({ pool }: Pick<Database, "pool"> = database): Promise<n
   return portOf({ pool });
 }
 
-test("a URL with several hosts is one URL for each, with its user, path and options", () => {
+test("a URL with several hosts becomes one URL per host, with the same user, path and options", () => {
   expect(hostUrls("postgres://u:p%40@a,b:5433,[::1]:5434/w?sslmode=verify-full")).toEqual([
     "postgres://u:p%40@a/w?sslmode=verify-full",
     "postgres://u:p%40@b:5433/w?sslmode=verify-full",
@@ -53,18 +53,18 @@ test("a URL with several hosts is one URL for each, with its user, path and opti
   );
 });
 
-test("the primary is used, wherever it stands in the list", async () => {
+test("the primary is used, whatever its position in the list", async () => {
   expect(await writtenTo()).toBe(servers.primary.port);
   expect(await primaryOf(servers.url)).toBe(urlOf(servers.primary));
 });
 
-test("a connection that is lost while it is asked whether it leads to a primary does not end the process", async () => {
+test("losing a connection during the check for a primary does not end the process", async () => {
   await using hosts = await DatabaseHosts.find(servers.url, systemClock, { databaseMoved: () => {} });
   // An `error` event without a listener throws.
   expect(clientOf(hosts.connection).emit("error", new Error("lost"))).toBe(true);
 });
 
-test("where no host is a primary the start is refused, with what each of them is and without the password", async () => {
+test("without a primary the start is refused with the state of each host and without the password", async () => {
   const dead = { port: 1, password: servers.primary.password };
   const opening = (...hosts: readonly Pick<Server, "port" | "password">[]) =>
     openDatabase({ stateDir: "", databaseUrl: urlOf(...hosts) }, systemClock, silent);
@@ -79,7 +79,7 @@ test("where no host is a primary the start is refused, with what each of them is
   expect(refused).not.toContain(servers.primary.password);
 });
 
-describe("behind one name", () => {
+describe("hosts behind one name", () => {
   let name: MovingName;
   let behind: Database;
   beforeAll(async () => {
@@ -88,7 +88,7 @@ describe("behind one name", () => {
     behind = open.use(await openDatabase({ stateDir: "", databaseUrl }, systemClock, silent));
   });
 
-  test("a connection that reaches a standby is not used", async () => {
+  test("a connection to a standby is not used", async () => {
     expect(await writtenTo(behind)).toBe(servers.primary.port);
     name.leadsTo = servers.standby.port;
     behind.doubt();
@@ -98,7 +98,7 @@ describe("behind one name", () => {
     expect(await writtenTo(behind)).toBe(servers.primary.port);
   });
 
-  test("all connections to a primary that has become read-only are closed at the first write", async () => {
+  test("all connections to a primary that becomes read-only are closed at the first write", async () => {
     await behind.usagePool.query(write);
     await servers.promote();
     await until("the standby to be a primary", 20_000, () =>
@@ -120,7 +120,7 @@ async function setReadOnly(value: "on" | "off"): Promise<void> {
   await servers.primary.run("select pg_reload_conf()", "postgres");
 }
 
-test("with several hosts the one that takes writes is found, for pools and for what listens", async () => {
+test("pools and listeners use the host that accepts writes", async () => {
   expect(await writtenTo()).toBe(servers.standby.port);
   expect(moved).toEqual([hostOf(servers.standby)]);
   await using _listening = await listen(database.connection, "weiche_changes", systemClock, () => {});
@@ -130,7 +130,7 @@ test("with several hosts the one that takes writes is found, for pools and for w
   await until("what listens to be there, too", 10_000, async () => (await listening()) === 1);
 });
 
-test("a statement at a primary that stands still fails once another one is found, not after its timeout", async () => {
+test("a statement on a stalled primary fails once another primary is found, before its timeout", async () => {
   await setReadOnly("off");
   servers.standby.signal("SIGSTOP");
   const hung = database.pool.query(write).catch(({ message }: Error) => message);
@@ -141,7 +141,7 @@ test("a statement at a primary that stands still fails once another one is found
   servers.standby.signal("SIGCONT");
 });
 
-test("a primary that is killed is left for another one", async () => {
+test("connections move to another primary when a primary is killed", async () => {
   await servers.primary.kill();
   expect(await writtenTo()).toBe(servers.standby.port);
   expect(moved.at(-1)).toBe(hostOf(servers.standby));

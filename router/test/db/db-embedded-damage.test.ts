@@ -12,7 +12,7 @@ import { silent, temporaryFolder, until } from "./database-fixture.ts";
 
 const folder = temporaryFolder();
 const onSocket = folder.path;
-/** Too long for a socket: its server listens on loopback, with the password. */
+/** A path that is too long for a socket, so its server listens on loopback with the password. */
 const onLoopback = join(folder.path, "x".repeat(90));
 const clusterOf = (stateDir: string) => join(stateDir, "database/cluster");
 const pidFile = join(clusterOf(onSocket), "postmaster.pid");
@@ -24,13 +24,13 @@ async function opens(stateDir: string): Promise<void> {
   expect((await database.pool.query("select 7 as seven")).rows).toEqual([{ seven: 7 }]);
 }
 
-/** Processes that serve the folder, whatever its files say. */
+/** Lists the server processes of the folder, whatever its files contain. */
 function servers(): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => isPostmaster(pid, clusterOf(onSocket)));
 }
 
-/** The server that a killed router leaves behind. */
+/** Starts a server that a killed router leaves behind. */
 async function leftBehind(): Promise<number> {
   const script = join(import.meta.dirname, "open-database.ts");
   const child = spawn(process.execPath, [script, onSocket], { stdio: ["pipe", "pipe", "inherit"] });
@@ -51,18 +51,18 @@ afterAll(() => {
 
 const all: readonly (readonly [string, (content: string) => string])[] = [
   ["empty", () => ""],
-  ["cut in its first line", (content) => content.slice(0, 3)],
-  ["cut after its first line", (content) => content.slice(0, content.indexOf("\n") + 1)],
+  ["cut off in its first line", (content) => content.slice(0, 3)],
+  ["cut off after its first line", (content) => content.slice(0, content.indexOf("\n") + 1)],
   ["zeros", (content) => "\0".repeat(content.length)],
   ["garbage", () => "\u0007garbage\n".repeat(9)],
   ["of another process", (content) => content.replace(/^\d+/, "1")],
 ];
 
-/** Each costs a recovery: a few of them in `npm test`. */
-const damages = process.env["WEICHE_NIGHTLY"] ? all : all.filter(([name]) => /^(cut after|garbage)/.test(name));
+/** Each case costs a recovery, so the quick run has only some. */
+const damages = process.env["WEICHE_NIGHTLY"] ? all : all.filter(([name]) => /^(cut off after|garbage)/.test(name));
 
-describe("the file of the server's process that is", () => {
-  test.each(damages)("%s is no reason not to start", async (_, damage) => {
+describe("a pid file of the server that is", () => {
+  test.each(damages)("%s does not prevent a start", async (_, damage) => {
     const pid = await leftBehind();
     const content = readFileSync(pidFile, "utf8");
     process.kill(pid, "SIGKILL");
@@ -72,7 +72,7 @@ describe("the file of the server's process that is", () => {
     expect((await database.pool.query("select 7 as seven")).rows).toEqual([{ seven: 7 }]);
   });
 
-  test.each(damages)("%s while the server runs on lets the router start, with one server", async (_, damage) => {
+  test.each(damages)("%s while the server still runs lets the router start with one server", async (_, damage) => {
     const pid = await leftBehind();
     writeFileSync(pidFile, damage(readFileSync(pidFile, "utf8")));
     await using database = await openIn(onSocket);
@@ -82,14 +82,14 @@ describe("the file of the server's process that is", () => {
   });
 });
 
-describe("the password file", () => {
+describe("a password file", () => {
   const file = (stateDir: string) => join(stateDir, "database/password");
 
   test.each([
     ["gone", undefined],
     ["empty", ""],
     ["garbage", "\0\u0007\n"],
-  ])("that is %s is not needed on a socket, and said to be what is wrong on loopback", async (_, content) => {
+  ])("that is %s is not needed on a socket, and is named in the error on loopback", async (_, content) => {
     const before = readFileSync(file(onLoopback), "utf8");
     for (const stateDir of [onSocket, onLoopback]) {
       if (content === undefined) rmSync(file(stateDir));

@@ -18,7 +18,7 @@ import { clusterOf, foreignServer, killed, processGroupOf, routerIn } from "./em
 
 const isRoot = process.getuid?.() === 0;
 let open = new AsyncDisposableStack();
-/** A folder whose database is made already. */
+/** A folder with an existing database. */
 let used: string;
 const usedFolder = temporaryFolder();
 beforeAll(async () => {
@@ -39,7 +39,7 @@ async function openIn(stateDir: string): Promise<Database> {
   return openDatabase({ stateDir }, systemClock, silent);
 }
 
-test("the first start makes a database that never skips a sync, behind a socket in a closed folder", async () => {
+test("the first start creates a database with fsync on, behind a socket in a private folder", async () => {
   const stateDir = stateFolder();
   const first = await openIn(stateDir);
   const { rows } = await first.pool
@@ -50,7 +50,7 @@ test("the first start makes a database that never skips a sync, behind a socket 
   expect(statSync(join(stateDir, "database")).mode & 0o077).toBe(0);
   await first.pool.query("create table kept as select 7 as seven");
   const { pid } = readPostmaster(clusterOf(stateDir))!;
-  expect(processGroupOf(pid)).toBe(pid); // signals of the terminal go to the router's group
+  expect(processGroupOf(pid)).toBe(pid); // a terminal's signals go only to the router's group
   await first[Symbol.asyncDispose]();
   expect(isPostmaster(pid, clusterOf(stateDir))).toBe(false);
 
@@ -58,7 +58,7 @@ test("the first start makes a database that never skips a sync, behind a socket 
   expect((await second.pool.query("select seven from kept")).rows).toEqual([{ seven: 7 }]);
 });
 
-test("integers, days and instants come back exact", async () => {
+test("integers, days and instants are read exactly", async () => {
   await using database = await openIn(used);
   const { rows } = await database.pool.query(
     "select 9007199254740993 as big, date '2026-11-21' as day, timestamptz '2026-11-21 12:00:00.123+01' as at",
@@ -68,7 +68,7 @@ test("integers, days and instants come back exact", async () => {
   ]);
 });
 
-test("a state folder with a long path makes it listen on loopback, with a password", async () => {
+test("with a long state folder, the server listens on loopback with a password", async () => {
   const stateDir = join(stateFolder(), "x".repeat(90));
   mkdirSync(stateDir);
   await using database = await openIn(stateDir);
@@ -77,11 +77,11 @@ test("a state folder with a long path makes it listen on loopback, with a passwo
   await expect(guess).rejects.toThrow("password authentication failed");
 });
 
-/** These use one folder in turn; each leaves it without a server. */
-describe("with a database that is there already", () => {
+/** These tests share a folder; each leaves it without a server. */
+describe("with an existing database", () => {
   let pretended = 0;
 
-  test("a server that a killed router left behind is adopted, not doubled", async () => {
+  test("a server that a killed router left behind is adopted", async () => {
     const { child } = await routerIn(open, used);
     const { pid } = readPostmaster(clusterOf(used))!;
     await killed(child);
@@ -94,7 +94,7 @@ describe("with a database that is there already", () => {
     expect(isPostmaster(pid, clusterOf(used))).toBe(false);
   });
 
-  test("a server that is killed is started again, with everything that was committed", async () => {
+  test("a killed server is started again with all commits", async () => {
     let restarts = 0;
     const events = { ...silent, databaseRestarted: () => void restarts++ };
     await using database = await openDatabase({ stateDir: used }, systemClock, events);
@@ -107,9 +107,9 @@ describe("with a database that is there already", () => {
   test.each([
     ["is ended by an operator", "during a statement"],
     ["is ended by an operator", "between two statements"],
-    ["goes with its server", "during a statement"],
-    ["goes with its server", "between two statements"],
-  ])("a transaction whose connection %s %s fails as one without a database, and nothing else", async (how, when) => {
+    ["ends with its server", "during a statement"],
+    ["ends with its server", "between two statements"],
+  ])("a transaction whose connection %s %s fails as unavailable, and nothing else fails", async (how, when) => {
     const restarted = Promise.withResolvers<void>();
     const events = { ...silent, databaseRestarted: () => restarted.resolve() };
     await using database = await openDatabase({ stateDir: used }, systemClock, events);
@@ -132,14 +132,14 @@ describe("with a database that is there already", () => {
     await ended;
     goOn.resolve();
     expect(isUnavailable(await work)).toBe(true);
-    if (how === "goes with its server") await restarted.promise;
+    if (how === "ends with its server") await restarted.promise;
     expect((await database.pool.query("select 7 as seven")).rows).toEqual([{ seven: 7 }]);
   });
 
   test.each([
-    ["another program has its number", (pid: number) => `${pid}\n${clusterOf(used)}\n1\n5432\n\n\n\nready\n`],
-    ["its file is empty", () => ""],
-  ])("a server that was killed is started again although %s", async (_what, text) => {
+    ["another program has its pid", (pid: number) => `${pid}\n${clusterOf(used)}\n1\n5432\n\n\n\nready\n`],
+    ["its pid file is empty", () => ""],
+  ])("a killed server is started again although %s", async (_what, text) => {
     const { uid, gid } = statSync(clusterOf(used));
     const other = spawn("sleep", ["60"], isRoot ? { uid, gid } : {});
     open.defer(() => void other.kill("SIGKILL"));
@@ -150,7 +150,7 @@ describe("with a database that is there already", () => {
     expect((await database.pool.query("select 7 as seven")).rows).toEqual([{ seven: 7 }]);
   });
 
-  test("a server with fsync off is refused, named by a URL or left behind in the folder", async () => {
+  test("a server with fsync off is refused, whether named by a URL or left behind in the folder", async () => {
     const foreign = await foreignServer(open, used, "-c", "fsync=off");
     const opening = openDatabase({ stateDir: used, databaseUrl: urlOf(foreign, "weiche") }, systemClock, silent);
     await expect(opening).rejects.toThrow(StartError);
@@ -158,7 +158,7 @@ describe("with a database that is there already", () => {
     await expect(openIn(used)).rejects.toThrow(/fsync off/);
   });
 
-  /** A real server whose answer is another one: a schema before the system's has functions of the same names. */
+  /** A real server with a changed setting: a schema before the system's overrides the functions that return it. */
   async function pretending(setting: string, value: string): Promise<string> {
     const server = open.use(await startEmbeddedServer(used, systemClock, silent));
     const name = `pretending_${++pretended}`;
@@ -178,9 +178,9 @@ describe("with a database that is there already", () => {
     ["server_version_num", "90624", "the database is PostgreSQL 9: at least 15 is needed"],
     ["server_version_num", "140019", "the database is PostgreSQL 14: at least 15 is needed"],
     ["server_encoding", "SQL_ASCII", "the database has the encoding SQL_ASCII: UTF8 is needed"],
-    ["standby", "", "the database is a standby: name the primary"],
+    ["standby", "", "the database is a standby: name the primary in database.url"],
     ["server_version_num", "150000", undefined],
-  ])("a server that says %s %s is refused or used: %s", async (setting, value, message) => {
+  ])("a server with the setting %s %s is accepted or refused: %s", async (setting, value, message) => {
     const databaseUrl = await pretending(setting, value);
     const opening = openDatabase({ stateDir: used, databaseUrl }, systemClock, silent);
     if (message === undefined) return (await opening)[Symbol.asyncDispose]();
@@ -188,7 +188,7 @@ describe("with a database that is there already", () => {
     await expect(opening).rejects.toThrow(message);
   });
 
-  test("two routers may migrate at once", async () => {
+  test("two routers can migrate at the same time", async () => {
     await using server = await startEmbeddedServer(used, systemClock, silent);
     const databaseUrl = urlOf(server, "weiche");
     const both = await Promise.all(
@@ -201,7 +201,7 @@ describe("with a database that is there already", () => {
   });
 });
 
-test("a first start that was interrupted is begun anew", async () => {
+test("an interrupted first start is repeated", async () => {
   const stateDir = stateFolder();
   const folder = join(stateDir, "database");
   const script = join(import.meta.dirname, "open-database.ts");
@@ -214,11 +214,11 @@ test("a first start that was interrupted is begun anew", async () => {
   expect(existsSync(clusterOf(stateDir))).toBe(false);
 
   await (await openIn(stateDir))[Symbol.asyncDispose]();
-  await (await openIn(stateDir))[Symbol.asyncDispose](); // by now the orphan of the first attempt has ended, too
+  await (await openIn(stateDir))[Symbol.asyncDispose](); // the orphan of the first attempt has ended by now
   expect(readdirSync(folder).filter((name) => name.startsWith("cluster"))).toEqual(["cluster"]);
 });
 
-test("a server that cannot be reached is one line without the password", async () => {
+test("an unreachable server gives an error of one line without the password", async () => {
   const opening = openDatabase(
     { stateDir: "/nowhere", databaseUrl: "postgres://u:canary@127.0.0.1:1/w" },
     systemClock,
@@ -228,7 +228,7 @@ test("a server that cannot be reached is one line without the password", async (
   await expect(opening).rejects.toThrow(/^cannot use the database: (?!.*canary).*ECONNREFUSED/);
 });
 
-test("an ordinary user runs the server as themselves", async () => {
+test("an unprivileged user runs the server as this user", async () => {
   const stateDir = stateFolder();
   const uid = isRoot ? 65_534 : process.getuid!();
   chownSync(stateDir, uid, statSync(stateDir).gid);
@@ -239,7 +239,7 @@ test("an ordinary user runs the server as themselves", async () => {
   await once(child, "exit");
 });
 
-test("nobody runs the server as root: a folder that its user cannot reach is replaced by one that they can", async () => {
+test("the server never runs as root, and a folder that its user cannot reach is replaced", async () => {
   const parent = stateFolder();
   const stateDir = join(parent, "clone/data/router");
   mkdirSync(stateDir, { recursive: true });
@@ -254,7 +254,7 @@ test("nobody runs the server as root: a folder that its user cannot reach is rep
   await database.pool.query("create table kept as select 7 as seven");
   await database[Symbol.asyncDispose]();
 
-  chmodSync(parent, 0o755); // reachable now, but the rows are where they are
+  chmodSync(parent, 0o755); // reachable now, but the existing database stays in its folder
   await using again = await openIn(stateDir);
   expect((await again.pool.query("select seven from kept")).rows).toEqual([{ seven: 7 }]);
 });

@@ -1,4 +1,4 @@
-/** Processes around an embedded database: a router that is killed, a server of somebody else. */
+/** Processes around an embedded database: a router that is killed, a server that is not the router's. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { until } from "./database-fixture.ts";
 
 export const clusterOf = (stateDir: string) => join(stateDir, "database/cluster");
 
-/** A router's process that is killed at the end, together with the server it leaves behind. */
+/** Starts a router's process. At the end of the test, it and its server are killed. */
 export async function routerIn(
   open: AsyncDisposableStack,
   stateDir: string,
@@ -32,7 +32,7 @@ export function processGroupOf(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")[2]);
 }
 
-/** PostgreSQL on the cluster of a state folder, started by someone else. */
+/** Starts PostgreSQL on the cluster of a state folder, not as a router does. */
 export async function foreignServer(open: AsyncDisposableStack, stateDir: string, ...args: string[]) {
   const home = await embeddedHome(stateDir);
   const cluster = clusterOf(stateDir);

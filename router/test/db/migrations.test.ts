@@ -1,4 +1,4 @@
-/** A version goes back: it runs on the schema of a newer one, and on no other that it does not know. */
+/** After a downgrade, a version runs on a newer version's schema, and on no other unknown schema. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
@@ -12,7 +12,7 @@ import { silent, startDatabaseServer, urlOf } from "./database-fixture.ts";
 
 const server = await forThisFile(startDatabaseServer());
 
-/** A database with today's schema on which these statements were run. Returns its address. */
+/** Makes a database with the current schema and runs these statements on it. Returns its URL. */
 async function migratedDatabase(name: string, ...statements: readonly string[]): Promise<string> {
   const run = async (connection: ClientConfig, lines: readonly string[]) => {
     await using client = await openClient(connection);
@@ -25,7 +25,7 @@ async function migratedDatabase(name: string, ...statements: readonly string[]):
   return url;
 }
 
-/** Opens it as a router does. Returns what the operator is told. */
+/** Opens a database as a router does. Returns the newer migrations that it reports. */
 async function open(url: string): Promise<readonly (readonly string[])[]> {
   const told: (readonly string[])[] = [];
   const events = { ...silent, schemaIsNewer: (migrations: readonly string[]) => void told.push(migrations) };
@@ -37,7 +37,7 @@ async function open(url: string): Promise<readonly (readonly string[])[]> {
 const applied = (name: string, at = "2099-01-01T00:00:00.000Z") =>
   `insert into kysely_migration (name, timestamp) values ('${name}', '${at}')`;
 
-test("a database that a newer version has migrated is used, and the operator is told once which migrations those are", async () => {
+test("a database migrated by a newer version is used, and its newer migrations are reported once", async () => {
   const url = await migratedDatabase(
     "newer",
     "alter table accounts add column colour text not null default 'red'",
@@ -49,9 +49,13 @@ test("a database that a newer version has migrated is used, and the operator is 
 });
 
 test.each([
-  ["lacks one of ours, though it has a later one", ["0011-usage-voids"], [applied("9999-later")]],
-  ["has another one in the place of ours", ["0011-usage-voids"], [applied("0011-other", "2000-01-01T00:00:00.000Z")]],
-])("a database that %s is refused with what to do, and stays as it is", async (what, removed, added) => {
+  ["lacks a migration and has a later one", ["0011-usage-voids"], [applied("9999-later")]],
+  [
+    "has another migration in place of a known one",
+    ["0011-usage-voids"],
+    [applied("0011-other", "2000-01-01T00:00:00.000Z")],
+  ],
+])("a database that %s is refused with advice and not changed", async (what, removed, added) => {
   const name = `other_${what.length}`;
   const remove = removed.map((each) => `delete from kysely_migration where name = '${each}'`);
   const url = await migratedDatabase(name, ...remove, ...added);
@@ -61,7 +65,7 @@ test.each([
   expect(Number(rows[0]!.count)).toBe(migrationNames().length);
 });
 
-/** Finds statements that break a version which does not know the migration. */
+/** Finds statements that would break a version that does not know the migration. */
 function breaking(text: string): readonly string[] {
   const code = text.replaceAll(/--.*$/gm, "").toLowerCase();
   const taken = /\bdrop (table|column|default|view|function|sequence)\b|\brename\b|\bset not null\b|\bset data type\b/g;
@@ -71,11 +75,11 @@ function breaking(text: string): readonly string[] {
 
 const textOf = (name: string) => readFileSync(join(import.meta.dirname, "../../migrations", `${name}.sql`), "utf8");
 
-test("migrations only add, since the version before runs on their schema, too", () => {
-  const firstReleased = "0016-ledger"; // nobody goes back behind it
+test("migrations only add, because the version before must run on their schema", () => {
+  const firstReleased = "0016-ledger"; // a downgrade to an earlier schema is not supported
   const broken = migrationNames().filter((name) => name > firstReleased && breaking(textOf(name)).length > 0);
   expect(broken).toEqual([]);
-  // Earlier migrations did more, and are found.
+  // Earlier migrations changed more, and the check finds them.
   expect(breaking(textOf("0008-portal"))).toContain("drop column");
   expect(breaking(textOf("0009-usage-portal"))).toEqual(expect.arrayContaining(["drop column", "set not null"]));
   expect(breaking("alter table accounts add column colour text not null;")).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** A router as far as its database goes, as a process of its own: says where the server is, then waits to be killed. */
+/** A process that opens a database as a router does, prints where the server is, and waits to be killed. */
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { silent } from "./database-fixture.ts";

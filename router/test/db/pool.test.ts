@@ -1,4 +1,4 @@
-/** A pool reports the loss of an idle connection, but not of one that it is closing itself. */
+/** A pool reports the loss of an idle connection, unless the pool is closing. */
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { openPool } from "../../src/db/pool.ts";
@@ -6,7 +6,7 @@ import { startDatabaseServer, until } from "./database-fixture.ts";
 
 const server = await forThisFile(startDatabaseServer());
 
-/** A pool with one idle connection, and the process that serves it. */
+/** Opens a pool with one idle connection. Returns the pid of the server process, too. */
 async function idlePool() {
   const lost: string[] = [];
   const closed = Promise.withResolvers<void>();
@@ -16,7 +16,7 @@ async function idlePool() {
   return { pool, lost, pid: rows[0]!.pid, closed: closed.promise };
 }
 
-test("a server that ends an idle connection is reported", async () => {
+test("a pool reports that the server ended an idle connection", async () => {
   const { pool, lost, pid } = await idlePool();
   process.kill(pid, "SIGTERM");
   await until("the report", 10_000, () => lost.length > 0);
@@ -24,7 +24,7 @@ test("a server that ends an idle connection is reported", async () => {
   await pool.end();
 });
 
-test("a server that stops before it has read that the pool is closed is not reported", async () => {
+test("a closing pool does not report that the server stops first", async () => {
   const { pool, lost, pid, closed } = await idlePool();
   process.kill(pid, "SIGSTOP");
   await pool.end();

@@ -1,6 +1,6 @@
 /**
- * An embedded database that has today's schema already: made once per machine and version, then copied. Initdb and all
- * migrations take two seconds, a copy takes a tenth of one.
+ * An embedded database with the current schema, made once per machine and version, then copied. initdb and all migrations
+ * take two seconds, a copy takes a tenth of a second.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -20,10 +20,10 @@ export const silent: DatabaseEvents = {
   schemaIsNewer() {},
 };
 
-/** Name of the database with the schema on the server. */
+/** Name of the prepared database on the server. */
 export const preparedName = "weiche";
 
-/** Puts the files of an embedded database where a router with this folder looks for them. */
+/** Copies the files of an embedded database to the place where a router with this folder expects them. */
 export async function prepareDatabase(stateDir: string): Promise<void> {
   const directory = join(tmpdir(), `weiche-database-${codeDigest()}-${process.getuid?.() ?? 0}`);
   const prepared = await madeOnce(directory, async (fresh) => {
@@ -33,7 +33,7 @@ export async function prepareDatabase(stateDir: string): Promise<void> {
   execFileSync("cp", ["-a", join(prepared, "database"), stateDir]);
 }
 
-/** Draws the random identity and secret of a copied database again: two databases must not share them. */
+/** Replaces the random identity and secret of a copied database, because two databases must not share them. */
 export async function makeUnique(connection: ConnectionSettings): Promise<void> {
   await using client = await openClient(connection);
   await client.query("update ledger_identity set id = gen_random_uuid()");
@@ -42,7 +42,7 @@ export async function makeUnique(connection: ConnectionSettings): Promise<void> 
   );
 }
 
-/** Changes with every source that decides what a new database contains. */
+/** A hash of all sources that determine a new database's content. */
 function codeDigest(): string {
   const router = join(import.meta.dirname, "../..");
   const sources = globSync("{migrations/*.sql,src/db/*.ts}", { cwd: router }).toSorted();

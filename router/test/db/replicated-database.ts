@@ -1,4 +1,4 @@
-/** A real primary and a standby that streams from it, on loopback ports, with the programs of the embedded server. */
+/** A real primary and a standby that streams from it, on loopback ports, with the embedded server's programs. */
 import { execFileSync } from "node:child_process";
 import { appendFileSync, chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type AddressInfo } from "node:net";
@@ -27,7 +27,7 @@ export class ReplicatedDatabase implements AsyncDisposable {
 
   static async start(): Promise<ReplicatedDatabase> {
     const folder = mkdtempSync(join(tmpdir(), "weiche-replicated-"));
-    chmodSync(folder, 0o711); // a server that is started by root runs as another user
+    chmodSync(folder, 0o711); // a server started by root runs as another user
     const home = await embeddedHome(folder);
     const [first, second] = [join(home.directory, "first"), join(home.directory, "second")];
     await makeCluster(home, first);
@@ -42,12 +42,12 @@ export class ReplicatedDatabase implements AsyncDisposable {
     return database;
   }
 
-  /** With both hosts. */
+  /** The URL with both hosts. */
   get url(): string {
     return urlOf(this.primary, this.standby);
   }
 
-  /** Resolves once the standby has everything that the primary has committed. */
+  /** Waits until the standby has all commits of the primary. */
   async caughtUp(): Promise<void> {
     const [{ at }] = (await this.primary.run("select pg_current_wal_lsn()::text as at", "postgres")) as [
       { at: string },
@@ -61,7 +61,7 @@ export class ReplicatedDatabase implements AsyncDisposable {
     });
   }
 
-  /** From now on the standby gets nothing of what the primary commits. */
+  /** Cuts the standby off from the primary's commits. */
   async cutOff(): Promise<void> {
     await this.standby.run("alter system set primary_conninfo = ''", "postgres");
     await this.standby.run("select pg_reload_conf()", "postgres");
@@ -81,7 +81,7 @@ export class ReplicatedDatabase implements AsyncDisposable {
   }
 }
 
-/** The hosts in this order. */
+/** Returns the URL with the hosts in this order. */
 export function urlOf(...servers: readonly Pick<Server, "port" | "password">[]): string {
   const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(",");
   return `postgres://${superuser}:${servers[0]!.password}@${hosts}/${databaseName}`;
@@ -128,15 +128,15 @@ export class Server {
     return (await client.query(sql)).rows as unknown[];
   }
 
-  /** `SIGSTOP`: connections stay open and nothing answers on them; `SIGCONT` ends that. */
+  /** Sends a signal. `SIGSTOP` stalls the server while its connections stay open; `SIGCONT` ends this. */
   signal(signal: "SIGSTOP" | "SIGCONT"): void {
     for (const pid of [this.#pid, ...childrenOf(this.#pid)]) process.kill(pid, signal);
   }
 
-  /** At once, as by a power cut. Resolves when it is gone. */
+  /** Kills the server at once, as a power failure does. Resolves when it is gone. */
   async kill(): Promise<void> {
     try {
-      process.kill(this.#pid, "SIGQUIT"); // its children too, without a word to the disk
+      process.kill(this.#pid, "SIGQUIT"); // its children too, without a write to disk
     } catch {}
     await this.#exit;
   }
@@ -146,10 +146,10 @@ function childrenOf(pid: number): readonly number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
 }
 
-/** A port behind which the primary is, whichever server that is: as a virtual address, or a proxy of yours. */
+/** A port that leads to the current primary, like a virtual address or a proxy. */
 export interface MovingName extends Disposable {
   readonly port: number;
-  /** Where new connections go. */
+  /** The port to which new connections go. */
   leadsTo: number;
 }
 

@@ -1,4 +1,4 @@
-/** Several routers learn through their database of each other, and of the operators' wishes for the nodes. */
+/** Routers find each other and the operators' wishes for nodes through their database. */
 import { describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
@@ -24,7 +24,7 @@ const ids = ["1", "2", "3", "4"].map((digit) => `0000000${digit}-0000-7000-8000-
 const server = await forThisFile(startDatabaseServer());
 const database = await server.newDatabase();
 
-test("a router hears when it reads what another one was told, and a higher generation each time", async () => {
+test("a router reads the wishes that another router wrote, with a higher generation each time", async () => {
   const told = await openNodeWishes(database);
   const other = await openNodeWishes(await server.openAgain(database));
   const heard: NodeId[] = [];
@@ -47,7 +47,7 @@ test("a router hears when it reads what another one was told, and a higher gener
   expect(other.of(node)!.generation).toBeGreaterThan(generation);
 });
 
-test("a node that comes back late is not told again what was to be prewarmed", async () => {
+test("a node that returns late does not get an expired prewarm wish", async () => {
   const wishes = await openNodeWishes(database);
   await wishes.prewarm(node, model);
   const { generation } = wishes.of(node)!;
@@ -56,7 +56,7 @@ test("a node that comes back late is not told again what was to be prewarmed", a
   expect(wishes.of(node)).toEqual({ generation, maintenance: false, prewarmModels: [] });
 });
 
-test("generations grow in a new database too, since they begin with the time", async () => {
+test("generations also increase in a new database, because they begin with the time", async () => {
   const fresh = await server.newDatabase();
   const wishes = await openNodeWishes(fresh);
   const older = await openNodeWishes(database);
@@ -68,7 +68,7 @@ test("generations grow in a new database too, since they begin with the time", a
 
 const router = (id: string) => ({ id, host: "host", directory: `/${id}`, version: "1.0.0", limitStore: "memory" });
 
-test("another live router is noticed, by the later one as one that was first; its end too, and the own life before is no other", async () => {
+test("routers notice each other's start and stop, the later one as second, and ignore their own earlier rows", async () => {
   const told = ids.map(() => [] as [count: number, wereFirst: boolean][]);
   const events = told.map((each) => ({ otherRouters: (...seen: (typeof each)[number]) => void each.push(seen) }));
   await database.pool.query("insert into routers values ($1, now())", ["00000009-0000-7000-8000-000000000000"]);
@@ -89,19 +89,19 @@ test("another live router is noticed, by the later one as one that was first; it
   expect(ofLater).toEqual([[1, true]]);
 });
 
-describe("what routers say of themselves", () => {
+describe("what routers report about themselves", () => {
   const quiet = { otherRouters() {} };
   const facts = (more: Partial<RouterFacts> = {}) => ({
     ...{ state: "ready" as const, linkAddress: "r1.example:7443", runningRequests: 3, nodes: ["gpu-1", "gpu-2"] },
     ...more,
   });
-  /** A router at its own database, which it leaves as one that is killed. */
+  /** Joins a router to a database. It never leaves, like a killed router. */
   const join = (at: Database, identity: RouterIdentity, clock: Pick<Clock, "now"> = systemClock) =>
     joinRouters(at, clock, identity, quiet);
   const age = (at: Database, id: string, interval: string) =>
     at.pool.query("update routers set seen_at = seen_at - $2::interval where id = $1", [id, interval]);
 
-  test("all of it is known to the others, and an address that changes is told to the nodes", async () => {
+  test("is known to the other routers, and a changed address is announced", async () => {
     const fresh = await server.newDatabase();
     const [one, two] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
     await one.announce(() => facts());
@@ -131,7 +131,7 @@ describe("what routers say of themselves", () => {
     expect(two.routers().map(({ id }) => id)).toEqual([ids[1]]);
   });
 
-  test("one that says nothing for 15 s is gone, until another one has its address or its directory, or for a day", async () => {
+  test("a router without a heartbeat for 15 s is gone, for a day or until another one has its address or directory", async () => {
     const fresh = await server.newDatabase();
     const [killed, other] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
     await killed.announce(() => facts());
@@ -150,7 +150,7 @@ describe("what routers say of themselves", () => {
     await again.announce(() => facts());
     await age(fresh, ids[2]!, "16 seconds");
     const moved = await join(fresh, router(ids[3]!));
-    await moved.announce(() => facts()); // on another machine, behind the same name
+    await moved.announce(() => facts()); // on another machine with the same address
     expect(await states()).toEqual(["ready"]);
     await age(fresh, ids[3]!, "23 hours");
     expect(await states()).toEqual(["gone"]);
@@ -158,7 +158,7 @@ describe("what routers say of themselves", () => {
     expect(await states()).toEqual([]);
   });
 
-  test("the nodes of the last minute are those that a new router waits for, also after a stop", async () => {
+  test("a new router waits for the nodes that were linked in the last minute, also after a stop", async () => {
     const fresh = await server.newDatabase();
     const [one, two] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
     await one.announce(() => facts());
@@ -169,7 +169,7 @@ describe("what routers say of themselves", () => {
     expect([...(await join(fresh, router(ids[3]!))).seenNodes].toSorted()).toEqual(["gpu-1", "gpu-2"]);
   });
 
-  test("a router knows whether nodes are linked to another one that lives", async () => {
+  test("a router knows whether nodes are linked to another live router", async () => {
     const fresh = await server.newDatabase();
     const [one, two] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
     const twoHears = async () => {
@@ -189,7 +189,7 @@ describe("what routers say of themselves", () => {
     expect(await twoHears(), "it has stopped").toBe(false);
   });
 
-  test("a clock that is wrong is told, a router whose clock is a minute off refuses to start", async () => {
+  test("a wrong clock is reported, and a router whose clock is a minute off refuses to start", async () => {
     const fresh = await server.newDatabase();
     const shifted = (ms: number) => ({ now: () => Date.now() + ms });
     const ahead = await join(fresh, router(ids[0]!), shifted(30_000));
@@ -203,8 +203,8 @@ describe("what routers say of themselves", () => {
   });
 });
 
-describe("a router that has to be alone", () => {
-  /** A router that is there before it and does `meanwhile`, each time when it looks. Resolves with how long it took. */
+describe("a router that must be the only one", () => {
+  /** Starts a router beside an earlier one, which does `meanwhile` at each check. Returns how long the start took. */
   async function aloneAfterMs(earlier: RouterIdentity, meanwhile: (earlier: LiveRouter) => Promise<void>) {
     const fresh = await server.newDatabase();
     await using other = await joinRouters(fresh, systemClock, earlier, { otherRouters() {} });
@@ -219,27 +219,27 @@ describe("a router that has to be alone", () => {
     return clock.now() - beganMs;
   }
 
-  test("does not start beside one that lives, and says what to do", async () => {
+  test("does not start beside a live router, and the error says what to do", async () => {
     await expect(aloneAfterMs(router(ids[0]!), (other) => other.beat())).rejects.toThrow(
-      /^another router uses this database, .*: set limits\.store to .* valkey:\/\/HOST:PORT, or to memory if this is meant$/,
+      /^another router uses this database, .*: set limits\.store to .* valkey:\/\/HOST:PORT, or to memory to accept separate limits$/,
     );
   });
 
-  test("starts once one that was killed would have shown itself", async () => {
+  test("starts beside a killed router after the time of a heartbeat", async () => {
     expect(await aloneAfterMs(router(ids[0]!), async () => {})).toBe(6_000);
   });
 
   test.each([
-    ["one that stops", async (other: LiveRouter) => await other[Symbol.asyncDispose]()],
+    ["a router that stops", async (other: LiveRouter) => await other[Symbol.asyncDispose]()],
     [
-      "one that leaves",
+      "a router that leaves",
       (other: LiveRouter) => other.announce(() => ({ state: "leaving", runningRequests: 9, nodes: [] })),
     ],
   ])("starts beside %s", async (_what, meanwhile) => {
     expect(await aloneAfterMs(router(ids[0]!), meanwhile)).toBeLessThan(1_000);
   });
 
-  test("starts at once where it was itself before", async () => {
+  test("starts at once in the directory where it ran before", async () => {
     expect(await aloneAfterMs({ ...router(ids[0]!), directory: `/${ids[1]}` }, async () => {})).toBe(0);
   });
 });
