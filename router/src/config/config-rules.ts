@@ -1,4 +1,4 @@
-/** Finds what is wrong with a router.yaml whose keys are each valid. */
+/** Finds mistakes in a router.yaml whose single keys are valid. */
 import { whatFails, type Finding } from "@weiche/shared/files/config-file.ts";
 import {
   formatListen,
@@ -13,7 +13,7 @@ import { hostUrls, withOneHost } from "./database-url.ts";
 import type { RawRouter } from "./config-schema.ts";
 import { parseStore } from "./store-address.ts";
 
-/** Listeners: the variable that wins over the file, and the address without both. */
+/** Listeners: the variable that overrides the file, and the default address. */
 export const listeners = {
   api: { variable: "WEICHE_API_LISTEN", usual: "127.0.0.1:8080" },
   portal: { variable: "WEICHE_PORTAL_LISTEN", usual: "127.0.0.1:8081" },
@@ -24,11 +24,11 @@ export const listeners = {
 } as const;
 
 export type RouterListen = Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", ListenAddress>> & {
-  /** Absent: it is off. */
+  /** Undefined if the console is off. */
   readonly console?: ListenAddress | undefined;
 };
 
-/** Variables win over the file. Throws `StartError`. */
+/** Reads the addresses of listeners; variables override the file. Throws a `StartError`. */
 export function readListen(raw: RawRouter, env: NodeJS.ProcessEnv) {
   const read = (name: keyof typeof listeners) => {
     const { variable, usual } = listeners[name];
@@ -39,7 +39,7 @@ export function readListen(raw: RawRouter, env: NodeJS.ProcessEnv) {
   return {
     api: read("api")!,
     portal: read("portal")!,
-    /** Absent: it is off. */
+    /** Undefined if the console is off. */
     console: read("console"),
     nodes: read("nodes")!,
     data: read("data")!,
@@ -48,8 +48,8 @@ export function readListen(raw: RawRouter, env: NodeJS.ProcessEnv) {
 }
 
 /**
- * host:port that nodes dial for links. Undefined: nothing tells how others reach a listener on all addresses.
- * `listening`: where the links' listener is.
+ * Returns the host:port that nodes dial for links. Returns undefined if the listener listens on all addresses and the
+ * configuration names none. `listening`: the address of the links' listener.
  */
 export function linkAddressOf(
   { announce, dataAdvertise }: { readonly announce?: string | undefined; readonly dataAdvertise?: string | undefined },
@@ -64,7 +64,7 @@ function isEverywhere(host: string): boolean {
   return host === "0.0.0.0" || host === "::";
 }
 
-/** Finds listeners that others could reach without TLS. */
+/** Finds listeners that other hosts could reach without TLS. */
 export function* exposures(raw: RawRouter, listen: RouterListen): Iterable<Finding> {
   for (const what of ["nodes", "data"] as const) {
     if (raw.nodes?.tls || isLoopback(listen[what].host)) continue;
@@ -75,11 +75,11 @@ export function* exposures(raw: RawRouter, listen: RouterListen): Iterable<Findi
   if (ofConsole && !raw.tls && !isLoopback(ofConsole.host))
     yield [
       ["listen", "console"],
-      `listen.console ${formatListen(ofConsole)} is not loopback: it needs tls (cert, key), or listen on 127.0.0.1, or turn it off`,
+      `listen.console ${formatListen(ofConsole)} is not loopback: it needs tls (cert, key); or listen on 127.0.0.1, or turn it off`,
     ];
 }
 
-/** Judges the file alone: variables of the environment may replace its listeners. */
+/** Finds mistakes in the file alone, because environment variables may override its listeners. */
 export function* contradictions(raw: RawRouter): Iterable<Finding> {
   const names = Object.keys(listeners) as (keyof typeof listeners)[];
   const wrong = names.flatMap((name): Finding[] => {
@@ -109,23 +109,23 @@ export function* contradictions(raw: RawRouter): Iterable<Finding> {
   yield* storeMistakes(raw);
 }
 
-/** Finds what is wrong with the store of the limits. */
+/** Finds mistakes in the settings of the limit store. */
 export function* storeMistakes({ limits = {} }: RawRouter): Iterable<Finding> {
   const { store = "memory", storePasswordFile, storeTls } = limits;
   const wrong = whatFails(["limits", "store"], () => parseStore(store));
   if (wrong.length > 0) return yield* wrong;
   const address = parseStore(store);
   if (storePasswordFile !== undefined && !address)
-    yield [["limits", "storePasswordFile"], "limits.storePasswordFile needs a limits.store with an address"];
+    yield [["limits", "storePasswordFile"], "limits.storePasswordFile needs an address in limits.store"];
   if (storePasswordFile !== undefined && address?.password)
-    yield [["limits", "store"], "limits.store holds a password: remove it or limits.storePasswordFile"];
+    yield [["limits", "store"], "limits.store contains a password: remove it or limits.storePasswordFile"];
   if (storeTls && !address?.tls)
     yield [["limits", "storeTls"], "limits.storeTls needs a limits.store that begins with valkeys"];
   if ((storeTls?.cert === undefined) !== (storeTls?.key === undefined))
     yield [["limits", "storeTls"], "limits.storeTls needs both cert and key, or neither"];
 }
 
-/** The settings whose URL holds a password, for which nobody else may read the file. */
+/** Lists the settings whose URL contains a password. With one, no other user may read the file. */
 export function passwordsIn({ database, smtp, limits }: RawRouter): readonly string[] {
   const urls = { "database.url": database?.url, "smtp.url": smtp?.url, "limits.store": limits?.store };
   return Object.entries(urls).flatMap(([key, url]) => (holdsPassword(url ?? "") ? [key] : []));

@@ -1,6 +1,6 @@
 /**
- * Schema of router.yaml: names, types, ranges, and what each key means, from which `node deploy/configure-page.ts` makes
- * the table in deploy/CONFIGURE.md. A `default` is the value that an absent key has; `absent` says in words what holds then.
+ * Schema of router.yaml: names, types, ranges and descriptions. `node deploy/configure-page.ts` makes the table in
+ * deploy/CONFIGURE.md from it. `default` is the value of a missing key; `absent` describes it in words.
  */
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
 import { Type, type Static, type TSchema } from "typebox";
@@ -20,7 +20,7 @@ function listener(description: string, defaultAddress: string) {
   return text(`\`host:port\` of ${description}`, { default: defaultAddress });
 }
 
-/** A part of the file that may be absent, and whose members all may be. */
+/** An optional part of the file, with optional members. */
 function section<P extends Record<string, TSchema>>(members: P) {
   return Type.Optional(Type.Partial(Type.Object(members), closed));
 }
@@ -32,34 +32,34 @@ const listen = section({
     "the [operators' console](RUNBOOK.md#console), or `off`. On loopback it is plain HTTP; elsewhere it needs `tls`",
     "127.0.0.1:8082",
   ),
-  nodes: listener("links of nodes; beyond loopback it needs `nodes.tls`", "127.0.0.1:7443"),
-  data: listener("data connections of nodes; beyond loopback it needs `nodes.tls`", "127.0.0.1:7444"),
+  nodes: listener("links of nodes; other addresses than loopback need `nodes.tls`", "127.0.0.1:7443"),
+  data: listener("data connections of nodes; other addresses than loopback need `nodes.tls`", "127.0.0.1:7444"),
   ops: listener(
-    "metrics and health (`/metrics`, `/healthz`, `/readyz`); beyond loopback it needs `ops.tls` or `ops.tokenFile`",
+    "metrics and health (`/metrics`, `/healthz`, `/readyz`); other addresses than loopback need `ops.tls` or `ops.tokenFile`",
     "127.0.0.1:9464",
   ),
 });
 
 const addresses = section({
-  api: text("address of the API for people: in snippets", { absent: "where `listen.api` is" }),
+  api: text("public address of the API, shown in code examples", { absent: "the address of `listen.api`" }),
   portal: text(
-    "address of the portal for people: in links and invitations ([behind a proxy](#the-portal-behind-its-name))",
+    "public address of the portal, used in links and invitations ([behind a proxy](#the-portal-behind-its-name))",
     {
-      absent: "where `listen.portal` is",
+      absent: "the address of `listen.portal`",
     },
   ),
-  console: text("address of the console for people: in the links of `weiche console`", {
-    absent: "where `listen.console` is",
+  console: text("public address of the console, used in the links of `weiche console`", {
+    absent: "the address of `listen.console`",
   }),
 });
 
 const database = section({
   url: text(
-    "your PostgreSQL (15 or newer, `fsync` on), of which a router takes at most 15 connections. With standbys name all hosts (`postgres://weiche@db1.example,db2.example/weiche`): the primary among them is used, also after a failover ([what it needs](RUNBOOK.md#a-database-with-standbys))",
+    "URL of your PostgreSQL (15 or newer, `fsync` on). A router opens at most 15 connections. With standbys, name all hosts (`postgres://weiche@db1.example,db2.example/weiche`): the router uses the primary, also after a failover ([requirements](RUNBOOK.md#a-database-with-standbys))",
     { absent: "the embedded PostgreSQL" },
   ),
   passwordFile: text(
-    "a file with the password of `database.url`, in one line: for a URL without one ([how](INSTALL.md#passwords)). `weiche backup` and `weiche restore` read it, too",
+    "a file with the password of `database.url` in one line, for a URL without a password ([how](INSTALL.md#passwords)). `weiche backup` and `weiche restore` read it, too",
     { absent: "none" },
   ),
 });
@@ -72,8 +72,8 @@ const tls = Type.Object(
   {
     ...closed,
     description:
-      "TLS on API and portal, and on a console beyond loopback: 1.3, and 1.2 with ECDHE and AES-GCM or ChaCha20 only, without renegotiation. The files are read again when they change",
-    absent: "plain HTTP, behind a proxy of yours",
+      "TLS of API and portal, and of a console that does not listen on loopback: 1.3, and 1.2 only with ECDHE and AES-GCM or ChaCha20, without renegotiation. The files are read again when they change",
+    absent: "plain HTTP, behind your proxy",
   },
 );
 
@@ -84,14 +84,14 @@ const nodes = section({
       key: text("file of its private key"),
       ca: text("file of the authority that signed the certificates of the nodes"),
     },
-    { ...closed, description: "mutual TLS towards nodes", absent: "nodes connect by loopback only" },
+    { ...closed, description: "mutual TLS with nodes", absent: "nodes may connect only by loopback" },
   ),
   dataAdvertise: text("the `host:port` that nodes dial for data connections", { absent: "`listen.data`" }),
   announce: text(
-    "the `host:port` that nodes dial for links: other routers of the database tell it to their nodes. The certificate of `nodes.tls` names the host",
+    "the `host:port` that nodes dial for links. Other routers of the database send it to their nodes. The certificate of `nodes.tls` must name the host",
     {
       absent:
-        "the host of `dataAdvertise` with the port of `listen.nodes`, else `listen.nodes`; a router that listens on all addresses without either is linked to by those nodes alone whose `routers` name it",
+        "the host of `dataAdvertise` with the port of `listen.nodes`, else `listen.nodes`. If that is all addresses, only nodes whose `routers` name this router link to it",
     },
   ),
 });
@@ -101,37 +101,37 @@ const limits = section({
     minimum: 0,
     default: 10,
     description:
-      "requests a second of one address; the addresses of an IPv6 /64 count as one, and a /48 has 16 times as much for all of its own. A request over it gets 503 and its connection is closed. Of connections an address has five times as many, of the portal's pages and their files fifteen times; connections beyond that are reset unanswered. 0 turns the limit off",
+      "requests per second of one address. The addresses of an IPv6 /64 count as one, and a /48 has 16 times this limit. A request beyond the limit gets 503 and its connection is closed. The limit of new connections is five times this limit, the limit of the portal's pages and files fifteen times; further connections are reset. 0 turns the limit off",
   }),
   perIpBurst: Type.Integer({ minimum: 1, default: 20, description: "requests that one address may send at once" }),
   trustedProxies: Type.Array(Type.String(), {
     default: [],
     description:
-      "addresses whose `X-Forwarded-For` is believed; their connections are not counted. An entry may have a port, brackets or quotes. A client whose entry names no address (`unknown`) is counted by no limit on addresses, and the log names the proxy once",
+      "proxies whose `X-Forwarded-For` is trusted and whose connections are not limited. An entry may have a port, brackets or quotes. Limits per address do not apply to a client whose entry names no address (`unknown`); the log names the proxy once",
   }),
   store: text(
-    "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. Several routers share their limits in Valkey or Redis 7: `valkey://USER@HOST:PORT/DATABASE` (user, port and database may be left out; `valkeys://` for TLS), `valkey+sentinel://HOST:PORT,HOST:PORT/NAME` with the Sentinels' addresses and the primary's name there, or `valkey+cluster://HOST:PORT,HOST:PORT` with some nodes of a cluster ([how](INSTALL.md#several-routers))",
-    { absent: "`memory`, and the router refuses to start beside another one on its database" },
+    "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. Several routers share their limits in Valkey or Redis 7: `valkey://USER@HOST:PORT/DATABASE` (user, port and database are optional; `valkeys://` for TLS), `valkey+sentinel://HOST:PORT,HOST:PORT/NAME` with the Sentinels' addresses and their name of the primary, or `valkey+cluster://HOST:PORT,HOST:PORT` with some nodes of a cluster ([how](INSTALL.md#several-routers))",
+    { absent: "`memory`, and the router refuses to start if another router uses its database" },
   ),
   storePasswordFile: text("as `database.passwordFile`, for `limits.store`", { absent: "none" }),
   storeTls: Type.Partial(
     Type.Object({
       ca: text("file of the authority that signed the certificate of `limits.store`", {
-        absent: "those that Node.js brings",
+        absent: "the authorities of Node.js",
       }),
-      cert: text("file of a certificate that the store asks its clients for", { absent: "none" }),
+      cert: text("file of a client certificate, if the store requires one", { absent: "none" }),
       key: text("file of its private key", { absent: "none" }),
     }),
     {
       ...closed,
       description: "for `valkeys://`; the files are read at the start",
-      absent: "no certificate of its own, and the authorities that Node.js brings",
+      absent: "no client certificate, and the authorities of Node.js",
     },
   ),
   whenStoreIsDown: Type.Enum(["full", "share"], {
     default: "full",
     description:
-      "what each router allows by its own count while `limits.store` does not answer. `full`: the limits, so that nobody is refused wrongly. `share`: the limits divided by the number of routers, so that all of them together allow no more",
+      "what each router allows by its own count while `limits.store` does not answer. `full`: the whole limits, so that no request is refused wrongly. `share`: the limits divided by the number of routers, so that all routers together do not exceed them",
   }),
 });
 
@@ -146,8 +146,8 @@ const smtp = Type.Object(
   },
   {
     ...closed,
-    description: "mail with invitations and links for new passwords",
-    absent: "such links are shown to the person who makes them",
+    description: "sends invitations and password reset links by mail",
+    absent: "links are shown to the person who makes them",
   },
 );
 
@@ -156,32 +156,31 @@ export const routerSchema = Type.Object(
     catalogue: text("file of the [model catalogue](#catalogueyaml)"),
     listen,
     ops: Type.Optional(opsSchema),
-    dataDir: Type.Optional(text("the data directory, as `WEICHE_DATA_DIR`", { absent: "`data` in the project" })),
+    dataDir: Type.Optional(text("the data directory, like `WEICHE_DATA_DIR`", { absent: "`data` in the project" })),
     public: addresses,
     portal: section({
       registration: Type.Enum(["closed", "open"], {
         default: "closed",
-        description:
-          "`open`: anybody may open an account and becomes its Owner; nothing proves that the address is theirs",
+        description: "`open`: anybody may open an account and becomes its Owner. The e-mail address is not verified",
       }),
     }),
     retention: section({
       usageDays: Type.Integer({
         minimum: 1,
         default: 400,
-        description: "days for which single usage records and counts of refusals are kept; totals stay",
+        description: "days for which usage records and counts of refusals are kept. Totals are kept for ever",
       }),
       deadKeyDays: Type.Integer({
         minimum: 1,
         default: 90,
         description:
-          "days for which revoked and expired keys stay in lists; of more than 100 of one user the oldest leave earlier. Usage keeps their names",
+          "days for which revoked and expired keys stay in lists. If a user has more than 100, the oldest leave earlier. Usage keeps their names",
       }),
       auditDays: Type.Integer({
         minimum: 1,
         default: 3_650,
         description:
-          "days for which entries of the audit log are kept; the rest can still be verified by a checkpoint (`weiche audit verify`)",
+          "days for which entries of the audit log are kept. The remaining entries can still be verified (`weiche audit verify`)",
       }),
     }),
     database,
@@ -191,13 +190,13 @@ export const routerSchema = Type.Object(
       evaluateSeconds: Type.Number({
         minimum: 1,
         default: 60,
-        description: "how often quotas and limits are judged, in seconds",
+        description: "how often usage is compared with quotas and limits, in seconds",
       }),
     }),
     limits,
     smtp: Type.Optional(smtp),
     requestSeconds: Type.Optional(
-      Type.Number({ minimum: 1, default: 600, description: "the longest that a request may take, in seconds" }),
+      Type.Number({ minimum: 1, default: 600, description: "the maximum duration of a request, in seconds" }),
     ),
     shutdownAcceptSeconds: Type.Optional(
       Type.Number({
@@ -205,7 +204,7 @@ export const routerSchema = Type.Object(
         maximum: 60,
         default: 10,
         description:
-          "how long new requests are still served after SIGTERM, in seconds, while `/readyz` answers 503: as long as a balancer needs to notice, and some more. 0 for a router without one",
+          "how long new requests are still served after SIGTERM, in seconds, while `/readyz` answers 503. Set it a little longer than your load balancer needs to notice; 0 without a load balancer",
       }),
     ),
     shutdownSeconds: Type.Optional(
@@ -213,13 +212,13 @@ export const routerSchema = Type.Object(
         minimum: 0,
         default: 600,
         description:
-          "how long running answers may go on after that, in seconds; then the database is waited for, 10 s if it does not answer",
+          "how long running answers may continue after that, in seconds. Then the router waits for the database, at most 10 s if it does not answer",
       }),
     ),
     logLevel: Type.Optional(
       Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"], {
         default: "info",
-        description: "what is logged: this level and those above it",
+        description: "the lowest level that is logged",
       }),
     ),
   },

@@ -1,4 +1,4 @@
-/** The router's configuration: one pure function from YAML text and environment, checked once, before anything listens. */
+/** Reads the router's configuration from YAML and environment, and checks it once, before anything listens. */
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { formatMistakes, loadYaml } from "@weiche/shared/files/config-file.ts";
@@ -18,13 +18,13 @@ import { parseStore, type StoreAddress } from "./store-address.ts";
 export type RouterConfig = ReturnType<typeof toConfig>;
 
 export interface LimitStoreConfig extends StoreAddress {
-  /** Paths of files. */
+  /** Paths of the TLS files. */
   readonly tlsFiles: { readonly ca?: string; readonly cert?: string; readonly key?: string };
-  /** The limits that hold in each router while the store does not answer: the accounts', or its share of them. */
+  /** The limits of each router while the store does not answer: the whole limits, or its share of them. */
   readonly whenDown: "full" | "share";
 }
 
-/** Reads and checks the file that `WEICHE_CONFIG` names; variables win over the file. Throws `StartError`. */
+/** Reads and checks the configuration file. Variables override the file. Throws a `StartError`. */
 export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterConfig {
   const raw = loadYaml(file, routerSchema);
   for (const key of passwordsIn(raw)) checkPrivate(file, `a password (${key})`);
@@ -38,8 +38,8 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
 }
 
 /**
- * The database that the file names; absent: the embedded server. Reads no other password: commands that work on the
- * database alone may not be allowed to. They run in units of their own, with credentials of their own. Throws `StartError`.
+ * Reads the URL of the configured database; undefined for the embedded server. Reads no other password, because commands
+ * for the database run in their own units with their own credentials, and may not read others. Throws a `StartError`.
  */
 export function loadDatabaseUrl(file: string, env: NodeJS.ProcessEnv): string | undefined {
   const { database: { url, passwordFile } = {} } = loadYaml(file, routerSchema);
@@ -51,16 +51,16 @@ export function loadDatabaseUrl(file: string, env: NodeJS.ProcessEnv): string | 
 export interface CatalogueFile {
   readonly catalogue: Catalogue;
   readonly packages: readonly PackageEntry[];
-  /** The changelog for customers, the youngest entry first. */
+  /** The changelog for customers, newest first. */
   readonly changes: readonly ServiceChange[];
 }
 
-/** `baseDir`: the folder of router.yaml. */
+/** Returns the path of the catalogue. `baseDir`: the folder of router.yaml. */
 export function catalogueFileOf({ catalogue }: Pick<RawRouter, "catalogue">, baseDir: string): string {
   return resolve(baseDir, catalogue);
 }
 
-/** Reads the catalogue file. Throws `StartError` with every mistake and its line. */
+/** Reads the catalogue file. Throws a `StartError` with every mistake and its line. */
 export function loadCatalogue(file: string): CatalogueFile {
   let text: string;
   try {
@@ -84,31 +84,31 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
   return {
     listen,
     ops: readOpsConfig(listen.ops, raw.ops, baseDir),
-    /** `router/` in the data directory: lock, admin socket, embedded database. */
+    /** `router/` in the data directory, with lock, admin socket and embedded database. */
     stateDir: join(dataDir, "router"),
-    /** Addresses for people: snippets, links, invitations. Absent: where the router listens. */
+    /** Public addresses for code examples, links and invitations. If undefined, the listeners' addresses are used. */
     publicApi: raw.public?.api,
     publicPortal: raw.public?.portal,
     publicConsole: raw.public?.console,
-    /** Whether anybody may open an account in the portal. */
+    /** `open`: anybody may open an account in the portal. */
     registration: raw.portal?.registration ?? "closed",
-    /** Absent: links for people are shown to whoever makes them. The URL may hold a password. */
+    /** If undefined, links are shown to the person who makes them. The URL may contain a password. */
     smtp: raw.smtp && { url: fullUrl("smtp", raw.smtp.url, raw.smtp.passwordFile, baseDir), from: raw.smtp.from },
     catalogueFile: catalogueFileOf(raw, baseDir),
-    /** Absent: the embedded server. */
+    /** If undefined, the embedded server is used. */
     databaseUrl: databaseUrlOf(raw, baseDir),
-    /** API and portal; absent: plain HTTP behind a proxy. */
+    /** TLS of API and portal. If undefined, they serve plain HTTP behind a proxy. */
     tls: raw.tls && files(raw.tls),
     nodesTls: raw.nodes?.tls && files(raw.nodes.tls),
-    /** host:port that agents dial for data connections. Absent: where the router listens for them. */
+    /** host:port that agents dial for data connections. Defaults to the address of the listener. */
     dataAdvertise: dialled("dataAdvertise"),
-    /** host:port that agents dial for links, which the other routers tell them. Absent: `linkAddressOf` decides. */
+    /** host:port that agents dial for links; other routers send it to them. If undefined, `linkAddressOf` decides. */
     announce: dialled("announce"),
-    /** How many days of usage records are kept. */
+    /** For how many days usage records are kept. */
     usageDays: raw.retention?.usageDays ?? 400,
-    /** How many days dead keys stay in lists. */
+    /** For how many days dead keys stay in lists. */
     deadKeyDays: raw.retention?.deadKeyDays ?? 90,
-    /** How many days of the audit log are kept. */
+    /** For how many days audit entries are kept. */
     auditDays: raw.retention?.auditDays ?? 3_650,
     /** How often usage is compared with quotas and limits. */
     evaluateMs: (raw.credits?.evaluateSeconds ?? 60) * 1000,
@@ -118,14 +118,14 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
       perIpBurst: raw.limits?.perIpBurst ?? 20,
       trustedProxies: raw.limits?.trustedProxies ?? [],
     },
-    /** Where routers count the limits of accounts together. Absent: each in its memory. */
+    /** The store in which routers share the limits of accounts. If undefined, each router counts in its memory. */
     limitStore: readStore(raw, baseDir),
-    /** Nothing is said of how several routers limit, so that this one has to be the only one. */
+    /** True if `limits.store` is not set. Then the router must be the only one, because limits would not be shared. */
     mustBeAlone: raw.limits?.store === undefined,
     requestMsMax: (raw.requestSeconds ?? 600) * 1000,
-    /** At SIGTERM, how long new requests are still served. */
+    /** How long new requests are still served after SIGTERM. */
     shutdownAcceptMs: (raw.shutdownAcceptSeconds ?? 10) * 1000,
-    /** After that, how long running streams may go on. */
+    /** How long running streams may continue after that. */
     shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
     logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
   };
@@ -150,7 +150,7 @@ function readStore({ limits = {} }: RawRouter, baseDir: string): LimitStoreConfi
   return { ...address, ...(password !== undefined && { password }), tlsFiles, whenDown: whenStoreIsDown };
 }
 
-/** The same with paths that are absolute. */
+/** Returns the paths made absolute. */
 function resolved<T extends object>(paths: T, baseDir: string): T {
   return Object.fromEntries(Object.entries(paths).map(([key, path]) => [key, resolve(baseDir, path as string)])) as T;
 }

@@ -1,9 +1,9 @@
-/** Database URLs with several hosts, such as `postgres://user@db1,db2:5433/weiche`, which no URL parser takes. */
+/** Reads database URLs with several hosts, such as `postgres://user@db1,db2:5433/weiche`. No URL parser accepts them. */
 import { StartError } from "@weiche/shared/files/start-error.ts";
 
 const urlParts = /^([a-z]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/is;
 
-/** One URL for each host. Throws `StartError` for hosts that are listed elsewhere in the URL. */
+/** Returns one URL per host. Throws a `StartError` if hosts are listed elsewhere in the URL. */
 export function hostUrls(url: string): readonly string[] {
   const [, before, hosts, after] = urlParts.exec(url) ?? [];
   if (/[?&]host=[^&]*,/i.test(after ?? ""))
@@ -11,7 +11,7 @@ export function hostUrls(url: string): readonly string[] {
   return hosts?.includes(",") ? hosts.split(",").map((host) => `${before}${host}${after}`) : [url];
 }
 
-/** Edits a URL of several hosts as one with a single host. */
+/** Edits a URL with several hosts by an edit for URLs with one host. */
 export function withOneHost(url: string, edit: (url: string) => string): string {
   const urls = hostUrls(url);
   if (urls.length === 1) return edit(url);
@@ -19,7 +19,7 @@ export function withOneHost(url: string, edit: (url: string) => string): string 
   return `${before}${urls.map(hostOf).join(",")}${after}`;
 }
 
-/** `host:port` of a URL, which holds no password. */
+/** Returns `host:port` of a URL, without user and password. */
 export function hostOf(url: string): string {
   return urlParts.exec(url)?.[2] ?? "";
 }

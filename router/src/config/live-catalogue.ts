@@ -1,4 +1,4 @@
-/** The catalogue of the operator's file, which may be read again while the router runs. */
+/** The catalogue of the operator's file. It can be read again while the router runs. */
 import { mayHost, rulesOf, type Catalogue, type ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
@@ -7,9 +7,9 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import { loadCatalogue, type CatalogueFile } from "./config.ts";
 
 export class LiveCatalogue {
-  /** When the current catalogue was read. Wall time in ms. */
+  /** When the current catalogue was read, as wall time in ms. */
   readAtMs: number;
-  /** False: the file was read again, and was wrong. */
+  /** False if the file was read again and had mistakes. */
   isNewest = true;
   readonly #file: string;
   readonly #clock: Clock;
@@ -17,7 +17,7 @@ export class LiveCatalogue {
   #take: (file: CatalogueFile) => Promise<void> = () => Promise.resolve();
   #current: CatalogueFile;
 
-  /** Throws a `StartError` with the mistakes if the file is wrong. */
+  /** Throws a `StartError` with the mistakes of the file. */
   constructor(file: string, clock: Clock) {
     this.#file = file;
     this.#clock = clock;
@@ -32,14 +32,14 @@ export class LiveCatalogue {
 
   readonly models = (): readonly ModelId[] => [...this.get().keys()];
 
-  /** The rules of models for an agent. Models that are not in the catalogue are left out. */
+  /** Returns the rules of models for an agent, without models that are not in the catalogue. */
   readonly rulesOf = (models: readonly ModelId[]): readonly ModelRules[] =>
     models.flatMap((model) => this.get().get(model) ?? []).map(rulesOf);
 
-  /** Whether a node that says that it hosts the model is believed. */
+  /** Returns whether the catalogue allows the node to host the model. */
   readonly mayHost = (node: NodeId, model: ModelId): boolean => mayHost(this.get(), node, model);
 
-  /** `take`: called with the current file, and with each later one before it is taken over. Throws what it throws. */
+  /** Calls `take` with the current file now, and with each later file before it becomes current. Throws its errors. */
   async onRead(take: (file: CatalogueFile) => Promise<void>): Promise<void> {
     this.#take = take;
     await this.#taken(this.#current);
@@ -49,7 +49,7 @@ export class LiveCatalogue {
     this.#listeners.push(listener);
   }
 
-  /** Throws a `StartError` with the mistakes if the file is wrong; the current catalogue stays then. */
+  /** Reads the file again. If it has mistakes, throws a `StartError` with them and keeps the current catalogue. */
   readonly reload = async (): Promise<void> => {
     this.isNewest = false;
     const read = loadCatalogue(this.#file);

@@ -1,4 +1,4 @@
-/** Reads `limits.store`: where the routers that share limits count them. */
+/** Reads `limits.store`, the address of the store in which routers share limits. */
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 
@@ -6,36 +6,35 @@ export interface StoreAddress {
   /** One server, Sentinels that know the primary, or nodes of a cluster. */
   readonly kind: "server" | "sentinel" | "cluster";
   readonly addresses: readonly ListenAddress[];
-  /** The name by which Sentinels know the primary. */
+  /** The Sentinels' name of the primary. */
   readonly primary?: string;
   readonly database: number;
   readonly tls: boolean;
   readonly user?: string;
   readonly password?: string;
-  /** For people: without user and password. */
+  /** The address for people, without user and password. */
   readonly shown: string;
 }
 
 const forms =
   "write memory, valkey://HOST:PORT, valkeys://HOST:PORT for TLS, valkey+sentinel://HOST:PORT,HOST:PORT/NAME or valkey+cluster://HOST:PORT,HOST:PORT";
 
-/** `undefined`: `memory`. Throws `StartError`, which does not quote what may be a password. */
+/** Returns undefined for `memory`. Throws a `StartError` that does not quote the text, because it may contain a password. */
 export function parseStore(text: string): StoreAddress | undefined {
   if (text === "memory") return undefined;
   const match = /^(valkeys?)(?:\+(sentinel|cluster))?:\/\/(?:([^@]*)@)?([^@/?#]+)(?:\/([^@?#]*))?$/.exec(text);
   if (!match) {
-    const hint = /^rediss?:/.test(text) ? " (for Redis, too, the address begins with valkey:// or valkeys://)" : "";
-    throw new StartError(`limits.store is no address: ${forms}${hint}`);
+    const hint = /^rediss?:/.test(text) ? " (use valkey:// or valkeys:// for Redis, too)" : "";
+    throw new StartError(`limits.store is not a valid address: ${forms}${hint}`);
   }
   const [, scheme, kind = "server", login, hosts, path = ""] = match;
   const usual = kind === "sentinel" ? 26_379 : 6_379;
   const addresses = hosts!.split(",").map((host) => parseListen(withPort(host, usual), "limits.store"));
   const refuse = (why: string) => new StartError(`limits.store ${why}: ${forms}`);
-  if (kind === "server" && addresses.length > 1)
-    throw refuse("has several addresses, and neither +sentinel nor +cluster");
-  if (kind === "sentinel" && path === "") throw refuse("lacks the name by which the Sentinels know the primary");
-  if (kind === "cluster" && path !== "") throw refuse("names a database, which a cluster does not have");
-  if (kind === "server" && !/^\d{0,5}$/.test(path)) throw refuse("has no number after the last slash");
+  if (kind === "server" && addresses.length > 1) throw refuse("has several addresses without +sentinel or +cluster");
+  if (kind === "sentinel" && path === "") throw refuse("lacks the Sentinels' name of the primary");
+  if (kind === "cluster" && path !== "") throw refuse("names a database, but a cluster has no databases");
+  if (kind === "server" && !/^\d{0,5}$/.test(path)) throw refuse("must have a database number after the last slash");
   const [user = "", ...rest] = login?.split(":") ?? [];
   const [name, password] = [user, rest.join(":")].map(decoded);
   return {

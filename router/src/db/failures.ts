@@ -7,7 +7,7 @@ export class NotInTime extends Error {
   }
 }
 
-/** Resolves with the result of `work`. Rejects with `NotInTime` after `msMax`; the work continues, but its result is dropped. */
+/** Returns the result of `work`. Rejects with `NotInTime` after `msMax`; the work continues, but its result is dropped. */
 export async function inTime<T>(clock: Clock, msMax: number, work: () => Promise<T>): Promise<T> {
   const { promise: over, reject } = Promise.withResolvers<never>();
   const deadline = clock.after(msMax, () => reject(new NotInTime(msMax)));

@@ -7,11 +7,11 @@ const dayMs = 86_400_000;
 const whom = "ada@example.com";
 const home: Attempt = { source: "192.0.2.7", whom };
 const session: Attempt = { source: "203.0.113.80", whom, sessionId: "0190a0a0-0000-7000-8000-000000000001" };
-/** An address in one of many networks from which the account's owner never signs in. */
+/** Makes an attempt from one of many networks from which the person never signs in. */
 const foreign = (n: number): Attempt =>
   n % 2 ? { source: `10.${(n >> 8) & 255}.${n & 255}.9`, whom } : { source: `2001:db8:${n.toString(16)}::1`, whom };
 
-/** The database's buckets, in memory. */
+/** The buckets of the database, in memory. */
 class Buckets {
   readonly #rows = new Map<string, AttemptRow>();
 
@@ -54,8 +54,8 @@ function guess(buckets: Buckets, { purpose, network, times }: Step & { kind: "gu
   return passed;
 }
 
-describe("guesses without end from any number of foreign networks", () => {
-  test("never keep out who signed in from their network within 30 days, nor who is in an open session", () => {
+describe("unlimited guesses from any number of foreign networks", () => {
+  test("lock a person out neither in a network of a sign-in within 30 days nor in an open session", () => {
     fc.assert(
       fc.property(steps, (all: readonly Step[]) => {
         const buckets = new Buckets();
@@ -70,7 +70,7 @@ describe("guesses without end from any number of foreign networks", () => {
             expect(buckets.take(purpose, home, nowMs)).toBe(0);
             expect(buckets.take(purpose, session, nowMs)).toBe(0);
           }
-          // A sign-in makes the network known again; what the session's bucket takes here leaks within the hour.
+          // A sign-in makes the network known again. The session's bucket leaks this attempt within the hour.
           buckets.recognise(home, (signedInMs = nowMs));
           nowMs += 3_600_000;
         }
@@ -79,7 +79,7 @@ describe("guesses without end from any number of foreign networks", () => {
     );
   });
 
-  test("try at most 16 codes on a day and 2,200 in a year", () => {
+  test("can try at most 16 codes on a day and 2,200 in a year", () => {
     const buckets = new Buckets();
     let [day, year, most, network] = [0, 0, 0, 0];
     for (let hour = 0; hour < 365 * 24; hour++) {
@@ -93,12 +93,12 @@ describe("guesses without end from any number of foreign networks", () => {
       most = Math.max(most, day);
     }
     expect([most <= 16, year <= 2_200]).toEqual([true, true]);
-    // Three of a million codes are right at a time.
+    // Three of a million codes are right at any time.
     expect(1 - (1 - 3e-6) ** year).toBeLessThan(0.007);
   });
 });
 
-test("guesses in a session are held against that session alone", () => {
+test("guesses in a session count only against this session", () => {
   const buckets = new Buckets();
   const guesses = Array.from({ length: 20 }, () => buckets.take("code", session, 0));
   expect(guesses.filter((waitMs) => waitMs === 0).length).toBe(10);
@@ -106,14 +106,14 @@ test("guesses in a session are held against that session alone", () => {
   expect(buckets.take("code", { source: session.source, whom }, 0)).toBe(0);
 });
 
-test("guesses from a known network are refused there like anywhere else, and leave the others what they have", () => {
+test("guesses from a known network are limited, too, and do not use up the limit of other networks", () => {
   const buckets = new Buckets();
   buckets.recognise(home, 0);
   expect(Array.from({ length: 20 }, () => buckets.take("code", home, 0)).filter((ms) => ms === 0).length).toBe(10);
   expect(guess(buckets, { kind: "guess", purpose: "code", network: 1, times: 20 }, 0)).toBe(10);
 });
 
-test("strangers without a known address do not keep each other from signing in, and sign in as strangers", () => {
+test("clients with an unknown address do not block each other's sign-ins, and do not become known", () => {
   const unknown = (whom?: string): Attempt => ({ source: unknownAddress, ...(whom !== undefined && { whom }) });
   const kinds = (purpose: Purpose) =>
     subjectsOf(purpose, unknown(whom))
@@ -128,7 +128,7 @@ test("strangers without a known address do not keep each other from signing in, 
   expect(buckets.take("login", unknown(whom), 500)).toBe(0);
 });
 
-test("a bucket that was full is empty before its row may be deleted", () => {
+test("a full bucket is empty before its row may be deleted", () => {
   for (const purpose of ["login", "code", "link", "register", "reset", "invite"] as const) {
     const subjects = [home, session].flatMap((attempt) => subjectsOf(purpose, attempt));
     for (const { rule } of subjects) expect(rule.burst * rule.leakMs).toBeLessThanOrEqual(forgottenMs);

@@ -1,14 +1,14 @@
 /**
- * Rate limits on signing in: which leaky buckets an attempt counts against. Pure.
+ * Rate limits of sign-ins: decides in which leaky buckets an attempt counts. Pure.
  *
- *   in an open session        the session's bucket alone
- *   from a known network      the bucket of person and network together, and the network's
- *   from any other network    these two, and one that all unknown networks share for this person
+ *   in an open session        only the session's bucket
+ *   from a known network      the bucket of person and network together, and the network's bucket
+ *   from any other network    these two, and a bucket that all unknown networks share for this person
  *
- * So an attacker cannot lock a person out of open sessions, nor out of networks where the person signed in before: wrong
- * guesses from elsewhere fill other buckets. From all unknown networks together, one person's second factor can be
- * guessed 16 times on the first day and 6 times on each later day. Three of a million codes are valid at a time, so an
- * attacker who knows the password and guesses for a year succeeds with a probability of 0.7 %.
+ * So an attacker cannot lock a person out of open sessions, or out of networks of earlier sign-ins: guesses from other
+ * networks fill other buckets. From all unknown networks together, a person's second factor can be guessed 16 times on the
+ * first day and 6 times on each later day. Three of a million codes are valid at a time. So an attacker who knows the
+ * password and guesses for a year succeeds with a probability of 0.7 %.
  */
 import { hash } from "node:crypto";
 import { normalEmail } from "../mail/email-address.ts";
@@ -20,9 +20,9 @@ export type Purpose = "login" | "code" | "link" | "register" | "reset" | "invite
 
 export interface Attempt {
   readonly source: string;
-  /** The person's e-mail address, or the account's id for `invite`; absent: unknown. */
+  /** The person's e-mail address, or the account's id for `invite`. Undefined if unknown. */
   readonly whom?: string | undefined;
-  /** Absent: not signed in. */
+  /** Undefined if the person is not signed in. */
   readonly sessionId?: string | undefined;
 }
 
@@ -40,7 +40,7 @@ const rules: Readonly<Record<Purpose, { readonly [Kind in Subject["kind"]]?: Buc
     pair: { burst: 10, leakMs: hourMs },
     person: { burst: 10, leakMs: 4 * hourMs },
   },
-  // 256 bits cannot be guessed: this bounds the cost of look-ups.
+  // A token of 256 bits cannot be guessed, so this only bounds the cost of lookups.
   link: { network: { burst: 30, leakMs: minuteMs } },
   // Each attempt sends a mail.
   reset: {
@@ -48,11 +48,11 @@ const rules: Readonly<Record<Purpose, { readonly [Kind in Subject["kind"]]?: Buc
     network: { burst: 20, leakMs: 3 * minuteMs },
   },
   register: { network: { burst: 10, leakMs: 6 * minuteMs } },
-  // Each attempt may send a mail, and shows whether an address is taken: 30 at once, then 30 per hour.
+  // Each attempt may send a mail and reveals whether an address is used: 30 at once, then 30 per hour.
   invite: { account: { burst: 30, leakMs: 2 * minuteMs } },
 };
 
-/** Time after which any bucket is empty again. */
+/** The time after which every bucket is empty again. */
 export const forgottenMs = Math.max(
   ...Object.values(rules).flatMap((kinds) => Object.values(kinds).map(({ burst, leakMs }) => burst * leakMs)),
 );
@@ -64,9 +64,10 @@ export interface Subject {
 }
 
 /**
- * Clients without a known address share no bucket of sign-ins: strangers would lock each other out. They share one of
- * attempts that send a mail or look up a link, because these have no other bound.
- * Sorted by key, the order in which their rows are locked. */
+ * Returns the buckets of an attempt, sorted by key, the order in which their rows are locked. Clients with an unknown
+ * address share no bucket for sign-ins, because they would lock each other out. They share a bucket for attempts that send
+ * a mail or look up a link, because these have no other bound.
+ */
 export function subjectsOf(purpose: Purpose, { source, whom, sessionId }: Attempt): Subject[] {
   const network = networkOf(source);
   const person = whom === undefined ? undefined : normalEmail(whom);
@@ -84,8 +85,8 @@ export function subjectsOf(purpose: Purpose, { source, whom, sessionId }: Attemp
 }
 
 /**
- * Keys of all buckets that are about a person, or an account by its id: by themselves, together with each of these
- * networks, and in each of these sessions.
+ * Returns the keys of all buckets of a person, or of an account by its id: alone, together with each of these networks, and
+ * in each of these sessions.
  */
 export function attemptsAbout(
   whom: string,
@@ -103,11 +104,11 @@ export function attemptsAbout(
 }
 
 export interface AttemptRow extends Bucket {
-  /** For a pair of person and network: until when the network is known for this person. */
+  /** For a pair of person and network: until when the network is known. */
   readonly knownUntilMs: number | null;
 }
 
-/** `waitMs` 0: admitted, and `after` is what the buckets hold then. `isKnown`: in a session or from a known network. */
+/** Decides an attempt. `waitMs` 0: it is admitted, and `after` has the new buckets. `isKnown`: session or network is known. */
 export function judgeAttempt(
   subjects: readonly Subject[],
   rowOf: (key: string) => AttemptRow,

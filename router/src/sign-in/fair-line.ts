@@ -1,6 +1,6 @@
-/** A queue with one line per name. The lines take turns, so that a long one does not delay the others. */
+/** A queue with one line per name. Lines take turns, so that a long line does not delay the others. */
 export class FairLine<T> {
-  /** In the order of their turns. None is empty. */
+  /** Lines in the order of their turns. No line is empty. */
   readonly #lines = new Map<string, T[]>();
   #size = 0;
 
@@ -36,7 +36,7 @@ export class FairLine<T> {
     return true;
   }
 
-  /** Removes the last item of the longest line, if that is longer than the line of `name` with one more item. */
+  /** Removes the last item of the longest line, if this line is longer than the line of `name` with one more item. */
   takeExcess(name: string): T | undefined {
     let longest: readonly [string, T[]] | undefined;
     for (const entry of this.#lines) if (entry[1].length > (longest?.[1].length ?? 0)) longest = entry;

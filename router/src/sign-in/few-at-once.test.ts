@@ -5,7 +5,7 @@ import { fewAtOnce, type Asker } from "./few-at-once.ts";
 const known = (network: string): Asker => ({ source: network, isKnown: true });
 const stranger = (network: string): Asker => ({ source: network, isKnown: false });
 
-/** Work that ends when told to, and a log of the order in which it began or was refused. */
+/** Makes work that ends on command, and records the order in which it began or was refused. */
 function workplace({ atOnceMax = 1, waitingMax = 8, waitMsMax = 1_000 } = {}) {
   const clock = new VirtualClock();
   const few = fewAtOnce({ atOnceMax, waitingMax, waitMsMax }, clock);
@@ -34,7 +34,7 @@ function workplace({ atOnceMax = 1, waitingMax = 8, waitMsMax = 1_000 } = {}) {
   };
 }
 
-test("few run at once, also where work fails, and the rest of one network in the order it came", async () => {
+test("only a few run at once, even if work fails, and the rest of a network runs in order of arrival", async () => {
   const { ask, end, begun } = workplace({ atOnceMax: 2 });
   for (const name of ["a", "b", "c", "d", "e"]) ask(name, stranger("1"), name < "c");
   expect(begun).toEqual(["a", "b"]);
@@ -48,7 +48,7 @@ test("few run at once, also where work fails, and the rest of one network in the
   expect(begun.slice(5)).toEqual(["f", "g"]);
 });
 
-test("networks take turns, however many one of them sends", async () => {
+test("networks take turns, however many requests one network sends", async () => {
   const { ask, end, begun } = workplace();
   for (const n of [1, 2, 3, 4, 5, 6]) ask(`a${n}`, stranger("a"));
   ask("b1", stranger("b"));
@@ -58,7 +58,7 @@ test("networks take turns, however many one of them sends", async () => {
   expect(begun).toEqual(["a1", "a2", "b1", "c1", "a3", "b2", "a4", "a5", "a6"]);
 });
 
-test("strangers from any number of networks take every second place at most, and so do the known", async () => {
+test("strangers and known people take turns, whatever the number of networks", async () => {
   const { ask, end, begun } = workplace();
   for (const n of [1, 2, 3, 4]) ask(`s${n}`, stranger(`${n}`));
   for (const n of [1, 2, 3, 4]) ask(`k${n}`, known("home"));
@@ -66,7 +66,7 @@ test("strangers from any number of networks take every second place at most, and
   expect(begun).toEqual(["s1", "k1", "s2", "k2", "s3", "k3", "s4", "k4"]);
 });
 
-test("where too many wait, the last of whoever sent most is refused, and strangers take no place of the known", async () => {
+test("if too many wait, the last request of the busiest network is refused, and strangers take no place of known people", async () => {
   const { ask, end, begun, refused } = workplace({ waitingMax: 4 });
   for (const n of [0, 1, 2, 3, 4, 5]) ask(`a${n}`, stranger("a"));
   await settle();
@@ -81,7 +81,7 @@ test("where too many wait, the last of whoever sent most is refused, and strange
   expect(begun).toEqual(["a0", "k1", "a1", "b1", "c1", "a2"]);
 });
 
-test("who waited too long is refused, and holds no place and no timer", async () => {
+test("a request that waited too long is refused and leaves no place and no timer", async () => {
   const { ask, end, begun, refused, clock } = workplace();
   ask("a", stranger("1"));
   ask("b", stranger("1"));

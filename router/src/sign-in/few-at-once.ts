@@ -1,6 +1,6 @@
 /**
- * Limits how much expensive work runs at once; the rest waits. Known people and strangers take turns, and within each
- * group the networks do: any number of strangers gets at most every second place, and each network equally many.
+ * Limits how much expensive work runs at once; the rest waits. Known people and strangers take turns, and so do the networks
+ * within each group. So any number of strangers gets at most every second place, and networks get equally many.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -8,15 +8,15 @@ import { networkOf } from "../edge/client-network.ts";
 import { FairLine } from "./fair-line.ts";
 
 export interface Asker {
-  /** Network address. The networks of askers take turns. */
+  /** Network address. Networks take turns. */
   readonly source: string;
-  /** Has authenticated before: from this network, in a session, or with a link that was sent to them. */
+  /** True if the person has authenticated before: from this network, in a session, or with a mailed link. */
   readonly isKnown: boolean;
 }
 
 interface FewAtOnceLimits {
   readonly atOnceMax: number;
-  /** Among known people, and again among strangers. */
+  /** Separate for known people and strangers. */
   readonly waitingMax: number;
   readonly waitMsMax: number;
 }
@@ -66,7 +66,7 @@ export function fewAtOnce(limits: FewAtOnceLimits, clock: Clock) {
     try {
       return await work();
     } finally {
-      // The place goes to the next in line directly, so that no newcomer takes it.
+      // The next waiter gets the place directly, so that no new request takes it.
       const following = next();
       if (following) following.start();
       else running--;

@@ -1,4 +1,4 @@
-/** Dependencies of everything that authenticates people. */
+/** Dependencies of all functions that authenticate people. */
 import type { AccountsContext } from "../rights/accounts-context.ts";
 import type { Mail } from "../mail/mail.ts";
 import type { LoginThrottle } from "./login-throttle.ts";
@@ -8,9 +8,9 @@ export interface IdentityContext extends AccountsContext {
   readonly hashing: PasswordHashing;
   readonly throttle: LoginThrottle;
   readonly events: IdentityEvents;
-  /** Absent: no mail is sent, and links are shown to the person who makes them. */
+  /** If undefined, no mail is sent, and links are shown to the person who makes them. */
   readonly mail?: Pick<Mail, "send">;
-  /** Whether people may open accounts themselves. */
+  /** `open`: people may open accounts themselves. */
   readonly registration: "open" | "closed";
 }
 
@@ -29,7 +29,7 @@ export interface IdentityEvents {
   loginFinished(outcome: LoginOutcome): void;
 }
 
-/** The same context with the person themselves as the actor. */
+/** Returns the context with the person themselves as the actor. */
 export function asThemselves<C extends AccountsContext>(context: C, userId: string, source: string): C {
   return { ...context, origin: { actor: userId, source } };
 }

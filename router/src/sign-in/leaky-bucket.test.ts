@@ -4,7 +4,7 @@ import { leaked, waitMs, type Bucket } from "./leaky-bucket.ts";
 
 const rule = { burst: 8, leakMs: 120_000 };
 
-test("a burst passes at once, then one more each time one has leaked", () => {
+test("a burst is admitted at once, then one attempt for each that has leaked", () => {
   let bucket: Bucket = { level: 0, atMs: 0 };
   const attempt = (nowMs: number) => {
     const wait = waitMs(bucket, rule, nowMs);
@@ -19,7 +19,7 @@ test("a burst passes at once, then one more each time one has leaked", () => {
   expect(attempt(121_000 + 8 * 120_000)).toBe(0);
 });
 
-test("who waits as long as told is let through, and never more than burst and time allow", () => {
+test("an attempt after its waiting time is admitted, and never more than burst and time allow", () => {
   const gaps = fc.array(fc.integer({ min: 0, max: 400_000 }), { maxLength: 60 });
   fc.assert(
     fc.property(gaps, (waits) => {
@@ -38,6 +38,6 @@ test("who waits as long as told is let through, and never more than burst and ti
   );
 });
 
-test("a clock that was set back forgives nothing and adds nothing", () => {
+test("a clock that is set back neither empties nor fills a bucket", () => {
   expect(leaked({ level: 5, atMs: 1_000_000 }, rule, 0)).toBe(5);
 });

@@ -1,7 +1,7 @@
 /** A leaky bucket: admits a burst, then one attempt per `leakMs`. Pure. */
 export interface BucketRule {
   readonly burst: number;
-  /** Time in which one attempt is forgotten. */
+  /** Time in which one attempt leaks. */
   readonly leakMs: number;
 }
 
@@ -11,11 +11,11 @@ export interface Bucket {
 }
 
 export function leaked({ level, atMs }: Bucket, rule: BucketRule, nowMs: number): number {
-  // After the clock was set back, the level stays as it is.
+  // After the clock was set back, the level does not change.
   return Math.max(0, level - Math.max(0, nowMs - atMs) / rule.leakMs);
 }
 
-/** How long to wait for the next attempt; 0: it is admitted now. */
+/** Returns how long to wait for the next attempt; 0 if it is admitted now. */
 export function waitMs(bucket: Bucket, rule: BucketRule, nowMs: number): number {
   return Math.max(0, leaked(bucket, rule, nowMs) + 1 - rule.burst) * rule.leakMs;
 }

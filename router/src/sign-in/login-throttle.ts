@@ -10,16 +10,16 @@ import { fewAtOnce } from "./few-at-once.ts";
 export type LoginThrottle = ReturnType<typeof createLoginThrottle>;
 
 export interface Taken {
-  /** 0: the attempt is counted, go on. Otherwise how long to wait, and nothing is counted. */
+  /** 0 if the attempt was admitted and counted. Otherwise the time to wait, and nothing was counted. */
   readonly waitMs: number;
-  /** In an open session, or from a network where the person has authenticated before. */
+  /** True in an open session, or from a network where the person has authenticated before. */
   readonly isKnown: boolean;
-  /** Uncounts the attempt, since it was no wrong guess. */
+  /** Uncounts the attempt, because it was not a wrong guess. */
   giveBack(): Promise<void>;
 }
 
 const knownMs = 90 * 86_400_000;
-/** Attempts for one person wait for each other's row locks: three leave most database connections to other work. */
+/** Attempts for one person wait for each other's row locks. Three at once leave most database connections for other work. */
 const atOnceMax = 3;
 const waiting = { waitingMax: 256, waitMsMax: 10_000 };
 const countMsMax = 2_000;
@@ -36,7 +36,7 @@ export function createLoginThrottle(database: Database, clock: Clock) {
   const { kysely } = database;
   const few = fewAtOnce({ atOnceMax, ...waiting }, clock);
 
-  /** `keys`: the buckets counted. Throws `Wait` at a limit, which rolls back the rows inserted for locking. */
+  /** Counts an attempt and returns the keys of its buckets. Throws `Wait` at a limit, which rolls the transaction back. */
   async function count(subjects: readonly Subject[]): Promise<{ keys: readonly string[]; isKnown: boolean }> {
     const nowMs = clock.now();
     const values = subjects.map(({ key }) => ({ subject: key, level: 0, at: instantText(nowMs) }));
@@ -87,12 +87,12 @@ export function createLoginThrottle(database: Database, clock: Clock) {
       }
     },
     /**
-     * Call after a successful authentication: empties the buckets of person (`whom`, an e-mail address) and network, and
-     * makes the network known for 90 days. `code`: also after a right code of the second factor.
+     * Empties the buckets of person (`whom`, an e-mail address) and network, and makes the network known for 90 days. Call it
+     * after a successful authentication. `purposes` has `code` after a right code of the second factor.
      */
     async recognise(source: string, whom: string, purposes: readonly ("login" | "code")[]): Promise<void> {
       const nowMs = clock.now();
-      // Strangers without a known address would count as known, too.
+      // All clients with an unknown address would become known.
       const knownUntil = source === unknownAddress ? null : instantText(nowMs + knownMs);
       const row = { level: 0, at: instantText(nowMs), knownUntil };
       const subjects = purposes.flatMap((purpose) => subjectsOf(purpose, { source, whom }));

@@ -1,4 +1,4 @@
-/** Signing in and out. */
+/** Signs people in and out. */
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
 import { RequestError } from "../rights/request-error.ts";
@@ -10,7 +10,7 @@ import { endSessions, startSession, UserIsBlocked, type Session, type SignedInFr
 
 export interface SignedIn {
   readonly kind: "signed-in";
-  /** Used in the cookie only. */
+  /** Used only in the cookie. */
   readonly token: string;
   readonly session: Session;
 }
@@ -51,13 +51,13 @@ export function createLogin(context: IdentityContext) {
       }
     },
 
-    /** Ends one session of the user; does nothing if there is none. */
+    /** Ends a session of the user; does nothing if it does not exist. */
     signOut: (userId: UserId, sessionId: string) =>
       audited(context, { action: "session.end", on: { kind: "user", id: userId } }, async (transaction) => {
         await transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", sessionId).execute();
       }),
 
-    /** Ends one session of the user; throws `RequestError` if there is none. */
+    /** Ends a session of the user; throws a `RequestError` if it does not exist. */
     endDevice: (userId: UserId, id: string) =>
       audited(context, { action: "session.end", on: { kind: "user", id: userId } }, async (transaction) => {
         const own = transaction.deleteFrom("sessions").where("userId", "=", userId).where("id", "=", id);

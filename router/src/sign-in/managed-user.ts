@@ -1,4 +1,4 @@
-/** Users whose access somebody else manages: the operator, or an Admin or Owner of their account. */
+/** Users whose access is managed by the operator, or by an Admin or Owner of their account. */
 import type { Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import type { AccountsContext } from "../rights/accounts-context.ts";
@@ -7,7 +7,7 @@ import { lockUser, mayChangeUser, requireRight } from "../rights/rights.ts";
 import type { Schema } from "../db/schema.ts";
 import { readCredentials } from "./second-factor.ts";
 
-/** Reads a user with the row locked. Refused for oneself: people change their own password with the current one. */
+/** Reads a user with the row locked. Refuses actors who manage themselves: they change their password with the current one. */
 export async function lockManagedUser(context: AccountsContext, transaction: Transaction<Schema>, id: UserId) {
   const user = await lockUser(transaction, id);
   const object = { kind: "user", id, accountId: user.accountId } as const;

@@ -8,7 +8,7 @@ import { goodPassword, normalPassword } from "./password-rules.ts";
 const hashing = cheapHashing();
 const by = { source: "192.0.2.7", isKnown: false };
 
-test("today's hashes are argon2id with 64 MiB, three passes and one lane", async () => {
+test("new hashes are argon2id with 64 MiB, three passes and one lane", async () => {
   const stored = await createPasswordHashing(systemClock, inThisThread).hash("correct horse battery", by);
   const [, name, version, cost, salt, tag] = stored.split("$");
   expect([name, version, cost]).toEqual(["argon2id", "v=19", "m=65536,t=3,p=1"]);
@@ -18,7 +18,7 @@ test("today's hashes are argon2id with 64 MiB, three passes and one lane", async
   expect(tag).toBe(again.toString("base64").replace(/=+$/, ""));
 });
 
-test("a password is right against its own hash alone, and each hash has its own salt", async () => {
+test("only the right password matches a hash, and each hash has its own salt", async () => {
   const stored = await hashing.hash("correct horse battery", by);
   expect(await hashing.hash("correct horse battery", by)).not.toBe(stored);
   expect(await hashing.verify(stored, "correct horse battery", by)).toBe(true);
@@ -26,7 +26,7 @@ test("a password is right against its own hash alone, and each hash has its own 
   expect(await hashing.verify(undefined, "correct horse battery", by)).toBe(false);
 });
 
-test("a hash of another cost is still read, and known as outdated", async () => {
+test("a hash of another cost can be verified and is outdated", async () => {
   const stored = await cheapHashing({ memoryKib: 16, passes: 2 }).hash("correct horse battery", by);
   expect(await hashing.verify(stored, "correct horse battery", by)).toBe(true);
   expect(hashing.isOutdated(stored)).toBe(true);
@@ -34,19 +34,19 @@ test("a hash of another cost is still read, and known as outdated", async () => 
 });
 
 test.each(["", "$argon2id$v=19$m=8,t=1,p=1$c2FsdA$", "plain", "$argon2i$v=19$m=8,t=1,p=1$AAAA$AAAA"])(
-  "a stored hash like %j is a bug, not a password",
+  "a stored hash like %j throws",
   async (stored) => {
     await expect(hashing.verify(stored, "x", by)).rejects.toThrow("unreadable");
   },
 );
 
-test("the same letters are the same password, however they are composed", () => {
+test("a password is the same in every Unicode composition", () => {
   expect(normalPassword("u\u0308ber")).toBe("\u00fcber");
 });
 
 const outcomeOf = (password: string) => {
   try {
-    return goodPassword(password) === password ? "taken" : "changed";
+    return goodPassword(password) === password ? "accepted" : "normalized";
   } catch (error) {
     return (error as Error).message;
   }
@@ -54,14 +54,14 @@ const outcomeOf = (password: string) => {
 
 test.each([
   ["elevenchars", "at least 12 characters"],
-  ["twelve chars", "taken"],
+  ["twelve chars", "accepted"],
   ["😀".repeat(11), "at least 12 characters"],
-  ["😀".repeat(12), "taken"],
+  ["😀".repeat(12), "accepted"],
   ["e\u0301".repeat(11), "at least 12 characters"],
-  ["e\u0301".repeat(12), "changed"],
-  ["x".repeat(1024), "taken"],
+  ["e\u0301".repeat(12), "normalized"],
+  ["x".repeat(1024), "accepted"],
   ["x".repeat(1025), "at most 1024 bytes"],
   ["ß".repeat(513), "at most 1024 bytes"],
-])("%j as a password: %s", (password, outcome) => {
+])("the password %j gives: %s", (password, outcome) => {
   expect(outcomeOf(password)).toContain(outcome);
 });

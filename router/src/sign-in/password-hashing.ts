@@ -1,6 +1,6 @@
 /**
- * Password hashes: argon2id of Node.js, stored as PHC strings. A hash takes 64 MiB and a thread for 0.2 s, so few run
- * at once, others wait in a fair queue, and when that is full, the answer is 503.
+ * Password hashes: argon2id of Node.js, stored as PHC strings. A hash takes 64 MiB and a thread for 0.2 s. So only a few run
+ * at once and others wait in a fair queue. If the queue is full, the answer is 503.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -13,7 +13,7 @@ export interface HashCost {
 
 export type PasswordHashing = ReturnType<typeof createPasswordHashing>;
 
-/** Computes hashes, `atOnceMax` at the same time. */
+/** Computes hashes, at most `atOnceMax` at the same time. */
 export interface Deriver {
   readonly atOnceMax: number;
   derive(job: Derivation): Promise<Uint8Array>;
@@ -31,7 +31,7 @@ const saltBytes = 16;
 const tagBytes = 32;
 const pattern = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{22,86})\$([A-Za-z0-9+/]{43,86})$/;
 
-/** A hash that no password has. */
+/** Returns a hash that no password has. */
 export function hashOfNoPassword(cost: HashCost = today): string {
   return `${prefixOf(cost)}${unpadded(randomBytes(saltBytes))}$${unpadded(randomBytes(tagBytes))}`;
 }
@@ -40,12 +40,12 @@ function prefixOf({ memoryKib, passes }: HashCost): string {
   return `$argon2id$v=19$m=${memoryKib},t=${passes},p=1$`;
 }
 
-/** `by`, in its functions: the person that a hash is made for, which decides on the place in the queue. */
+/** Makes and verifies hashes. `by`, in its functions, is the person of a hash; it determines the place in the queue. */
 export function createPasswordHashing(clock: Clock, deriver: Deriver, cost: HashCost = today) {
   const few = fewAtOnce({ atOnceMax: deriver.atOnceMax, ...waiting }, clock);
   const derive = (by: Asker, job: Derivation) => few(by, () => deriver.derive(job));
   const prefix = prefixOf(cost);
-  /** Checked where none is stored. */
+  /** Verified if no hash is stored, so that the time does not reveal this. */
   const decoy = hashOfNoPassword(cost);
 
   return {
@@ -55,15 +55,15 @@ export function createPasswordHashing(clock: Clock, deriver: Deriver, cost: Hash
       return `${prefix}${unpadded(salt)}$${unpadded(tag)}`;
     },
     /**
-     * `stored` undefined: false, after the time of a hash at the current cost. Hashes of another cost take their own
-     * time, until a sign-in replaces them.
+     * Returns whether the password matches. If `stored` is undefined, returns false after the time of a hash at the current
+     * cost. Hashes of another cost take another time until a sign-in replaces them.
      */
     async verify(stored: string | undefined, password: string, by: Asker): Promise<boolean> {
       const { tag, ...madeWith } = parse(stored ?? decoy);
       const derived = await derive(by, { password, tagLength: tag.length, ...madeWith });
       return timingSafeEqual(derived, tag) && stored !== undefined;
     },
-    /** Whether the hash was made with another cost than the current one. */
+    /** Returns whether the hash was made with another cost than the current one. */
     isOutdated: (stored: string): boolean => !stored.startsWith(prefix),
   };
 }

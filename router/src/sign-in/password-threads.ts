@@ -8,7 +8,7 @@ const threadsMax = 2;
 const forever = new AbortController().signal;
 
 export function startPasswordThreads(): Deriver & AsyncDisposable {
-  // One core is left for everything else.
+  // One core stays free for all other work.
   const atOnceMax = Math.max(1, Math.min(threadsMax, availableParallelism() - 1));
   const program = new URL("./password-worker.ts", import.meta.url);
   const threads = Array.from({ length: atOnceMax }, () => new ByteThread<HashJob, Uint8Array>(program));

@@ -1,6 +1,6 @@
 /**
- * The thread in which passwords are hashed, with a lower priority than the threads that serve streams: a hash keeps a core
- * and its caches busy for a fifth of a second.
+ * The thread that hashes passwords. Its priority is lower than that of the threads that serve streams, because a hash uses a
+ * whole core and its caches for 0.2 s.
  */
 import { argon2Sync } from "node:crypto";
 import { parentPort } from "node:worker_threads";
@@ -8,7 +8,7 @@ import { asBuffer, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
 import { yieldToOthers } from "@weiche/shared/program/thread-priority.ts";
 import type { Derivation } from "./password-hashing.ts";
 
-/** `bytes`: the password. */
+/** `bytes`: the password in UTF-8. */
 export type HashJob = Omit<Derivation, "password"> & { readonly bytes: OwnBytes };
 
 yieldToOthers();

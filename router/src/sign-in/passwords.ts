@@ -1,4 +1,4 @@
-/** Changes of a person's password: by themselves, or with a one-time link. */
+/** Changes a person's password, with the current password or with a one-time link. */
 import type { Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
@@ -32,7 +32,7 @@ export function createPasswords(context: IdentityContext) {
   }
 
   return {
-    /** Ends all sessions but `sessionId`. */
+    /** Changes the password and ends all sessions except `sessionId`. */
     async change(
       claim: Claim,
       next: string,
@@ -56,10 +56,13 @@ export function createPasswords(context: IdentityContext) {
       }
     },
 
-    /** Mails a link if the user exists, without revealing whether. Returns how long to wait in ms; 0: done. */
+    /** Mails a link if the user exists, without revealing this. Returns how long to wait in ms; 0 if accepted. */
     async requestReset(email: string, source: string): Promise<number> {
       if (!mail)
-        throw new RequestError("conflict", "no mail is sent here: an Admin or Owner of your account makes a link");
+        throw new RequestError(
+          "conflict",
+          "this service sends no mail: ask an Admin or Owner of your account for a link",
+        );
       const { waitMs } = await throttle.take("reset", { source, whom: email });
       if (waitMs > 0) return waitMs;
       const { row, url, expiresAtMs } = makeReset();
@@ -70,13 +73,14 @@ export function createPasswords(context: IdentityContext) {
       return 0;
     },
 
-    /** Makes a link for another user. It is returned only if it was not mailed. */
+    /** Makes a link for another user. Returns the link only if it was not mailed. */
     async makeResetLink(userId: UserId) {
       const { row, url, expiresAtMs } = makeReset();
       const deed = { action: "user.reset-link", on: { kind: "user", id: userId } } as const;
       const user = await audited(context, deed, async (transaction) => {
         const managed = await lockManagedUser(context, transaction, userId);
-        if (!managed.hasJoined) throw new RequestError("conflict", "the user has no password yet: invite them");
+        if (!managed.hasJoined)
+          throw new RequestError("conflict", "the user has no password yet: renew the invitation instead");
         if (managed.blocked) throw new RequestError("conflict", "the user is blocked");
         await transaction
           .insertInto("passwordResets")
@@ -88,7 +92,7 @@ export function createPasswords(context: IdentityContext) {
       return { mailed, resetUrl: mailed ? null : url };
     },
 
-    /** Consumes the link and ends all sessions. The second factor stays as it is. */
+    /** Uses the link up, sets the password and ends all sessions. The second factor does not change. */
     async reset(token: string, password: string, source: string): Promise<void> {
       const normal = goodPassword(password);
       const tokenHash = hashToken(token);
@@ -110,20 +114,20 @@ export function createPasswords(context: IdentityContext) {
         if ((await used.executeTakeFirst()).numDeletedRows !== 1n) throw linkIsOver();
         await setPassword(transaction, user.id, hashed, clock.now());
       });
-      // Not for codes: a link in a mailbox is no second factor.
+      // Not for codes, because a link in a mailbox is not a second factor.
       await throttle.recognise(source, user.email, ["login"]);
     },
   };
 }
 
-/** Call before the token of a one-time link is looked up, and give back if it exists. Throws `RequestError`. */
+/** Counts a lookup of a one-time link. Call it before the lookup, and `giveBack` if the link exists. */
 export async function takeLink(throttle: LoginThrottle, source: string): Promise<Taken> {
   const taken = await throttle.take("link", { source });
   if (taken.waitMs > 0) throw tooManyAttempts(taken.waitMs);
   return taken;
 }
 
-/** Only for users who have joined: a reset must not replace a withdrawn invitation. */
+/** Selects only users who have joined, because a reset must not replace a withdrawn invitation. */
 const requestSql = `
   with made as (
     insert into password_resets (token_hash, user_id, created_at, expires_at)
@@ -134,7 +138,7 @@ const requestSql = `
   )
   select u.email, u.language from users u join made on made.user_id = u.id`;
 
-/** Also ends what the old password allowed: all sessions but `keptSession`, and links to reset it. */
+/** Sets the password, and ends all sessions except `keptSession` and all reset links. */
 export async function setPassword(
   transaction: Transaction<Schema>,
   userId: UserId,

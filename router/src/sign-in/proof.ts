@@ -1,6 +1,7 @@
 /**
- * Authenticates a person: password, and a code if the second factor is on. Throttled before anything is hashed. A known
- * and an unknown address cost the same hashes and database queries, so that timing does not tell them apart.
+ * Authenticates a person by password, and by a code if the second factor is on. Attempts are throttled before anything is
+ * hashed. A known and an unknown address cost the same hashes and database queries, so that timing does not reveal which
+ * addresses exist.
  */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { normalEmail } from "../mail/email-address.ts";
@@ -14,7 +15,7 @@ import { createSecondFactor } from "./second-factor.ts";
 export interface Claim {
   readonly email: string;
   readonly password: string;
-  /** From the authenticator, or a recovery code. */
+  /** A code of the authenticator, or a recovery code. */
   readonly code?: string | undefined;
 }
 
@@ -22,7 +23,7 @@ export type Unproven =
   | { readonly kind: Exclude<LoginOutcome, "signed-in" | "throttled" | "overloaded"> }
   | { readonly kind: "throttled"; readonly waitMs: number };
 
-/** Where a claim comes from: wrong guesses in an open session count against that session alone. */
+/** The origin of a claim. Wrong guesses in an open session count only against this session. */
 export type ClaimedFrom = Pick<Attempt, "source" | "sessionId">;
 
 export async function prove(context: IdentityContext, claim: Claim, from: ClaimedFrom): Promise<Proven | Unproven> {
@@ -41,7 +42,7 @@ export async function prove(context: IdentityContext, claim: Claim, from: Claime
   return verdict;
 }
 
-/** Counts it as overload if the work was refused because too many wait; rethrows. */
+/** Returns a handler that reports overload if the work was refused because too many wait, and rethrows. */
 function reportOverload({ events }: IdentityContext): (error: unknown) => never {
   return (error) => {
     if (error instanceof ApiError) events.loginFinished("overloaded");
@@ -85,7 +86,7 @@ async function judge(
   return { kind: "proven", userId: row.id, stored, totpSecret, failedLogins: row.failedLogins ?? 0 };
 }
 
-/** The same statement for a known and an unknown address. */
+/** Counts a failure with the same statement for a known and an unknown address, so that timing does not differ. */
 async function countFailure({ database }: IdentityContext, email: string): Promise<void> {
   await database.kysely
     .updateTable("credentials")

@@ -1,4 +1,4 @@
-/** The result of an authentication, and the check that it still holds when the change that required it is written. */
+/** The result of an authentication, and the check that it is still valid when the change that required it is written. */
 import { sql, type Transaction } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
 import type { Schema } from "../db/schema.ts";
@@ -8,12 +8,12 @@ export interface Proven {
   readonly userId: UserId;
   /** The stored hash that the password was compared with. */
   readonly stored: string;
-  /** The second factor's secret; null: it was off. */
+  /** The second factor's secret; null if it was off. */
   readonly totpSecret: string | null;
   readonly failedLogins: number;
 }
 
-/** Proof that the person who uses a session has authenticated once more. */
+/** Proof that the person who uses a session has authenticated again. */
 export interface Evidence {
   readonly proof: Proven;
   readonly sessionId: string;
@@ -22,8 +22,8 @@ export interface Evidence {
 export class ProofIsOver extends Error {}
 
 /**
- * Throws `ProofIsOver` if since the authentication the password or the second factor was changed, the session ended or
- * the user blocked. The rows stay locked, so that none of it happens before the transaction ends.
+ * Throws `ProofIsOver` if, since the authentication, the password or the second factor was changed, the session ended or the
+ * user was blocked. The rows stay locked, so that none of this happens before the transaction ends.
  */
 export async function requireStillProven(
   transaction: Transaction<Schema>,
@@ -43,5 +43,5 @@ export async function requireStillProven(
     .forUpdate("c")
     .forShare(["u", "s"])
     .executeTakeFirst();
-  if (!row) throw new ProofIsOver("the proof is over");
+  if (!row) throw new ProofIsOver("the authentication is no longer valid");
 }

@@ -3,7 +3,7 @@
  *
  *   off ──set up──▶ set up ──a right code──▶ on ──password and code──▶ off
  *
- * Each code is valid once: the row keeps the last code's time step, and a recovery code is deleted.
+ * Each code is valid once: the row stores the last code's time step, and a used recovery code is deleted.
  */
 import type { Kysely, Selectable } from "kysely";
 import type { UserId } from "@weiche/shared/ids.ts";
@@ -26,7 +26,7 @@ export function createSecondFactor(context: IdentityContext) {
     if (row?.totpSecret == null) return false;
     const step = totpStep(row.totpSecret, code, clock.now(), row.totpStep);
     if (step === undefined) return false;
-    // One of several parallel requests with the same code succeeds.
+    // Only one of several parallel requests with the same code succeeds.
     const taken = await on
       .updateTable("credentials")
       .set({ totpStep: step })
@@ -46,7 +46,7 @@ export function createSecondFactor(context: IdentityContext) {
   }
 
   return {
-    /** Returns a secret without effect until `confirm`. Throws `RequestError` if the factor is on, or `ProofIsOver`. */
+    /** Makes a secret that has no effect until `confirm`. Throws a `RequestError` if the factor is on, or `ProofIsOver`. */
     async setUp(evidence: Evidence) {
       const { userId } = evidence.proof;
       const user = kysely.selectFrom("users").select("email").where("id", "=", userId);
@@ -65,7 +65,7 @@ export function createSecondFactor(context: IdentityContext) {
       return { secret, uri };
     },
 
-    /** Turns the factor on. The recovery codes are shown once. */
+    /** Turns the factor on. Returns the recovery codes, which are shown only now. */
     async confirm(session: { id: string; user: Pick<Session["user"], "id" | "email"> }, source: string, code: string) {
       const { id: sessionId, user } = session;
       const { id: userId, email } = user;
@@ -85,7 +85,7 @@ export function createSecondFactor(context: IdentityContext) {
           .where("totpSince", "is", null)
           .executeTakeFirst();
         if (turnedOn.numUpdatedRows !== 1n)
-          throw new RequestError("conflict", "the second factor was set up anew meanwhile");
+          throw new RequestError("conflict", "the second factor was set up again meanwhile");
         await transaction
           .insertInto("recoveryCodes")
           .values(codes.map((each) => ({ userId, codeHash: hashRecoveryCode(each) })))
@@ -95,14 +95,14 @@ export function createSecondFactor(context: IdentityContext) {
       return { kind: "on", recoveryCodes: codes } as const;
     },
 
-    /** Whether the code is right; a right one is consumed. */
+    /** Returns whether the code is right, and uses a right code up. */
     async use(userId: UserId, code: string): Promise<boolean> {
       return (
         (await useTotp(kysely, await readCredentials(kysely, userId), code)) || (await useRecoveryCode(userId, code))
       );
     },
 
-    /** Does nothing if it is off. `evidence` absent: the operator does it. */
+    /** Turns the factor off; does nothing if it is off. If `evidence` is undefined, the operator turns it off. */
     turnOff: (userId: UserId, evidence?: Evidence) =>
       audited(context, { action: "user.totp-off", on: { kind: "user", id: userId } }, async (transaction) => {
         if (evidence) await requireStillProven(transaction, evidence);

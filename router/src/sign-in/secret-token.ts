@@ -1,16 +1,16 @@
-/** Random tokens of sessions and one-time links: 256 bits, of which only the SHA-256 is stored. */
+/** Random tokens of sessions and one-time links. They have 256 bits, and only their SHA-256 is stored. */
 import { hash, randomBytes } from "node:crypto";
 
 export function makeToken(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** SHA-256 in hex: the form in which a token is stored and looked up. */
+/** Returns the SHA-256 in hex. A token is stored and looked up by it. */
 export function hashToken(token: string): string {
   return hash("sha256", token, "hex");
 }
 
-/** The token is in the URL's fragment, which browsers do not send: opening a link neither consumes it nor logs it. */
+/** Puts the token into the URL's fragment. Browsers do not send it, so opening a link neither uses it up nor logs it. */
 export function linkTo(portalUrl: string, page: "invitation" | "reset", token: string): string {
   return `${portalUrl.replace(/\/$/, "")}/${page}#${token}`;
 }

@@ -1,4 +1,4 @@
-/** Sessions in the database: a random token in the cookie, its hash in a row that every request reads again. */
+/** Sessions in the database. The cookie has a random token; every request reads the row with its hash. */
 import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7, type AccountId, type UserId } from "@weiche/shared/ids.ts";
@@ -7,10 +7,10 @@ import { instantText, instantValue, type Database } from "../db/database.ts";
 import type { Role, Schema, Language, Theme } from "../db/schema.ts";
 import { hashToken, makeToken } from "./secret-token.ts";
 
-/** A session ends this long after its last request, and at the latest this long after its start. */
+/** A session ends `idleMsMax` after its last request, and at the latest `sessionMsMax` after its start. */
 export const idleMsMax = 12 * 3_600_000;
 export const sessionMsMax = 7 * 86_400_000;
-/** One more sign-in ends the session that was idle for longest. */
+/** With this many sessions, a sign-in ends the session that was idle for longest. */
 export const sessionsPerUserMax = 20;
 const seenEveryMs = 60_000;
 const agentLengthMax = 200;
@@ -20,9 +20,9 @@ export interface SignedInFrom {
   readonly agent: string;
 }
 
-/** A signed-in person's session: one row of `sessions`, looked up by its token at every request. */
+/** A signed-in person's session, found by its token at every request. */
 export interface Session {
-  /** The row's id; the token is only in the cookie. */
+  /** The row's id. Only the cookie has the token. */
   readonly id: string;
   readonly user: {
     readonly id: UserId;
@@ -30,20 +30,20 @@ export interface Session {
     readonly email: string;
     readonly role: Role;
     readonly blocked: boolean;
-    /** null: the browser's. */
+    /** null: the browser's language applies. */
     readonly language: Language | null;
-    /** null: the system's. */
+    /** null: the system's theme applies. */
     readonly theme: Theme | null;
-    /** null: every model. */
+    /** null: every model is allowed. */
     readonly allowedModels: readonly string[] | null;
   };
-  /** The operator has blocked the account: the session is over, and says why. */
+  /** True if the operator has blocked the account. The session is then refused with this reason. */
   readonly accountBlocked: boolean;
-  /** The session ends then at the latest, and earlier when idle. */
+  /** The session ends at this time, or earlier when idle. */
   readonly expiresAtMs: number;
 }
 
-/** Finds a session and marks it as seen. There is none if the user is blocked or has another role by now. */
+/** Finds a session and marks it as seen. Finds none if the user is blocked or has another role now. */
 const findSql = `
   with found as (
     select s.id as session_id, s.expires_at, s.seen_at, a.blocked_at is not null as account_blocked, u.*
@@ -59,7 +59,7 @@ export type Sessions = ReturnType<typeof createSessions>;
 
 export function createSessions({ kysely, prompt }: Database, clock: Clock) {
   return {
-    /** undefined: the token has no valid session. Reads the database each time. */
+    /** Reads the session of a token from the database; undefined if it has no valid session. */
     async find(token: string): Promise<Session | undefined> {
       const nowMs = clock.now();
       const times = [nowMs, nowMs - idleMsMax, nowMs - seenEveryMs].map(instantText);
@@ -76,7 +76,7 @@ export function createSessions({ kysely, prompt }: Database, clock: Clock) {
       await kysely.deleteFrom("sessions").where("id", "=", id).execute();
     },
 
-    /** The user's signed-in devices. `seenAt`: the last request, to the minute. `agent`: the browser's `User-Agent`. */
+    /** Lists the user's sessions. `seenAt`: the last request, to the minute. `agent`: the browser's `User-Agent`. */
     async list(userId: UserId) {
       const nowMs = clock.now();
       const rows = await kysely
@@ -100,14 +100,14 @@ export function createSessions({ kysely, prompt }: Database, clock: Clock) {
   };
 }
 
-/** The user was blocked while they authenticated. */
+/** The user was blocked during the authentication. */
 export class UserIsBlocked extends RequestError {
   constructor() {
     super("conflict", "the user is blocked");
   }
 }
 
-/** Call in the transaction of the change that signs the user in. Throws `UserIsBlocked`, or `RequestError` if the account is blocked. */
+/** Starts a session in the caller's transaction. Throws `UserIsBlocked`, or a `RequestError` if the account is blocked. */
 export async function startSession(
   transaction: Transaction<Schema>,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** One-time codes of an authenticator (TOTP, RFC 6238: SHA-1, six digits, 30 s) and the codes that replace a lost one. */
+/** One-time codes of an authenticator (TOTP, RFC 6238: SHA-1, six digits, 30 s), and recovery codes for a lost one. */
 import { hash, randomBytes } from "node:crypto";
 import { generateSecret, generateURI, verifySync } from "otplib";
 
@@ -12,8 +12,8 @@ export function makeTotpSecret(email: string): { readonly secret: string; readon
 }
 
 /**
- * The time step of a right code: the current one or a neighbour, so that clocks may differ by 30 s. undefined: the code
- * is wrong, or of a step up to `lastStep`.
+ * Returns the time step of a right code: the current step or a neighbour, so that clocks may differ by 30 s. Returns
+ * undefined if the code is wrong or its step is not after `lastStep`.
  */
 export function totpStep(secret: string, code: string, nowMs: number, lastStep: bigint | null): bigint | undefined {
   if (!/^\d{6}$/.test(code)) return undefined;
@@ -24,12 +24,12 @@ export function totpStep(secret: string, code: string, nowMs: number, lastStep: 
   return lastStep !== null && step <= lastStep ? undefined : step;
 }
 
-/** 80 random bits each, in groups that people can copy. */
+/** Makes recovery codes with 80 random bits each, in groups that are easy to copy. */
 export function makeRecoveryCodes(): string[] {
   return Array.from({ length: recoveryCodeCount }, () => randomBytes(10).toString("hex").match(/.{5}/g)!.join("-"));
 }
 
-/** SHA-256 in hex, the form in which a recovery code is stored. Ignores case and separators. */
+/** Returns the SHA-256 in hex that is stored of a recovery code. Ignores case and separators. */
 export function hashRecoveryCode(code: string): string {
   return hash("sha256", code.toLowerCase().replace(/[^0-9a-f]/g, ""), "hex");
 }

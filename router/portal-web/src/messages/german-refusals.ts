@@ -9,10 +9,11 @@ export const germanRefusals: Readonly<Record<string, string>> = {
   "The package is cancelled: withdraw the cancellation first.":
     "Das Paket ist gekündigt: Nehmen Sie zuerst die Kündigung zurück.",
   "The second factor is on already.": "Der zweite Faktor ist schon eingeschaltet.",
-  "The second factor was set up anew meanwhile.": "Der zweite Faktor wurde inzwischen neu eingerichtet.",
+  "The second factor was set up again meanwhile.": "Der zweite Faktor wurde inzwischen neu eingerichtet.",
   "The user has joined already: make a password reset link instead.":
     "Der Benutzer ist schon beigetreten: Erstellen Sie stattdessen einen Link für ein neues Passwort.",
-  "The user has no password yet: invite them.": "Der Benutzer hat noch kein Passwort: Laden Sie ihn ein.",
+  "The user has no password yet: renew the invitation instead.":
+    "Der Benutzer hat noch kein Passwort: Erneuern Sie stattdessen die Einladung.",
   "The user is blocked.": "Der Benutzer ist gesperrt.",
   "A user with this e-mail address exists already.": "Es gibt schon einen Benutzer mit dieser E-Mail-Adresse.",
   "There is no invitation to withdraw.": "Es gibt keine Einladung, die zurückgezogen werden könnte.",
@@ -27,8 +28,8 @@ export const germanRefusals: Readonly<Record<string, string>> = {
   "Your role does not allow this.": "Ihre Rolle erlaubt das nicht.",
   "There is no such model.": "Dieses Modell gibt es nicht.",
   "The expiry is in the past.": "Das Ablaufdatum liegt in der Vergangenheit.",
-  "A password has at least 12 characters.": "Ein Passwort hat mindestens 12 Zeichen.",
-  "A password has at most 1024 bytes.": "Ein Passwort hat höchstens 1024 Bytes.",
+  "A password must have at least 12 characters.": "Ein Passwort muss mindestens 12 Zeichen haben.",
+  "A password may have at most 1024 bytes.": "Ein Passwort darf höchstens 1024 Bytes haben.",
   "This is not a valid e-mail address: use name@domain in ASCII letters.":
     "Das ist keine gültige E-Mail-Adresse: Verwenden Sie name@domain in ASCII-Buchstaben.",
 };
