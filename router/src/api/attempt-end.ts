@@ -1,4 +1,4 @@
-/** Says of an attempt that is over what it tells of the node, and whether another node may be asked. */
+/** Decides how the end of an attempt counts for its node, and whether another node may be asked. */
 import { ApiError, apiErrors } from "@weiche/shared/errors.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 import type { AttemptEnd } from "../nodes/outcomes/outcomes.ts";
@@ -6,15 +6,15 @@ import { NodeLost, type AnswerBody, type UpstreamResponse } from "../nodes/upstr
 import type { Exchange } from "./exchange.ts";
 import type { NodeRefusal } from "./node-refusal.ts";
 
-/** Takes the end of one attempt. Later calls are ignored. */
+/** Reports the end of an attempt. Later calls are ignored. */
 export type AttemptEnded = (end: AttemptEnd | "overloaded") => void;
 
 const failed = { outcome: "failed" } as const;
 const untold = { outcome: "untold" } as const;
 
 /**
- * Whether another node may be asked after a refusal: after a 503, and after a fault of the node or its engine. Not after
- * the engine died or hung, since the request may do that to the next engine.
+ * Returns whether another node may be asked after a refusal: after a 503, or after a fault of the node or its engine. Not
+ * after the engine died or hung, because the request may do the same to the next engine.
  */
 export function mayAskAnother({ status }: NodeRefusal, { nodeFault }: AnswerBody): boolean {
   return status === 503 || nodeFault === "node-failed";
@@ -28,13 +28,13 @@ export function endOfRefusal(refusal: NodeRefusal, body: AnswerBody): AttemptEnd
   return code === apiErrors.overloaded.code ? "overloaded" : untold;
 }
 
-/** The end of an attempt without an answer. A client that left and the time limit say nothing. */
+/** Returns the end of an attempt without an answer. If the client left or time ran out, the end is untold. */
 export function endOfError(error: unknown, { signal, isCutByUs }: Exchange): AttemptEnd {
   const isOfNode = error instanceof NodeLost || error instanceof ApiError;
   return isOfNode && !signal.aborted && !isCutByUs ? failed : untold;
 }
 
-/** The end of an attempt whose answer began. Call when the exchange is settled. */
+/** Returns the end of an attempt whose answer began. Call it when the exchange is settled. */
 export function endOfAnswer(
   { outcome, isCutByUs, startedAtMs, firstByteAtMs }: Exchange,
   { kind, body, waited }: UpstreamResponse,
@@ -44,7 +44,7 @@ export function endOfAnswer(
   if (body.nodeFault ?? body.engineDeath) return failed;
   if (outcome === "broken" && body.ending === "broken" && !isCutByUs) return failed;
   if (outcome !== "answered") return untold;
-  // A whole answer as JSON takes as long as it is; only embeddings are alike.
+  // The time of a JSON answer depends on its length, so it is not compared; embeddings are all alike.
   const isTimed = kind === "events" || path === nodePaths.embeddings;
   const waitedMs = Number(waited?.split(" ")[1] ?? 0);
   const firstByteMs = firstByteAtMs! - startedAtMs - sentMs - waitedMs;

@@ -1,16 +1,16 @@
-/** Authenticates a request by its headers alone: no body is read for a client that may not ask. */
+/** Authenticates a request by its headers, so that no body is read for a client without access. */
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { Caller, KeyCache, KeyRefusal } from "../callers/caller.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** A known key is told why it is refused; a missing key and a wrong one get the same answer. */
+/** Messages of refused keys. A missing and a wrong key get the same message. */
 const keyMessages: Record<(KeyRefusal & { refused: "invalid_api_key" })["why"], string> = {
   unknown: "A valid API key is needed: Authorization: Bearer <key>.",
   revoked: "This API key was revoked.",
   expired: "This API key has expired.",
-  "blocked-by-limit": "This API key is blocked: its credit limit, or that of its user, is reached.",
+  "blocked-by-limit": "This API key is blocked, because the credit limit of the key or its user is reached.",
   "user-blocked": "The user of this API key is blocked.",
   "account-blocked": "The account of this API key is blocked. The operator of this service can change that.",
 };
@@ -25,19 +25,19 @@ const reasons: Partial<Record<keyof typeof keyMessages, RefusalReason>> = {
 
 export interface Authenticated {
   readonly caller: Caller;
-  /** Not thrown here: `GET /v1/models` is answered without a quota. */
+  /** True if the quota is exhausted. It is not thrown here, because `GET /v1/models` needs no quota. */
   readonly quotaExhausted: boolean;
 }
 
-/** Throws 400 for two different credentials, 401 for a key that is not accepted, 403 without a package. */
+/** Throws 400 for two different credentials, 401 for a key that is not accepted, and 403 without a package. */
 export async function authenticate(exchange: Exchange, keys: KeyCache): Promise<Authenticated> {
   const key = bearerKey(exchange.request);
   if (key === undefined) return accept(exchange, { refused: "invalid_api_key", why: "unknown" });
-  // The time of acceptance, which also decides on the billing period: a package that begins later does not count.
+  // Uses the time of acceptance, which also determines the billing period: a package that begins later does not count.
   return accept(exchange, await keys.find(key, exchange.acceptedAtMs));
 }
 
-/** Records on the exchange whose key it is, also for a refusal. Throws `ApiError` for every reason but a used-up quota. */
+/** Stores the key's identity in the exchange. Throws an `ApiError` for all refusals except an exhausted quota. */
 export function accept(exchange: Exchange, found: Caller | KeyRefusal): Authenticated {
   if (!("refused" in found)) {
     exchange.identity = found;
@@ -60,7 +60,7 @@ export function quotaError(): ApiError {
   return new ApiError("insufficient_quota", "The credits of this billing period are used up.");
 }
 
-/** Node keeps the first of several Authorization headers, a proxy joins them. Throws 400 if they differ. */
+/** Reads the key. Node.js keeps the first of several Authorization headers, a proxy joins them. Throws 400 if they differ. */
 function bearerKey({ headers, rawHeaders }: IncomingMessage): string | undefined {
   if (headers.authorization === undefined) return undefined;
   const credentials = new Set<string>();

@@ -16,7 +16,7 @@ export class Connections {
     socket.on("close", () => this.#sockets.delete(socket));
   }
 
-  /** Exchanges whose answer is not closed. */
+  /** Number of exchanges whose answer is not closed. */
   get exchanges(): number {
     return this.#live.size;
   }
@@ -25,7 +25,7 @@ export class Connections {
     return this.#live.values();
   }
 
-  /** Adds an exchange until its answer is closed. */
+  /** Adds an exchange. It is removed when its answer is closed. */
   addExchange(exchange: Exchange): void {
     const { socket } = exchange.request;
     const onSocket = this.#bySocket.getOrInsertComputed(socket, () => new TransientMap());
@@ -37,13 +37,13 @@ export class Connections {
     });
   }
 
-  /** Whether bytes may be written to the socket directly: no request on it waits for its answer, and no answer has begun. */
+  /** Returns whether bytes may be written to the socket: no request on it waits for an answer, and no answer has begun. */
   mayAnswerRaw(socket: Duplex): boolean {
     const open = this.#bySocket.get(socket)?.values() ?? [];
     return socket.writable && Iterator.from(open).every(({ request, sink }) => !request.complete && !sink.hasBegun);
   }
 
-  /** Resolves with true when every exchange of now is closed, or with false after `graceMs`. */
+  /** Resolves with true when all current exchanges are closed, or with false after `graceMs`. */
   quiet(graceMs: number, clock: Clock): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = clock.after(graceMs, () => resolve(false));

@@ -27,7 +27,7 @@ function isBarred(of: SuspectBody): boolean {
   }
 }
 
-/** An answer of this body that ends so. */
+/** Ends an answer to this body with the outcome. */
 function ends(of: SuspectBody, outcome: Exchange["outcome"], engineDeath?: "alone" | "shared"): void {
   let settle = () => {};
   const exchange = { outcome, onSettled: (callback: () => void) => (settle = callback) };
@@ -35,8 +35,8 @@ function ends(of: SuspectBody, outcome: Exchange["outcome"], engineDeath?: "alon
   settle();
 }
 
-describe("a body that was alone with an engine that died", () => {
-  test("is barred after the second time, for ten minutes, and then forgotten", () => {
+describe("a body that was alone on an engine that died", () => {
+  test("is barred for ten minutes after the second death, and then forgotten", () => {
     deaths.died(poison, "alone");
     expect(isBarred(poison)).toBe(false);
     deaths.died(poison, "alone");
@@ -46,22 +46,22 @@ describe("a body that was alone with an engine that died", () => {
     expect([isBarred(poison), deaths.suspects]).toEqual([false, 0]);
   });
 
-  test("is not barred for deaths that are more than ten minutes apart", () => {
+  test("is not barred for deaths more than ten minutes apart", () => {
     deaths.died(poison, "alone");
     clock.advance(forgottenAfterMs);
     deaths.died(poison, "alone");
     expect(isBarred(poison)).toBe(false);
   });
 
-  test("bars no other body, and none of another account or for another model", () => {
+  test("is not barred for another account or model, and no other body is", () => {
     for (let times = 0; times < 2; times++) deaths.died(poison, "alone");
     for (const other of [{ digest: "other" }, { accountId: asId("other") }, { model: asId("other") }] as const)
       expect(isBarred(body(other as Partial<SuspectBody>))).toBe(false);
   });
 });
 
-describe("one that was there with others", () => {
-  test("is barred for half a minute after the second time, and for ten after the third", () => {
+describe("a body that shared an engine that died", () => {
+  test("is barred for 30 s after the second death, and for ten minutes after the third", () => {
     for (let times = 0; times < 2; times++) deaths.died(poison, "shared");
     expect(isBarred(poison)).toBe(true);
     clock.advance(sharedBarMs);
@@ -71,7 +71,7 @@ describe("one that was there with others", () => {
     expect(isBarred(poison)).toBe(true);
   });
 
-  test("is cleared by an answer that its client got whole, and by nothing less", () => {
+  test("is cleared only by a whole answer", () => {
     deaths.died(poison, "shared");
     for (const outcome of ["client-gone", "broken", "timeout", "stalled"] as const) ends(poison, outcome);
     expect(deaths.suspects).toBe(1);
@@ -82,13 +82,13 @@ describe("one that was there with others", () => {
   });
 });
 
-test("a death after the first byte counts as one before it", () => {
+test("a death after the first byte counts like a death before it", () => {
   ends(poison, "broken", "alone");
   ends(poison, "broken", "alone");
   expect(isBarred(poison)).toBe(true);
 });
 
-test("however many suspects there are, no more than ten thousand are kept: the latest", () => {
+test("only the latest ten thousand suspects are kept", () => {
   for (let at = 0; at < suspectsMax + 10; at++) deaths.died(body({ digest: String(at) }), "alone");
   expect(deaths.suspects).toBe(suspectsMax);
   deaths.died(body({ digest: "0" }), "alone");

@@ -1,9 +1,9 @@
 /**
- * Remembers requests that ran on an engine when it died. After two deaths the same body is barred for a while, so that a
- * prompt which kills engines does not kill all of them. A whole answer clears a request that only ran beside the cause.
+ * Remembers requests that ran on an engine when it died. After two deaths the same body is barred for a time, so that a
+ * prompt that kills engines does not kill all of them. A whole answer clears a request that only ran beside the cause.
  *
- * Only a keyed hash of the body is kept, the key is of this process alone, and suspicions are per account: nobody can find
- * out what others send.
+ * Only a keyed hash of the body is kept, with a random key of this process, and suspicions are per account. So no account
+ * can learn what others send.
  */
 import { createHmac } from "node:crypto";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -15,14 +15,14 @@ import type { Exchange } from "./exchange.ts";
 
 export const deathsMax = 2;
 export const forgottenAfterMs = 600_000;
-/** Bar of a request that ran beside others both times; after a third death it is `forgottenAfterMs`. */
+/** How long a request is barred that ran beside others both times. After a third death it is `forgottenAfterMs`. */
 export const sharedBarMs = 30_000;
 export const suspectsMax = 10_000;
 
 export interface SuspectBody {
   readonly accountId: AccountId;
   readonly model: ModelId;
-  /** Hash of the bytes. */
+  /** Hash of the body's bytes. */
   readonly digest: string;
 }
 
@@ -37,7 +37,7 @@ export class EngineDeaths {
   readonly #key: Buffer;
   readonly #suspicions = new Map<string, Suspicion>();
 
-  /** `key`: random for each process. */
+  /** `key`: random bytes, new for each process. */
   constructor(clock: Clock, key: Buffer) {
     this.#clock = clock;
     this.#key = key;
@@ -47,14 +47,17 @@ export class EngineDeaths {
     return this.#suspicions.size;
   }
 
-  /** Throws a 500 for a barred body. */
+  /** Throws an `ApiError` with 500 for a barred body. */
   refuseBarred(body: SuspectBody): void {
     const suspicion = this.#find(body);
     if (suspicion && suspicion.barredUntilMs > this.#clock.monotonicMs())
-      throw new ApiError("request_barred", "Engines ended while they worked on this request. It is not tried for now.");
+      throw new ApiError(
+        "request_barred",
+        "Engines died while they worked on this request, so it is refused for some minutes.",
+      );
   }
 
-  /** Counts a death, or clears the suspicion, when the answer has ended. */
+  /** Counts a death or clears the suspicion when the answer has ended. */
   watch(body: SuspectBody, exchange: Exchange, answer: AnswerBody): void {
     exchange.onSettled(() => {
       if (answer.engineDeath) this.died(body, answer.engineDeath);
@@ -68,7 +71,7 @@ export class EngineDeaths {
     const isCertain = death === "alone" || deaths > deathsMax;
     const barMs = deaths < deathsMax ? 0 : isCertain ? forgottenAfterMs : sharedBarMs;
     const id = this.#idOf(body);
-    this.#suspicions.delete(id); // so that the map is in the order of the last deaths
+    this.#suspicions.delete(id); // keeps the map in the order of the last deaths
     this.#suspicions.set(id, { deaths, lastAtMs: nowMs, barredUntilMs: nowMs + barMs });
     this.#forget(nowMs);
   }

@@ -1,6 +1,6 @@
 /**
- * One request of a client and its answer. It is settled once: when the answer is closed, whatever the reason, or when a
- * refusal is written. Everything taken for it (a place, a timer, a stream) is released then.
+ * A request of a client and its answer. It is settled once: when the answer is closed, for any reason, or when a refusal is
+ * written. Then all its resources (a place, a timer, a stream) are released.
  */
 import { EndController, type EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { IncomingMessage } from "node:http";
@@ -23,24 +23,24 @@ import type { RefusalCode, RefusalWord } from "../usage/refusal-codes.ts";
 export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other";
 
 /**
- * `answered`: the whole answer was handed over. `refused`: an error was. `client-gone`: the client left before that.
- * `broken`, `timeout`, `stalled`: the answer was cut after its first byte, by a lost node, by the limit of 600 s, because
- * the client did not read.
+ * `answered`: the whole answer was sent. `refused`: an error was sent. `client-gone`: the client left before that.
+ * `broken`, `timeout`, `stalled`: the answer was cut after its first byte, because the node was lost, the time limit was
+ * reached, or the client did not read.
  */
 export type Outcome = "answered" | "refused" | "client-gone" | "broken" | "timeout" | "stalled";
 
-/** A node that a request was sent to. Times are ms since the request began. */
+/** A node to which a request was sent. Times are in ms since the request began. */
 export interface TriedNode {
   readonly node: NodeId;
   readonly slot: SlotName | undefined;
   readonly sentMs: number;
-  /** When it answered, refused or was lost. */
+  /** When the node answered, refused or was lost. */
   repliedMs?: number;
-  /** `answered`, `lost`, or the code of its error. */
+  /** `answered`, `lost`, or the code of the node's error. */
   result?: string;
   /**
-   * The reason and the milliseconds of its wait in the slot, as the node reports them: `switch 5200`. Absent: it did
-   * not wait.
+   * The reason and the milliseconds of its wait in the slot, as the node reports them: `switch 5200`. Undefined if it
+   * did not wait.
    */
   waited?: string;
 }
@@ -49,19 +49,19 @@ export interface FinishedRequest {
   readonly requestId: RequestId;
   readonly endpoint: Endpoint;
   readonly outcome: Outcome;
-  /** 0: none was sent. */
+  /** 0 if no status was sent. */
   readonly status: number;
-  /** `code` of the error body; absent for answers and pages. */
+  /** `code` of the error body; undefined for answers and pages. */
   readonly errorCode?: string;
   /** The code under which a refused request is counted. */
   readonly refusal?: RefusalWord;
-  /** The catalogue's id, never the client's text. */
+  /** The model's id in the catalogue, never the client's text. */
   readonly model?: ModelId;
   readonly accountId?: AccountId;
   readonly keyId?: KeyId;
   readonly attempts: number;
   readonly tried: readonly TriedNode[];
-  /** Wall time. */
+  /** Wall time in ms. */
   readonly endedAtMs: number;
   readonly durationMs: number;
   readonly firstByteMs?: number;
@@ -72,15 +72,15 @@ export interface ApiEvents {
   requestFinished(facts: FinishedRequest): void;
   /** A request of a known key was refused. */
   requestRefused(of: Identity, code: RefusalCode): void;
-  /** A bug of ours, answered with 500 or a cut connection. */
+  /** A bug; the answer is 500 or a cut connection. */
   requestFailed(requestId: RequestId, error: unknown): void;
-  /** One address opened more connections than it may. */
+  /** An address opened more connections than its limit. */
   connectionRefused(): void;
-  /** A trusted proxy wrote an entry into `X-Forwarded-For` that names no address. */
+  /** A trusted proxy wrote an entry without an address into `X-Forwarded-For`. */
   forwardedUnread(proxy: string, entry: string): void;
 }
 
-/** The reason of an abort: the client has left, so that no answer is written. */
+/** The reason of an abort when the client has left. Then no answer is written. */
 export class ClientGone extends Error {}
 
 export class Exchange {
@@ -89,8 +89,8 @@ export class Exchange {
   readonly request: IncomingMessage;
   readonly sink: AnswerSink;
   readonly startedAtMs: number;
-  // From here on: facts for the event at its end.
-  /** An exchange that closes before anybody has set another outcome was left by its client. */
+  // The fields below are facts for the event at the exchange's end.
+  /** The initial value: if an exchange closes before its outcome is set, its client has left. */
   outcome: Outcome = "client-gone";
   status = 0;
   errorCode: string | undefined;
@@ -100,13 +100,13 @@ export class Exchange {
   readonly tried: TriedNode[] = [];
   firstByteAtMs: number | undefined;
   bytesSent = 0;
-  /** The router is stopping and cuts the client off. */
+  /** True if the stopping router cuts the client off. */
   isCutByUs = false;
   #settled = false;
   readonly #onSettled: (() => void)[] = [];
   readonly #onClosed: (() => void)[] = [];
   readonly #controller = new EndController();
-  /** Whether the client waits for `100 Continue`. */
+  /** True while the client waits for `100 Continue`. */
   #mustContinue: boolean;
 
   constructor(endpoint: Endpoint, request: IncomingMessage, sink: AnswerSink, clock: Clock) {
@@ -119,7 +119,7 @@ export class Exchange {
     sink.onClosed((isWhole) => this.#close(isWhole));
   }
 
-  /** Calls back once, immediately if it is settled already. */
+  /** Calls back once when the exchange is settled, immediately if it already is. */
   onSettled(callback: () => void): void {
     if (this.#settled) callback();
     else this.#onSettled.push(callback);
@@ -143,7 +143,7 @@ export class Exchange {
     for (const callback of this.#onClosed) callback();
   }
 
-  /** Wall time of the acceptance: it decides on the billing period and on the factor. */
+  /** Wall time of the acceptance. It determines billing period and factor. */
   get acceptedAtMs(): number {
     return uuidv7TimeMs(this.id);
   }
@@ -152,7 +152,7 @@ export class Exchange {
     return this.#settled;
   }
 
-  /** Aborts when the answer is no longer wanted: `ClientGone`, or the `ApiError` of the time limit. */
+  /** Aborts when the answer is no longer needed, with `ClientGone` or the `ApiError` of the time limit. */
   get signal(): EndSignal {
     return this.#controller.signal;
   }
@@ -167,7 +167,7 @@ export class Exchange {
     this.#mustContinue = false;
   }
 
-  /** Whether the client is still sending its body. */
+  /** True while the client is sending its body. */
   get bodyPending(): boolean {
     const { headers, complete } = this.request;
     if (complete || this.#mustContinue) return false;

@@ -1,4 +1,4 @@
-/** Answers requests for chats, completions and embeddings by a node. Reads downwards: each line may refuse. */
+/** Answers requests for chats, completions and embeddings by a node. Each line of `generateAs` may refuse. */
 import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import { checkAnswers, checkModelRules } from "@weiche/shared/convention/model-rules.ts";
 import { requestTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
@@ -29,7 +29,7 @@ import { refusalCodeOf } from "./refuse.ts";
 import { relay } from "./relay.ts";
 import { decideAfter, decideAfterRefusal, decideAtEnd, type AttemptVerdicts } from "./sent-attempts.ts";
 
-/** Chooses a node and slot; `exclude`: nodes that were tried already. */
+/** Chooses a node and slot. `exclude`: nodes that were already tried. */
 export type Place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>) => Placement;
 
 export interface GenerateDeps {
@@ -37,7 +37,7 @@ export interface GenerateDeps {
   readonly limiter: Limiter;
   readonly catalogue: () => Catalogue;
   readonly place: Place;
-  /** Called before each attempt; placement learns from the ends. */
+  /** Called before each attempt. Placement learns from its end. */
   readonly began: (at: Attempted) => AttemptEnded;
   readonly upstream: Upstream;
   readonly verdicts: AttemptVerdicts;
@@ -45,30 +45,30 @@ export interface GenerateDeps {
   readonly readers: BodyReaders;
   readonly budget: ByteBudget;
   readonly clock: Clock;
-  /** Time limit of a request. The node ends it then, the router `graceMs` later. */
+  /** Time limit of a request. The node ends the request then, the router `graceMs` later. */
   readonly requestMsMax: number;
   readonly times: BodyTimes & { readonly stallMsMax: number; readonly graceMs: number };
 }
 
-/** A second node is asked if the first was lost, failed or was busy before the first byte. */
+/** A second node is asked if the first one was lost, failed or was busy before the first byte. */
 const attemptsMax = 2;
 const maintenanceRetrySeconds = 5;
-/** Nobody waits for a node for longer before it asks again. */
+/** The maximum retry time while no node is available. */
 const awayRetrySecondsMax = 30;
 
 export async function generate(exchange: Exchange, path: NodePath, deps: GenerateDeps): Promise<void> {
   await generateAs(exchange, await authenticate(exchange, deps.keys), path, deps);
 }
 
-/** A request that did not come by the public listener. */
+/** A request that did not arrive on the public listener. */
 export interface InsideRequest {
-  /** Instead of the request's own. */
+  /** Replaces the request's body. */
   readonly body: Buffer;
-  /** Called before each attempt is sent, with its node and slot and the factor of the model. */
+  /** Called before each attempt is sent, with its node, its slot and the model's factor. */
   readonly onPlaced: (at: Placed, factor: Millicredits) => void;
 }
 
-/** Answers for a caller that is authenticated already. */
+/** Answers an authenticated caller. */
 export async function generateAs(
   exchange: Exchange,
   { caller, quotaExhausted }: Authenticated,
@@ -93,9 +93,9 @@ export async function generateAs(
   const request = {
     ...{ path, requestId: exchange.id, model: entry.id },
     tokensMax: requestTokensMax(entry, facts, body.bytes!.length),
-    // The time of acceptance decides on the factor, as it does on the billing period.
+    // The time of acceptance determines the factor and the billing period.
     billing: { accountId, userId, keyId, factor: factorAt(entry, exchange.acceptedAtMs) },
-    // The texts of an embedding request are processed one after the other.
+    // An embedding request takes one place, because its texts are processed one after the other.
     answers: facts.embeds ? 1 : facts.answers,
   };
   const { conversation } = facts;
@@ -124,7 +124,7 @@ function limitDuration(exchange: Exchange, { clock, requestMsMax, times }: Gener
   exchange.onSettled(() => timer.cancel());
 }
 
-/** `request`: as every node is asked. */
+/** Asks nodes until one answers. `request`: the fields that are the same for every node. */
 async function answer(
   exchange: Exchange,
   request: Omit<UpstreamRequest, "attempt" | "slot" | "remainingMs" | "body">,
@@ -163,8 +163,8 @@ interface AttemptParts extends Pick<Asked, "body" | "suspect"> {
 }
 
 /**
- * Sends the request to one node. Resolves with nothing once its answer has begun, or with a refusal after which another
- * node may be asked. Rejects with `NodeLost`, after which it may be asked, too, or with what the client is told.
+ * Sends the request to one node. Resolves with undefined once its answer has begun, or with a refusal after which another
+ * node may be asked. Rejects with `NodeLost`, after which another node may be asked too, or with the error for the client.
  */
 async function attempt(
   exchange: Exchange,
@@ -190,7 +190,7 @@ async function attempt(
       await relay(exchange, reply, clock, times.stallMsMax);
       ended({ outcome: "answered" });
       decideAtEnd(sent, reply.body, exchange, verdicts);
-      // After the first byte no other node can be asked, so that the body is no longer needed.
+      // After the first byte no other node can be asked, so the body is no longer needed.
       body.drop();
       return undefined;
     }
@@ -209,7 +209,7 @@ async function attempt(
   }
 }
 
-/** A node that has been away for some time is probably away for as long again: decision 43 has the reasons. */
+/** Returns the error without a node. A node that was away for some time will probably stay away as long again (decision 43). */
 function unplaced({ refused, awayMs = 0 }: Unplaced): ApiError {
   if (refused === "maintenance")
     return new ApiError("maintenance", "The model is in maintenance.", { retryAfterSeconds: maintenanceRetrySeconds });

@@ -1,15 +1,15 @@
-/** Which models of the catalogue a key may use. */
+/** Decides which models of the catalogue a key may use. */
 import { isCallable, type Catalogue, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import type { Caller } from "../callers/caller.ts";
 
-/** The models that a key may use, in the order of the catalogue. */
+/** Lists the models that a key may use, in the order of the catalogue. */
 export function modelsOf(caller: Caller, catalogue: Catalogue): CatalogueEntry[] {
   return [...catalogue.values()].filter((entry) => isCallable(entry) && mayUse(caller, entry.id));
 }
 
-/** Throws 400 for an unknown model, 403 for one that this key may not use. */
+/** Finds a model. Throws 400 for an unknown model, and 403 for a model that the key may not use. */
 export function findModel(name: string, caller: Caller, catalogue: Catalogue): CatalogueEntry {
   const entry = catalogue.get(asId<ModelId>(name));
   if (!entry || !isCallable(entry))

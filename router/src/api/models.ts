@@ -1,4 +1,4 @@
-/** `GET /v1/models`: the models that the calling key may use. Counts for no limit and no quota. */
+/** `GET /v1/models` lists the models that the calling key may use. No account limit and no quota apply to it. */
 import type { Catalogue } from "@weiche/shared/catalogue.ts";
 import type { KeyCache } from "../callers/caller.ts";
 import { authenticate } from "./authenticate.ts";

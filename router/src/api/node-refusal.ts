@@ -1,4 +1,4 @@
-/** An error answer of a node. Only its checked fields reach a client. */
+/** An error answer of a node. Only its checked fields reach the client. */
 import { Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { ErrorBody } from "@weiche/shared/errors.ts";
@@ -21,7 +21,7 @@ export class NodeRefusal extends Error {
 }
 
 const bodyBytesMax = 64 << 10;
-/** The statuses that agents refuse with. Accounts, keys and limits are judged here: a node knows none of them. */
+/** The statuses with which agents refuse. Others belong to accounts, keys and limits, which only the router checks. */
 const nodeStatuses: ReadonlySet<number> = new Set([400, 500, 503, 504]);
 const shape = Compile(
   Type.Object({
@@ -34,13 +34,13 @@ const shape = Compile(
   }),
 );
 
-/** Reads an answer that is not 200. Throws `NodeLost` if it has no error body, or a status that no agent sends. */
+/** Reads an answer that is not 200. Throws `NodeLost` if it has no error body, or a status that agents do not send. */
 export async function readNodeRefusal(answer: UpstreamResponse, signal: EndSignal): Promise<NodeRefusal> {
   const { status, retryAfterSeconds, body } = answer;
   const parsed = parseJson(await collect(answer, signal));
   body.cancel();
-  if (!shape.Check(parsed)) throw new NodeLost(`answered ${status} without an error`);
-  if (!nodeStatuses.has(status)) throw new NodeLost(`answered ${status}, which no agent does`);
+  if (!shape.Check(parsed)) throw new NodeLost(`answered ${status} without an error body`);
+  if (!nodeStatuses.has(status)) throw new NodeLost(`answered ${status}, which agents do not send`);
   const { message, type, param, code } = parsed.error;
   return new NodeRefusal(
     status,

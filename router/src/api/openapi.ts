@@ -1,11 +1,11 @@
-/** The public API as an OpenAPI 3.1 document, made of the schemas that requests are checked with. */
+/** Makes the OpenAPI 3.1 document of the public API from the schemas that check requests. */
 import { Type, type TSchema } from "typebox";
 import { optional } from "@weiche/shared/convention/body-reader.ts";
 import { chatSchema } from "@weiche/shared/convention/chat.ts";
 import { completionSchema } from "@weiche/shared/convention/completions.ts";
 import { embeddingSchema } from "@weiche/shared/convention/embeddings.ts";
 
-/** `baseUrl`: where the API is reached, without `/v1`. */
+/** `baseUrl`: the address of the API without `/v1`. */
 export function openApiDocument(baseUrl: string): object {
   return {
     openapi: "3.1.0",
@@ -14,8 +14,8 @@ export function openApiDocument(baseUrl: string): object {
       version: "1",
       description:
         "Chat, embeddings and model listing in the convention of the widely used chat-completions API. Every path also " +
-        "works without its prefix /v1. Any other path, and any other method, is answered with 403 and an HTML page " +
-        "(the response Unsupported). Every answer carries x-request-id. Clients ignore fields that they do not know.",
+        "works without its prefix /v1. The answer to any other path or method is 403 with an HTML page " +
+        "(the response Unsupported). Every answer has x-request-id. Clients must ignore unknown fields.",
     },
     servers: [{ url: baseUrl }],
     security: [{ key: [] }],
@@ -25,7 +25,7 @@ export function openApiDocument(baseUrl: string): object {
       "/v1/embeddings": post("Vectors for search and classification", embeddingSchema, embeddingAnswer, false),
       "/v1/models": {
         get: {
-          summary: "Models that the calling key may use; counts for no limit",
+          summary: "Models that the calling key may use; no account limit applies",
           responses: {
             200: { ...content("The list", modelList), headers: headersOf("x-request-id") },
             ...refusals(["400", "401", "403", "500", "503"]),
@@ -50,26 +50,26 @@ export function openApiDocument(baseUrl: string): object {
 
 const headers = {
   "x-request-id": {
-    description: "Of every answer, always ours.",
+    description: "The router's id of the request, in every answer.",
     required: true,
     schema: Type.String({ format: "uuid" }),
   },
   "retry-after": {
-    description: "Seconds, with everything that is worth another try after a known time.",
+    description: "Seconds after which to retry. Present if a retry after a known time makes sense.",
     schema: Type.Integer({ minimum: 1 }),
   },
   "x-should-retry": {
-    description: "With a used-up quota, which a client tells from a rate limit by it and by `error.code`.",
+    description: "Present if the quota is exhausted. It distinguishes this from a rate limit, as `error.code` does.",
     schema: Type.Literal("false"),
   },
-  "www-authenticate": { description: "How a key is sent.", schema: Type.Literal("Bearer") },
+  "www-authenticate": { description: "The authentication scheme of keys.", schema: Type.Literal("Bearer") },
 };
 
 function headersOf(...names: (keyof typeof headers)[]): object {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-const page = { "text/html": { schema: Type.String({ description: "Nothing of the request is in it." }) } };
+const page = { "text/html": { schema: Type.String({ description: "A page that contains no part of the request." }) } };
 
 const count = Type.Integer({ minimum: 0 });
 
@@ -176,14 +176,14 @@ const modelList = Type.Object({
 const refusalTexts = {
   "400": "Invalid request; `param` names the parameter",
   "401": "Key missing, wrong, revoked, expired or blocked",
-  "403": "No active package, or a model that the key may not use",
+  "403": "No active package, or the key may not use the model",
   "413": "Body over 20 MB (an HTML page)",
-  "429": "Quota used up (do not retry) or a rate limit reached (retry after `retry-after` seconds)",
+  "429": "Quota exhausted (do not retry), or rate limit reached (retry after `retry-after` seconds)",
   "500": "Internal error; retry with backoff",
   "503":
-    "Model being switched, maintained or overloaded, or too many requests of one address (an HTML page); retry after " +
+    "The model is being switched, in maintenance or overloaded, or an address sent too many requests (an HTML page); retry after " +
     "`retry-after` seconds",
-  "504": "The request took longer than it may",
+  "504": "The request exceeded the time limit",
 };
 type RefusalStatus = keyof typeof refusalTexts;
 
@@ -219,7 +219,7 @@ function post(summary: string, body: TSchema, answer: TSchema, streams: boolean)
       requestBody: { required: true, content: { "application/json": { schema: body } } },
       responses: {
         200: {
-          description: streams ? "The answer; with `stream` a stream that ends with `data: [DONE]`" : "The answer",
+          description: streams ? "The answer; with `stream`, a stream that ends with `data: [DONE]`" : "The answer",
           headers: headersOf("x-request-id"),
           content: { "application/json": { schema: answer }, ...(streams ? stream : {}) },
         },

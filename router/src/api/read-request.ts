@@ -1,4 +1,4 @@
-/** Parses and checks a body. Runs on the main thread for light bodies, in a worker for others. */
+/** Parses and checks a body, on the main thread for light bodies and in a worker thread for others. */
 import { hash } from "node:crypto";
 import { chatBody, chatFacts, type ChatBody } from "@weiche/shared/convention/chat.ts";
 import { completionBody, completionFacts, promptOf } from "@weiche/shared/convention/completions.ts";
@@ -8,15 +8,15 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import { readJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
 
-/** The facts of a body that the router needs; the node reads the rest. */
+/** The facts of a body that the router needs. The node reads the rest. */
 export interface ReadRequest extends RequestFacts {
-  /** Hash of the body as it came. */
+  /** Hash of the body's original bytes. */
   readonly digest: string;
-  /** Hash of the beginning of the conversation; absent for embeddings, where a node's prefix cache is of no use. */
+  /** Hash of the beginning of the conversation. Undefined for embeddings, because a prefix cache does not help them. */
   readonly conversation?: string;
 }
 
-/** Throws an `ApiError` for an invalid body. Broken texts are taken: the node mends them. `scan`: the scan of these bytes, if there is one already. */
+/** Reads a body. Throws an `ApiError` if it is invalid; the node repairs broken texts. `scan`: a scan of the bytes, if any. */
 export function readRequest(path: NodePath, body: Buffer, scan?: JsonScan): ReadRequest {
   const json = readJson(body, scan, "any");
   if ("problem" in json) throw new ApiError("invalid_request", json.problem);
@@ -35,7 +35,7 @@ const readers: Readonly<Record<NodePath, (value: unknown) => Omit<ReadRequest, "
   [nodePaths.embeddings]: (value) => embeddingFacts(embeddingBody.check(value)),
 };
 
-/** How much of a conversation is hashed for every request: messages, and characters of each. */
+/** How much of a conversation is hashed: the number of messages, and of characters of each. */
 const [beginningMessages, beginningCharacters] = [2, 1_024];
 
 function beginning({ messages }: ChatBody): string {

@@ -6,7 +6,7 @@ const ended = (number: number, accountId?: string) =>
   ({ requestId: `r${number}-`, endedAtMs: number, accountId }) as unknown as FinishedRequest;
 const everything = () => true;
 
-test("the youngest are kept, and found by the beginning of their ids", () => {
+test("the latest requests are kept and found by the beginning of their ids", () => {
   const recent = new RecentRequests();
   for (let number = 0; number < requestsMax + 3; number++) recent.remember(ended(number, "a"));
   expect(recent.extent).toMatchObject({ requests: requestsMax, oldest: { requestId: "r3-" } });
@@ -15,7 +15,7 @@ test("the youngest are kept, and found by the beginning of their ids", () => {
   expect(recent.latest(everything, 2)).toMatchObject([{ endedAtMs: requestsMax + 2 }, { endedAtMs: requestsMax + 1 }]);
 });
 
-test("a flood without a known key pushes out none that have one", () => {
+test("a flood of requests without a known key does not replace requests with a key", () => {
   const recent = new RecentRequests();
   recent.remember(ended(0, "a"));
   for (let number = 1; number < strangersMax + requestsMax; number++) recent.remember(ended(number));
@@ -23,7 +23,7 @@ test("a flood without a known key pushes out none that have one", () => {
   expect(recent.latest(everything, requestsMax)).toHaveLength(strangersMax + 1);
 });
 
-test("before there are any it knows of none", () => {
+test("without requests all results are empty", () => {
   expect(new RecentRequests().latest(everything, 5)).toEqual([]);
   expect(new RecentRequests().extent).toEqual({ requests: 0, oldest: undefined });
 });

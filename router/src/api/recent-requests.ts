@@ -1,12 +1,12 @@
 /**
- * The requests that ended last, which this router remembers for `weiche explain` and `weiche requests`. No content:
- * ids, times, and words of closed sets. Bounded by numbers of requests, which take about 400 bytes each.
+ * The latest requests that ended on this router, for `weiche explain` and `weiche requests`. They have ids, times and words
+ * of closed sets, but no content. A request takes about 400 bytes, and the number of requests is bounded.
  */
 import type { FinishedRequest } from "./exchange.ts";
 
-/** Requests of known keys: about 4 MB. */
+/** Requests of known keys. They take about 4 MB. */
 export const requestsMax = 10_000;
-/** Requests without one, kept apart, so that they cannot push the others out. */
+/** Requests without a known key. They are kept separately, so that they cannot replace the others. */
 export const strangersMax = 1_000;
 
 export class RecentRequests {
@@ -18,18 +18,18 @@ export class RecentRequests {
     else this.#known.add(facts);
   }
 
-  /** The requests whose id begins with `idPrefix`, latest end first; at most `limit`. */
+  /** Finds at most `limit` requests whose id begins with `idPrefix`, latest end first. */
   find(idPrefix: string, limit: number): readonly FinishedRequest[] {
     return this.latest(({ requestId }) => requestId.startsWith(idPrefix), limit);
   }
 
-  /** The requests that match, latest end first; at most `limit`. */
+  /** Lists at most `limit` requests that match, latest end first. */
   latest(matches: (facts: FinishedRequest) => boolean, limit: number): readonly FinishedRequest[] {
     const found = [...this.#known.latest(matches, limit), ...this.#strangers.latest(matches, limit)];
     return found.toSorted((a, b) => b.endedAtMs - a.endedAtMs).slice(0, limit);
   }
 
-  /** How many are remembered of those with a known key, and which of them ended first. */
+  /** The number of kept requests with a known key, and the one that ended first. */
   get extent(): { readonly requests: number; readonly oldest: FinishedRequest | undefined } {
     return { requests: this.#known.size, oldest: this.#known.oldest };
   }
@@ -38,7 +38,7 @@ export class RecentRequests {
 class Ring {
   readonly #max: number;
   readonly #kept: FinishedRequest[] = [];
-  /** Where the next one goes, once the ring is full. */
+  /** The position of the next request when the ring is full. */
   #at = 0;
 
   constructor(max: number) {

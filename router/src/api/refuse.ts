@@ -7,8 +7,8 @@ import { refusalCodes, type RefusalCode, type RefusalWord } from "../usage/refus
 import { htmlPage, PageRefusal } from "../edge/html-pages.ts";
 
 /**
- * Writes the refusal and settles the exchange. What the client still sends is discarded for up to `discardMs` before its
- * connection closes, so that the client can read the refusal.
+ * Writes the refusal and settles the exchange. Bytes that the client still sends are discarded for at most `discardMs`
+ * before its connection closes, so that the client can read the refusal.
  */
 export function refuse(exchange: Exchange, error: unknown, clock: Clock, discardMs: number): void {
   const { sink } = exchange;
@@ -32,7 +32,7 @@ export function refuse(exchange: Exchange, error: unknown, clock: Clock, discard
   exchange.settle();
 }
 
-/** Keeps the connection until the client's body has come or `discardMs` are over. */
+/** Keeps the connection until the client's body has arrived or `discardMs` are over. */
 function discardBody({ request, sink }: Exchange, clock: Clock, discardMs: number): void {
   const timer = clock.after(discardMs, () => {
     sink.end();
@@ -45,14 +45,14 @@ function discardBody({ request, sink }: Exchange, clock: Clock, discardMs: numbe
   request.resume();
 }
 
-/** The word by which a refusal is counted, whether its key is known or not. */
+/** Returns the word under which a refusal is counted, with or without a known key. */
 function refusalWordOf(error: unknown): RefusalWord {
   if (error instanceof PageRefusal && error.kind !== "body_too_large") return error.kind;
   if (error instanceof ApiError && error.kind === "invalid_api_key" && !error.reason) return error.kind;
   return refusalCodeOf(error) ?? "internal";
 }
 
-/** The code by which a refusal is counted for its key; undefined: it is not counted. */
+/** Returns the code under which a refusal is counted for its key; undefined if it is not counted. */
 export function refusalCodeOf(error: unknown): RefusalCode | undefined {
   if (error instanceof ClientGone) return undefined;
   if (error instanceof PageRefusal) return error.kind === "body_too_large" ? "too_large" : undefined;
@@ -61,7 +61,7 @@ export function refusalCodeOf(error: unknown): RefusalCode | undefined {
   return error.status === 400 ? codeOfInvalid(error.body.error) : knownCode(error.body.error.code);
 }
 
-/** A node checks again what depends on its engine. */
+/** Returns the code of a node's 400: the node checks what depends on its engine. */
 function codeOfInvalid({ type, param }: ErrorBody["error"]): RefusalCode {
   if (type === apiErrors.context_window_exceeded.type) return "context_window_exceeded";
   if (param === "n") return "too_many_answers";
@@ -78,7 +78,7 @@ interface Refusal {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly body: Buffer;
-  /** Label for logs and metrics: one of our codes, or `other`. */
+  /** Label for logs and metrics: a code of the API, or `other`. */
   readonly code?: string;
 }
 
@@ -104,7 +104,7 @@ function json(status: number, body: ErrorBody, headers: Record<string, string>):
   };
 }
 
-/** Whether an error is an operating error. Any other is a bug. */
+/** Returns whether an error is an operating error. All other errors are bugs. */
 export function isExpected(error: unknown): boolean {
   return [ApiError, PageRefusal, NodeRefusal, ClientGone].some((kind) => error instanceof kind);
 }

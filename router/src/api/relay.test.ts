@@ -8,7 +8,7 @@ import type { AnswerBody, AnswerReader } from "../nodes/upstream.ts";
 import { Exchange } from "./exchange.ts";
 import { relay } from "./relay.ts";
 
-/** A client whose socket holds nothing: it has read a piece, or has not. */
+/** A client whose socket buffers nothing: each byte is either read or unread. */
 class SimSink implements AnswerSink {
   hasBegun = false;
   isCut = false;
@@ -54,7 +54,7 @@ class SimSink implements AnswerSink {
 
 const secondsMax = 3_600;
 
-/** A node that always has another event of so many bytes. */
+/** A node that always has another event of `bytes` bytes. */
 class EndlessBody implements AnswerBody {
   readonly ending = "broken";
   readonly engineDeath = undefined;
@@ -88,8 +88,8 @@ test.each([
   ["a byte a second", 1, 61],
   ["half a KiB a second", 512, 120],
   ["just more than a KiB a second", 1_100, Infinity],
-])("a client that reads %s is cut as stalled when it should be", (_what, bytesPerSecond, expectedSeconds) => {
-  // The second ones are longer than a client at the floor reads in the time that is waited for it.
+])("a client that reads %s is cut as stalled after the expected time", (_what, bytesPerSecond, expectedSeconds) => {
+  // A client at the minimum rate cannot read the longer event within the stall time.
   for (const eventBytes of [2_048, 250_000]) {
     const { seconds, isCut, isCancelled, outcome } = readSlowly(eventBytes, bytesPerSecond);
     expect(Math.abs(seconds - Math.min(expectedSeconds, secondsMax))).toBeLessThan(30);
@@ -97,7 +97,7 @@ test.each([
   }
 });
 
-/** Reads events of so many bytes, until it is cut or an hour is over. */
+/** Reads events of `eventBytes` bytes until the client is cut or an hour is over. */
 function readSlowly(eventBytes: number, bytesPerSecond: number) {
   const clock = new VirtualClock();
   const sink = new SimSink();
@@ -113,7 +113,7 @@ function readSlowly(eventBytes: number, bytesPerSecond: number) {
   return { seconds, isCut: seconds < secondsMax, isCancelled: body.isCancelled, outcome: exchange.outcome };
 }
 
-test("an event that is being read is whole before the error event when the time of its request is over", () => {
+test("when the time limit ends a request, the current event is sent whole before the error event", () => {
   const clock = new VirtualClock();
   const sink = new SimSink();
   const exchange = new Exchange("chat", { headers: {} } as IncomingMessage, sink, clock);

@@ -1,7 +1,7 @@
 /**
- * Hands a node's answer to the client: the same bytes, with back-pressure. An answer is complete only with the node's
- * END, and a cut answer must not look complete: of a stream only finished events are passed on, so that an
- * error event can always follow; of any other answer the last piece waits for the END.
+ * Relays a node's answer to the client: the same bytes, with back-pressure. An answer is complete only with the node's END,
+ * and a cut answer must not look complete. So a stream passes on only finished events, after which an error event can
+ * always follow. The last piece of any other answer waits for the END.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { Patience } from "@weiche/shared/time/patience.ts";
@@ -10,20 +10,19 @@ import { NodeLost, type AnswerBody, type AnswerReader, type UpstreamResponse } f
 import { ClientGone, type Exchange } from "./exchange.ts";
 import { LastPiece, UnfinishedEvent } from "./withheld.ts";
 
-/** A client must read so fast, beyond what its sockets hold. */
+/** The minimum rate at which a client must read, after its socket buffers are full. */
 const floorBytesPerSecond = 1 << 10;
 
 /**
- * The sink tells when a client has taken all that it got: of a long event it gets so much at a time, so that a client at
- * the floor is heard of in time.
+ * The sink reports only that all its bytes were read. So it gets a long event in slices of this size, so that a client at
+ * the minimum rate is seen reading in time.
  */
 const sliceBytesMax = 16 << 10;
 const nothing = Buffer.alloc(0);
 
 /**
- * Resolves with the first byte; the rest follows until the exchange is settled. Rejects while another status is still
- * possible: with `NodeLost` if nothing came (another node may be asked), with the reason of `exchange.signal`, or with an
- * `ApiError`.
+ * Resolves with the first byte; the rest follows until the exchange is settled. Rejects only before the first byte: with
+ * `NodeLost` if nothing arrived (another node may be asked), with the reason of `exchange.signal`, or with an `ApiError`.
  */
 export function relay(exchange: Exchange, answer: UpstreamResponse, clock: Clock, stallMsMax: number): Promise<void> {
   return new Relay(exchange, answer, clock, stallMsMax).begun;
@@ -38,9 +37,9 @@ class Relay implements AnswerReader {
   /** Received bytes that must not be passed on yet. */
   readonly #withheld: UnfinishedEvent | LastPiece;
   readonly #patience: Patience;
-  /** May be passed on, but the client has not read what comes before it. */
+  /** Bytes that may be passed on, but wait until the client has read earlier ones. */
   #waiting: Buffer = nothing;
-  /** Bytes handed to the sink since it had none left. */
+  /** Bytes written to the sink since it was last empty. */
   #written = 0;
   #received = false;
   #detached = false;
@@ -75,7 +74,7 @@ class Relay implements AnswerReader {
     this.#patience.start();
   }
 
-  /** Writes what waits until the sink is full. Returns false if it is. */
+  /** Writes waiting bytes until the sink is full. Returns false if it is full. */
   #writeOn(): boolean {
     while (this.#waiting.length > 0) {
       const slice = this.#waiting.subarray(0, sliceBytesMax);
@@ -85,7 +84,7 @@ class Relay implements AnswerReader {
     return true;
   }
 
-  /** Writes what waits, although the sink may be full: nothing more comes. */
+  /** Writes all waiting bytes even if the sink is full, because nothing more follows. */
   #writeAll(): void {
     const left = this.#waiting;
     this.#waiting = nothing;
@@ -118,7 +117,7 @@ class Relay implements AnswerReader {
     }
   }
 
-  /** Called when the client has left or the time limit is over. */
+  /** Handles a client that left, or the end of the time limit. */
   readonly #onAbort = (): void => {
     this.#detach();
     this.#body.cancel();
@@ -140,12 +139,12 @@ class Relay implements AnswerReader {
     const { rest } = this.#withheld;
     if (!sink.hasBegun) this.#head(rest?.length ?? 0);
     this.#exchange.bytesSent += rest?.length ?? 0;
-    // What is buffered may be read at the floor.
+    // The client may read the buffered bytes at the minimum rate.
     this.#patience.took(this.#written);
     if (!sink.end(rest)) this.#patience.start();
   }
 
-  /** Closes the connection before the answer is complete, after what was written before was sent. */
+  /** Closes the connection before the answer is complete, after the written bytes were sent. */
   #cutAfter(error: ApiError | undefined, outcome: "broken" | "timeout" | "stalled"): void {
     this.#exchange.outcome = outcome;
     this.#writeAll();
@@ -154,7 +153,7 @@ class Relay implements AnswerReader {
     this.#exchange.sink.cut("written");
   }
 
-  /** `length`: known once the whole answer is here. */
+  /** Writes the head. `length` is given if the whole answer has arrived. */
   #head(length?: number): void {
     this.#exchange.status = 200;
     this.#exchange.firstByteAtMs = this.#clock.monotonicMs();
@@ -188,7 +187,7 @@ const streamHeaders = {
 const jsonHeaders = { "content-type": "application/json; charset=utf-8" };
 
 function broken(): ApiError {
-  return new ApiError("internal", "The answer was broken off.");
+  return new ApiError("internal", "The answer ended before it was complete.");
 }
 
 function errorEvent(error: ApiError, torn: boolean): Buffer {

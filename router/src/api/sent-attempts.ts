@@ -1,6 +1,6 @@
 /**
- * Decides which attempt of a request is billed. At most one is: the one whose answer the client got, or ended itself.
- * Every other attempt that a node may have recorded is declared void.
+ * Decides which attempt of a request is billed: at most the attempt whose answer the client got or ended. Every other
+ * attempt that a node may have recorded is declared void.
  */
 import { apiErrors } from "@weiche/shared/errors.ts";
 import type { VoidAttempt } from "../usage/usage-ledger.ts";
@@ -11,17 +11,17 @@ import { NodeRefusal } from "./node-refusal.ts";
 export type SentAttempt = VoidAttempt;
 
 export interface AttemptVerdicts {
-  /** The record counts: the client got the answer, or ended it itself, or a published limit ended it. */
+  /** The record is billed: the client got the answer or ended it, or a published limit ended it. */
   settled(attempt: SentAttempt): void;
   /** The record must not be billed, whatever the node has recorded. */
   declareVoid(attempt: SentAttempt): void;
-  /** The node refused it before its engine began: an honest node has no record. */
+  /** The node refused the attempt before its engine began, so an honest node has no record. */
   declareRefused(attempt: SentAttempt): void;
 }
 
 /**
- * Decides when an answer that has begun ends. A node that ended it with an error event has recorded what that costs:
- * nothing, or what was generated within the limit of 600 s.
+ * Decides on an attempt when its answer ends. If the node ended the answer with an error event, its record has the right
+ * cost: nothing, or the tokens generated within the time limit.
  */
 export function decideAtEnd(attempt: SentAttempt, answer: AnswerBody, exchange: Exchange, verdicts: AttemptVerdicts) {
   exchange.onSettled(() => {
@@ -32,8 +32,8 @@ export function decideAtEnd(attempt: SentAttempt, answer: AnswerBody, exchange: 
 }
 
 /**
- * Decides on an attempt that its node refused: the node still holds its grant, and the client got nothing of it. After a
- * 500 or 504 and at its stop an honest node, too, may have recorded what it could not hand on.
+ * Decides on an attempt that its node refused. The node still has its grant, although the client got nothing. After a 500
+ * or 504, or when it stops, even an honest node may have recorded tokens that it could not send.
  */
 export function decideAfterRefusal({ status, body }: NodeRefusal, attempt: SentAttempt, verdicts: AttemptVerdicts) {
   const isBeforeWork = status < 500 || (status === 503 && refusedBeforeWork.has(body.error.code));
@@ -46,8 +46,8 @@ const refusedBeforeWork: ReadonlySet<string> = new Set(
 );
 
 /**
- * Decides on an attempt that ended before its answer began, and not by a refusal. The reasons of the exchange's abort (the
- * client left, the limit of 600 s) leave the record as it is.
+ * Decides on an attempt that ended before its answer began, without a refusal. If the client left or the time limit ended
+ * the exchange, the record is billed.
  */
 export function decideAfter(error: unknown, attempt: SentAttempt, exchange: Exchange, verdicts: AttemptVerdicts): void {
   if (error instanceof NodeRefusal) return;

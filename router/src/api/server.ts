@@ -1,4 +1,4 @@
-/** The public API's listener. Every request gets one answer, with our request id and no headers of a node. */
+/** The server of the public API. Every request gets one answer, with the router's request id and no headers of a node. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -41,14 +41,14 @@ export interface ApiServerDeps extends Pick<
 > {
   readonly config: Pick<RouterConfig, "limits" | "requestMsMax"> & { readonly listen: { readonly api: ListenAddress } };
   readonly events: ApiEvents;
-  /** Absent: plain HTTP behind a proxy. */
+  /** If undefined, the server speaks plain HTTP behind a proxy. */
   readonly tls?: ServerCertificate;
   readonly times?: Partial<ApiTimes>;
 }
 
 export type ApiServer = ReturnType<typeof createApiServer>;
 
-/** Its `body` is as `POST /v1/chat/completions` takes it. */
+/** A chat that did not arrive on the public listener. `body` is a body of `POST /v1/chat/completions`. */
 export interface InsideChat extends InsideRequest {
   readonly request: IncomingMessage;
   readonly sink: AnswerSink;
@@ -68,7 +68,7 @@ const defaultTimes: ApiTimes = {
 const largeBodiesBytesMax = 1_000_000_000;
 const noRoom: RefusalReason = "no_room_for_body";
 
-/** Wait for cut exchanges to close, which takes a turn or two of the event loop. */
+/** How long to wait until cut exchanges are closed. It takes one or two turns of the event loop. */
 const cutMsMax = 1_000;
 
 type Handler = (exchange: Exchange) => Promise<void>;
@@ -92,7 +92,7 @@ export function createApiServer(deps: ApiServerDeps) {
     events.forwardedUnread(proxy, entry),
   );
   const connections = new Connections();
-  /** `leaving`: requests are served, each as the last one of its connection. */
+  /** `leaving`: requests are served, but each connection closes after its answer. */
   let state: "serving" | "leaving" | "draining" = "serving";
 
   const app = fastify({
@@ -105,7 +105,7 @@ export function createApiServer(deps: ApiServerDeps) {
         clock,
       }),
     exposeHeadRoutes: false,
-    // Clients join the base address and the path by themselves: slashes are doubled or left over at the end.
+    // Clients join base address and path, which may double a slash or leave one at the end.
     routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
     clientErrorHandler(error, socket) {
       if (!connections.mayAnswerRaw(socket)) return socket.destroy();
@@ -113,7 +113,7 @@ export function createApiServer(deps: ApiServerDeps) {
     },
     frameworkErrors: (_error, request, reply) => serve("other", unsupported)(request, reply),
   });
-  // Fastify must not read bodies: nothing is read before the key is known.
+  // Fastify must not read bodies, because no body is read before the key was checked.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   app.setNotFoundHandler(serve("other", unsupported));
   for (const prefix of ["", "/v1"]) {
@@ -131,7 +131,7 @@ export function createApiServer(deps: ApiServerDeps) {
   server.on("connection", (socket: Socket) => connections.addSocket(socket));
   server.on("connect", (request: IncomingMessage, socket: Duplex) => {
     const isAdmitted = ipLimit.admit(addressOf(request));
-    // A client would take the page for the answer to an earlier request on the connection.
+    // Otherwise a client would take the page for the answer to an earlier request on the connection.
     if (!connections.mayAnswerRaw(socket)) return socket.destroy();
     answerRaw(socket, isAdmitted ? "unsupported" : "limited", clock);
   });
@@ -148,7 +148,7 @@ export function createApiServer(deps: ApiServerDeps) {
     };
   }
 
-  /** Throws for a client that asks too often, while the router drains, and for an ambiguous head. */
+  /** Throws if the address exceeds its limit, if the router drains, or if the head is ambiguous. */
   function admitFromOutside(request: IncomingMessage, response: ServerResponse): void {
     if (state !== "serving") response.shouldKeepAlive = false;
     const address = addressOf(request);
@@ -178,18 +178,18 @@ export function createApiServer(deps: ApiServerDeps) {
   }
 
   return {
-    /** Exchanges whose answer is not closed. */
+    /** Number of exchanges whose answer is not closed. */
     get open(): number {
       return connections.exchanges;
     },
-    /** The requests that are not settled, the oldest first. */
+    /** Lists requests that are not settled, oldest first. */
     running: (): readonly Exchange[] => [...connections.live].filter(({ settled }) => !settled),
-    /** Throws `StartError` if it cannot listen. */
+    /** Starts listening. Throws a `StartError` if it cannot. */
     async listen(): Promise<ListenAddress> {
       await app.ready();
       return { host: config.listen.api.host, port: await listenOn(server, config.listen.api) };
     },
-    /** Answers a chat that did not come by this listener. Resolves once the answer has begun. */
+    /** Answers a chat that did not arrive on this listener. Resolves once the answer has begun. */
     chat({ request, sink, authenticate, ...inside }: InsideChat): Promise<void> {
       const exchange = new Exchange("chat", request, sink, clock);
       return run(exchange, async () => {
@@ -197,14 +197,14 @@ export function createApiServer(deps: ApiServerDeps) {
         await generateAs(exchange, await authenticate(exchange), nodePaths.chat, generateDeps, inside);
       });
     },
-    /** From now on each answer is the last one on its connection, so that clients go to another router. */
+    /** Makes each connection close after its answer from now on, so that clients go to another router. */
     leave(): void {
       state = "leaving";
       for (const { sink } of connections.live) sink.endConnection?.();
     },
     /**
-     * Takes no new requests; running ones may end within `graceMs`, then they are cut. `cutNodes` is called before that,
-     * so that no node takes the cut for a client that has left, whose request would be billed.
+     * Refuses new requests. Running requests may end within `graceMs`, then they are cut. `cutNodes` is called before the
+     * cut, so that no node takes it for a client that has left: such a request would be billed.
      */
     async close(graceMs: number, cutNodes: () => void = () => {}): Promise<void> {
       state = "draining";
@@ -212,7 +212,7 @@ export function createApiServer(deps: ApiServerDeps) {
       server.close();
       if (!(await connections.quiet(graceMs, clock))) cutNodes();
       connections.destroyAll();
-      await connections.quiet(cutMsMax, clock); // whether they are billed is decided when they close
+      await connections.quiet(cutMsMax, clock); // their attempts are decided when they close
       await Promise.all([closed, readers[Symbol.asyncDispose](), app.close()]);
     },
   };

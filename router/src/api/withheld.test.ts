@@ -3,14 +3,14 @@ import { UnfinishedEvent } from "./withheld.ts";
 
 const events = Buffer.from('data: {"a":1}\n\ndata: {"b":2}\n\n\ndata: x\n\n: comment\ndata: y\n\ndata: unfin');
 
-/** Every way to divide the bytes into three pieces. */
+/** Yields every way to divide the bytes into three pieces. */
 function* divisions(bytes: Buffer): Generator<readonly Buffer[]> {
   for (let first = 1; first < bytes.length - 1; first++)
     for (let second = first + 1; second < bytes.length; second++)
       yield [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)];
 }
 
-test("whatever pieces it comes in, exactly the finished events are passed on", () => {
+test("exactly the finished events are passed on, whatever the pieces", () => {
   for (const pieces of divisions(events)) {
     const withheld = new UnfinishedEvent();
     let passed = "";
@@ -24,7 +24,7 @@ test("whatever pieces it comes in, exactly the finished events are passed on", (
   }
 });
 
-test("what was passed on does not change when later bytes come", () => {
+test("bytes that were passed on do not change when later bytes arrive", () => {
   const withheld = new UnfinishedEvent();
   withheld.push(Buffer.from("data: one"));
   const passed = withheld.push(Buffer.from("\n\ndata: t"));
@@ -34,7 +34,7 @@ test("what was passed on does not change when later bytes come", () => {
 });
 
 test(
-  "an event of 256 KiB that comes byte by byte is held at little cost, and torn when it grows",
+  "an event of 256 KiB that arrives byte by byte is held cheaply, and passed on in pieces when it grows",
   { timeout: 2000 },
   () => {
     const withheld = new UnfinishedEvent();

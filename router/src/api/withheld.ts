@@ -1,23 +1,23 @@
-/** Holds back the received end of an answer, so that a cut answer never looks complete. */
+/** Withholds the last received bytes of an answer, so that a cut answer never looks complete. */
 
-/** A longer event is passed on in pieces; if it is cut, the client sees a part of it before the error event. */
+/** A longer event is passed on in pieces. If it is cut, the client gets a part of it before the error event. */
 const eventBytesMax = 256 << 10;
 const newline = 10;
 const eventEnd = Buffer.from("\n\n");
 
-/** Holds back an unfinished event of a stream. Nodes write whole events; only long ones come in pieces. */
+/** Withholds an unfinished event of a stream. Nodes write whole events, and only long events arrive in pieces. */
 export class UnfinishedEvent {
-  /** Doubles when it is full, so that an event in many small pieces is not copied anew with each of them. */
+  /** Doubled when it is full, so that an event in many small pieces is not copied with each piece. */
   #held = Buffer.alloc(0);
   #length = 0;
-  /** Whether a part of an unfinished event was passed on. */
+  /** True if a part of an unfinished event was passed on. */
   torn = false;
 
   get rest(): Buffer | undefined {
     return this.#length === 0 ? undefined : this.#held.subarray(0, this.#length);
   }
 
-  /** Returns the bytes that may be passed on. */
+  /** Adds a chunk and returns the bytes that may be passed on. */
   push(chunk: Buffer): Buffer | undefined {
     const cut = this.#endOfLastEvent(chunk);
     if (cut === 0 && this.#length + chunk.length <= eventBytesMax) {
@@ -53,7 +53,7 @@ export class UnfinishedEvent {
   }
 }
 
-/** Holds back the last piece. */
+/** Withholds the last piece of an answer. */
 export class LastPiece {
   rest: Buffer | undefined;
   readonly torn = false;

@@ -1,4 +1,4 @@
-/** Which bodies are read on the main thread, and which are handed to the other one: told by whether the body is lent. */
+/** Which bodies are parsed on the main thread, and which in the worker thread. The body is lent to the worker. */
 import { afterAll, expect, test } from "vitest";
 import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";
@@ -30,7 +30,7 @@ const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)
 const readers = new BodyReaders();
 afterAll(() => readers[Symbol.asyncDispose]());
 
-/** Reads it, and says where. */
+/** Reads a body and returns where it was parsed. */
 async function read(path: NodePath, body: object): Promise<{ where: string; refused: string | undefined }> {
   const { signal } = new AbortController();
   const held = new HeldBody(
@@ -46,7 +46,7 @@ async function read(path: NodePath, body: object): Promise<{ where: string; refu
     () => undefined,
     (error: Error) => error.message,
   );
-  expect(held.bytes!.toString() === text, "the node is given the body as it came").toBe(true);
+  expect(held.bytes!.toString() === text, "the node gets the original bytes").toBe(true);
   return { where, refused };
 }
 
@@ -57,7 +57,7 @@ const ordinary: [name: string, path: NodePath, body: object][] = [
   ["a chat with a logit_bias of 300 tokens", chat, { messages, logit_bias: many(300, (at) => at) }],
   ["2,048 texts for embeddings", embeddings, { input: many(2_048, (at) => `text ${at}`) }],
 ];
-test.each(ordinary)("%s is read at once", async (_name, path, body) => {
+test.each(ordinary)("%s is parsed at once", async (_name, path, body) => {
   expect(await read(path, body)).toEqual({ where: "at once", refused: undefined });
 });
 
@@ -70,11 +70,11 @@ const heavy: [name: string, path: NodePath, body: object][] = [
   ["150 tools with their schemas", chat, { messages, tools: many(150, tool) }],
   ["long texts for embeddings", embeddings, { input: many(64, () => "word ".repeat(4_000)) }],
 ];
-test.each(heavy)("%s is read in the thread", async (_name, path, body) => {
+test.each(heavy)("%s is parsed in the worker thread", async (_name, path, body) => {
   expect(await read(path, body)).toEqual({ where: "in the thread", refused: undefined });
 });
 
-test("a megabyte of values is refused, and the message names the bound", async () => {
+test("a body with too many values is refused, and the message has the maximum", async () => {
   expect(await read(chat, { messages, x: many(200_000, () => []) })).toEqual({
     where: "in the thread",
     refused: "The body has more than 32768 values (members of objects and items of arrays).",

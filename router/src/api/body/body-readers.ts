@@ -1,4 +1,4 @@
-/** Parses bodies: light ones at once, others one after the other in a thread, so that no other request waits for them. */
+/** Parses bodies: light ones at once, others one after the other in a worker thread, so that no other request waits. */
 import { ByteThread } from "@weiche/shared/http/byte-thread.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { scanLight } from "@weiche/shared/http/json-guard.ts";
@@ -11,7 +11,7 @@ import { readRequest, type ReadRequest } from "../read-request.ts";
 export class BodyReaders implements AsyncDisposable {
   readonly #thread = new ByteThread<BodyJob, BodyReply>(new URL("./body-worker.ts", import.meta.url));
 
-  /** Rejects with an `ApiError` for an invalid body, and with the signal's reason. */
+  /** Parses a body. Rejects with an `ApiError` if it is invalid, or with the signal's reason. */
   async read(path: NodePath, body: HeldBody, signal: EndSignal): Promise<ReadRequest> {
     const scan = scanLight(body.bytes!);
     if (scan) return readRequest(path, body.bytes!, scan);

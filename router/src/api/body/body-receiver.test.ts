@@ -1,4 +1,4 @@
-/** How a body that comes gets its room: nothing for an announcement, all at once at a good pace, and in steps after a stall. */
+/** How an arriving body gets room: none for an announced length, all at once at a good pace, and in steps after a stall. */
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { ByteBudget, type Room } from "@weiche/shared/http/byte-budget.ts";
@@ -12,14 +12,14 @@ const megabyte = 1 << 20;
 const times = { bodyMsMax: 60_000, bytesPerExtraSecond: 250_000 };
 const { signal } = new AbortController();
 
-/** A body of an account comes. There is room for one whole body, and memory for another one is kept apart. */
+/** Receives an account's body. There is room for one whole body, and memory for another one is reserved. */
 async function receiving(announced: number | undefined = bodyBytesMax) {
   const clock = new VirtualClock();
-  // Two bytes more: one is the prober's, who gets nothing of what is kept apart, and one always stays free.
+  // Two more bytes: the prober, which cannot use reserved memory, needs one, and one always stays free.
   const budget = new ByteBudget(2 * bodyBytesMax + 2, bodyBytesMax, clock);
   const prober: Room["sharers"] = [{ name: "prober", timesFree: 1e9 }];
   await budget.grow(budget.open(prober), 1, signal);
-  /** Whether there are so many bytes for another account. */
+  /** Returns whether another account could get this many bytes. */
   const isFree = async (bytes: number) => {
     const room = budget.open(prober);
     const controller = new AbortController();
@@ -42,7 +42,7 @@ async function receiving(announced: number | undefined = bodyBytesMax) {
   return { clock, isFree, request, send, whole };
 }
 
-test("an announcement holds nothing, nor does the first megabyte", async () => {
+test("neither an announced length nor the first megabyte takes room", async () => {
   const { isFree, send } = await receiving();
   expect(await isFree(bodyBytesMax)).toBe(true);
   await send(smallBytesMax);
@@ -51,7 +51,7 @@ test("an announcement holds nothing, nor does the first megabyte", async () => {
   expect(await isFree(2 * megabyte)).toBe(false);
 });
 
-test("a body that stalls gives back what has not come, goes on in steps, and arrives whole", async () => {
+test("a stalled body returns the room of missing bytes, continues in steps, and arrives whole", async () => {
   const { clock, isFree, send, whole, request } = await receiving();
   await send(2 * megabyte);
   expect(await isFree(2 * megabyte)).toBe(false);
@@ -65,7 +65,7 @@ test("a body that stalls gives back what has not come, goes on in steps, and arr
   expect(clock.pending).toBe(0);
 });
 
-test("a body without a length takes room for the largest one once it is large", async () => {
+test("a large body without a length takes the room of the largest body", async () => {
   const { isFree, send, whole, request } = await receiving(undefined);
   await send(2 * megabyte);
   expect(await isFree(1)).toBe(false);

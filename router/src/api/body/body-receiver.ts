@@ -1,7 +1,7 @@
 /**
- * Receives a body. Its first megabyte takes nothing from the budget, so that an announcement alone holds no memory. Then
- * the whole body is reserved while it arrives fast enough, because a body that has to stop halfway holds memory for
- * nothing. A slower body returns what has not arrived, and reserves the rest in small steps.
+ * Receives a body. Its first megabyte takes nothing from the budget, so that an announced length alone holds no memory.
+ * Then room for the whole body is reserved while it arrives fast enough, because a body that must wait halfway holds memory
+ * in vain. A slower body returns the room of missing bytes and reserves it in small steps.
  */
 import type { IncomingMessage } from "node:http";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
@@ -16,7 +16,7 @@ export const bodyBytesMax = 20 << 20;
 
 export interface BodyTimes {
   readonly bodyMsMax: number;
-  /** Received bytes that extend the deadline by one second. They are also the pace. */
+  /** Received bytes that extend the deadline by one second. They are also the required pace per second. */
   readonly bytesPerExtraSecond: number;
 }
 
@@ -37,7 +37,7 @@ export class BodyReceiver {
   #room = smallBytesMax;
   #isSlow = false;
   #isOver = false;
-  /** Later by the time that the body waited for room. */
+  /** The start, moved by the time that the body waited for room. */
   #startedAtMs: number;
   #deadline: Timer | undefined;
   #pace: Timer | undefined;
@@ -60,7 +60,7 @@ export class BodyReceiver {
     this.#body.add(chunk);
     if (this.#body.bytes > bodyBytesMax) return this.#fail(new PageRefusal("body_too_large"));
     if (this.#body.bytes <= lightBytesMax) return;
-    // Without a pause Node reads up to 2 MB of a connection in one turn of the event loop: 140 ms with 40 connections.
+    // Without a pause, Node.js reads up to 2 MB of a connection in one turn of the event loop: 140 ms with 40 connections.
     this.#request.pause();
     if (this.#body.bytes <= this.#room) setImmediate(() => this.#request.resume());
     else void this.#waitForRoom();

@@ -1,4 +1,4 @@
-/** The thread in which large bodies are parsed. The bytes are transferred to it and back, never copied. */
+/** The worker thread that parses large bodies. Bytes are transferred to it and back, never copied. */
 import { parentPort, type Transferable } from "node:worker_threads";
 import { ApiError, asApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CollectedBody } from "./collected-body.ts";
 
-test("a body is the same however it is cut, announced or not, with or without a place made for it", () => {
+test("a body is collected unchanged, however it is cut, with or without an announced length or prepared memory", () => {
   const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 30 });
   fc.assert(
     fc.property(pieces, fc.boolean(), fc.nat(30), (cut, isAnnounced, placeAt) => {
@@ -18,7 +18,7 @@ test("a body is the same however it is cut, announced or not, with or without a 
   );
 });
 
-test.each([undefined, 1_000])("pieces are copied, so that none of them is kept (announced: %s)", (announced) => {
+test.each([undefined, 1_000])("pieces are copied, so that no piece is kept (announced: %s)", (announced) => {
   const body = new CollectedBody(announced);
   const pieces = Array.from({ length: 1_000 }, () => Buffer.from("a"));
   for (const piece of pieces) body.add(piece);

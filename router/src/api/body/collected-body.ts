@@ -1,15 +1,15 @@
 /**
- * Gathers the pieces of a body by copying them. A piece that is kept costs some hundred bytes, and the memory that the
- * socket was read into: a megabyte of pieces of one byte held 200 MB.
+ * Collects the pieces of a body by copying them. A kept piece costs some hundred bytes and the whole buffer of its socket
+ * read: a megabyte in pieces of one byte held 200 MB.
  */
 export class CollectedBody {
   bytes = 0;
   readonly #expected: number | undefined;
-  /** The first piece, while it is the only one. It is not copied. */
+  /** The first piece while it is the only one. It is not copied. */
   #only: Buffer | undefined;
   #memory: Buffer | undefined;
 
-  /** `expected`: absent if the length was not announced. */
+  /** `expected`: the announced length, if any. */
   constructor(expected: number | undefined) {
     this.#expected = expected;
   }
@@ -25,7 +25,7 @@ export class CollectedBody {
     this.bytes = bytes;
   }
 
-  /** Provides memory for a body of `bytesMax`. The system provides pages only when they are written to. */
+  /** Allocates memory for a body of `bytesMax`. The system provides its pages only when they are written. */
   makePlace(bytesMax: number): void {
     if (this.#memory && this.#memory.length >= bytesMax) return;
     const memory = Buffer.allocUnsafeSlow(bytesMax);

@@ -9,7 +9,7 @@ const nobody = new AbortController().signal;
 const account = asId<AccountId>("account");
 
 function hold(bytesMax: number) {
-  // Two bytes more: one is the prober's, who gets nothing of what is kept apart, and one always stays free.
+  // Two more bytes: the prober, which cannot use reserved memory, needs one, and one always stays free.
   const budget = new ByteBudget(bytesMax + bytesMax + 2, bytesMax, new VirtualClock());
   const prober: Room["sharers"] = [{ name: "prober", timesFree: 1e9 }];
   void budget.grow(budget.open(prober), 1, nobody);
@@ -32,7 +32,7 @@ function hold(bytesMax: number) {
   return { budget, exchange, isFree, settle: () => settled() };
 }
 
-test("a held body takes room only while it is large and needed, and gives it back once", async () => {
+test("a held body takes room only while it is large and needed, and returns it once", async () => {
   const { budget, exchange, isFree, settle } = hold(4 * smallBytesMax);
   const body = new HeldBody(budget, exchange, account);
   await body.reserve(3 * smallBytesMax);
@@ -53,7 +53,7 @@ test("a held body takes room only while it is large and needed, and gives it bac
   expect(await isFree(4 * smallBytesMax)).toBe(true);
 });
 
-test("the room of a body that a thread has is free only when it comes back, also of one that was dropped", async () => {
+test("the room of a lent body is free only after the body is returned, even if it was dropped", async () => {
   const { budget, exchange, isFree, settle } = hold(4 * smallBytesMax);
   const body = new HeldBody(budget, exchange, account);
   await body.reserve(3 * smallBytesMax);

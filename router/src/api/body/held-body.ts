@@ -1,4 +1,4 @@
-/** A request's body in memory and its room in the budget for large bodies, both released as soon as possible. */
+/** A request's body in memory, and its room in the budget of large bodies. Both are released as soon as possible. */
 import type { ByteBudget, Room } from "@weiche/shared/http/byte-budget.ts";
 import { asBuffer, ownBytes, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -9,7 +9,7 @@ import { ClientGone, type Exchange } from "../exchange.ts";
 export const smallBytesMax = 1 << 20;
 
 export class HeldBody {
-  /** Undefined while it is lent, and once it was dropped. */
+  /** Undefined while the body is lent and after it was dropped. */
   bytes: Buffer | undefined;
   readonly #budget: ByteBudget;
   readonly #room: Room;
@@ -24,26 +24,26 @@ export class HeldBody {
     exchange.onSettled(() => this.drop());
   }
 
-  /** Waits until there is room for `bytes` in all. Rejects with 503 after 30 s, or with the signal's reason. */
+  /** Waits until there is room for `bytes` in total. Rejects with 503 after 30 s, or with the signal's reason. */
   async reserve(bytes: number): Promise<void> {
     if (bytes <= smallBytesMax) return;
     await this.#budget.grow(this.#room, bytes, this.#signal);
     if (this.#dropped) this.#shrink(0);
   }
 
-  /** Returns the budget of the bytes that have not arrived. */
+  /** Returns the room of bytes that have not arrived. */
   retract(bytesCame: number): void {
     this.#shrink(bytesCame);
   }
 
-  /** Throws `ClientGone` if the client has left. */
+  /** Sets the bytes. Throws `ClientGone` if the client has left. */
   fill(bytes: Buffer): void {
     if (this.#dropped) throw new ClientGone();
     this.bytes = bytes;
     this.#shrink(bytes.length > smallBytesMax ? bytes.length : 0);
   }
 
-  /** Lends the memory to a thread. The caller must call `takeBack` in any case. */
+  /** Lends the bytes to a worker thread. The caller must call `takeBack` in any case. */
   lend(): OwnBytes {
     if (this.#dropped) throw new ClientGone();
     const bytes = ownBytes(this.bytes!);
@@ -52,14 +52,14 @@ export class HeldBody {
     return bytes;
   }
 
-  /** `bytes` absent: they are lost. A body that was dropped meanwhile stays dropped. */
+  /** Takes lent bytes back. If `bytes` is undefined, they are lost. A body that was dropped meanwhile stays dropped. */
   takeBack(bytes?: OwnBytes): void {
     this.#isLent = false;
     if (this.#dropped || !bytes) this.drop();
     else this.bytes = asBuffer(bytes);
   }
 
-  /** Idempotent. Lent memory keeps its room in the budget until it comes back. */
+  /** Drops the body; may be called again. Lent memory keeps its room until it is returned. */
   drop(): void {
     this.#dropped = true;
     this.bytes = undefined;

@@ -1,4 +1,4 @@
-/** Reads a request's body into memory: bounded in size, and in time however it trickles. */
+/** Reads a request's body into memory, with bounds on size and time. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -7,7 +7,7 @@ import type { Exchange } from "../exchange.ts";
 import { BodyReceiver, bodyBytesMax, type BodyTimes } from "./body-receiver.ts";
 import type { HeldBody } from "./held-body.ts";
 
-/** Reads the body into `held`. Throws before the first byte if the headers alone rule the request out. */
+/** Reads the body into `held`. Throws before the first byte if the headers already forbid the body. */
 export async function readBody(exchange: Exchange, held: HeldBody, times: BodyTimes, clock: Clock): Promise<void> {
   const { headers } = exchange.request;
   const announced = headers["content-length"];
@@ -16,7 +16,7 @@ export async function readBody(exchange: Exchange, held: HeldBody, times: BodyTi
   requireJson(headers);
   exchange.continue();
   const body = await new BodyReceiver(exchange, bytes, held, times, clock).whole;
-  // Editors on Windows begin a file with this mark, which JSON does not allow. Blanks it does.
+  // Editors on Windows write a byte order mark, which JSON forbids; spaces are allowed.
   if (body.subarray(0, byteOrderMark.length).equals(byteOrderMark)) body.fill(" ", 0, byteOrderMark.length);
   held.fill(body);
 }
