@@ -74,7 +74,7 @@ export function createInvitations(context: IdentityContext) {
       return plainRow({ email, role, state: stateOf(row, clock.now()), createdAt, expiresAt, accountName });
     },
 
-    /** Uses the link up, sets the password and signs the person in. */
+    /** Consumes the link, sets the password and signs the person in. */
     async accept({ token, password, language, theme }: Acceptance, from: SignedInFrom) {
       const normal = goodPassword(password);
       const tokenHash = hashToken(token);

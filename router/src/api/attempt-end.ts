@@ -28,7 +28,7 @@ export function endOfRefusal(refusal: NodeRefusal, body: AnswerBody): AttemptEnd
   return code === apiErrors.overloaded.code ? "overloaded" : untold;
 }
 
-/** Returns the end of an attempt without an answer. If the client left or time ran out, the end is untold. */
+/** Returns the end of an attempt without an answer. If the client left or time ran out, it does not count for the node. */
 export function endOfError(error: unknown, { signal, isCutByUs }: Exchange): AttemptEnd {
   const isOfNode = error instanceof NodeLost || error instanceof ApiError;
   return isOfNode && !signal.aborted && !isCutByUs ? failed : untold;

@@ -125,7 +125,7 @@ export function* storeMistakes({ limits = {} }: RawRouter): Iterable<Finding> {
     yield [["limits", "storeTls"], "limits.storeTls needs both cert and key, or neither"];
 }
 
-/** Lists the settings whose URL contains a password. With one, no other user may read the file. */
+/** Lists the settings whose URL contains a password. If there is one, other users must not be able to read the file. */
 export function passwordsIn({ database, smtp, limits }: RawRouter): readonly string[] {
   const urls = { "database.url": database?.url, "smtp.url": smtp?.url, "limits.store": limits?.store };
   return Object.entries(urls).flatMap(([key, url]) => (holdsPassword(url ?? "") ? [key] : []));

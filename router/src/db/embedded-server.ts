@@ -109,7 +109,7 @@ export async function startEmbeddedServer(
 
 /**
  * Returns how to connect to the embedded server that a router runs. Reads only its files, because the caller may not see
- * its process, as in the sandbox of weiche-backup.service. Throws a `StartError` if no server runs or none is reachable.
+ * its process, as in the sandbox of weiche-backup.service. Throws a `StartError` if no server runs or it cannot be reached.
  */
 export async function runningServer(stateDir: string): Promise<ClientConfig> {
   const directory = existingFolder(stateDir);

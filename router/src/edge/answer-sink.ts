@@ -55,7 +55,7 @@ export class HttpAnswer implements AnswerSink {
   cut(when: "at-once" | "written"): void {
     const { socket } = this.#response.req;
     if (when === "at-once") socket.destroy();
-    // Node buffers the writes of one turn of the event loop, so the socket gets them only afterwards.
+    // Node.js buffers the writes of one turn of the event loop, so the socket gets them only afterwards.
     else setImmediate(() => socket.destroySoon());
   }
 

@@ -21,7 +21,7 @@ export function createClientAddress(
   return (request) => {
     let address = plainAddress(request.socket.remoteAddress ?? "");
     if (isIP(address) === 0) return address;
-    // Each proxy appends its peer's address, so an entry can be trusted if all entries to its right are trusted proxies.
+    // Each proxy appends its peer's address. So entries are trusted from the right while their writers are trusted proxies.
     const header = String(request.headers["x-forwarded-for"] ?? "");
     const forwarded = header.trim() === "" ? [] : header.split(",");
     while (forwarded.length > 0 && isTrusted(address)) {

@@ -1,4 +1,4 @@
-/** HTML pages for refusals before the API. They contain no part of the request, against injection. */
+/** HTML pages for some refusals. They contain no part of the request, so that no client can inject text. */
 export type PageStatus = 403 | 413 | 503;
 
 /** Reasons for a page. `retry`: the same request may succeed later. */

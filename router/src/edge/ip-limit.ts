@@ -19,7 +19,7 @@ export function timesAsMany({ perIpPerSecond, perIpBurst }: IpLimitSettings, fac
 interface Bucket {
   tokens: number;
   atMs: number;
-  /** The latest retry time that a refused request got. */
+  /** The latest time for which a refused request was asked to return. */
   toldMs: number;
 }
 

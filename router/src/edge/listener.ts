@@ -1,4 +1,4 @@
-/** The HTTP server below the public API: timeouts, TLS, connection limit, and checks of the head that Node omits. */
+/** The HTTP server below the public API: timeouts, TLS, connection limit, and checks of the head that Node.js omits. */
 import { constants } from "node:crypto";
 import type { EventEmitter } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
@@ -94,8 +94,8 @@ function secure({ current: { cert, key } }: ServerCertificate) {
 }
 
 /**
- * Throws an `ApiError` for a head that Node accepts but a proxy may read differently (request smuggling): two hosts, another
- * HTTP version, a transfer coding besides `chunked`. The connection closes after the answer.
+ * Throws an `ApiError` for a head that Node.js accepts but a proxy may read differently (request smuggling): two hosts,
+ * another HTTP version, a transfer coding besides `chunked`. The connection closes after the answer.
  */
 export function requireSoundHead(request: IncomingMessage, response: { shouldKeepAlive: boolean }): void {
   const mistake = mistakeIn(request);
@@ -109,7 +109,7 @@ function mistakeIn({ headers, rawHeaders, httpVersion }: IncomingMessage): strin
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.toLowerCase() === "host") hosts++;
   if (hosts > 1 || (hosts === 0 && httpVersion !== "1.0")) return "The request must have one Host header.";
-  // Node itself then refuses a coding that does not end in `chunked`.
+  // Node.js itself then refuses a coding that does not end in `chunked`.
   const coding = headers["transfer-encoding"]?.trim().toLowerCase();
   if (coding?.endsWith("chunked") && (coding !== "chunked" || httpVersion === "1.0"))
     return "The only supported Transfer-Encoding is chunked, in HTTP/1.1.";

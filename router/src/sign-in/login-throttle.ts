@@ -14,7 +14,7 @@ export interface Taken {
   readonly waitMs: number;
   /** True in an open session, or from a network where the person has authenticated before. */
   readonly isKnown: boolean;
-  /** Uncounts the attempt, because it was not a wrong guess. */
+  /** Reverts the count, because the attempt was not a wrong guess. */
   giveBack(): Promise<void>;
 }
 

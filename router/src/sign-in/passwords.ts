@@ -92,7 +92,7 @@ export function createPasswords(context: IdentityContext) {
       return { mailed, resetUrl: mailed ? null : url };
     },
 
-    /** Uses the link up, sets the password and ends all sessions. The second factor does not change. */
+    /** Consumes the link, sets the password and ends all sessions. The second factor does not change. */
     async reset(token: string, password: string, source: string): Promise<void> {
       const normal = goodPassword(password);
       const tokenHash = hashToken(token);

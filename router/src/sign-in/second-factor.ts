@@ -95,7 +95,7 @@ export function createSecondFactor(context: IdentityContext) {
       return { kind: "on", recoveryCodes: codes } as const;
     },
 
-    /** Returns whether the code is right, and uses a right code up. */
+    /** Returns whether the code is right. A right code is consumed. */
     async use(userId: UserId, code: string): Promise<boolean> {
       return (
         (await useTotp(kysely, await readCredentials(kysely, userId), code)) || (await useRecoveryCode(userId, code))

@@ -10,7 +10,7 @@ export function hashToken(token: string): string {
   return hash("sha256", token, "hex");
 }
 
-/** Puts the token into the URL's fragment. Browsers do not send it, so opening a link neither uses it up nor logs it. */
+/** Puts the token into the URL's fragment. Browsers do not send it, so opening a link neither consumes nor logs it. */
 export function linkTo(portalUrl: string, page: "invitation" | "reset", token: string): string {
   return `${portalUrl.replace(/\/$/, "")}/${page}#${token}`;
 }

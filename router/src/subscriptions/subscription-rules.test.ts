@@ -103,7 +103,7 @@ describe("trial", () => {
     },
   );
 
-  test("a cancelled trial ends at its end, is not charged, and the cancellation can be withdrawn until then", () => {
+  test("a cancelled trial runs to its end and is not charged; the cancellation can be withdrawn until then", () => {
     const terms = after(trial, ["2026-12-13T23:59:59.999", "cancel"]);
     expect(seen(terms, "2026-12-13T23:59:59.999")).toBe("trial Starter until 2026-12-14T00:00, then none");
     expect(seen(terms, "2026-12-14T00:00")).toBe("no package");

@@ -10,7 +10,7 @@ import { periodOf, readSubscription } from "../subscriptions/subscription.ts";
 import { instantText, instantValue } from "../db/database.ts";
 import type { Schema } from "../db/schema.ts";
 
-/** Percentages of the quota with a notice, once per billing period each. At 100 the quota is exhausted. */
+/** Percentages of the quota. Each adds a notice, once per billing period. At 100 the quota is exhausted. */
 const levels = [75, 90, 100] as const;
 
 /** Finds the accounts near or beyond a limit or blocked now. It may return a few more. */

@@ -15,7 +15,7 @@ export type UsagePart = "day" | "model" | "key" | "user";
 export interface UsageTableWish {
   /** At least one part. */
   readonly by: readonly UsagePart[];
-  /** German days, both inclusive. If undefined, the current billing period, or this month without a package. */
+  /** German days, both inclusive. If undefined, the current billing period is used, or this month without a package. */
   readonly from?: string;
   readonly to?: string;
   readonly model?: string;

@@ -73,7 +73,7 @@ describe("a blocked account", () => {
     ]);
   });
 
-  test("refuses accepted invitations until it is unblocked", async () => {
+  test("does not let users accept invitations until it is unblocked", async () => {
     const { invitationUrl } = await rig.accounts.users.create({ accountId, email: address("ben"), role: "member" });
     const accept = () => rig.identity.invitations.accept({ token: tokenOf(invitationUrl), password }, here);
     await rig.accounts.life.setBlocked(accountId, true);

@@ -49,7 +49,7 @@ describe("an account", () => {
     });
   });
 
-  test("without a package is shown without a package", async () => {
+  test("without a package has the state `no package`", async () => {
     const { id } = await accounts.create({ name: "A", ownerEmail: "none@example.com" });
     expect(await accounts.show(id)).toMatchObject({
       package: null,

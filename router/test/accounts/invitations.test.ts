@@ -197,8 +197,8 @@ describe("a password reset link", () => {
   });
 });
 
-describe("the right to make reset links and invitations", () => {
-  test("is an Admin's for all but Owners, an Owner's for all, and nobody's for themselves or another account", async () => {
+describe("the right to make a user's reset link and invitation", () => {
+  test("belongs to Admins for all but Owners, to Owners for all, and to no user for themselves or another account", async () => {
     const [admin, other, member] = [
       await rig.newUser(accountId, address("admin"), "admin"),
       await rig.newUser(accountId, address("other"), "admin"),

@@ -29,11 +29,11 @@ const unblockedOwners = async () =>
     ({ role, state }) => role === "owner" && state !== "blocked",
   ).length;
 
-describe("the last Owner who can sign in is not blocked when", () => {
+describe("the last Owner who can sign in cannot be blocked if", () => {
   const stays = "the account must keep one Owner who can sign in";
   const deeds: readonly (readonly [string, () => Promise<unknown>, string])[] = [
-    ["an operator blocks them", () => operator.block(ada), stays],
-    ["they block themselves", () => by(ada).block(ada), "you cannot block or delete yourself"],
+    ["an operator tries", () => operator.block(ada), stays],
+    ["they try themselves", () => by(ada).block(ada), "you cannot block or delete yourself"],
     ["the other Owner was only invited", () => invite("cleo").then(() => operator.block(ada)), stays],
     [
       "the other Owner is blocked already",

@@ -61,7 +61,7 @@ test("an account's name cannot add headers or receivers", async () => {
   expect(smtp.mails[0]!.raw.split("\n\n")[0]).not.toMatch(/^Bcc:/im);
 });
 
-test("an address with a comma is one receiver, or none", async () => {
+test("an address with a comma names exactly one receiver", async () => {
   await mail.send("eve,ada@example.com", resetLetter("en", facts));
   expect(smtp.mails.length).toBe(1);
   for (const { to } of smtp.mails) expect(to).toEqual(['TO:<"eve,ada"@example.com>']);

@@ -90,7 +90,7 @@ describe("an Owner's links end when the Owner", () => {
     expect(await join({ token: tokenOf(invitationUrl) })).toBe("owner");
   });
 
-  test("is deleted, but not renewals by others, nor accepted invitations", async () => {
+  test("is deleted; renewals by others and accepted invitations stay valid", async () => {
     const [joined, invited] = [await invite(cleo, "member", "dan"), await invite(cleo)];
     await join(joined);
     const { invitationUrl } = await identity(admin).invitations.renew(invited.id);

@@ -140,7 +140,7 @@ describe("new terms of a package", () => {
     expect(await charged()).toEqual(["package Pro 3500", "package Pro 3500", "package Pro 4000"]);
   });
 
-  test("and their withdrawal are one notice each for the accounts that have the package", async () => {
+  test("and their withdrawal add one notice each for accounts that have the package", async () => {
     const { accountId: other } = await newAccount("Starter");
     for (let reads = 0; reads < 3; reads++) await publish(withTerms("Pro", validFromMs, { priceCents: 4_000 }));
     const old = { priceCents: 3_500, creditsPerMonth: "80000000.000", requestsPerMinute: 60 };
@@ -222,7 +222,7 @@ test("only the named accounts see and order a package for named accounts", async
   expect(await use()).toMatchObject({ booked: { parallelRequests: 200 }, subscription: { package: "Dedicated GPU" } });
 });
 
-test("the trial is of the package that the file names; without such a package there is no trial", async () => {
+test("the trial belongs to the package that the file names for it; without one there is no trial", async () => {
   const { accountId: id } = await newAccount();
   const trialOf = (name?: string) => servicePackages.map((entry) => ({ ...entry, trial: entry.name === name }));
   await publish(trialOf());
@@ -255,7 +255,7 @@ test("a trial has the length that is valid when it begins, and keeps its end und
   expect((await packageUse(database, early, clock.now())).subscription.state).toBe("active");
 });
 
-test("a changed length of the trial is not a notice to accounts that have the package", async () => {
+test("a changed length of the trial adds no notice for accounts that have the package", async () => {
   const { accountId: id } = await newAccount("Starter");
   await publish(withTerms("Starter", berlin("2026-06-20"), { trialDays: 14 }));
   await publish(withTerms("Starter", berlin("2026-06-20"), { trialDays: 60 }));

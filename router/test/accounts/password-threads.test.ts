@@ -11,7 +11,7 @@ import { startPasswordThreads } from "../../src/sign-in/password-threads.ts";
 const job = { password: "correct horse battery", salt: Buffer.from("a salt of a hash"), tagLength: 32 };
 const cheap = { memoryKib: 64, passes: 1 };
 
-test("parallel hashes belong to their passwords", async () => {
+test("parallel hashing returns the right hashes", async () => {
   await using threads = startPasswordThreads();
   expect([1, 2]).toContain(threads.atOnceMax);
   const tags = await Promise.all(Array.from({ length: threads.atOnceMax }, () => threads.derive({ ...job, ...cheap })));

@@ -142,9 +142,9 @@ describe("a cached key is refused", () => {
     );
     expect(await why(cache, key)).toBe("no_package");
     await accounts.users.setBlocked(userId, true);
-    await until("the key itself comes first", 1_000, async () => (await why(cache, key)) === "user-blocked");
+    await until("the user's block is reported first", 1_000, async () => (await why(cache, key)) === "user-blocked");
     await accounts.keys.revoke(id);
-    await until("what is for good comes first", 1_000, async () => (await why(cache, key)) === "revoked");
+    await until("the revocation is reported first", 1_000, async () => (await why(cache, key)) === "revoked");
   });
 });
 

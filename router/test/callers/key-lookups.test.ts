@@ -96,11 +96,11 @@ describe("the database is queried", () => {
     await using cache = await openCache({ hints: false, pollMs: 20 }, systemClock, slow.database);
     const { key, id } = await accounts.keys.create(userId, { name: "ci" });
     const first = why(cache, key);
-    await until("the old answer is on its way", 2_000, () => slow.waiting.length === 1);
+    await until("the old result is held", 2_000, () => slow.waiting.length === 1);
     await accounts.keys.revoke(id);
     for (let polls = 0; polls < 2; polls++) await nextPoll(); // the second poll begins after the first was applied
     slow.letGo();
-    await until("it asks again", 2_000, () => slow.waiting.length === 1);
+    await until("the cache queries again", 2_000, () => slow.waiting.length === 1);
     slow.letGo();
     expect(await first).toBe("revoked");
   });
@@ -109,7 +109,7 @@ describe("the database is queried", () => {
 test("each poll reports how long the database took", async () => {
   const before = readsMs.length;
   await using _cache = await openCache({ hints: false, pollMs: 20 });
-  await until("it has asked some times", 2_000, () => readsMs.length >= before + 3);
+  await until("the cache has polled three times", 2_000, () => readsMs.length >= before + 3);
   expect(readsMs.slice(before).every((ms) => ms > 0 && ms < 5_000)).toBe(true);
 });
 
@@ -144,6 +144,6 @@ test.each([
     `update change_counter set number = number + 1; ${harm}; alter table api_keys enable trigger all; commit`,
   );
   client.release();
-  await until("the key is read anew", 2_000, async () => (await why(cache, key)) === "revoked");
+  await until("the key is read again", 2_000, async () => (await why(cache, key)) === "revoked");
   expect(await why(cache, key)).toBe("revoked");
 });

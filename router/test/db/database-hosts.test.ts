@@ -31,7 +31,7 @@ const portOf = async ({ pool }: Pick<Database, "pool">) =>
 
 /** Waits until a server accepts writes, and returns its port. */
 async function writtenTo({ pool }: Pick<Database, "pool"> = database): Promise<number> {
-  await until("a write to pass", 20_000, () =>
+  await until("a write succeeds", 20_000, () =>
     pool.query(write).then(
       () => true,
       () => false,
@@ -92,7 +92,7 @@ describe("hosts behind one name", () => {
     expect(await writtenTo(behind)).toBe(servers.primary.port);
     name.leadsTo = servers.standby.port;
     behind.doubt();
-    await until("new connections", 10_000, () => behind.pool.totalCount === 0);
+    await until("there are new connections", 10_000, () => behind.pool.totalCount === 0);
     await expect(behind.pool.query("select 1")).rejects.toThrow(/standby/);
     name.leadsTo = servers.primary.port;
     expect(await writtenTo(behind)).toBe(servers.primary.port);
@@ -101,7 +101,7 @@ describe("hosts behind one name", () => {
   test("all connections to a primary that becomes read-only are closed at the first write", async () => {
     await behind.usagePool.query(write);
     await servers.promote();
-    await until("the standby to be a primary", 20_000, () =>
+    await until("the standby is the primary", 20_000, () =>
       servers.standby.run(write).then(
         () => true,
         () => false,
@@ -110,7 +110,7 @@ describe("hosts behind one name", () => {
     await setReadOnly("on");
     name.leadsTo = servers.standby.port;
     await expect(behind.pool.query(write)).rejects.toThrow(/read-only/);
-    await until("the other pool to be empty", 5_000, () => behind.usagePool.totalCount === 0);
+    await until("the other pool is empty", 5_000, () => behind.usagePool.totalCount === 0);
     expect(await writtenTo({ pool: behind.usagePool })).toBe(servers.standby.port);
   });
 });
@@ -127,7 +127,7 @@ test("pools and listeners use the host that accepts writes", async () => {
   const listening = async () =>
     (await servers.standby.run("select from pg_stat_activity where query = 'listen weiche_changes'", "postgres"))
       .length;
-  await until("what listens to be there, too", 10_000, async () => (await listening()) === 1);
+  await until("the listener uses the new primary", 10_000, async () => (await listening()) === 1);
 });
 
 test("a statement on a stalled primary fails once another primary is found, before its timeout", async () => {

@@ -19,7 +19,7 @@ async function idlePool() {
 test("a pool reports that the server ended an idle connection", async () => {
   const { pool, lost, pid } = await idlePool();
   process.kill(pid, "SIGTERM");
-  await until("the report", 10_000, () => lost.length > 0);
+  await until("the loss is reported", 10_000, () => lost.length > 0);
   expect(lost).toEqual(["terminating connection due to administrator command"]);
   await pool.end();
 });

@@ -52,7 +52,7 @@ export class ReplicatedDatabase implements AsyncDisposable {
     const [{ at }] = (await this.primary.run("select pg_current_wal_lsn()::text as at", "postgres")) as [
       { at: string },
     ];
-    await until("the standby to catch up", startMsMax, async () => {
+    await until("the standby has caught up", startMsMax, async () => {
       const [{ is }] = (await this.standby.run(
         `select coalesce(pg_last_wal_replay_lsn() >= '${at}', false) as is`,
         "postgres",
@@ -65,7 +65,7 @@ export class ReplicatedDatabase implements AsyncDisposable {
   async cutOff(): Promise<void> {
     await this.standby.run("alter system set primary_conninfo = ''", "postgres");
     await this.standby.run("select pg_reload_conf()", "postgres");
-    await until("the standby to be on its own", startMsMax, async () => {
+    await until("the standby is cut off", startMsMax, async () => {
       const receivers = await this.standby.run("select from pg_stat_wal_receiver", "postgres");
       return receivers.length === 0;
     });
@@ -109,7 +109,7 @@ export class Server {
     ]);
     exit.catch(() => {});
     const server = new Server(port, readFileSync(passwordFile(home.directory), "utf8"), child.pid!, exit);
-    await until("a server to take connections", startMsMax, () =>
+    await until("the server accepts connections", startMsMax, () =>
       server.run("select 1", "postgres").then(
         () => true,
         () => false,

@@ -38,14 +38,14 @@ const waysOf = (path: string): Way[] => {
     { name: "empty lines after an answer", start: whole, afterAnswer: true, drip: "\r\n" },
     { name: "half empty lines after an answer", start: whole, afterAnswer: true, drip: "\r" },
     { name: "half a head after an answer", start: whole, afterAnswer: true, drip: "G" },
-    { name: "a body that nobody wants", start: `${long}\r\n`, drip: "x" },
-    { name: "a body that nobody wants and that does not come", start: `${long}\r\n` },
+    { name: "a body that is not read", start: `${long}\r\n`, drip: "x" },
+    { name: "a body that is not read and never sent", start: `${long}\r\n` },
     { name: "a body of a request that is served", start: `${long}authorization: Bearer sk-good\r\n\r\n`, drip: "x" },
-    { name: "chunks that nobody wants", start: chunks, drip: "1\r\nx\r\n" },
+    { name: "chunks that are not read", start: chunks, drip: "1\r\nx\r\n" },
     { name: "a chunk's size without an end", start: chunks, drip: "0" },
     { name: "a chunk's extension without an end", start: `${chunks}1;`, drip: "x" },
     { name: "trailers without an end", start: `${chunks}0\r\n`, drip: "x: y\r\n" },
-    { name: "a body that waits to be asked for", start: `${long}expect: 100-continue\r\n\r\n` },
+    { name: "a body that waits for 100 Continue", start: `${long}expect: 100-continue\r\n\r\n` },
     { name: "another expectation", start: `${long}expect: wonders\r\n\r\n`, drip: "x" },
     { name: "an upgrade", start: `${head(path, "connection: upgrade", "upgrade: websocket")}\r\n`, drip: "x" },
     { name: "an upgrade to HTTP/2", start: `${head(path, "connection: upgrade", "upgrade: h2c")}\r\n` },
@@ -58,7 +58,7 @@ const waysOf = (path: string): Way[] => {
 };
 
 const handshakes: readonly Way[] = [
-  { name: "a TLS greeting that does not come", start: "" },
+  { name: "a TLS greeting that is never sent", start: "" },
   { name: "a TLS greeting without an end", start: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", drip: "\0" },
   { name: "plain HTTP instead of TLS", start: `${head("/")}\r\n`, drip: "x" },
 ];

@@ -93,5 +93,5 @@ function startRouter(of: Database): AsyncDisposable {
 /** Advances the clock by a minute and waits for the evaluation in the real database. */
 async function tickUntil(evaluationsMin: number): Promise<void> {
   await clock.advanceAsync(60_000);
-  await until("an evaluation", 10_000, () => evaluations.length >= evaluationsMin);
+  await until("the evaluation has run", 10_000, () => evaluations.length >= evaluationsMin);
 }

@@ -54,7 +54,7 @@ test.each([
   expect(await spendAndEvaluate(1)).toBe(by);
 });
 
-describe("package quota", () => {
+describe("a package's quota", () => {
   test("at 75 % and 90 % stays available and adds one notice each per period", async () => {
     expect(await spendAndEvaluate(quota * 0.75 - 1)).toBe("admitted");
     expect(await notices()).toEqual([]);
