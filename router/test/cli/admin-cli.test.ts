@@ -5,7 +5,7 @@ import { startAdmin } from "./admin-rig.ts";
 
 const admin = await forThisFile(startAdmin());
 
-test("from an account to its usage", async () => {
+test("an operator creates an account, users and keys, and sees the usage of a key", async () => {
   const account = await admin.json<Record<string, string>>(
     "account",
     "create",
@@ -107,7 +107,7 @@ describe("an account that used some of its credits", () => {
     await admin.record(id, owner); // in a test chat
   });
 
-  test("shows what is left, and who and what used it, down to test chats", async () => {
+  test("shows the remaining credits, and the use of each user, key, model and test chat", async () => {
     const credits = await admin.json<object>("credits", "show", id);
     expect(credits).toMatchObject({
       package: "Starter",
@@ -130,7 +130,7 @@ describe("an account that used some of its credits", () => {
     expect(out).toMatch(/^first +used@example\.com +61\.000 +100\.000 +– /m);
   });
 
-  test("shows its keys and people with what they used, and why they cannot", async () => {
+  test("lists its keys and users with their use, and the reason why some are not usable", async () => {
     const ofUser = await admin.json<object[]>("key", "list", "--user", owner);
     const first = { id: used["id"], name: "first", state: "active", reason: null, creditsUsed: "61.000" };
     expect(ofUser).toMatchObject([first, { name: "never used", state: "revoked", reason: "revoked" }]);
@@ -163,14 +163,14 @@ describe("an account that used some of its credits", () => {
     await admin.json("user", "unblock", owner);
   });
 
-  test("names who did what to it", async () => {
+  test("lists the actions on it with their actors", async () => {
     const origin = { actor: owner, source: "192.0.2.7" };
     await admin.accounts.as(origin).keys.create(asId(owner), { name: "by herself" });
     const { out } = await admin.weiche(["audit", "--account", id, "--actor", owner]);
     expect(out).toMatch(/\n *\d+ +\S+ +used@example\.com +192\.0\.2\.7 +key\.create +key \S+ \(by herself\) +done /);
   });
 
-  test("without a package has no quota", async () => {
+  test("has no quota without a package", async () => {
     const bare = await admin.json<{ id: string; ownerUserId: string }>(
       "account",
       "create",

@@ -1,4 +1,4 @@
-/** The admin socket with the router's handlers over a real database, and `weiche` as people run it against it. */
+/** The admin socket with the router's handlers and a real database, and the `weiche` program to use it. */
 import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ import { startDatabaseServer, temporaryFolder } from "../db/database-fixture.ts"
 import { grantedNode, grants, makeRecord } from "../usage/usage-records.ts";
 import { runWeiche, type Outcome } from "./run-weiche.ts";
 
-/** The command as people run it: through the link that npm makes, under their own Node.js. */
+/** The command as people run it: through npm's link, with their own Node.js. */
 const bin = join(import.meta.dirname, "../../../node_modules/.bin/weiche");
 const anyModel = knownModels.values().next().value!;
 const slot = {
@@ -55,9 +55,9 @@ export interface AdminRig extends AsyncDisposable {
   readonly database: Database;
   readonly handlers: Handlers<Contract>;
   readonly accounts: Accounts;
-  /** Errors of the router that are bugs. */
+  /** The router's bugs. */
   readonly failures: readonly unknown[];
-  /** The mistakes of the catalogue; undefined: none. */
+  /** The catalogue's mistakes, or undefined. */
   mistakes: string | undefined;
   /** Commits the usage of one request. */
   record(accountId: string, keyId: string, userId?: string): Promise<void>;
@@ -67,7 +67,7 @@ export interface AdminRig extends AsyncDisposable {
     args: readonly string[],
     how: { readonly node?: string; readonly cwd?: string; readonly env?: object },
   ): Promise<Outcome>;
-  /** Runs the command with `--json`. Fails unless it ends with 0 and says nothing on stderr. */
+  /** Runs the command with `--json`. Fails unless it exits with 0 and prints nothing on stderr. */
   json<T = Record<string, unknown>>(...args: string[]): Promise<T>;
 }
 

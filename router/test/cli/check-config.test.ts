@@ -227,14 +227,14 @@ test.each(cases)("check-config reports %s with its line", async (_what, prepare,
   const told = await check(write(prepare()));
   expect(told.lines[0]).toMatch(line);
   expect(told.code).toBe(code);
-  // Nothing else is found: further lines are the verdicts.
+  // The further lines are only the verdicts.
   expect(told.lines.slice(1).filter((one) => !one.endsWith("is fine"))).toEqual(
     told.lines.slice(1).filter((one) => one.includes("is not signed by")),
   );
 });
 
 test(
-  "a certificate is the authority's if those beside it in its file lead there, and is not without them",
+  "a certificate counts as signed by the authority only if its file has the intermediate certificates",
   needs("openssl"),
   async () => {
     const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: ca, stdio: "ignore" });

@@ -1,4 +1,4 @@
-/** Users, keys and accounts named by something else than their ids, as an operator types it. */
+/** Users, keys and accounts in commands, by names and starts of ids. */
 import { beforeAll, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { startWholeRouter } from "./whole-router.ts";
@@ -32,7 +32,7 @@ async function refusal(...args: string[]): Promise<string> {
 }
 
 const ada = () => people["ada@acme.example"]!;
-/** The shortest beginning of the id, of at least 4 characters, that no other has. */
+/** Returns the shortest unique start of the id, with at least 4 characters. */
 function prefixOf(id: string, others: readonly string[]): string {
   const isShared = (prefix: string) => others.some((other) => other !== id && other.startsWith(prefix));
   let length = 4;
@@ -40,7 +40,7 @@ function prefixOf(id: string, others: readonly string[]): string {
   return id.slice(0, length);
 }
 
-test("a user is named by their e-mail address in any case, by a unique beginning of their id, or by the id", async () => {
+test("a user is found by their e-mail address in any case, by a unique start of their id, or by the id", async () => {
   for (const named of [ada(), "ada@acme.example", "ADA@acme.example", prefixOf(ada(), Object.values(people))])
     expect(await json("user", "show", named)).toMatchObject({ id: ada(), email: "ada@acme.example" });
   expect(await json("user", "update", "ada@acme.example", "--credit-limit", "5")).toMatchObject({ id: ada() });

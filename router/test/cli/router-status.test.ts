@@ -1,4 +1,4 @@
-/** `weiche status` of a whole router with certificates, as its operator reads it. */
+/** `weiche status` and `weiche routers` of a whole router with certificates. */
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -32,7 +32,7 @@ async function status(...options: string[]): Promise<string> {
   return out;
 }
 
-test("a router shows its version, listeners, database, nodes and the days that its certificates have left", async () => {
+test("weiche status shows version, listeners, database, nodes and the remaining days of certificates", async () => {
   const known = JSON.parse(await status("--json")) as Record<string, unknown>;
   expect(known).toEqual({
     version,

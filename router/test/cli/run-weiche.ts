@@ -1,4 +1,4 @@
-/** `weiche` in this process: the code that the program runs, without the half second that a program takes to start. */
+/** Runs `weiche` in this process, because starting the program takes half a second. */
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { runCli } from "../../src/surface/cli/cli.ts";

@@ -1,4 +1,4 @@
-/** The command itself: its exit codes, its output, and the socket that it speaks to. */
+/** The `weiche` command: its exit codes, its output, and the admin socket. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -18,7 +18,7 @@ test("weiche lists nodes and models, and refuses to reload a catalogue with mist
   expect(await admin.weiche(["catalogue", "reload"])).toMatchObject({ code: 1, error: `weiche: ${admin.mistakes}\n` });
 });
 
-test("without --json there are tables and fields, and no text can steer the terminal", async () => {
+test("without --json, weiche prints tables and fields, and no text can control the terminal", async () => {
   const { out } = await admin.weiche(["account", "create", "--name", "Zwei", "--owner-email", "zwei@example.com"]);
   expect(out).toMatch(/^name\s+Zwei$/m);
   expect((await admin.weiche(["account", "list"])).out).toMatch(
@@ -42,7 +42,7 @@ test("renew prints what to do with each certificate on its host, and with --json
   expect(await admin.json("certificates", "renew", "node-gpu-1", "--dir", dir)).toMatchObject([{ file: "node-gpu-1" }]);
 });
 
-describe("the exit code says how it went", () => {
+describe("the exit code is", () => {
   const someone = "00000000-0000-7000-8000-000000000000";
   test.each([
     [1, ["account", "show", someone], `there is no account ${someone}`],
@@ -98,7 +98,7 @@ describe("the exit code says how it went", () => {
     expect(await admin.weiche(["nodes", "--data-dir", empty.path])).toMatchObject({ code: 3 });
   });
 
-  test("1 if the router fails, and its log has the reason", async () => {
+  test("1 if the router fails, with the reason in the router's log", async () => {
     using folder = temporaryFolder();
     const socket = join(folder.path, "admin.sock");
     const known: unknown[] = [];

@@ -1,4 +1,4 @@
-/** A whole router on a database of its own, with its log, and `weiche` against it. */
+/** A whole router with its own database and log, and `weiche` to control it. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -9,13 +9,13 @@ import { runWeiche, type Outcome } from "./run-weiche.ts";
 
 export interface WholeRouter extends AsyncDisposable {
   readonly router: Router;
-  /** The lines of its log. */
+  /** The router's log lines. */
   readonly logged: readonly string[];
   /** Runs a command without a terminal. */
   weiche(...args: readonly string[]): Promise<Outcome>;
 }
 
-/** `settings`: lines of router.yaml. `prepare` gets its folder first. */
+/** Starts a router. `settings`: lines of router.yaml. `prepare` is called first, with its folder. */
 export async function startWholeRouter(
   settings: string,
   { level = "info", prepare = () => {} }: { readonly level?: string; readonly prepare?: (folder: string) => void } = {},

@@ -1,4 +1,4 @@
-/** The real console over a real database, beside the portal with the same handlers, and nodes as a test says they are. */
+/** The real console and portal with the same handlers and a real database, and nodes that a test describes. */
 import { rmSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,16 +16,16 @@ export interface ConsoleRig extends AsyncDisposable {
   readonly portal: PortalRig;
   readonly origin: string;
   readonly sessions: ConsoleSessions;
-  /** Directory of the file of sessions. */
+  /** Directory of the session file. */
   readonly directory: string;
-  /** The wishes of operators, such as `maintenance gpu-1 true`. */
+  /** The operators' wishes, such as `maintenance gpu-1 true`. */
   readonly wishes: string[];
-  /** A link as `weiche console` prints it. */
+  /** Makes a link as `weiche console` does. */
   link(): string;
   /** Signs in. Returns the cookie. */
   signIn(): Promise<string>;
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** A change from the console's own page. */
+  /** Sends a change from the console's own page. */
   send(method: string, path: string, body: unknown, cookie?: string): Promise<Response>;
 }
 
@@ -123,7 +123,7 @@ export async function startConsole({
 
 export const cookieOf = (token: string): string => `${consoleCookieName(false)}=${token}`;
 
-/** A node that is linked, with nothing on it. */
+/** A linked node without requests. */
 export function quietNode(name: string, more: Partial<NodeDetail> = {}): NodeDetail {
   const node = asId<NodeId>(name);
   const hello = { node, bootId: "019aadea-0000-7000-8000-000000000000", agentVersion: "1.0.0", slots: [] };
@@ -145,7 +145,7 @@ export interface ConsoleEvent {
   readonly data: { readonly asOf: string; readonly items?: Readonly<Record<string, any>> };
 }
 
-/** Events of a stream until the test has enough. */
+/** Yields a stream's events until the test stops. */
 export async function* consoleEvents(
   rig: Pick<ConsoleRig, "fetch">,
   query: string,

@@ -1,4 +1,4 @@
-/** The console's listener: who gets in, what it serves, and what its streams say. */
+/** The console's listener: its sessions, its routes, and its streams. */
 import { readFileSync, statSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ const errorOf = async (answer: Response) =>
   ((await answer.json()) as { error: { code: string; message: string } }).error;
 
 describe("the one-time link", () => {
-  test("opens a session once; used twice, wrong and after a minute it does not, and says so", async () => {
+  test("opens one session, and is refused if it is used again, wrong or older than a minute", async () => {
     const code = codeOf(rig.link());
     const opened = await exchange(code);
     expect(opened.status).toBe(201);
@@ -45,13 +45,13 @@ describe("the one-time link", () => {
     }
   });
 
-  test("may be asked for by several at once; each is good for one session", async () => {
+  test("can be made several times at once, and each link opens one session", async () => {
     const links = [rig.link(), rig.link(), rig.link()];
     const statuses = await Promise.all(links.map(async (link) => (await exchange(codeOf(link))).status));
     expect(statuses).toEqual([201, 201, 201]);
   });
 
-  test("is asked for on the admin socket only", async () => {
+  test("can be made only on the admin socket", async () => {
     const cookie = await rig.signIn();
     expect((await rig.send("POST", "/console/links", {}, cookie)).status).toBe(404);
     expect((await rig.portal.send("POST", "/console/links", {})).status).toBe(404);
@@ -59,7 +59,7 @@ describe("the one-time link", () => {
 });
 
 describe("the session", () => {
-  test("ends by itself after twelve hours, also where no timer ran, and by the button at once", async () => {
+  test("ends after twelve hours, also if no timer fired, and at once by the button", async () => {
     const [first, second] = [await rig.signIn(), await rig.signIn()];
     const status = async (cookie: string) => (await rig.fetch("/api/console/session", { headers: { cookie } })).status;
     expect((await rig.send("DELETE", "/console/session", {}, first)).status).toBe(204);
@@ -70,7 +70,7 @@ describe("the session", () => {
     expect(await status(second)).toBe(401);
   });
 
-  test("outlives a restart of the router, in a private file that holds no token", async () => {
+  test("survives a restart of the router in a private file without tokens", async () => {
     const cookie = await rig.signIn();
     const token = cookie.split("=")[1]!;
     const file = join(rig.directory, "sessions.json");
@@ -80,7 +80,7 @@ describe("the session", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  /** In another object that reads the file, as the next router does. */
+  /** Looks for the session in a new object, which reads the file as a restarted router does. */
   function findIn(file: string, token: string): string {
     const sessions = new ConsoleSessions(file, clock, { consoleSessionsNotSaved() {} });
     const found = sessions.find(token);
@@ -89,9 +89,12 @@ describe("the session", () => {
   }
 
   test.each([
-    ["by the button", async (cookie: string) => void (await rig.send("DELETE", "/console/session", {}, cookie))],
-    ["by its time", async () => clock.shift(sessionMsMax)],
-  ])("ends the streams of its pages, %s", async (_how, end) => {
+    [
+      "when the button ends it",
+      async (cookie: string) => void (await rig.send("DELETE", "/console/session", {}, cookie)),
+    ],
+    ["when its time is over", async () => clock.shift(sessionMsMax)],
+  ])("ends its pages' streams %s", async (_how, end) => {
     const cookie = await rig.signIn();
     const stream = await rig.fetch("/api/console/events?show=nodes", { headers: { cookie } });
     const ended = stream.text().then(
@@ -108,7 +111,7 @@ describe("routes", () => {
   const routes: Readonly<Record<string, Route>> = contract;
   const served = new Set<string>(consoleRoutes);
 
-  test("the console serves its own and those of nodes, blocks and running requests", () => {
+  test("the console serves only its own routes and those of nodes, blocks and running requests", () => {
     const own = ["openConsole", "showConsole", "closeConsole", "watchConsole"];
     const blocks = ["showAccount", "blockAccount", "unblockAccount", "listUsers", "blockUser", "unblockUser"];
     expect([...served].toSorted()).toEqual([...own, ...blocks, "setMaintenance", "prewarm", "listRunning"].toSorted());
@@ -117,7 +120,7 @@ describe("routes", () => {
   const fill = (path: string) => path.replace(":id", "019aadea-0000-7000-8000-000000000000");
 
   test.each(Object.keys(routes).filter((name) => !served.has(name)))(
-    "%s is not there in the console, even with a session",
+    "the console does not serve %s, even with a session",
     async (name) => {
       const cookie = await rig.signIn();
       const { method, path } = routes[name]!;
@@ -125,7 +128,7 @@ describe("routes", () => {
         method === "GET"
           ? await rig.fetch(`/api${fill(path)}`, { headers: { cookie } })
           : await rig.send(method, fill(path), {}, cookie);
-      // The address may be that of a route that is served, with another method.
+      // Another method of the same address may be served.
       expect([404]).toContain(answer.status);
     },
   );
@@ -162,7 +165,7 @@ describe("routes", () => {
     expect((await rig.send(method, fill(path), {})).status).toBe(401);
   });
 
-  test("neither listener serves a file of the other application, but what both are made of", async () => {
+  test("neither listener serves files of the other application, except those that both contain", async () => {
     const files = async (directory: string) => new Set(await readdir(join(directory, "assets")));
     const [portal, console] = [await files(builtPortal), await files(builtConsole)];
     const ownOfConsole = [...console].filter((name) => !portal.has(name));
@@ -176,7 +179,7 @@ describe("routes", () => {
     expect(code.some((text) => text.includes("/console/"))).toBe(false);
   });
 
-  test("pages and answers have the headers of the portal", async () => {
+  test("pages and answers have the portal's security headers", async () => {
     const [own, portals] = [await rig.fetch("/"), await rig.portal.fetch("/")];
     const names = ["content-security-policy", "referrer-policy", "x-frame-options", "cross-origin-resource-policy"];
     for (const name of names) expect(own.headers.get(name)).toBe(portals.headers.get(name));
@@ -203,7 +206,7 @@ const withSlot = (more: object = {}, histories: NodeDetail["histories"] = new Ma
 };
 
 describe("a stream", () => {
-  test("says everything at first, then only what has changed, what is gone, and that it lives", async () => {
+  test("sends all items first, then only changed and removed ones, and a beat in between", async () => {
     nodes = [withSlot(), quietNode("gpu-2")];
     const stream = consoleEvents(rig, "show=nodes", await rig.signIn());
     const next = async () => (await stream.next()).value as ConsoleEvent;
@@ -218,7 +221,7 @@ describe("a stream", () => {
     await stream.return(undefined);
   });
 
-  test("of slots has the drain that closes, who waits, and past switches once", async () => {
+  test("of slots has the closing drain, the waiters, and each past switch once", async () => {
     const nowMs = clock.monotonicMs();
     const past = { model: "m2", fromModel: "m1", failed: false, tookMs: 4_000, drainMs: 1_000, startMs: 3_000 };
     const histories = new Map([[slot.name, [{ ...past, endedAtMs: nowMs - 60_000 }]]]);
@@ -239,7 +242,7 @@ describe("a stream", () => {
     await stream.return(undefined);
   });
 
-  test("of accounts has package, use, refusals and who is blocked, by name and search; none that is deleted", async () => {
+  test("of accounts has package, use, refusals and blocks, can be sorted and searched, and has no deleted accounts", async () => {
     const acme = await rig.portal.newAccount("Acme 100%", { package: "Pro" });
     await rig.portal.newAccount("Globex");
     await rig.portal.database.pool.query(
@@ -271,7 +274,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("of the pipeline has what waits where, and the database", async () => {
+  test("of the pipeline has the usage that waits at each place, and the database's state", async () => {
     const report = { slots: [], maintenance: false, admitting: true, outbox: { records: 12n, oldestMs: 4_000 } };
     nodes = [quietNode("gpu-1", { report }), quietNode("gpu-2")];
     const stream = consoleEvents(rig, "show=pipeline", await rig.signIn());
@@ -286,7 +289,7 @@ describe("a stream", () => {
   });
 });
 
-test("what an operator wants of a node reaches it", async () => {
+test("maintenance and prewarming from the console reach the node", async () => {
   nodes = [{ ...withSlot(), report: { slots: [], maintenance: true, admitting: true } }];
   const cookie = await rig.signIn();
   await rig.send("POST", "/nodes/maintenance", { node: "gpu-1", on: true }, cookie);

@@ -1,4 +1,4 @@
-/** The test chat through the real portal, the real pipeline of the public API and simulated nodes behind it. */
+/** The test chat, with the real portal, the public API's real pipeline and simulated nodes. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { asId } from "@weiche/shared/ids.ts";
 import { contract } from "../../src/surface/contract/contract.ts";
@@ -87,7 +87,7 @@ function answering(more: Partial<SimAnswer> = {}): SimAnswer {
 const question = { model: "general-4-31b", messages: [{ role: "user", content: "Hello" }] };
 const ask = (who = ada, more: object = {}) => portal.send("POST", "/chat", { ...question, ...more }, who);
 
-/** Events of ours by name, chunks as `message`. */
+/** Reads the portal's events by their names, and chunks as `message`. */
 function eventsOf(text: string): { readonly event: string; readonly data: any }[] {
   return text.split("\n\n").flatMap((block) => {
     const data = /^data: (.*)$/m.exec(block)?.[1];
@@ -98,7 +98,7 @@ function eventsOf(text: string): { readonly event: string; readonly data: any }[
 }
 
 describe("a test chat", () => {
-  test("tells the state of the model, streams the API's chunks and ends with what it cost", async () => {
+  test("sends the model's state, streams the API's chunks and ends with the cost", async () => {
     const answer = await ask();
     expect(answer).toMatchObject({ status: 200 });
     expect(answer.headers.get("content-type")).toContain("text/event-stream");
@@ -116,7 +116,7 @@ describe("a test chat", () => {
     });
   });
 
-  test("is sent like a request with a key, billed to the account under the user's own test chat", async () => {
+  test("is sent like a request with a key, and billed to the account as the user's own test chat", async () => {
     await ask(ada, { reasoningEffort: "low", maxTokens: 50 });
     const { request } = api.nodes.sent[0]!;
     expect(request.billing).toEqual({ accountId: ada.accountId, userId: ada.id, keyId: ada.id, factor: 1500n });
@@ -129,7 +129,7 @@ describe("a test chat", () => {
     });
   });
 
-  test("says that the model is being activated before the node has answered", async () => {
+  test("sends that the model is being activated before the node answers", async () => {
     slot = { state: SlotState.EMPTY };
     const { promise, resolve } = Promise.withResolvers<void>();
     api.nodes.script = () => answering({ held: promise });
@@ -141,14 +141,14 @@ describe("a test chat", () => {
     while (!(await reader.read()).done);
   });
 
-  test("says how long others waited lately for the model that is being activated, and nothing of that if it is active", async () => {
+  test("sends the recent waiting time for a model that is being activated, and none for an active model", async () => {
     usualMs = 7_000;
     expect(eventsOf((await ask()).text)[0]).toEqual({ event: "state", data: { state: "active" } });
     slot = { state: SlotState.EMPTY };
     expect(eventsOf((await ask()).text)[0]).toEqual({ event: "state", data: { state: "activating", usualMs } });
   });
 
-  test("that the client closes stops the request at its node", async () => {
+  test("stops its request at the node when the client closes it", async () => {
     api.nodes.script = () => answering({ chunks: [pieces[0]!, new Promise(() => {})] });
     const stop = new AbortController();
     const response = await open(stop.signal);
@@ -159,7 +159,7 @@ describe("a test chat", () => {
     await expect.poll(() => api.finished.at(-1)?.outcome).toBe("client-gone");
   });
 
-  test("that a node refuses after the state was told ends in an error event", async () => {
+  test("ends with an error event if a node refuses it after the state event", async () => {
     slot = { state: SlotState.EMPTY };
     const error = { message: "switching", type: "service_unavailable", param: null, code: "model_switching" };
     api.nodes.script = () => ({ status: 503, retryAfterSeconds: 3, chunks: [JSON.stringify({ error })] });
@@ -172,7 +172,7 @@ describe("a test chat", () => {
     expect(api.refused).toEqual(["model_switching"]);
   });
 
-  test("that is broken off has no end", async () => {
+  test("has no end event if it breaks off", async () => {
     api.nodes.script = () => answering({ chunks: pieces.slice(0, 3), ending: "broken" });
     const response = await open();
     const reader = response.body!.getReader();
@@ -198,13 +198,13 @@ describe("a test chat", () => {
 });
 
 describe("a test chat is refused like a request with a key", () => {
-  test("beyond the requests per minute of the account", async () => {
+  test("above the account's requests per minute", async () => {
     for (let n = 0; n < 30; n++) await ask();
     expect(await ask()).toMatchObject({ status: 429, json: { error: { code: "rate_limit_exceeded" } } });
     expect(api.refused).toEqual(["rate_limit_minute"]);
   });
 
-  test("at the user's credit limit, but with 429: a 401 would say that the session is over", async () => {
+  test("at the user's credit limit, but with 429, because 401 would mean that the session has ended", async () => {
     await portal.database.pool.query("update users set limit_reached_until = 'infinity' where id = $1", [ada.id]);
     const answer = await ask();
     expect(answer).toMatchObject({ status: 429, json: { error: { code: "insufficient_quota", param: null } } });
@@ -215,7 +215,7 @@ describe("a test chat is refused like a request with a key", () => {
     expect(api.refused).toEqual(["key_blocked_by_limit"]);
   });
 
-  test("for a model that the user may not use, without a package, with a quota that is used up", async () => {
+  test("for a forbidden model, without a package, and with an exhausted quota", async () => {
     const { pool } = portal.database;
     await pool.query("update users set allowed_models = '{small-24b}' where id = $1", [ada.id]);
     expect(await ask()).toMatchObject({ status: 403, json: { error: { type: "key_model_access_denied" } } });
@@ -228,7 +228,7 @@ describe("a test chat is refused like a request with a key", () => {
     expect(api.refused).toEqual(["key_model_access_denied", "insufficient_quota", "no_package"]);
   });
 
-  test("for what the model does not take, and for what a chat of the portal does not know", async () => {
+  test("for values that the model does not accept, and for fields that the test chat does not have", async () => {
     expect(await ask(ada, { model: "general-3.8-27b", reasoningEffort: "high" })).toMatchObject({
       status: 400,
       json: { error: { param: "reasoning_effort" } },

@@ -1,4 +1,4 @@
-/** How an account stands, and what of it was refused, as the portal shows it. */
+/** An account's credits, models and refusals, as the portal shows them. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
@@ -31,7 +31,7 @@ beforeEach(async () => {
   bensKey = (await portal.accounts.keys.create(ben.id, { name: "batch" })).id;
 });
 
-/** Ada's, at factor 1.5. */
+/** Records usage of Ada's at factor 1.5. */
 async function spend(atMs: number, promptTokens: number): Promise<void> {
   await makeUsageDays(portal.database.pool, [atMs]);
   const record = makeRecord(createRandom(1), atMs, {
@@ -47,7 +47,7 @@ async function spend(atMs: number, promptTokens: number): Promise<void> {
 }
 
 describe("credits", () => {
-  test("say what is left, for how long, and how much is going on", async () => {
+  test("show what is left, how long it lasts, and the request rate", async () => {
     await spend(clock.now() + 60_000, 1_000_000);
     clock.advance(2 * dayMs);
     limiter.enter(ada.accountId, asId("r1"), { perMinute: 30, parallel: 5 });
@@ -68,7 +68,7 @@ describe("credits", () => {
     expect((await portal.get("/credits", ben)).json.own).toMatchObject({ used: "0.000", limit: null });
   });
 
-  test("are those of a package that a router with a clock ahead has just changed", async () => {
+  test("belong to the package that a router with a fast clock has just changed", async () => {
     const ahead = new Date(clock.now() + 1_000).toISOString();
     const { pool } = portal.database;
     await pool.query("update subscriptions set started_at = $2 where account_id = $1", [ada.accountId, ahead]);
@@ -76,7 +76,7 @@ describe("credits", () => {
     expect((await portal.get("/credits", ada)).json).toMatchObject({ package: "Starter", used: "0.000" });
   });
 
-  test("that nobody knows are null, never 0", async () => {
+  test("are null, not 0, if they are unknown", async () => {
     const eve = await portal.newAccount("No package");
     const { json } = await portal.get("/credits", eve);
     expect(json).toMatchObject({ package: null, quota: null, used: null, remaining: null, forecast: null });
@@ -88,7 +88,7 @@ describe("credits", () => {
 describe("models", () => {
   const list = async (who: Person) => (await portal.get("/models", who)).json.items;
 
-  test("are shown with what they can do and cost", async () => {
+  test("are listed with their features and prices", async () => {
     expect(await list(ada)).toMatchObject([
       {
         id: "small-24b",
@@ -108,7 +108,7 @@ describe("models", () => {
     ]);
   });
 
-  test("say why this user cannot use them, in the order of the API's refusals", async () => {
+  test("show why this user cannot use them, in the order of the API's refusals", async () => {
     const reasons = async (who: Person) =>
       Object.fromEntries((await list(who)).map(({ id, unusable }: any) => [id, unusable])) as Record<string, string>;
     nodes = [nodeOf("small-24b"), { ...nodeOf("coder-next"), maintenance: true }];
@@ -156,7 +156,7 @@ describe("refusals", () => {
   const open = (keysMax?: number) => createRefusals(portal.database.pool, clock, keysMax);
   const of = (person: Person, keyId: KeyId) => ({ accountId: person.accountId, userId: person.id, keyId });
 
-  test("are counted by account, key, hour and code, and told with what helps", async () => {
+  test("are counted by account, key, hour and code, and listed with advice", async () => {
     const refusals = open();
     for (let n = 0; n < 41; n++) refusals.count(of(ada, adasKey), "rate_limit_parallel");
     refusals.count(of(ben, bensKey), "rate_limit_parallel");
@@ -188,7 +188,7 @@ describe("refusals", () => {
     clock.advance(-24 * 3_600_000);
   });
 
-  test("that cannot be stored are kept and stored later, once", async () => {
+  test("are kept in memory while they cannot be stored, and stored once later", async () => {
     const refusals = open();
     refusals.count(of(ada, adasKey), "timeout");
     await portal.database.pool.query("alter table refusals rename to refusals_away");
@@ -200,7 +200,7 @@ describe("refusals", () => {
     expect((await portal.get("/refusals", ada)).json).toMatchObject({ codes: [{ code: "timeout", count: 2 }] });
   });
 
-  test("take no more memory than for so many keys", async () => {
+  test("use memory for a limited number of keys", async () => {
     const refusals = open(1);
     refusals.count(of(ada, adasKey), "timeout");
     refusals.count(of(ben, bensKey), "timeout");
@@ -210,7 +210,7 @@ describe("refusals", () => {
     expect((await portal.get("/refusals", ada)).json).toMatchObject({ total: 2 });
   });
 
-  test("are forgotten with the records of usage", async () => {
+  test("are deleted together with usage records", async () => {
     const refusals = open();
     refusals.count(of(ada, adasKey), "timeout");
     await refusals.flush();

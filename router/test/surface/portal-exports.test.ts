@@ -1,4 +1,4 @@
-/** Exports hold connections to the database: few at once, one per account, and none for whoever has left. */
+/** Exports hold database connections: few run at once, one per account, and none for clients that have left. */
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -32,7 +32,7 @@ const open = (who: Person, init: RequestInit = {}) =>
 const leave = (...answers: Response[]) => Promise.allSettled(answers.map(({ body }) => body!.cancel()));
 const isServed = async (who: Person) => (await portal.get("/usage.csv", who)).status === 200;
 
-/** Time goes on while it waits. */
+/** Advances the time while it waits. */
 async function afterTheWait(asked: Promise<Answer>): Promise<Answer> {
   let isOver = false;
   void asked.finally(() => (isOver = true));
@@ -44,7 +44,7 @@ beforeEach(async () => {
   await until("both places are free", soonMs, async () => (await isServed(cy!)) && (await isServed(cy!)));
 });
 
-test("are written row by row, however long, two at once; whoever comes then waits, and not for ever", async () => {
+test("exports of any length are sent row by row, two at once, and a third waits for a limited time", async () => {
   const [slow, slower] = [await open(ada!), await open(eve!)];
   const refused = await afterTheWait(portal.get("/usage.csv?by=day", cy));
   expect(refused).toMatchObject({ status: 503, json: { error: { code: "overloaded" } } });
@@ -58,7 +58,7 @@ test("are written row by row, however long, two at once; whoever comes then wait
   expect(totals.requests).toBe(rows);
 });
 
-test("one account has one, however often it asks, and leaves the other place to others", async () => {
+test("an account has one export at a time, however often it asks, and leaves the other place to others", async () => {
   const first = await open(ada!);
   const more = Array.from({ length: 5 }, () => open(ada!));
   expect((await portal.get("/usage.csv", cy)).status).toBe(200);
@@ -72,7 +72,7 @@ test("one account has one, however often it asks, and leaves the other place to 
   await leave(...answers);
 });
 
-test("end for whoever reads nothing for half a minute, and for everybody after ten minutes", async () => {
+test("an export ends if its client reads nothing for half a minute, and in any case after ten minutes", async () => {
   const unread = [await open(ada!), await open(eve!)];
   clock.advance(unreadMsMax);
   await expect
@@ -89,20 +89,20 @@ test("end for whoever reads nothing for half a minute, and for everybody after t
   await expect(rest).rejects.toThrow("terminated");
 });
 
-test("of two slow readers one gives way as soon as another account waits", async () => {
+test("one of two slow exports gives way when another account waits", async () => {
   const timersBefore = clock.pending;
   const slow = [await open(ada!), await open(eve!)];
   const asked = portal.get("/usage.csv", cy);
   let isOver = false;
   void asked.finally(() => (isOver = true));
-  // Time goes on only while both readers are waited for: an export has two timers then, and who waits for a place has two.
+  // Advances only while both exports wait for their readers: each has two timers then, and so has a waiter.
   const step = () => clock.pending >= timersBefore + 6 && clock.advance(500);
   await expect.poll(() => isOver || (step(), false), { interval: 50, timeout: 3 * soonMs }).toBe(true);
   expect((await asked).status).toBe(200);
   await leave(...slow);
 });
 
-test("of somebody who has left are stopped in the database, and the place is free at once", async () => {
+test("an export whose client has left is stopped in the database, and its place is free at once", async () => {
   const other = await portal.database.pool.connect();
   using _released = { [Symbol.dispose]: () => other.release(true) };
   await other.query("begin; lock table usage_days in access exclusive mode");

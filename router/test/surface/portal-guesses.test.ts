@@ -1,4 +1,4 @@
-/** Guessing at the portal: every route that takes a secret is throttled, and guesses of strangers hold nobody out. */
+/** Guesses at the portal's secrets: every route with a secret is throttled, and strangers' guesses lock nobody out. */
 import { generateSync } from "otplib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
@@ -63,7 +63,7 @@ async function turnOn(): Promise<string> {
   return secret;
 }
 
-/** With the right password, from another network each time, until no more is let through. */
+/** Guesses codes with the right password, each time from another network, until the portal throttles them. */
 async function guessCodesFromEverywhere(): Promise<number> {
   for (let n = 0; ; n++) {
     const from = { source: `10.${n >> 8}.${n & 255}.1`, agent: "a stranger" };
@@ -73,13 +73,13 @@ async function guessCodesFromEverywhere(): Promise<number> {
   }
 }
 
-describe("while strangers who know the password guess codes without end, the owner", () => {
-  test("signs in from the network of before, and changes the password and the second factor in an open session", async () => {
+describe("while strangers who know the password keep guessing codes, the user", () => {
+  test("can sign in from a known network, and change password and second factor in an open session", async () => {
     const secret = await turnOn();
     expect(await guessCodesFromEverywhere()).toBe(10);
     const answer = await signIn({ code: codeNow(secret) });
     expect(answer.status).toBe(204);
-    // From a network that nobody knows, in the session that is open.
+    // From an unknown network, in an open session.
     await portal.database.pool.query("update attempts set known_until = null");
     clock.advance(60_000);
     const change = { password, code: codeNow(secret), newPassword };
@@ -90,7 +90,7 @@ describe("while strangers who know the password guess codes without end, the own
   });
 });
 
-test("a link for a new password, which needs no code, makes no network known for codes", async () => {
+test("a password-reset link, which needs no code, does not make its network known for codes", async () => {
   const secret = await turnOn();
   await guessCodesFromEverywhere();
   const stranger = { source: "203.0.113.5", agent: "a stranger" };
@@ -106,7 +106,7 @@ type Guess = (n: number) => readonly [path: string, body: object, who?: Person];
 const link = (n: number) => ({ token: String(n).padStart(43, "x") });
 const proof = { password: wrongPassword };
 
-/** A wrong secret for each route that takes one. */
+/** A wrong secret for each route with a secret. */
 const guesses: Readonly<Record<string, Guess>> = {
   signIn: () => ["/sign-in", { email: ada.email, ...proof }],
   register: (n) => ["/registration", { accountName: "E", email: `eve${count}.${n}@example.com`, password }],
@@ -120,13 +120,13 @@ const guesses: Readonly<Record<string, Guess>> = {
 };
 
 const secrets = ["password", "code", "token"];
-/** Routes of the portal that take a secret. The console's code is left out: it has 256 bits and works for a minute. */
+/** The portal's routes with a secret. The console's code is left out, because it has 256 bits and works for a minute. */
 const routesWithSecrets = Object.entries(contract as Readonly<Record<string, Route>>)
   .filter(([, { only }]) => only !== "console")
   .filter(([, { body }]) => secrets.some((name) => body !== undefined && name in body.properties))
   .map(([name]) => name);
 
-test("every route that takes a secret is in the table", () => {
+test("the table has every route with a secret", () => {
   expect(Object.keys(guesses).toSorted()).toEqual(routesWithSecrets.toSorted());
 });
 
@@ -143,7 +143,7 @@ test.each(routesWithSecrets)("guesses at %s are refused after some, with how lon
 });
 
 test.each(["changePassword", "setUpTotp", "confirmTotp", "turnTotpOff"])(
-  "guesses at %s hold neither another session nor a sign-in",
+  "guesses at %s block neither another session nor a sign-in",
   async (name) => {
     const other = await portal.signIn(ada);
     await post("/totp/set-up", { password }, other);

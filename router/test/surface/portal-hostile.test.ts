@@ -1,4 +1,4 @@
-/** Hostile requests: not well-formed ones, and every query parameter of every route with text that the database cannot store. */
+/** Hostile requests: malformed ones, and text that the database cannot store in every query parameter of every route. */
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -35,12 +35,12 @@ const queries = ofPeople.flatMap(([name, { path, method, query }]) => {
 const strange = ["0000-01-01", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"];
 const farAway = ["0001-01-01", "0001-01-01T00:00:00Z", "9999-12-31", "9999-12-31T23:59:59Z", "\u{10ffff}", "'", "\\"];
 
-describe("a request that is not well-formed", () => {
+describe("a malformed request", () => {
   const keys = (body: unknown) => portal.send("POST", "/keys", body, ada);
   const detailsOf = ({ json }: { json: any }) =>
     json.error.details.map(({ param, code }: { param: string; code: string }) => `${param} ${code}`);
 
-  test("is told everything that is wrong with it, by name", async () => {
+  test("is answered with every wrong parameter by name", async () => {
     const answer = await keys({ allowedModels: ["a", 7], creditLimit: "1,5", expiresAt: "soon", colour: "red" });
     expect(answer.json.error).toMatchObject({ type: "invalid_request_error", code: "400", param: expect.any(String) });
     expect(detailsOf(answer).toSorted()).toEqual([
@@ -68,7 +68,7 @@ describe("a request that is not well-formed", () => {
     ["page=2", 200],
     ["pageSize=201", 400],
     ["search=", 200],
-  ])("has numbers in its query as they are written: %s is %i", async (query, status) => {
+  ])("needs plain numbers in its query: %s is answered with %i", async (query, status) => {
     expect((await portal.get(`/keys?${query}`, ada)).status).toBe(status);
   });
 
@@ -86,7 +86,7 @@ describe("a request that is not well-formed", () => {
   });
 });
 
-test("there are queries", () => {
+test("the contract has enough query parameters to test", () => {
   expect(queries.length).toBeGreaterThan(20);
 });
 
@@ -107,26 +107,26 @@ test.each(queries)("%s refuses a NUL in %s, and no text makes it fail", async (n
   const nuls = ["\0", "a\0b"].map((value) => () => refusesNul(value));
   const texts = [...strange, ...farAway].map((value) => () => doesNotFail(value));
   const checks = [...nuls, ...texts];
-  // An account has one export at a time, and more would be refused for that.
+  // An account has one export at a time, so a second one would be refused for that reason.
   if (name.startsWith("export")) for (const check of checks) await check();
   else await Promise.all(checks.map((check) => check()));
 });
 
-test("a body of more than 4,096 values is refused before its schema is looked at", async () => {
+test("a body of more than 4,096 values is refused before the schema check", async () => {
   const messages = Array(4_096).fill({ role: "nobody" });
   const { status, json } = await portal.send("POST", "/chat", { model: "m", messages }, ada);
   expect([status, json.error.details]).toEqual([400, undefined]);
   expect(json.error.message).toMatch(/more than 4096 values/);
 });
 
-test("a key expires within the years that there are", async () => {
+test("an expiry outside the calendar's years is refused", async () => {
   for (const expiresAt of ["9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00Z"]) {
     const { status, json } = await portal.send("POST", "/keys", { name: "x", expiresAt }, ada);
     expect([status, json.error.details]).toEqual([400, [{ param: "expiresAt", code: "malformed" }]]);
   }
 });
 
-/** Sends a request to the admin socket that no command would send. */
+/** Sends a request to the admin socket that no command sends. */
 function operate(method: string, path: string, body?: object): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = body ? { "content-type": "application/json" } : {};
@@ -137,7 +137,7 @@ function operate(method: string, path: string, body?: object): Promise<number> {
   });
 }
 
-test("the operators' routes refuse the same", async () => {
+test("the operators' routes refuse the same values", async () => {
   const { accountId: account, id: userId } = ada;
   for (const [param, value] of ["from", "to"].flatMap((name) => strange.map((text) => [name, text] as const)))
     expect(await operate("GET", `/usage?account=${account}&${param}=${encodeURIComponent(value)}`)).toBe(400);

@@ -1,4 +1,4 @@
-/** People with passwords at the portal: what they prove holds until it is written, and what they ask for is counted. */
+/** Passwords at the portal: a proof must still hold when a change is written, and links are counted. */
 import { generateSync } from "otplib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
@@ -16,7 +16,7 @@ const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
 const newPassword = "another good password";
 let ada: Person;
 let count = 0;
-/** Happens once, when a password was compared and nothing is written yet. */
+/** Is called once, after a password was compared and before anything is written. */
 let meanwhile: (() => Promise<unknown>) | undefined;
 
 const portal = await forThisFile(startPortal({ clock, parts: (database) => ({ identity: openIdentity(database) }) }));
@@ -50,7 +50,7 @@ function openIdentity(database: Database): Identity {
 
 const cookieOf = (answer: Answer) => answer.headers.get("set-cookie")!.split(";")[0]!;
 
-/** Opens an account; its Owner is signed in. */
+/** Opens an account and signs its Owner in. */
 async function register(from?: Person): Promise<Person> {
   const email = `ada${++count}@example.com`;
   const answer = await portal.send("POST", "/registration", { accountName: "ACME", email, password }, from);
@@ -63,7 +63,7 @@ async function register(from?: Person): Promise<Person> {
 const post = (path: string, body: object, who = ada) => portal.send("POST", path, body, who);
 const codeOf = ({ status, json }: Answer) => `${status} ${json.error.code}`;
 
-describe("what was proven is over", () => {
+describe("a proven password no longer counts", () => {
   async function turnOn(): Promise<void> {
     const { secret } = (await post("/totp/set-up", { password })).json;
     const confirmed = await post("/totp/confirm", { code: codeNow(secret) });
@@ -91,7 +91,7 @@ describe("what was proven is over", () => {
     expect(await factor()).toEqual(before);
   });
 
-  // The factor is not on yet when the password is compared: nobody is asked for a code.
+  // The factor is still off when the password is compared, so no code is required.
   test.each([...deeds, ["it was turned on", turnOn] as const])(
     "for turning a second factor off when %s",
     async (name, deed) => {
@@ -130,7 +130,7 @@ describe("what was proven is over", () => {
   });
 });
 
-describe("a browser's session of before ends when it", () => {
+describe("a browser's earlier session ends when the browser", () => {
   async function invited(): Promise<string> {
     const made = await post("/users", { email: `ben${count}@example.com`, role: "member" });
     return tokenOf(made.json.invitationUrl);
@@ -147,7 +147,7 @@ describe("a browser's session of before ends when it", () => {
   });
 });
 
-describe("the sessions of a user that end at once", () => {
+describe("the sessions that end at once", () => {
   type Session = "this" | "phone" | "laptop";
   const sessions = ["this", "phone", "laptop"] as const;
   const idOf = async (who: Person) =>
@@ -155,12 +155,12 @@ describe("the sessions of a user that end at once", () => {
   const end = async (who: Person) => portal.send("DELETE", `/devices/${await idOf(who)}`, {}, ada);
 
   test.each<[name: string, deed: (of: Record<Session, Person>) => Promise<Answer>, over: readonly Session[]]>([
-    ["are all, after signing out everywhere", () => post("/sign-out-everywhere", {}), sessions],
-    ["are the one that signs out", () => post("/sign-out", {}), ["this"]],
-    ["are another device's that is ended", ({ phone }) => end(phone), ["phone"]],
-    ["are the own device's, ended in the list", () => end(ada), ["this"]],
+    ["are all of the user's, after signing out everywhere", () => post("/sign-out-everywhere", {}), sessions],
+    ["are only the own one, after signing out", () => post("/sign-out", {}), ["this"]],
+    ["are only another device's, if that one is ended", ({ phone }) => end(phone), ["phone"]],
+    ["are only the own one, if it is ended in the list", () => end(ada), ["this"]],
     [
-      "are all others, after a change of the password",
+      "are all others, after a password change",
       () => post("/password", { password, newPassword }),
       ["phone", "laptop"],
     ],
@@ -177,7 +177,7 @@ describe("the sessions of a user that end at once", () => {
     expect((await portal.get("/session", colleague)).status).toBe(200);
   });
 
-  test("are all of an account that the operator blocks: they say whom to ask, and are over once it is unblocked", async () => {
+  test("are all of a blocked account: they answer whom to ask, and end when it is unblocked", async () => {
     const colleague = await portal.newUser(ada, "member");
     const { life } = portal.accounts;
     await life.setBlocked(ada.accountId, true);
@@ -195,7 +195,7 @@ describe("the sessions of a user that end at once", () => {
     expect((await portal.send("POST", "/sign-in", { email: ada.email, password })).status).toBe(204);
   });
 
-  test("take the browser's cookie with them where it is this one's", async () => {
+  test("clear the browser's cookie if they include its own", async () => {
     for (const path of ["/sign-out", "/sign-out-everywhere"]) {
       const answer = await post(path, {}, await portal.signIn(ada));
       expect(answer.headers.get("set-cookie")).toMatch(/^__Host-weiche=; .*Max-Age=0/);
@@ -204,9 +204,9 @@ describe("the sessions of a user that end at once", () => {
 });
 
 test.each([
-  ["an invitation anew", "invitation", () => portal.newUser(ada, "member")],
-  ["a link for a new password", "password-reset", joined],
-])("an account makes %s thirty times, and then once every two minutes", async (_what, path, person) => {
+  ["new invitations", "invitation", () => portal.newUser(ada, "member")],
+  ["password-reset links", "password-reset", joined],
+])("an account can make thirty %s, and then one every two minutes", async (_what, path, person) => {
   const [admin, ben] = [await portal.newUser(ada, "admin"), await person()];
   const make = (who = ada) => post(`/users/${ben.id}/${path}`, {}, who);
   for (let n = 0; n < 30; n++) expect((await make(n % 2 ? admin : ada)).status).toBe(200);
@@ -223,7 +223,7 @@ async function joined(): Promise<Person> {
   return ben;
 }
 
-test("an account adds thirty users, or asks after thirty addresses, and then one every two minutes", async () => {
+test("an account can add thirty users, or try thirty addresses, and then one every two minutes", async () => {
   const admin = await portal.newUser(ada, "admin");
   const add = (email: string, who = ada) => post("/users", { email, role: "member" }, who);
   const free = () => `new${++count}@example.com`;

@@ -1,4 +1,4 @@
-/** Keys through the portal's API: what the lists tell, and what each change does. */
+/** Keys in the portal's API: lists and changes. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { KeyId } from "@weiche/shared/ids.ts";
@@ -14,7 +14,7 @@ beforeEach(async () => {
   [cleo, ben] = [await portal.newUser(ada, "admin"), await portal.newUser(ada, "member")];
 });
 
-/** The state of a key as the public API judges it. */
+/** Returns a key's state as the public API sees it. */
 async function stateOf(id: KeyId): Promise<string> {
   const { kysely } = portal.database;
   const key = await kysely.selectFrom("apiKeys").selectAll().where("id", "=", id).executeTakeFirstOrThrow();
@@ -23,7 +23,7 @@ async function stateOf(id: KeyId): Promise<string> {
 }
 
 describe("keys", () => {
-  test("are made, shown once, changed, regenerated and revoked", async () => {
+  test("can be made, shown once, changed, regenerated and revoked", async () => {
     const made = await portal.send(
       "POST",
       "/keys",
@@ -53,7 +53,7 @@ describe("keys", () => {
     expect(revoked.json).toMatchObject({ state: "revoked", reason: "revoked" });
   });
 
-  test("of others: a member sees and changes none, an Admin sees and revokes all, an Owner does everything", async () => {
+  test("of others are hidden from members, and visible to Admins, who may revoke them, and to Owners, who may change them", async () => {
     const key = await newKey(portal, ben, "ci");
     const dan = await portal.newUser(ada, "member");
     expect((await portal.get("/keys", dan)).json.total).toBe(0);
@@ -81,7 +81,7 @@ describe("keys", () => {
     expect((await portal.send("POST", `/keys/${key.id}/regenerate`, {}, ada)).status).toBe(409);
   });
 
-  test("are found, sorted and counted by the server", async () => {
+  test("are searched, sorted and counted by the server", async () => {
     const names = Array.from({ length: 25 }, (_, n) => `key ${String(n).padStart(2, "0")}`);
     for (const name of names) await newKey(portal, ben, name);
     await newKey(portal, cleo, "100%_\\");
@@ -101,8 +101,8 @@ describe("keys", () => {
     expect((await page("sort=state&order=desc&pageSize=1"))[1]).toEqual(["100%_\\"]);
   });
 
-  test("made 200 times at once are 25 in the end", async () => {
-    // So many at once may wait too long for the database of a busy machine, are told so and come again.
+  test("are limited to 25 per user, also if 200 are made at once", async () => {
+    // So many requests may wait too long for a busy machine's database. They are refused and retry.
     const create = async (n: number): Promise<Answer> => {
       const answer = await portal.send("POST", "/keys", { name: `key ${n}` }, ben);
       return answer.status === 503 ? create(n) : answer;
@@ -116,7 +116,7 @@ describe("keys", () => {
     expect((await portal.get("/keys", ben)).json.total).toBe(25);
   });
 
-  test("say which limit binds, and why they cannot be used", async () => {
+  test("show their tightest limit, and why they cannot be used", async () => {
     const key = await newKey(portal, ben, "ci", { creditLimit: "2000" });
     const look = async () => {
       const { json } = await portal.get(`/keys/${key.id}`, ben);
@@ -143,7 +143,7 @@ describe("keys", () => {
     expect(await look()).toEqual(["active", "no-package", "0.000", undefined, undefined]);
   });
 
-  test("show when they were used last, and the models that the user's restriction leaves", async () => {
+  test("show their last use, and those of their models that the user may use", async () => {
     const key = await newKey(portal, ben, "ci", { allowedModels: ["small-24b", "coder-next"] });
     expect((await portal.get(`/keys/${key.id}`, ben)).json).toMatchObject({
       lastUsedAt: null,
@@ -156,7 +156,7 @@ describe("keys", () => {
     ]);
   });
 
-  test("have the state that the public API sees, whatever happened to them and their users", async () => {
+  test("have the same state in the portal and in the public API, whatever happened to them and their users", async () => {
     const past = "2026-01-01T00:00:00Z";
     const future = "2099-01-01T00:00:00Z";
     const times = [null, past, future];

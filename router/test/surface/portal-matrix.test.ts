@@ -1,4 +1,4 @@
-/** Every route × every principal × ids of the own and of the other account, made from the contract. */
+/** Tests every route with every principal and with ids of the own and another account, from the contract. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { contract } from "../../src/surface/contract/contract.ts";
@@ -29,7 +29,7 @@ beforeAll(async () => {
 async function people(name: string) {
   const owner = await portal.newAccount(name, { package: "Pro" });
   const persons = { owner, admin: await portal.newUser(owner, "admin"), member: await portal.newUser(owner, "member") };
-  // Addresses tell the accounts apart wherever one of them appears.
+  // The addresses differ, so that each account is recognised wherever it appears.
   await portal.database.pool.query("update users set email = role || $2 where account_id = $1", [
     owner.accountId,
     `@${name}.example`.toLowerCase(),
@@ -39,7 +39,7 @@ async function people(name: string) {
 
 const none: Ids = { user: "", key: "", notice: "", session: "" };
 
-/** Something to ask about; the key is the asker's own where that is possible. */
+/** Makes ids to ask for. The key is the asker's own, if possible. */
 async function idsOf(of: typeof acme, asker: Person): Promise<Ids> {
   const name = of === acme ? "acme" : "globex";
   const { accountId } = of.owner;
@@ -76,7 +76,7 @@ async function idsOf(of: typeof acme, asker: Person): Promise<Ids> {
   return rows[0]!;
 }
 
-/** The result: the status, and the code of a refusal. */
+/** Returns the status, and the code of a refusal. */
 async function ask(name: string, ids: Ids, who?: Person): Promise<{ outcome: string; text: string }> {
   const { method, path } = routes[name]!;
   const { id = "", query = "", body = {} } = (expectations as Record<string, Expected>)[name]!.ask?.(ids) ?? {};
@@ -88,14 +88,14 @@ async function ask(name: string, ids: Ids, who?: Person): Promise<{ outcome: str
 }
 
 test("the table and the contract have the same routes", () => {
-  // The sign-in of the console is for nobody yet, and not in the portal.
+  // The console's sign-in needs no session, but the portal does not serve it.
   expect([...names, ...operatorsOwn, "openConsole"].toSorted()).toEqual(Object.keys(contract).toSorted());
   const ofOperator = Object.keys(contract).filter((name) => routes[name]!.may.includes("operator"));
   expect([...operatorsOwn, ...operatorsToo].toSorted()).toEqual(ofOperator.toSorted());
 });
 
 test.each([...operatorsOwn, "openConsole"] as const)(
-  "%s is not there on the portal's listener, for nobody",
+  "the portal's listener serves %s to no principal",
   async (name) => {
     const { method, path } = routes[name]!;
     const target = path.replace(":id", acme.owner.id);
@@ -106,7 +106,7 @@ test.each([...operatorsOwn, "openConsole"] as const)(
 
 const principals = ["nobody", "expired", "blocked", "member", "admin", "owner", "stranger"] as const;
 
-/** Somebody of the first account, but the stranger, who is the Owner of the other. */
+/** A person of the first account. Only the stranger is the Owner of the other. */
 async function principal(name: (typeof principals)[number]): Promise<Person | undefined> {
   if (name === "nobody") return undefined;
   if (name === "stranger") return portal.signIn(globex.owner);
@@ -123,7 +123,7 @@ async function principal(name: (typeof principals)[number]): Promise<Person | un
 
 const letters: Readonly<Record<string, string>> = { owner: "O", admin: "A", member: "M", stranger: "O" };
 
-/** The allowed results of a request, with ids of the principal's own account or of another. */
+/** Returns the allowed results of a request, with ids of the own account or of another. */
 function expected(name: (typeof names)[number], role: (typeof principals)[number], isOwn: boolean): readonly string[] {
   const { may, own, foreign } = expectations[name];
   if (may !== "N" && !(role in letters)) return ["401 login_required"];
@@ -154,7 +154,7 @@ describe.each(names)("%s", (name) => {
   });
 });
 
-/** Everything that the database has of an account. */
+/** Reads everything that the database stores about an account. */
 async function rowsOf(of: typeof acme): Promise<string> {
   const ofAccount = ["users", "api_keys", "subscriptions", "invoice_lines", "ordered_quotes", "audit_log", "notices"];
   const ofUsers = ["credentials", "sessions", "invitations", "password_resets", "recovery_codes", "notice_reads"];

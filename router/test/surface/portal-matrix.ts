@@ -1,13 +1,13 @@
 /**
- * The callers of each route of the portal and the results, by hand: the test compares the contract with this table.
+ * The callers and results of each route, written by hand. The test compares the contract with this table.
  * Ids in a request are those of one account, so that the same request can be made with those of another.
  */
 import type { Contract, PortalContract } from "../../src/surface/contract/contract.ts";
 
-/** Fresh ones of one account. */
+/** New ids of one account. */
 export interface Ids {
   readonly user: string;
-  /** A key of the asker, if the asker is in this account. */
+  /** A key, the asker's own if the asker is in this account. */
   readonly key: string;
   readonly notice: string;
   readonly session: string;
@@ -20,11 +20,11 @@ export interface Ask {
 }
 
 export interface Expected {
-  /** Owner, Admin, Member; N: everybody, also without a session. */
+  /** Owner, Admin, Member. N stands for everybody, also without a session. */
   readonly may: "OAM" | "OA" | "O" | "N";
-  /** Status of the answer to whoever may, with the code of a refusal; several where it depends on the time, by role where on that. */
+  /** The status for allowed callers, with the code of a refusal. Several if it depends on the time, by role if it depends on that. */
   readonly own: string | readonly string[] | Readonly<Record<"owner" | "admin" | "member", string>>;
-  /** The same with ids of another account. Absent: there are none in it. */
+  /** The same with ids of another account. Undefined if the request has no ids. */
   readonly foreign?: string;
   readonly ask?: (ids: Ids) => Ask;
 }
@@ -34,11 +34,11 @@ const user = ({ user: id }: Ids) => ({ id });
 const key = ({ key: id }: Ids) => ({ id });
 const proof = { password: "a wrong password" };
 const quoteId = "0".repeat(48);
-/** Days in which the ids of an account used something. */
+/** Days on which an account's ids have usage. */
 export const usedDay = "2026-01-15";
 const usedDays = `from=${usedDay}&to=${usedDay}`;
 
-/** Routes for the operator alone, over the admin socket or in the console. */
+/** Routes for the operator only, on the admin socket or in the console. */
 export const operatorsOwn = [
   "createAccount",
   "quoteAccount",

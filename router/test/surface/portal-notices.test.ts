@@ -1,4 +1,4 @@
-/** Notices from their events to the people who see them. */
+/** Notices, from their events to their readers. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
@@ -55,13 +55,13 @@ function openEvaluator(): Evaluator {
   );
 }
 
-/** Two routers look at once, then one that was started anew. */
+/** Lets two routers look at the catalogue at once, then a restarted one. */
 async function lookAtCatalogue(): Promise<void> {
   await Promise.all([evaluator.evaluate(), announceCatalogue(portal.database, { catalogue, changes }, clock.now())]);
   await openEvaluator().evaluate();
 }
 
-/** Starts two announcements, and lets neither write what was told before the other has come as far as it can. */
+/** Starts two announcements, each of which waits to write until the other can go no further. */
 async function heldAtTheirWrite(start: () => readonly Promise<number>[]): Promise<void> {
   const { pool } = portal.database;
   const holder = await pool.connect();
@@ -89,13 +89,13 @@ async function spend(credits: number, by: Person = ada, key: KeyId = asId(by.id)
   await commitUsage(portal.database.pool, [{ node: asId("node-1"), record }]);
 }
 
-/** Signed in anew, since days pass. */
+/** Signs in again, because days have passed. */
 const seenBy = async (who: Person, query = "") =>
   (await portal.get(`/notices?${query}`, await portal.signIn(who))).json;
 const kinds = async (who: Person) => (await seenBy(who)).items.map(({ kind }: { kind: string }) => kind);
 
 describe("notices", () => {
-  test("of the quota are told to everybody, with its facts, once per period", async () => {
+  test("of the quota reach everybody, with its facts, once per period", async () => {
     await spend(4_600_000);
     await evaluator.evaluate();
     await evaluator.evaluate();
@@ -108,7 +108,7 @@ describe("notices", () => {
     });
   });
 
-  test("of a limit are told to whom it concerns and to administrators, again for a raised limit", async () => {
+  test("of a reached limit reach its user and administrators, and come again for a raised limit", async () => {
     await portal.accounts.users.update(ben.id, { creditLimit: millicredits(100_000n) });
     await portal.accounts.keys.update(bensKey, { creditLimit: millicredits(50_000n) });
     await spend(60, ben, bensKey);
@@ -126,7 +126,7 @@ describe("notices", () => {
     expect(await kinds(await portal.newAccount("Other"))).toEqual([]);
   });
 
-  test("of a key that expires come a week before, unless it was made for less or is revoked", async () => {
+  test("of an expiring key come a week before, unless it was made for less time or is revoked", async () => {
     const make = async (name: string, days: number) =>
       (await portal.accounts.keys.create(ben.id, { name, expiresMs: clock.now() + days * dayMs })).id;
     const [month, gone] = [await make("month", 30), await make("gone", 30)];
@@ -145,7 +145,7 @@ describe("notices", () => {
     ]);
   });
 
-  test("of a trial that ends come a week before, also to those who have cancelled it", async () => {
+  test("of an ending trial come a week before, also if it was cancelled", async () => {
     const eve = await portal.newAccount("Trial");
     await portal.accounts.subscriptions.change(eve.accountId, { action: "trial" });
     clock.advance(22 * dayMs);
@@ -160,7 +160,7 @@ describe("notices", () => {
     expect(await kinds(ada)).toEqual([]);
   });
 
-  test("of the catalogue are told once to every account, whatever is restarted, and again when it changes back", async () => {
+  test("of the catalogue reach every account once, also after restarts, and again when it changes back", async () => {
     await evaluator.evaluate();
     expect(await kinds(ada)).toEqual([]); // nothing was known before
     const turn = async (model: string, more: Partial<CatalogueEntry>) => {
@@ -180,7 +180,7 @@ describe("notices", () => {
     await portal.database.pool.query("delete from announced_models");
   });
 
-  test("of the changelog are told once to every account, with what changed about their models, and not what stood there first", async () => {
+  test("of the changelog reach every account once, with the changes of their models, except entries from the first start", async () => {
     const write = (days: number, en: string, ...models: string[]): ServiceChange => ({
       atMs: clock.now() + days * dayMs,
       text: { de: `${en} (deutsch)`, en },
@@ -221,7 +221,7 @@ describe("notices", () => {
     await portal.database.pool.query("delete from announced_models");
   });
 
-  test("of an entry that two routers see at once are told once, even if one of them has read it in better words", async () => {
+  test("of an entry that two routers see at once come once, even if one router has read a corrected text", async () => {
     const entry = (en: string): ServiceChange => ({
       atMs: clock.now(),
       text: { de: "deutsch", en },
@@ -237,7 +237,7 @@ describe("notices", () => {
     for (const who of [ada, ben]) expect(await kinds(who)).toEqual(["model-change"]);
   });
 
-  test("are unread until their reader says so, for each reader alone", async () => {
+  test("are unread until their reader marks them, separately for each reader", async () => {
     await spend(4_600_000);
     await evaluator.evaluate();
     const page = await seenBy(ada, "pageSize=1");
@@ -252,7 +252,7 @@ describe("notices", () => {
     expect(await seenBy(ada, "unread=true")).toMatchObject({ total: 0, items: [] });
   });
 
-  test("of others cannot be marked", async () => {
+  test("of other users cannot be marked as read", async () => {
     await portal.accounts.keys.update(bensKey, { creditLimit: millicredits(50_000n) });
     await spend(60, ben, bensKey);
     await evaluator.evaluate();

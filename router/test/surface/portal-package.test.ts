@@ -1,4 +1,4 @@
-/** The package and the audit log through the portal's API. */
+/** The package and the audit log in the portal's API. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -26,7 +26,7 @@ describe("the package", () => {
     return (await change({ ...wish, quoteId })).json;
   }
 
-  test("none is there: what can be had, and the trial", async () => {
+  test("an account without a package sees the packages it may order, and can start a trial", async () => {
     const { json } = await portal.get("/package", ada);
     expect(json).toMatchObject({
       subscription: { package: null, state: "no package" },
@@ -47,7 +47,7 @@ describe("the package", () => {
     });
   });
 
-  test("is tried, ordered, upgraded, downgraded, cancelled and each withdrawn, as the choices say", async () => {
+  test("can be tried, ordered, upgraded, downgraded, cancelled and withdrawn, as its listed actions allow", async () => {
     expect(await order({ action: "trial" })).toMatchObject({ package: "Starter", state: "trial" });
     expect((await portal.get("/package", ada)).json).toMatchObject({
       quota: { credits: "5000000.000", used: "0.000", left: "5000000.000", exhausted: false },
@@ -68,7 +68,7 @@ describe("the package", () => {
     expect(await lines()).toMatchObject({ total: 2, totalCents: 12_900 + 12_000 });
   });
 
-  test("an order is charged exactly as quoted, once however often it comes", async () => {
+  test("an order is charged exactly as quoted, once however often it is sent", async () => {
     const wish = { action: "order", package: "Pro" };
     const { status, json: quoted } = await quote(wish);
     expect([status, quoted.dueCents, quoted.thenCents]).toEqual([201, 3500, 3500]);
@@ -78,7 +78,7 @@ describe("the package", () => {
     expect(await lines()).toMatchObject({ total: 1, totalCents: quoted.dueCents, items: quoted.charges });
   });
 
-  test("a quote over midnight is refused with `price_changed`, nothing is charged, and the new one is", async () => {
+  test("a quote from before midnight is refused with `price_changed` without a charge, and a new quote is charged", async () => {
     await order({ action: "order", package: "Pro" });
     const wish = { action: "upgrade", package: "Business" };
     const { json: quoted } = await quote(wish);
@@ -94,7 +94,7 @@ describe("the package", () => {
     expect((await lines()).items[1].amountCents).toBe(renewed.dueCents);
   });
 
-  test("what the rules refuse is refused with its reason", async () => {
+  test("a change against the rules is refused with its reason", async () => {
     expect((await quote({ action: "cancel" })).json.error).toMatchObject({
       code: "409",
       message: "The account has no package.",
@@ -110,7 +110,7 @@ describe("the package", () => {
 });
 
 describe("the audit log", () => {
-  test("tells who did what, by person, object, action and time, with exact totals and page after page", async () => {
+  test("can be filtered by person, object, action and time, with exact totals on every page", async () => {
     ada = await portal.newAccount("ACME", { package: "Pro" });
     const cleo = await portal.newUser(ada, "admin");
     const keys = [];
@@ -154,7 +154,7 @@ describe("the audit log", () => {
     expect(await list("page=99")).toMatchObject({ total, items: [] });
   });
 
-  test("is searched and sorted by the server, in the CSV, too", async () => {
+  test("is searched and sorted by the server, also in the CSV", async () => {
     ada = await portal.newAccount("ACME", { package: "Pro" });
     const cleo = await portal.newUser(ada, "admin");
     for (const [name, who] of [
@@ -181,7 +181,7 @@ describe("the audit log", () => {
     expect(csv).toHaveLength(2);
   });
 
-  test("as CSV is whole, and what a spreadsheet would take for a formula is a text", async () => {
+  test("is complete as CSV, and formulas of spreadsheets become text", async () => {
     ada = await portal.newAccount("ACME", { package: "Pro" });
     for (const name of ['=HYPERLINK("x")', "+1", "-1", "@x", "plain, with comma"])
       await portal.send("POST", "/keys", { name }, ada);
@@ -196,7 +196,7 @@ describe("the audit log", () => {
     for (const row of rows) expect(row).not.toMatch(/(^|,)"?[=+\-@]/);
   });
 
-  test("as CSV has each entry once, newest first, however many pages they are read in", async () => {
+  test("has each entry once in the CSV, newest first, however many pages are read", async () => {
     ada = await portal.newAccount("ACME", { package: "Pro" });
     await portal.database.pool.query(
       `insert into audit_log select (jsonb_populate_record(l, jsonb_build_object('number', l.number + n))).*

@@ -1,4 +1,4 @@
-/** The built application as the portal's listener serves it. */
+/** The built application on the portal's listener. */
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
@@ -12,7 +12,7 @@ import { startPortal } from "./portal-rig.ts";
 
 const portal = await forThisFile(startPortal());
 
-/** Without the decoding and the headers that `fetch` adds. */
+/** Fetches without the decoding and headers that `fetch` adds. */
 async function ask(path: string, headers: Record<string, string> = {}) {
   const asked = get(`${portal.origin}${path}`, { headers });
   const [response] = (await once(asked, "response")) as [IncomingMessage];
@@ -20,7 +20,7 @@ async function ask(path: string, headers: Record<string, string> = {}) {
   return { status: response.statusCode!, headers: response.headers, bytes };
 }
 
-test("every page is the same document, asked for again each time", async () => {
+test("every page is the same document, which browsers revalidate each time", async () => {
   const document = readFileSync(join(builtPortal, "index.html"));
   for (const path of pagePaths) {
     const { status, headers, bytes } = await ask(path);
@@ -30,7 +30,7 @@ test("every page is the same document, asked for again each time", async () => {
   }
 });
 
-test("files with a hash in their names may be kept for ever, and are compressed as the client can read them", async () => {
+test("files with a hash in their names may be cached for ever, and have a compression that the client accepts", async () => {
   for (const name of readdirSync(join(builtPortal, "assets"))) {
     const file = readFileSync(join(builtPortal, "assets", name));
     const plain = await ask(`/assets/${name}`);
@@ -47,6 +47,6 @@ test("files with a hash in their names may be kept for ever, and are compressed 
 });
 
 test.each(["/assets/", "/assets/../../package.json", "/assets/%2e%2e/index.html", "/index.html", "/src/main.tsx"])(
-  "nothing but the built files is served: not %s",
+  "only built files are served, not %s",
   async (path) => expect((await ask(path)).status).toBeGreaterThanOrEqual(400),
 );

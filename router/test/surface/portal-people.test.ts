@@ -1,4 +1,4 @@
-/** Users and invitations through the portal's API: what the lists tell, and what each change does. */
+/** Users and invitations in the portal's API: lists and changes. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -25,7 +25,7 @@ async function letTimePass(): Promise<void> {
   ada = await portal.signIn(ada);
 }
 
-describe("a user's state comes with its reason:", () => {
+describe("a user's state and reason are", () => {
   const reached = "update users set limit_reached_until = '2099-01-01' where id = $1";
   test.each<[state: string, reason: string | null, come: (ben: Person) => Promise<unknown>]>([
     ["invited", "invited", async () => {}],
@@ -43,7 +43,7 @@ describe("a user's state comes with its reason:", () => {
   });
 });
 
-test("invitations are found, sorted and counted by the server", async () => {
+test("invitations are searched, sorted and counted by the server", async () => {
   const [ben, cleo, dan, eve] = await Promise.all(
     (["member", "admin", "member", "member"] as const).map((role) => portal.newUser(ada, role)),
   );
@@ -90,7 +90,7 @@ describe("users", () => {
   });
   const list = async (query = "") => (await portal.get(`/users?${query}`, ada)).json;
 
-  test("are listed with role, state, use and keys, found and sorted", async () => {
+  test("are listed with role, state, use and keys, and can be searched and sorted", async () => {
     await newKey(portal, ben, "a");
     await newKey(portal, ben, "b");
     await useCredits(portal, { key: ben.id, user: ben.id, account: ada.accountId }, 12n);
@@ -111,7 +111,7 @@ describe("users", () => {
     ]);
   });
 
-  test("are invited with a link for whoever invites them", async () => {
+  test("are invited with a link that the inviting person receives", async () => {
     const body = { email: "New@Example.com", role: "member", creditLimit: "10", allowedModels: ["small-24b"] };
     const made = await portal.send("POST", "/users", { ...body, email: `new${ben.id}@example.com` }, cleo);
     expect(made).toMatchObject({
@@ -122,7 +122,7 @@ describe("users", () => {
     expect((await portal.send("POST", "/users", { ...body, email: ben.email }, cleo)).status).toBe(409);
   });
 
-  test("stop at once when they are blocked, keys and sessions, and their sessions do not come back", async () => {
+  test("lose their keys and sessions at once when they are blocked, and their sessions do not return", async () => {
     const key = await newKey(portal, ben, "ci");
     expect((await portal.send("POST", `/users/${ben.id}/block`, {}, cleo)).json).toMatchObject({ state: "blocked" });
     expect((await portal.get("/session", ben)).status).toBe(401);
@@ -136,7 +136,7 @@ describe("users", () => {
     expect((await portal.get("/session", await portal.signIn(ben))).status).toBe(200);
   });
 
-  test("who are deleted are gone: keys revoked, address free, and nobody can touch them", async () => {
+  test("are removed when they are deleted: their keys are revoked, their address is free, and no route finds them", async () => {
     const key = await newKey(portal, ben, "ci");
     expect((await portal.send("DELETE", `/users/${ben.id}`, {}, cleo)).status).toBe(204);
     expect((await portal.get("/session", ben)).status).toBe(401);
@@ -151,7 +151,7 @@ describe("users", () => {
     expect((await portal.send("POST", "/users", { email: ben.email, role: "member" }, ada)).status).toBe(201);
   });
 
-  test("whose role changes sign in again", async () => {
+  test("must sign in again when their role changes", async () => {
     expect((await portal.send("PATCH", `/users/${ben.id}`, { role: "admin" }, ada)).json).toMatchObject({
       role: "admin",
     });
@@ -159,7 +159,7 @@ describe("users", () => {
     expect((await portal.get("/session", await portal.signIn(ben))).json.user.role).toBe("admin");
   });
 
-  test("who are Owners are changed by Owners only, and no role grows by its own request", async () => {
+  test("with the role Owner can be changed only by Owners, and nobody can raise their own role", async () => {
     const refused = async (who: Person, id: string, body: object) =>
       (await portal.send("PATCH", `/users/${id}`, body, who)).status;
     expect(await refused(cleo, ada.id, { creditLimit: "1" })).toBe(403);
@@ -177,7 +177,7 @@ describe("users", () => {
     }
   });
 
-  test("always have an Owner among them, also when two Owners, or two operators, unseat both at once", async () => {
+  test("always include an Owner, also if two Owners, or two operators, remove both at once", async () => {
     await portal.database.pool.query(
       `insert into credentials (user_id, password, password_set_at)
        select unnest($1::uuid[]), '$argon2id$none', now()`,

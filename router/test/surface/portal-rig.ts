@@ -1,6 +1,6 @@
 /**
- * The real portal over a real database, with signed-in people of two accounts. Every answer is held against the contract,
- * and every bug of the portal fails the test.
+ * The real portal with a real database and signed-in people of two accounts. Checks every answer against the contract, and
+ * fails the test for every bug of the portal.
  */
 import { expect } from "vitest";
 import { Compile } from "typebox/compile";
@@ -36,7 +36,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Undefined if it is not JSON. */
+  /** Undefined if the body is not JSON. */
   readonly json: any;
 }
 
@@ -46,28 +46,28 @@ export interface PortalRig extends AsyncDisposable {
   readonly port: number;
   readonly origin: string;
   readonly handlers: Handlers<Contract>;
-  /** An account of its own and its Owner, signed in. */
+  /** Makes a new account. Returns its Owner, signed in. */
   newAccount(name: string, more?: { readonly package?: string }): Promise<Person>;
-  /** Somebody else of the same account, signed in. */
+  /** Makes another user of the same account. Returns them signed in. */
   newUser(of: Person, role: Role): Promise<Person>;
-  /** Another session of the same person. */
+  /** Opens another session of the same person. */
   signIn(person: Pick<Person, "id" | "accountId" | "email">): Promise<Person>;
-  /** Below `/api`. */
+  /** Sends a GET request below `/api`. */
   get(path: string, who?: Person): Promise<Answer>;
-  /** A change from the portal's own page. */
+  /** Sends a change from the portal's own page. */
   send(method: string, path: string, body: unknown, who?: Person): Promise<Answer>;
   fetch(path: string, init?: RequestInit): Promise<Answer>;
 }
 
 export interface PortalParts {
   readonly clock?: Clock;
-  /** Absent: one of its own. */
+  /** If undefined, the rig makes a database. */
   readonly database?: Database;
-  /** Parts of the router behind the portal. Absent parts are replaced by ones that do nothing. */
+  /** Parts of the router behind the portal. Missing parts do nothing. */
   readonly parts?: (database: Database) => Partial<HandlerDeps>;
-  /** Absent: all of the router's. */
+  /** Defaults to all of the router's handlers. */
   readonly handlers?: Handlers<Contract>;
-  /** Absent: closed. */
+  /** If undefined, registration is closed. */
   readonly registration?: "open" | "closed";
 }
 
@@ -84,7 +84,7 @@ export async function startPortal({
 }: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
   const database = given ?? (await opened.use(await startDatabaseServer()).newDatabase());
-  // Nobody cuts the power here, and hundreds of changes need not wait for the disk.
+  // Tests have no power cuts, so hundreds of changes need not wait for the disk.
   await database.pool.query("alter system set synchronous_commit = off");
   await database.pool.query("select pg_reload_conf()");
   const accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
@@ -200,7 +200,7 @@ const routes = Object.values(contract as Record<string, Route>).map((route) => (
   reply: route.reply && Compile(route.reply),
 }));
 
-/** A reply holds what the contract says and nothing else. */
+/** Checks that a reply matches the contract exactly. */
 function checkReply(method: string, path: string, { status, json }: Answer): void {
   if (status >= 300) return;
   const pathname = path.split("?")[0]!;
@@ -224,7 +224,7 @@ export async function newKey(portal: PortalRig, who: Person, name: string, more:
   return answer.json.key;
 }
 
-/** Credits that were used in the account's period. */
+/** Records used credits in the account's period. */
 export async function useCredits(
   { database }: PortalRig,
   of: { key: string; user: string; account: string },

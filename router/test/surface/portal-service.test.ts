@@ -1,4 +1,4 @@
-/** The routes about the API itself: its refusals and limits, and the changelog. */
+/** Routes about the API itself: refusals, limits and changelog. */
 import { beforeAll, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
@@ -19,7 +19,7 @@ function changesOf(text: string) {
   return parseCatalogue(`models: [${model}]\nchanges: ${text}`).changes!;
 }
 
-test("every refusal is told with its status, its code and whether to try again, in the order of the statuses", async () => {
+test("every refusal is listed with its status, its code and whether to retry, sorted by status", async () => {
   const { refusals } = (await portal.get("/service", cleo)).json;
   const kinds = refusals.map(({ kind }: { kind: string }) => kind);
   expect(kinds.toSorted()).toEqual([...Object.keys(apiErrors), ...Object.keys(pageRefusals)].toSorted());
@@ -34,7 +34,7 @@ test("every refusal is told with its status, its code and whether to try again, 
   for (const { status } of pages) expect(htmlPage(status)).toContain(String(status));
 });
 
-test("the limits are those of this router", async () => {
+test("the limits are this router's settings", async () => {
   expect((await portal.get("/service", cleo)).json.limits).toEqual({
     ...{ requestsPerSecond: 10, requestBurst: 20, bodyBytes: 20 << 20, requestSeconds: 600, activeKeysPerUser: 25 },
   });
@@ -45,7 +45,7 @@ test("the limits are those of this router", async () => {
   expect((await free.get("/service", cleo)).json.limits).toMatchObject({ requestsPerSecond: null, requestSeconds: 30 });
 });
 
-test("the changelog is what the catalogue says now, the youngest change first", async () => {
+test("the changelog shows the catalogue's current entries, newest first", async () => {
   expect((await portal.get("/changes", cleo)).json).toEqual({ items: [] });
   changes = changesOf(
     `[{ at: "2026-01-01T00:00:00+01:00", text: { de: Alt, en: Old } },

@@ -1,4 +1,4 @@
-/** Usage as the portal shows it: rows, totals and CSV. */
+/** Usage in the portal: rows, totals and CSV. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
@@ -34,7 +34,7 @@ interface Spent {
   readonly model?: string;
 }
 
-/** One finished request at factor 1.5. */
+/** Records one finished request at factor 1.5. */
 async function spend(
   atMs: number,
   { prompt = 10, completion = 5, by = ada, key = adasKey, model = "small-24b" }: Spent = {},
@@ -55,7 +55,7 @@ async function spend(
 
 const usage = async (query: string, who = ada) => (await portal.get(`/usage?${query}`, who)).json;
 
-/** A CSV without quoted line ends, as records. */
+/** Reads a CSV without quoted line ends. */
 async function csvOf(query: string, who = ada): Promise<Record<string, string>[]> {
   const { text, status, headers } = await portal.get(`/usage.csv?${query}`, who);
   expect(status).toBe(200);
@@ -102,7 +102,7 @@ describe("usage", () => {
         "2026-10-26T00:00",
       ],
     ],
-  ])("of the day on which the clock goes %s is rows = totals = CSV", async (_name, day, times) => {
+  ])("on the day when the clock goes %s has equal sums in rows, totals and CSV", async (_name, day, times) => {
     for (const [n, time] of times.entries()) await spend(berlin(time), { prompt: 1 + n });
     const oneDay = await usage(`from=${day}&to=${day}&by=day,model`);
     expect(oneDay).toMatchObject({
@@ -116,7 +116,7 @@ describe("usage", () => {
     expect(sum((await csvOf(`${range}&by=day`)) as never)).toBe(days.totals.credits);
   });
 
-  test("by any parts, with any filter and on any page adds up to the same as its CSV", async () => {
+  test("has the same sums as its CSV, for any parts, filters and pages", async () => {
     const random = createRandom(7);
     for (let n = 0; n < 60; n++) {
       const by = random.pick([ada, ben]);
@@ -151,7 +151,7 @@ describe("usage", () => {
     expect(await usage("from=2026-11-01&to=2026-11-30&page=9")).toMatchObject({ items: [], totals: whole.totals });
   });
 
-  test("shows the test chat as a key of its own, and keys by the names that people know", async () => {
+  test("shows the test chat as a separate key, and keys by their names", async () => {
     await spend(clock.now(), { key: asId(ada.id) });
     await spend(clock.now(), { prompt: 100 });
     const { items } = await usage("by=key");
@@ -161,7 +161,7 @@ describe("usage", () => {
     ]);
   });
 
-  test("says by name what it is restricted to, and nothing of what the asker may not see", async () => {
+  test("names the model, key and user to which it is restricted, unless the asker may not see them", async () => {
     const filterOf = async (query: string, who = ada) => (await usage(query, who)).filter;
     expect(await filterOf("")).toEqual({ model: null, key: null, user: null });
     const bens = {
@@ -202,7 +202,7 @@ describe("usage", () => {
       expect(await usage(query, eve)).toMatchObject({ items: [], totals: { requests: 0, credits: "0.000" } });
   });
 
-  test("is of the billing period unless days are named, and wrong days are refused by name", async () => {
+  test("covers the billing period unless days are given, and wrong days are refused by name", async () => {
     expect(await usage("")).toMatchObject({
       from: "2026-11-14",
       to: "2026-12-13",

@@ -1,4 +1,4 @@
-/** The portal's listener and the frame around every route of its API. */
+/** The portal's listener and what is common to all routes of its API. */
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -30,7 +30,7 @@ test("the front page is the portal's application, the public API is described fo
   expect((await portal.fetch("/", { method: "POST" })).status).toBe(404);
 });
 
-test("whoever is signed in hears what they may do", async () => {
+test("a signed-in user gets the list of their allowed actions", async () => {
   const answer = await portal.get("/session", ada);
   expect(answer).toMatchObject({
     status: 200,
@@ -43,7 +43,7 @@ test("whoever is signed in hears what they may do", async () => {
   for (const action of ["changePackage", "listUsers", "listAudit"]) expect(member).not.toContain(action);
 });
 
-test("every answer is nobody else's to keep, frame or guess at", async () => {
+test("every answer has headers against caching, framing and guessing of content types", async () => {
   const answers = [
     await portal.get("/session", ada),
     await portal.get("/session"),
@@ -61,7 +61,7 @@ test("every answer is nobody else's to keep, frame or guess at", async () => {
   }
 });
 
-describe("a change that another site asks for", () => {
+describe("a change from another site", () => {
   const headers = (more: Record<string, string>) => ({
     "content-type": "application/json",
     cookie: ada.cookie,
@@ -82,20 +82,20 @@ describe("a change that another site asks for", () => {
     ["a link", { "sec-fetch-site": "none" }, 403],
     ["an origin that the browser contradicts", { origin: "own", "sec-fetch-site": "cross-site" }, 403],
     ["another origin that pretends", { origin: "https://evil.example", "sec-fetch-site": "same-origin" }, 403],
-  ])("is told apart by where its page came from: %s", async (_name, more, status) => {
+  ])("is recognised by the origin of its page: %s", async (_name, more, status) => {
     const origin = { own: portal.origin, https: portal.origin.replace("http", "https") }[more["origin"] ?? ""];
     const answer = await rename(origin ? { ...more, origin } : more);
     expect([answer.status, answer.json.error?.code]).toEqual([status, status === 403 ? "wrong_origin" : undefined]);
   });
 
-  test("cannot be a form: only JSON is taken", async () => {
+  test("cannot be a form, because only JSON is accepted", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
       expect((await rename({ origin: portal.origin, "content-type": type })).status).toBe(415);
     const chunked = { method: "POST", headers: { cookie: ada.cookie, origin: portal.origin } };
     expect((await portal.fetch("/api/sign-out", chunked)).status).toBe(415);
   });
 
-  test("is measured by the operator's address where there is one, whatever host is named", async () => {
+  test("is compared with the configured URL if there is one, whatever host the request names", async () => {
     await using own = await startPortal({ database: portal.database, publicUrl: "https://portal.example/" });
     const eve = await own.newAccount("E");
     const ask = async (origin: string) =>
@@ -113,7 +113,7 @@ describe("a change that another site asks for", () => {
 describe("credentials", () => {
   const ask = async (headers: Record<string, string>) => (await portal.fetch("/api/session", { headers })).status;
 
-  test("are one: two different ones are refused, and an API key is none", async () => {
+  test("are refused if two differ, and an API key is not accepted", async () => {
     const other = await portal.newAccount("Other");
     expect(await ask({ cookie: `a=b; ${ada.cookie}; c=d` })).toBe(200);
     expect(await ask({ cookie: `${ada.cookie}; ${other.cookie}` })).toBe(400);
@@ -124,7 +124,7 @@ describe("credentials", () => {
     expect(await ask({ cookie: "__Host-weiche=" })).toBe(401);
   });
 
-  test("are looked at before a body is read", async () => {
+  test("are checked before the body is read", async () => {
     const client = connect(portal.port, "127.0.0.1");
     client.write(
       `POST /api/keys HTTP/1.1\r\nhost: 127.0.0.1:${portal.port}\r\norigin: ${portal.origin}\r\n` +
@@ -135,14 +135,14 @@ describe("credentials", () => {
     expect(answer.toString()).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  test("come in a cookie that no script and no other site gets", () => {
+  test("are in a cookie that scripts and other sites cannot read", () => {
     expect(sessionCookie("token", 60.5)).toBe(
       "__Host-weiche=token; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=Lax",
     );
   });
 });
 
-test("an address has a burst, then gets 503 as JSON, and the front page stays", async () => {
+test("an address that exceeds its burst gets 503 as JSON, but still the front page", async () => {
   await using slow = await startPortal({
     database: portal.database,
     limits: { perIpPerSecond: 0.001, perIpBurst: 3, trustedProxies: [] },
@@ -155,7 +155,7 @@ test("an address has a burst, then gets 503 as JSON, and the front page stays", 
   expect((await slow.fetch("/")).status).toBe(200);
 });
 
-test("a body that trickles is waited for, but not for ever", async () => {
+test("a slow body is awaited for a limited time", async () => {
   await using slow = await startPortal({ database: portal.database, requestMsMax: 500, times: { headersMsMax: 500 } });
   const client = connect(slow.port, "127.0.0.1");
   const head = [
@@ -171,7 +171,7 @@ test("a body that trickles is waited for, but not for ever", async () => {
   await once(client, "close");
 });
 
-test("the contract is data that a browser can read: it needs nothing but the builder of schemas", () => {
+test("the contract imports only the schema builder, so that browsers can load it", () => {
   const folder = join(import.meta.dirname, "../../src/surface/contract");
   const files = readdirSync(folder).map((file) => join(folder, file));
   const imports = files.flatMap((file) => readFileSync(file, "utf8").match(/from "[^"]+"/g) ?? []);
@@ -179,7 +179,7 @@ test("the contract is data that a browser can read: it needs nothing but the bui
   expect(imports.length).toBeGreaterThan(20);
 });
 
-test("a route without a handler, or a handler without a route, does not start", async () => {
+test("the portal does not start with a route without a handler or a handler without a route", async () => {
   const { handlers } = portal;
   const { session: _gone, ...fewer } = handlers;
   await expect(startPortal({ database: portal.database, handlers: fewer as typeof handlers })).rejects.toThrow(
@@ -189,7 +189,7 @@ test("a route without a handler, or a handler without a route, does not start", 
   await expect(startPortal({ database: portal.database, handlers: more })).rejects.toThrow("surprise is missing in");
 });
 
-test("a database that does not answer is 503, and no bug", async () => {
+test("a database that does not answer causes 503, which is not reported as a bug", async () => {
   const away: unknown[] = [];
   const errors = [
     Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" }),
@@ -218,7 +218,7 @@ test("a database that does not answer is 503, and no bug", async () => {
   expect(away).toEqual(errors);
 });
 
-test("a bug is answered with 500 that tells nothing, and is told to the operator", async () => {
+test("a bug is answered with 500 without details, and reported to the operator", async () => {
   const { handlers } = portal;
   const failures: unknown[] = [];
   await using broken = await startPortal({
@@ -236,7 +236,7 @@ test("a bug is answered with 500 that tells nothing, and is told to the operator
   expect(String(failures)).toContain("secret detail");
 });
 
-test("a new certificate is used from the next connection on, and browsers are told to stay with TLS", async () => {
+test("a new certificate applies to the next connection, and browsers must stay with TLS", async () => {
   const folder = temporaryDirectory();
   const [first, second] = [certificate(folder, "first"), certificate(folder, "second")];
   let change: (material: TlsMaterial) => void = () => {};

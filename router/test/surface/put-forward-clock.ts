@@ -1,4 +1,4 @@
-/** The system's clock, which a test may put forward: what is due by then happens at once. */
+/** The system's clock, which a test can put forward. Everything due by then happens at once. */
 import { systemClock, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 
 interface Waiting {
@@ -29,7 +29,7 @@ export class PutForwardClock implements Clock {
     return { cancel: end };
   }
 
-  /** Puts only the wall clock forward, as after a suspension of the machine: timers know nothing of it. */
+  /** Puts only the wall clock forward, as after a suspension of the machine. Timers do not notice. */
   jump(ms: number): void {
     this.#wallByMs += ms;
   }

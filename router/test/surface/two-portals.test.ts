@@ -1,4 +1,4 @@
-/** One person, two routers: whatever a request left at one of them holds at the other. */
+/** One person and two routers: every change at one router holds at the other. */
 import { generateSync } from "otplib";
 import { beforeEach, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
@@ -32,7 +32,7 @@ beforeEach(async () => {
   ada = await personOf(email, registered);
 });
 
-/** A signed-in person, who asks the other router who they are. */
+/** Shows the signed-in person at the other router. */
 async function personOf(email: string, signedIn: Answer): Promise<Person> {
   const cookie = signedIn.headers.get("set-cookie")!.split(";")[0]!;
   const nobody = { id: asId<Person["id"]>(""), accountId: asId<Person["accountId"]>(""), email, cookie };
@@ -62,14 +62,14 @@ async function spend(credits: number): Promise<void> {
   await commitUsage(one.database.pool, [{ node: asId("gpu-1"), record }]);
 }
 
-/** The quote is of one router. */
+/** One router made the quote. */
 async function orderAtBoth(): Promise<void> {
   const wish = { action: "order", package: "Starter" };
   const { quoteId } = (await one.send("POST", "/package/quotes", wish, ada)).json;
   await Promise.all([one, other].map((portal) => portal.send("POST", "/package/changes", { ...wish, quoteId }, ada)));
 }
 
-test("a session of one router is good at the other, and over there when it ends here", async () => {
+test("a session of one router is valid at the other, and ends at both", async () => {
   expect([await statusAt(one, ada), await statusAt(other, ada)]).toEqual([200, 200]);
   const second = await personOf(ada.email, await signIn(other));
   await other.send("POST", "/sign-out", {}, second);
@@ -78,7 +78,7 @@ test("a session of one router is good at the other, and over there when it ends 
   expect(await statusAt(one, ada)).toBe(401);
 });
 
-test("wrong passwords are counted together: as many are let through as at one router", async () => {
+test("two routers together allow as many wrong passwords as one", async () => {
   let guesses = 0;
   for (; guesses < 50; guesses++) {
     const { status } = await signIn([one, other][guesses % 2]!, { password: "wrong wrong wrong" });
@@ -89,7 +89,7 @@ test("wrong passwords are counted together: as many are let through as at one ro
   expect((await signIn(one)).status).toBe(429);
 });
 
-test("a second factor is set up at one and confirmed at the other, and a code is good once at both together", async () => {
+test("a second factor can be set up at one router and confirmed at the other, and both accept a code only once", async () => {
   const { secret } = (await one.send("POST", "/totp/set-up", { password }, ada)).json;
   const codeNow = () => generateSync({ secret, epoch: Math.floor(clock.now() / 1000) });
   expect((await other.send("POST", "/totp/confirm", { code: codeNow() }, ada)).status).toBe(200);
@@ -99,7 +99,7 @@ test("a second factor is set up at one and confirmed at the other, and a code is
   expect(statuses.toSorted((a, b) => a - b)).toEqual([204, 401]);
 });
 
-test("an invitation of one router opens at the other, once", async () => {
+test("an invitation from one router works at the other, once", async () => {
   const wish = { email: `ben${count}@example.com`, role: "member" };
   const { invitationUrl } = (await one.send("POST", "/users", wish, ada)).json;
   const join = (portal: PortalRig) => portal.send("POST", "/invitation", { token: tokenOf(invitationUrl), password });
@@ -107,12 +107,12 @@ test("an invitation of one router opens at the other, once", async () => {
   expect(statuses.filter((status) => status < 300)).toHaveLength(1);
 });
 
-test("a package is quoted by one and ordered at both at once: it is charged once", async () => {
+test("a package that one router quotes and both order at once is charged once", async () => {
   await orderAtBoth();
   expect((await other.get("/package/invoice-lines", ada)).json).toMatchObject({ total: 1, totalCents: 700 });
 });
 
-test("both judge quotas at once: people get one notice of each, and what is read at one is read at the other", async () => {
+test("two evaluations at once cause one notice each, and a notice read at one router is read at the other", async () => {
   await orderAtBoth();
   clock.advance(1_000);
   await spend(4_600_000);
@@ -136,7 +136,7 @@ test("both judge quotas at once: people get one notice of each, and what is read
   expect((await seen(one)).unread).toBe(0);
 });
 
-test("usage is exported alike by both, at the same time", async () => {
+test("both routers can export the same usage at the same time", async () => {
   await spend(1_000);
   const exported = await Promise.all([one, other].map((portal) => portal.get("/usage.csv?by=day,model,key", ada)));
   expect(exported.map(({ status }) => status)).toEqual([200, 200]);
@@ -144,7 +144,7 @@ test("usage is exported alike by both, at the same time", async () => {
   expect(exported[1]!.text).toBe(exported[0]!.text);
 });
 
-test("what is done at both at once makes one chain of the audit log, which both show", async () => {
+test("simultaneous actions at both routers form one chain of the audit log, which both show", async () => {
   const names = Array.from({ length: 20 }, (_, index) => `key ${index}`);
   await Promise.all(names.map((name, index) => [one, other][index % 2]!.send("POST", "/keys", { name }, ada)));
   expect(await verifyAudit(one.database, ada.accountId)).toMatchObject({ broken: [] });
