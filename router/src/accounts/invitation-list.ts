@@ -11,7 +11,7 @@ export type InvitationState = "open" | "accepted" | "expired" | "withdrawn";
 interface InvitationFilter {
   readonly role?: Role;
   readonly state?: InvitationState;
-  /** Text that the e-mail address contains. */
+  /** Matches this text in the e-mail address. */
   readonly search?: string;
 }
 

@@ -17,7 +17,7 @@ interface KeyFilter {
   readonly id?: KeyId;
   readonly userId?: UserId;
   readonly state?: KeyState;
-  /** Text that the name, the user's e-mail address or the last four characters contain. */
+  /** Matches this text in the name, the user's e-mail address or the last four characters. */
   readonly search?: string;
 }
 

@@ -17,7 +17,7 @@ interface UserFilter {
   readonly id?: UserId;
   readonly role?: Role;
   readonly state?: UserState;
-  /** Text that the e-mail address contains. */
+  /** Matches this text in the e-mail address. */
   readonly search?: string;
 }
 

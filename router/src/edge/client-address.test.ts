@@ -64,6 +64,9 @@ test("an entry without an address is reported with the proxy that wrote it", () 
   expect(unread).toEqual(["10.0.0.1:  -", "192.168.3.4: client.example"]);
 });
 
-test.each(["proxy.example", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", ""])("%j is refused at the start", (network) => {
-  expect(() => createClientAddress([network])).toThrow(/trustedProxies/);
-});
+test.each(["proxy.example", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", ""])(
+  "the trusted proxy %j is refused at the start",
+  (network) => {
+    expect(() => createClientAddress([network])).toThrow(/trustedProxies/);
+  },
+);

@@ -70,7 +70,7 @@ export async function audited<T>(
   }
 }
 
-/** Refuses a person's change for the rate of changes. Not logged, because these refusals must not make the log grow. */
+/** Refuses a change because the person changes too much at once. It is not logged, so that the log does not grow. */
 class TooManyChanges extends RequestError {
   constructor() {
     super("too_many_attempts", "too many changes: make at most one change a second", { retryAfterSeconds: 1 });
@@ -105,7 +105,7 @@ export function hashEntry(before: string, entry: AuditEntry): string {
   return hash("sha256", JSON.stringify([...fields, details]));
 }
 
-/** Call it last in a transaction: it locks the chain's head until the commit. Returns undefined if the object has no account. */
+/** Call it last in a transaction: it locks the chain's head until the commit. Returns undefined without an account. */
 async function append(
   { clock, origin = operator }: ActingContext,
   transaction: Transaction<Schema>,

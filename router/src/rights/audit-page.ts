@@ -17,7 +17,7 @@ export interface AuditFilter {
   readonly to?: string;
   /** Only entries below this number. */
   readonly before?: number;
-  /** Text that the name of actor or object, the action, the result or the source contains. */
+  /** Matches this text in the name of actor or object, the action, the result or the source. */
   readonly search?: string;
 }
 

@@ -10,7 +10,7 @@ import { FairLine } from "./fair-line.ts";
 export interface Asker {
   /** Network address. Networks take turns. */
   readonly source: string;
-  /** True if the person has authenticated before: from this network, in a session, or with a mailed link. */
+  /** True if the person has authenticated before: from this network, in a session, or with a one-time link. */
   readonly isKnown: boolean;
 }
 

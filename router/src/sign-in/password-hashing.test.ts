@@ -34,7 +34,7 @@ test("a hash of another cost can be verified and is outdated", async () => {
 });
 
 test.each(["", "$argon2id$v=19$m=8,t=1,p=1$c2FsdA$", "plain", "$argon2i$v=19$m=8,t=1,p=1$AAAA$AAAA"])(
-  "a stored hash like %j throws",
+  "verifying a malformed stored hash like %j throws",
   async (stored) => {
     await expect(hashing.verify(stored, "x", by)).rejects.toThrow("unreadable");
   },

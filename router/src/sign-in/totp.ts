@@ -29,7 +29,7 @@ export function makeRecoveryCodes(): string[] {
   return Array.from({ length: recoveryCodeCount }, () => randomBytes(10).toString("hex").match(/.{5}/g)!.join("-"));
 }
 
-/** Returns the SHA-256 in hex that is stored of a recovery code. Ignores case and separators. */
+/** Returns the SHA-256 in hex, which is stored in place of a recovery code. Ignores case and separators. */
 export function hashRecoveryCode(code: string): string {
   return hash("sha256", code.toLowerCase().replace(/[^0-9a-f]/g, ""), "hex");
 }

@@ -152,7 +152,7 @@ async function wasOrdered(
 
 const nonceLength = 16;
 
-/** Makes a quote. Its id has a nonce, so that it is ordered once, and a hash of all that the quote promises. Cents are net. */
+/** Makes a quote. Its id has a nonce, so that a quote is ordered once, and a hash of all that it promises. Cents are net. */
 function quote(
   accountId: AccountId,
   subscription: Subscription,

@@ -22,7 +22,7 @@ export interface UsageTableWish {
   readonly keyId?: KeyId;
   /** Only these users. */
   readonly userIds?: readonly UserId[];
-  /** Text that the name of the model, key or user contains. */
+  /** Matches this text in the name of the model, key or user. */
   readonly search?: string;
   /** If undefined, rows are sorted by day if they begin with the day, otherwise by credits, most first. */
   readonly sort?: keyof typeof sortColumns;

@@ -50,7 +50,7 @@ function keyOf({ requestId, attempt }: Attempt): string {
 export interface CommittedVoids {
   /** How many of the attempts were billed before. */
   readonly voided: number;
-  /** The credits of these attempts before, by model. */
+  /** The credits that these attempts had cost, by model. */
   readonly credits: CreditsTexts;
 }
 

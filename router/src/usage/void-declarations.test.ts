@@ -145,7 +145,7 @@ test("repeated declarations follow new attempts, take no room from them, and are
   await declarations[Symbol.asyncDispose]();
 });
 
-test("a stopping router commits the declarations that are to be repeated", async () => {
+test("a stopping router commits repeated declarations", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   const declarations = createVoidDeclarations(ledger, clock);

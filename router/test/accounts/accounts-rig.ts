@@ -16,7 +16,7 @@ export let accounts: Accounts;
 export let userId: UserId;
 export let count = 0;
 
-/** Await it once in a file. It gives each test a new user of an account without a package. */
+/** Gives each test of a file a new user of an account without a package. Await this once in a file. */
 export async function userPerTest(): Promise<void> {
   server = await forThisFile(startDatabaseServer());
   database = await server.newDatabase();

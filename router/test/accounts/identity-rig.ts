@@ -107,7 +107,7 @@ export interface RigOfFile {
   readonly anotherRouter: () => Promise<IdentityRig>;
 }
 
-/** Call it once in a file. It makes one database for all its tests and removes it after the last one. */
+/** Makes a database for all tests of a file, and removes it after the last one. Call this once in a file. */
 export function identityRigOfFile(options: RigOptions = {}): RigOfFile {
   const rig = {} as IdentityRig;
   let server: DatabaseServer;

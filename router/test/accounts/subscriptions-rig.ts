@@ -18,7 +18,7 @@ export let accountId: AccountId;
 export let userId: UserId;
 let count = 0;
 
-/** Await it once in a file. Each test begins on 14 November 2026 with an account without a package. */
+/** Begins each test of a file on 14 November 2026, with an account without a package. Await this once in a file. */
 export async function accountPerTest(): Promise<void> {
   server = await forThisFile(startDatabaseServer());
   database = await server.newDatabase();

@@ -30,7 +30,7 @@ export let accountId: AccountId;
 export let userId: UserId;
 let count = 0;
 
-/** Await it once in a file. */
+/** Opens the database and gives each test an account. Await this once in a file. */
 export async function keyCachesOfFile(): Promise<void> {
   server = await forThisFile(startDatabaseServer());
   database = await server.newDatabase();

@@ -36,7 +36,7 @@ const waysOf = (path: string): Way[] => {
     { name: "a lone line end", start: "\n" },
     { name: "silence after an answer", start: whole },
     { name: "empty lines after an answer", start: whole, afterAnswer: true, drip: "\r\n" },
-    { name: "half empty lines after an answer", start: whole, afterAnswer: true, drip: "\r" },
+    { name: "carriage returns after an answer", start: whole, afterAnswer: true, drip: "\r" },
     { name: "half a head after an answer", start: whole, afterAnswer: true, drip: "G" },
     { name: "a body that is not read", start: `${long}\r\n`, drip: "x" },
     { name: "a body that is not read and never sent", start: `${long}\r\n` },

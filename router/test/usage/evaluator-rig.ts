@@ -32,7 +32,7 @@ let count = 0;
 export let evaluations: Evaluation[];
 export let failures: unknown[];
 
-/** Await it once in a file. It gives each test an account with the package Starter and one key. */
+/** Gives each test of a file an account with the package Starter and one key. Await this once in a file. */
 export async function accountPerTest(): Promise<void> {
   server = await forThisFile(startDatabaseServer());
   database = await server.newDatabase();

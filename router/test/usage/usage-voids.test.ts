@@ -1,4 +1,4 @@
-/** An answer that did not reach its client costs nothing: its attempt is void before or after its record, in every sum. */
+/** An answer that did not reach its client costs nothing, whether its attempt is declared void before or after its record. */
 import type { Pool } from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
@@ -128,7 +128,7 @@ describe("an attempt that is declared void costs nothing", () => {
     expect(await sums()).toEqual(everySumOf([got]));
   });
 
-  test("and a broken record stays broken", async () => {
+  test("and leaves a broken record as it is", async () => {
     await using ledger = await openLedger();
     const broken = recordOf(1, { outcome: "broken", promptTokens: 0, completionTokens: 0 });
     await ledger.record(node, [broken]);

@@ -37,7 +37,7 @@ export class BodyReceiver {
   #room = smallBytesMax;
   #isSlow = false;
   #isOver = false;
-  /** The start, moved by the time that the body waited for room. */
+  /** The start time plus the time that the body waited for room. */
   #startedAtMs: number;
   #deadline: Timer | undefined;
   #pace: Timer | undefined;
