@@ -19,6 +19,14 @@ import { runProgram, weiche } from "./commands.ts";
 const root = join(import.meta.dirname, "../..");
 const anyPort = "127.0.0.1:0";
 
+/** How the C library gives memory back, as the units of router and agent say it. */
+const unitMemory = environmentLine("MALLOC_MMAP_THRESHOLD_");
+
+function environmentLine(name: string): Record<string, string> {
+  const unit = readFileSync(join(root, "deploy/systemd/weiche-router.service"), "utf8");
+  return { [name]: new RegExp(`^Environment=${name}=(.*)$`, "m").exec(unit)![1]! };
+}
+
 export interface ClusterOptions {
   /** Contents of `catalogue.yaml`. */
   readonly catalogue: unknown;
@@ -192,7 +200,7 @@ export class RunningProgram {
   /** `file`: of this checkout, or absolute. Resolves once it says where it listens; rejects with its output if it ends before. */
   static async start(file: string, args: readonly string[], env: Record<string, string>): Promise<RunningProgram> {
     const child = spawn(process.execPath, [resolve(root, file), ...args], {
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...unitMemory, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const lines: string[] = [];

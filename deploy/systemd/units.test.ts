@@ -183,3 +183,10 @@ describe("polkit", () => {
     );
   });
 });
+
+test("router and agent give large buffers back to the system", () => {
+  const lines = ["weiche-router.service", "weiche-node-agent.service"].map(
+    (unit) => /^Environment=MALLOC_.*$/m.exec(text(unit))?.[0],
+  );
+  expect(lines).toEqual(Array.from({ length: 2 }, () => "Environment=MALLOC_MMAP_THRESHOLD_=131072"));
+});

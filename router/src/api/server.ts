@@ -8,7 +8,7 @@ import { fastify, type FastifyReply, type FastifyRequest } from "fastify";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
-import { listenOn } from "@weiche/shared/program/ops-server.ts";
+import { listenOn, type Listening } from "@weiche/shared/program/listen-on.ts";
 import { bodyBytesMax } from "./body/body-receiver.ts";
 import { BodyReaders } from "./body/body-readers.ts";
 import { EngineDeaths } from "./engine-deaths.ts";
@@ -128,6 +128,7 @@ export function createApiServer(deps: ApiServerDeps) {
     }
   }
   const { server } = app;
+  let listening: Listening | undefined;
   server.on("connection", (socket: Socket) => connections.addSocket(socket));
   server.on("connect", (request: IncomingMessage, socket: Duplex) => {
     const isAdmitted = ipLimit.admit(addressOf(request));
@@ -187,7 +188,8 @@ export function createApiServer(deps: ApiServerDeps) {
     /** Starts listening. Throws a `StartError` if it cannot. */
     async listen(): Promise<ListenAddress> {
       await app.ready();
-      return { host: config.listen.api.host, port: await listenOn(server, config.listen.api) };
+      listening = await listenOn(server, config.listen.api);
+      return { host: config.listen.api.host, port: listening.port };
     },
     /** Answers a chat that did not arrive on this listener. Resolves once the answer has begun. */
     chat({ request, sink, authenticate, ...inside }: InsideChat): Promise<void> {
@@ -209,6 +211,7 @@ export function createApiServer(deps: ApiServerDeps) {
     async close(graceMs: number, cutNodes: () => void = () => {}): Promise<void> {
       state = "draining";
       const closed = server.listening ? once(server, "close") : Promise.resolve();
+      listening?.stop();
       server.close();
       if (!(await connections.quiet(graceMs, clock))) cutNodes();
       connections.destroyAll();

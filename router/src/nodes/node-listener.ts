@@ -2,13 +2,12 @@
  * Accepts connections of nodes: plain on loopback, otherwise with mutual TLS whose files may be replaced. With TLS, strangers
  * are limited before it.
  */
-import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer, TLSSocket, type Server as TlsServer } from "node:tls";
 import type { X509Certificate } from "node:crypto";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { ListenAddress } from "@weiche/shared/http/listen.ts";
-import { listenOn } from "@weiche/shared/program/ops-server.ts";
+import { listenOn } from "@weiche/shared/program/listen-on.ts";
 import { limitConnections } from "../edge/listener.ts";
 import type { StrangerLimit } from "./stranger-limit.ts";
 import { namesNode, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
@@ -37,11 +36,6 @@ export const crowded = "too many connections without a certificate of ours, from
 
 /** An agent gives up after 10 s. */
 const handshakeMsMax = 5_000;
-/**
- * Connections that the kernel holds until they are accepted; a thousand nodes dial at once. One beyond it dials again
- * after a second or more. Linux allows 4,096 (net.core.somaxconn).
- */
-const unacceptedMax = 4_096;
 /** After a second the kernel probes each second, and gives up after ten. */
 const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 1_000 };
 
@@ -60,14 +54,15 @@ export async function openNodeListener(options: NodeListenerOptions) {
     // Node leaves a connection open whose handshake takes too long.
     socket.destroy();
   });
-  const port = await listenOn(server, listen, unacceptedMax);
+  const listening = await listenOn(server, listen);
   return {
-    address: { host: listen.host, port },
+    address: { host: listen.host, port: listening.port },
     /** Accepts nothing more; resolves when every connection has closed, and closes those left after `deadlineMs`. */
     async close(deadlineMs: number): Promise<void> {
       const deadline = clock.after(deadlineMs, () => sockets.forEach((socket) => socket.destroy()));
+      listening.stop();
       server.close();
-      if (server.listening || sockets.size > 0) await once(server, "close");
+      await Promise.all([...sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve))));
       deadline.cancel();
     },
   };

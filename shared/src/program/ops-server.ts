@@ -1,15 +1,14 @@
 /** The operations listener of a process: `/metrics`, `/healthz`, `/readyz`, and at a router `/nodes`. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import { once } from "node:events";
 import type { Registry } from "prom-client";
 import type { Clock } from "../time/clock.ts";
-import { StartError } from "../files/start-error.ts";
 import { formatListen, type ListenAddress } from "../http/listen.ts";
 import { readOneAtATime } from "../http/request-turns.ts";
 import { openTlsFiles, type TlsFiles, type TlsFilesEvents } from "../http/tls-files.ts";
 import { provesToken, type OpsConfig } from "./ops-access.ts";
 import { version } from "./version.ts";
+import { listenOn } from "./listen-on.ts";
 
 export interface OpsServer extends AsyncDisposable {
   /** The address with the actual port. */
@@ -47,14 +46,15 @@ export async function openOpsServer({ config, clock, events, ...parts }: OpsPart
   const server = tls ? createTlsServer({ ...limits, ...tls.current }, desk.answer) : createServer(limits, desk.answer);
   tls?.onChange((material) => (server as TlsServer).setSecureContext(material));
   readOneAtATime(server, clock, times);
-  const port = await listenOn(server, config.listen);
+  const listening = await listenOn(server, config.listen);
   const opened = stack.move();
   return {
-    address: { host: config.listen.host, port },
+    address: { host: config.listen.host, port: listening.port },
     tls,
     serveNodes: (nodes) => (desk.nodes = nodes),
     async [Symbol.asyncDispose]() {
       opened.dispose();
+      listening.stop();
       await closeServer(server);
     },
   };
@@ -117,27 +117,6 @@ export function nodeTargets(nodes: readonly string[], address: string): readonly
     targets: [address],
     labels: { node, instance: node, __metrics_path__: `/nodes/${node}/metrics` },
   }));
-}
-
-/** Listens; returns the actual port. Throws `StartError`, which names the setting. */
-export async function listenOn(
-  server: {
-    listen(port: number, host: string, waitingMax?: number): unknown;
-    address(): unknown;
-  } & NodeJS.EventEmitter,
-  listen: ListenAddress,
-  waitingMax?: number,
-): Promise<number> {
-  server.listen(listen.port, listen.host, waitingMax);
-  try {
-    await once(server, "listening");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const why = code === "EADDRINUSE" ? "the port is in use" : (code ?? "unknown error");
-    const setting = listen.setting === undefined ? "" : ` (${listen.setting})`;
-    throw new StartError(`cannot listen on ${formatListen(listen)}${setting}: ${why}`);
-  }
-  return (server.address() as { port: number }).port;
 }
 
 /** Closes a server and its connections. Resolves when it is closed, also if it did not listen. */

@@ -25,3 +25,13 @@ test.each([undefined, 1_000])("pieces are copied, so that no piece is kept (anno
   for (const piece of pieces) piece.fill("b");
   expect(body.whole().toString()).toBe("a".repeat(1_000));
 });
+
+test("an announced body takes a megabyte at first, and the rest once more than that has come", () => {
+  const body = new CollectedBody(20 << 20);
+  const taken: number[] = [];
+  for (const bytes of [1, (1 << 20) - 1, 1]) {
+    body.add(Buffer.alloc(bytes));
+    taken.push(body.whole().buffer.byteLength);
+  }
+  expect(taken).toEqual([1 << 20, 1 << 20, 20 << 20]);
+});

@@ -2,6 +2,10 @@
  * Collects the pieces of a body by copying them. A kept piece costs some hundred bytes and the whole buffer of its socket
  * read: a megabyte in pieces of one byte held 200 MB.
  */
+
+/** Memory for the beginning of an announced body. V8 counts all of it: 20 MB at once make it collect its whole heap. */
+const firstBytesMax = 1 << 20;
+
 export class CollectedBody {
   bytes = 0;
   readonly #expected: number | undefined;
@@ -18,11 +22,15 @@ export class CollectedBody {
     const bytes = this.bytes + piece.length;
     if (this.bytes === 0 && piece.length >= (this.#expected ?? 0)) this.#only = piece;
     else {
-      if ((this.#memory?.length ?? 0) < bytes)
-        this.makePlace(Math.max(bytes, this.#expected ?? 2 * (this.#memory?.length ?? this.bytes)));
+      if ((this.#memory?.length ?? 0) < bytes) this.makePlace(Math.max(bytes, this.#nextPlace()));
       piece.copy(this.#memory!, this.bytes);
     }
     this.bytes = bytes;
+  }
+
+  #nextPlace(): number {
+    if (this.#expected === undefined) return 2 * (this.#memory?.length ?? this.bytes);
+    return this.#memory ? this.#expected : Math.min(this.#expected, firstBytesMax);
   }
 
   /** Allocates memory for a body of `bytesMax`. The system provides its pages only when they are written. */

@@ -6,7 +6,8 @@ import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { formatListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
-import { closeServer, listenOn } from "@weiche/shared/program/ops-server.ts";
+import { listenOn } from "@weiche/shared/program/listen-on.ts";
+import { closeServer } from "@weiche/shared/program/ops-server.ts";
 import { createClientAddress } from "../../edge/client-address.ts";
 import { createConnectionLimit } from "../../edge/connection-limit.ts";
 import { htmlPage } from "../../edge/html-pages.ts";
@@ -77,8 +78,9 @@ export async function openWebServer(
   app.server.requestTimeout = deps.requestMsMax ?? 30_000;
   await using opened = new AsyncDisposableStack();
   opened.defer(() => app.close());
-  const port = await listenOn(app.server, listen);
+  const listening = await listenOn(app.server, listen);
   opened.defer(() => closeServer(app.server));
+  opened.defer(() => listening.stop());
   const ipLimit = new IpLimit(deps.limits, clock);
   const addressOf = createClientAddress(deps.limits.trustedProxies, (proxy, entry) =>
     deps.events.forwardedUnread(proxy, entry),
@@ -99,7 +101,7 @@ export async function openWebServer(
   });
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   addPages(app, pages.directory, pages.paths);
-  const address = { host: listen.host, port };
+  const address = { host: listen.host, port: listening.port };
   const closing = opened.move();
   return {
     app,

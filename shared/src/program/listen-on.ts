@@ -1,0 +1,70 @@
+/**
+ * Listens for connections with several sockets on one port. The event loop accepts one connection of each socket in a turn
+ * (libuv since 1.45), and a busy loop has few turns: behind three thousand connections of an attacker, others waited for
+ * 36 s until they were accepted. Linux spreads connections over the sockets by their addresses and ports.
+ */
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+import { StartError } from "../files/start-error.ts";
+import { formatListen, type ListenAddress } from "../http/listen.ts";
+
+export interface Listening {
+  /** The actual port. */
+  readonly port: number;
+  /** Accepts nothing more. Call it together with `close` of the server, which does not wait for all connections then. */
+  stop(): void;
+}
+
+/** Elsewhere a port has one socket. */
+const socketsEach = process.platform === "linux" ? 32 : 1;
+/**
+ * Connections that the kernel holds for a socket until they are accepted. A client beyond them tries again after 1, 3, 7, 15
+ * and 31 s; those that are held wait for one turn each.
+ */
+const unacceptedMax = 256;
+
+/** Throws `StartError`, which names the setting. */
+export async function listenOn(server: Server, listen: ListenAddress): Promise<Listening> {
+  const { host, setting } = listen;
+  try {
+    await requireFree(listen);
+    const port = await bind(server, host, listen.port);
+    const more = Array.from({ length: socketsEach - 1 }, () => acceptFor(server));
+    const stop = () => more.forEach((each) => each.close());
+    await Promise.all(more.map((each) => bind(each, host, port)));
+    return { port, stop };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === "EADDRINUSE" ? "the port is in use" : (code ?? "unknown error");
+    const of = setting === undefined ? "" : ` (${setting})`;
+    throw new StartError(`cannot listen on ${formatListen(listen)}${of}: ${why}`);
+  }
+}
+
+/** Sockets that share a port do so with those of another program of the same user, too: two routers would answer there. */
+async function requireFree({ host, port }: ListenAddress): Promise<void> {
+  if (port === 0 || socketsEach === 1) return;
+  const probe = createServer().listen(port, host);
+  await once(probe, "listening");
+  await new Promise((resolve) => probe.close(resolve));
+}
+
+async function bind(server: Server, host: string, port: number): Promise<number> {
+  server.listen({ host, port, backlog: unacceptedMax, reusePort: socketsEach > 1 });
+  await once(server, "listening");
+  return (server.address() as { port: number }).port;
+}
+
+/** What Node.js keeps of the options of a server, for the sockets that it accepts. */
+type SocketOptions = Readonly<
+  Record<"allowHalfOpen" | "noDelay" | "keepAlive" | "keepAliveInitialDelay" | "pauseOnConnect", unknown>
+>;
+
+function acceptFor(server: Server): Server {
+  const { allowHalfOpen, noDelay, keepAlive, keepAliveInitialDelay, pauseOnConnect } = server as Server & SocketOptions;
+  const options = { allowHalfOpen, noDelay, keepAlive, keepAliveInitialDelay, pauseOnConnect } satisfies SocketOptions;
+  return Object.assign(
+    createServer((socket) => server.emit("connection", socket)),
+    options,
+  );
+}
