@@ -112,7 +112,7 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
     event.kind === "request" && slot.waiters.length >= slot.limits.waitersMax
       ? [slot, [{ kind: "refuse", ticket: event.ticket, refusal: "overloaded", retryAfterMs: 1_000 }]]
       : transition(slot, event, nowMs),
-  "how long requests hold their places": () => onSlots((slot) => ({ ...slot, heldMs: new Map() })),
+  "how long requests hold their places": () => onSlots((slot) => ({ ...slot, held: new Map() })),
   "who waits when a place gets free": () => (slot, event, nowMs) => {
     const [after, effects] = transition(slot, event, nowMs);
     return event.kind === "released" ? [{ ...slot, taken: after.taken }, []] : [after, effects];

@@ -115,6 +115,19 @@ const switches = [
   ),
   lines(
     {
+      title: "Estimated wait less the true one",
+      description:
+        "Of requests that waited for more than a second, median and nine of ten on either side. Far from 0: what people are told about their wait is wrong.",
+      unit: "s",
+      empty: "nobody has waited for more than a second",
+    },
+    ...[0.1, 0.5, 0.9].map((quantile) => ({
+      expr: `histogram_quantile(${quantile}, sum by (le) (rate(weiche_agent_wait_estimate_error_seconds_bucket{${slot}}[15m])))`,
+      legend: `p${quantile * 100}`,
+    })),
+  ),
+  lines(
+    {
       title: "Drain closes in",
       description: "While a drain is open, the old model still takes requests. Then it closes.",
       unit: "s",

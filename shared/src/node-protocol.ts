@@ -42,6 +42,8 @@ export type AnswerRecord = readonly [
   retryAfterSeconds: number,
   /** What the request waited for in its slot, and how many ms; "": it did not wait. */
   waited: string,
+  /** How many ms the node estimated for that wait when the request came; absent or 0: it did not. */
+  estimatedMs?: number,
 ];
 
 /** The fields of a record; none if the text is no record. */
@@ -89,6 +91,10 @@ export interface NodeRequest {
   readonly completionTokens: number;
   /** Since the first token. */
   readonly generatingMs?: number;
+  /** While it waits in a slot: 1 is the next one for its model there. */
+  readonly position?: number;
+  /** Estimated time until it is served; while it waits. */
+  readonly estimateMs?: number;
 }
 
 export type WaitedFor = "switch" | "place";

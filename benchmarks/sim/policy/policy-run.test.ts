@@ -26,6 +26,11 @@ test("short answers on fast switches wait less than two thirds of what a minimum
   expect(measure(quick!, hour, "now").meanSeconds).toBeLessThan((2 / 3) * long.meanSeconds);
 });
 
+test("most waits over a second are estimated within a fifth when they begin, where answers differ by half", () => {
+  const even = load.map((arrival) => ({ ...arrival, completionTokens: 200 + (arrival.completionTokens % 100) }));
+  expect(measure(scenario, even, "now").estimatedPercent).toBeGreaterThan(70);
+});
+
 test("the same load has the same result, and a rate of 0.4/s is one", () => {
   expect(measure(scenario, load, "now")).toEqual(measure(scenario, load, "now"));
   expect(load.length / (hours * 3_600)).toBeCloseTo(0.4, 1);

@@ -7,6 +7,7 @@ import { asId, type AccountId, type ModelId, type SlotName } from "@weiche/share
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { createSlot, wakeAtMs } from "@weiche/node-agent/src/slots/slot-state.ts";
 import type { Holding, RefusalKind, Slot, SlotEffect, SlotEvent } from "@weiche/node-agent/src/slots/slot-state.ts";
+import { standings } from "@weiche/node-agent/src/slots/turn-estimate.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 
@@ -38,7 +39,15 @@ export interface Outcome {
   readonly waitedMs: number | undefined;
 }
 
+/** How long an attempt waited that had to, and how long its slot estimated when it came. */
+export interface Estimate {
+  readonly estimatedMs: number;
+  readonly waitedMs: number;
+}
+
 export interface RunResult {
+  /** Of those that were admitted. */
+  readonly estimates: readonly Estimate[];
   readonly outcomes: readonly Outcome[];
   readonly refusals: Readonly<Partial<Record<RefusalKind, number>>>;
   readonly switches: number;
@@ -52,6 +61,7 @@ export const retrySeconds = [1, 2, 4, 8, 8, 8] as const;
 interface Client {
   readonly arrival: Arrival;
   attempts: number;
+  asked?: { readonly atMs: number; readonly estimatedMs: number };
 }
 
 export function runPolicy(options: RunOptions): RunResult {
@@ -63,6 +73,7 @@ class PolicyRun {
   readonly #clock = new VirtualClock(0);
   readonly #clients = new Map<number, Client>();
   readonly #outcomes: Outcome[] = [];
+  readonly #estimates: Estimate[] = [];
   readonly #refusals: Partial<Record<RefusalKind, number>> = {};
   #slot: Slot;
   #switches = 0;
@@ -96,7 +107,7 @@ class PolicyRun {
     };
     next();
     while (this.#clock.step());
-    return { outcomes: this.#outcomes, refusals: this.#refusals, switches: this.#switches };
+    return { outcomes: this.#outcomes, estimates: this.#estimates, refusals: this.#refusals, switches: this.#switches };
   }
 
   #ask(client: Client): void {
@@ -104,6 +115,9 @@ class PolicyRun {
     this.#clients.set(ticket, client);
     const { model, account } = client.arrival;
     this.#send({ kind: "request", ticket, model, account, answers: 1 });
+    if (!this.#clients.has(ticket)) return;
+    const atMs = this.#clock.monotonicMs();
+    client.asked = { atMs, estimatedMs: standings(this.#slot, atMs, [model]).get(ticket)!.estimateMs };
   }
 
   #send(event: SlotEvent): void {
@@ -142,9 +156,11 @@ class PolicyRun {
   }
 
   #admit(ticket: number, epoch: number, holding: Holding): void {
-    const { arrival } = this.#taken(ticket);
+    const { arrival, asked } = this.#taken(ticket);
+    const nowMs = this.#clock.monotonicMs();
+    if (asked) this.#estimates.push({ estimatedMs: asked.estimatedMs, waitedMs: nowMs - asked.atMs });
     const { model, atMs, promptTokens, completionTokens } = arrival;
-    this.#outcomes.push({ model, atMs, waitedMs: this.#clock.monotonicMs() - atMs });
+    this.#outcomes.push({ model, atMs, waitedMs: nowMs - atMs });
     const used = { promptTokens, completionTokens };
     const seconds = promptTokens / tokensPerSecond.prompt + completionTokens / tokensPerSecond.completion;
     this.#later(1_000 * seconds, { kind: "released", epoch, holding, used });
@@ -152,6 +168,7 @@ class PolicyRun {
 
   #refuse(ticket: number, refusal: RefusalKind, retryAfterMs: number): void {
     const client = this.#taken(ticket);
+    client.asked = undefined;
     this.#refusals[refusal] = (this.#refusals[refusal] ?? 0) + 1;
     const seconds = retrySeconds[client.attempts++];
     const { model, atMs } = client.arrival;

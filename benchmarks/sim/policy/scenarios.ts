@@ -3,7 +3,7 @@ import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { bursts, chatSizes, clients, jittered, poisson, readAzureSizes, readServegen, type Shares } from "./loads.ts";
-import { runPolicy, type Arrival, type RunResult } from "./policy-run.ts";
+import { runPolicy, type Arrival, type Estimate, type RunResult } from "./policy-run.ts";
 import { policies, type PolicyName } from "./policies.ts";
 
 export interface Scenario {
@@ -72,6 +72,8 @@ export interface Measured {
   readonly switching: number;
   readonly neverServedPercent: number;
   readonly switchesPerHour: number;
+  /** Of the attempts that waited for more than a second, those whose estimate was within a fifth of their wait. */
+  readonly estimatedPercent: number;
 }
 
 /** `changed`: limits that differ from those of the policy. */
@@ -92,7 +94,7 @@ export function measure(
   );
 }
 
-function summaryOf({ outcomes, refusals, switches }: RunResult): Measured {
+function summaryOf({ outcomes, estimates, refusals, switches }: RunResult): Measured {
   const counts = new Map<ModelId, number>();
   for (const { model } of outcomes) counts.set(model, (counts.get(model) ?? 0) + 1);
   const [[rarest]] = [...counts].sort(([, a], [, b]) => a - b) as [[ModelId, number]];
@@ -106,7 +108,14 @@ function summaryOf({ outcomes, refusals, switches }: RunResult): Measured {
     switching: (100 * (refusals.model_switching ?? 0)) / outcomes.length,
     neverServedPercent: 100 * (1 - waits.length / outcomes.length),
     switchesPerHour: switches / 24,
+    estimatedPercent: 100 * shareWithinFifth(estimates),
   };
+}
+
+function shareWithinFifth(estimates: RunResult["estimates"]): number {
+  const waited = estimates.filter(({ waitedMs }) => waitedMs > 1_000);
+  const isNear = ({ estimatedMs, waitedMs }: Estimate) => Math.abs(estimatedMs - waitedMs) <= waitedMs / 5;
+  return waited.filter(isNear).length / waited.length;
 }
 
 /** In seconds, ascending. */

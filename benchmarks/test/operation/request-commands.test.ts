@@ -40,7 +40,14 @@ async function shown(...args: string[]): Promise<string> {
 }
 
 interface Live {
-  readonly items: readonly { id: string; state: string; waitsFor?: string; tokensPerSecond?: number }[];
+  readonly items: readonly {
+    id: string;
+    state: string;
+    waitsFor?: string;
+    position?: number;
+    estimateSeconds?: number;
+    tokensPerSecond?: number;
+  }[];
 }
 const live = async (...args: string[]) => (await cluster.weiche("requests", "--live", ...args)) as Live;
 
@@ -52,16 +59,20 @@ test("a running request shows its speed, one that waits says for what, and both 
   await until("the other to wait", async () => (await live()).items.some(({ waitsFor }) => waitsFor === "switch"));
 
   const [one, other] = (await live()).items as unknown as [{ id: string }, { id: string }];
-  expect((await live("--model", second)).items).toMatchObject([{ id: other.id, state: "waiting" }]);
+  expect((await live("--model", second)).items).toMatchObject([
+    { id: other.id, state: "waiting", position: 1, estimateSeconds: expect.any(Number) },
+  ]);
+  const nodes = (await cluster.weiche("nodes")) as [{ slots: [{ estimates: object[] }] }];
+  expect(nodes[0].slots[0].estimates).toMatchObject([{ model: second, nextSeconds: expect.any(Number) }]);
   expect((await live("--account", account.accountId)).items).toHaveLength(2);
   const table = await shown("requests", "--live");
-  expect(table).toMatch(/^2 running\n\nID +MODEL +NODE +STATE +AGE +TOKENS\/S/);
+  expect(table).toMatch(/^2 running\n\nID +MODEL +NODE +STATE +AGE +POS +LEFT +TOKENS\/S/);
   expect(table).toMatch(/ chat-b +n1 +waits/);
   const explained = await shown("explain", one.id);
   expect(explained).toMatch(/^It has run for \d+\.\d s: it is being answered \(\d+ tokens, [\d.]+ a second\)\.$/m);
   expect(explained).toContain("Its cost is not known yet");
-  expect(await shown("explain", other.id)).toMatch(
-    /it waits for its slot \(draining-\w+\) to\s+switch\s+to\s+its\s+model\.$/m,
+  expect((await shown("explain", other.id)).replaceAll(/\s+/g, " ")).toMatch(
+    /it waits for its slot \(draining-\w+\) to switch to its model\. Its position for this model is 1\. The estimated time left is [\d.]+ s\./,
   );
   const top = await shown("top", "--once");
   expect(top).toMatch(/^2 requests by this router, 1 waiting on all nodes\n/);
@@ -72,7 +83,9 @@ test("a running request shows its speed, one that waits says for what, and both 
   await until("usage", async () => ((await cluster.weiche("explain", other.id)) as { usage: [] }).usage.length > 0);
   const waited = await shown("explain", other.id);
   expect(waited).toMatch(/^Attempt 1: sent to n1, slot a after 0\.\d s\.$/m);
-  expect(waited).toMatch(/^ {2}It waited \d+\.\d s for the slot to switch to its model\.$/m);
+  expect(waited).toMatch(
+    /^ {2}It waited \d+\.\d s for the slot to switch to its model\. The estimate was [\d.]+ s\.$/m,
+  );
   expect(waited.replaceAll(/\s+/g, " ")).toMatch(
     / The client received the whole answer \(200\) after \d+\.\d s; \d+ bytes were sent to the client\. /,
   );

@@ -5,9 +5,10 @@ import { Patience } from "@weiche/shared/time/patience.ts";
 import { errorBody, errorHeaders, type ApiError } from "@weiche/shared/errors.ts";
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
-import { waitedText, type AnswerKind, type AnswerRecord, type WaitedFor } from "@weiche/shared/node-protocol.ts";
+import { waitedText, type AnswerKind, type AnswerRecord } from "@weiche/shared/node-protocol.ts";
 import type { AnswerRest } from "../answer/answer-rest.ts";
 import { IncomingBody } from "../intake/request-body.ts";
+import type { Admission } from "../slots/admission.ts";
 import type { UnreadAnswer } from "./unread-answers.ts";
 
 /** Why a request ends early, other than by a fault of the engine. */
@@ -48,7 +49,7 @@ export class Exchange implements StreamSink {
   #isEventStream = false;
   /** Set with the last byte. */
   #hasFinished = false;
-  #waited = "";
+  #waited: readonly [what: string, estimatedMs: number] = ["", 0];
   /** Tells who waits that nothing is unsent any more, or never will be sent. */
   #onDrain: (() => void) | undefined;
   #unread: UnreadAnswer | undefined;
@@ -81,8 +82,8 @@ export class Exchange implements StreamSink {
   }
 
   /** Is told to the router with the head of the answer. */
-  hasWaited(waitedFor: WaitedFor, ms: number): void {
-    this.#waited = waitedText(waitedFor, ms);
+  hasWaited({ waitedFor, waitedMs, estimatedMs = 0 }: Pick<Admission, "waitedFor" | "waitedMs" | "estimatedMs">): void {
+    this.#waited = [waitedText(waitedFor, waitedMs), Math.round(estimatedMs)];
   }
 
   /** From now on what the client has not read counts here. `tellsDone`: the router wants to know when the engine is done. */
@@ -250,7 +251,7 @@ export class Exchange implements StreamSink {
   #respond(status: number, kind: AnswerKind, retryAfterSeconds = 0): void {
     this.#isAnswering = true;
     this.#isEventStream = kind === "events";
-    this.#stream.head(JSON.stringify([status, kind, retryAfterSeconds, this.#waited] satisfies AnswerRecord));
+    this.#stream.head(JSON.stringify([status, kind, retryAfterSeconds, ...this.#waited] satisfies AnswerRecord));
   }
 
   /** Resolves when the connection has everything, or never will. */

@@ -110,9 +110,10 @@ export class Ingress implements AsyncDisposable {
 
   /** Those requests, the oldest first. */
   requests(): readonly NodeRequest[] {
+    const waiting = this.#parts.admissions.waiting();
     return this.#running
       .values()
-      .flatMap(({ run }) => (run ? [run.view()] : []))
+      .flatMap(({ run }) => (run ? [run.view(waiting)] : []))
       .take(nodeRequestsMax)
       .toArray();
   }
@@ -222,11 +223,12 @@ export class Ingress implements AsyncDisposable {
     const { answers } = run.work;
     const account = head.billing.accountId;
     const { leftMs, signal } = exchange;
-    const admission = await admissions.admit({ model, account, slot, answers, leftMs, routerId, signal });
+    run.asked = { model, account, slot, answers, leftMs, routerId, signal };
+    const admission = await admissions.admit(run.asked);
     try {
       run.admission = admission;
       meter.onAdmitted();
-      if (admission.waitedMs >= 1) exchange.hasWaited(admission.waitedFor, admission.waitedMs);
+      if (admission.waitedMs >= 1) exchange.hasWaited(admission);
       const answer = await run.work.run(engineAccess(admission, { exchange, run }, this.#engineParts));
       this.#doubts.served(admission.endpoint);
       run.generated(answer.counts);

@@ -2,7 +2,8 @@
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
-import type { Admission } from "../slots/admission.ts";
+import type { Admission, AdmissionRequest } from "../slots/admission.ts";
+import type { Standing } from "../slots/turn-estimate.ts";
 import type { EngineWork } from "../answer/engine-work.ts";
 import { smallBytesMax } from "./read-work.ts";
 import { bodyBytesMax } from "../intake/request-body.ts";
@@ -14,6 +15,8 @@ export class RequestRun {
   readonly head: RequestHead;
   readonly meter: UsageMeter;
   work: EngineWork | undefined;
+  /** What the slots were asked for. */
+  asked: AdmissionRequest | undefined;
   admission: Admission | undefined;
   hasOutput = false;
   /** What the answer costs, once the engine is done with it. */
@@ -55,8 +58,8 @@ export class RequestRun {
   /** Stops waiting for the disk to take the record of this request. */
   giveUp: () => void = () => {};
 
-  /** For operators. */
-  view(): NodeRequest {
+  /** For operators. `waiting`: where those that wait stand. */
+  view(waiting: ReadonlyMap<AdmissionRequest, Standing>): NodeRequest {
     const { requestId, attempt, model } = this.head;
     return {
       ...{ requestId, attempt, model },
@@ -64,6 +67,7 @@ export class RequestRun {
       state: this.admission ? "answering" : this.work ? "waiting" : "reading",
       completionTokens: this.soFar().completionTokens,
       generatingMs: this.meter.generatingMs,
+      ...(this.asked && waiting.get(this.asked)),
     };
   }
 

@@ -73,6 +73,9 @@ function slotLoad(slot: SlotView, routerId: string, engine: EngineMetrics | unde
     stateAgeMs: uint32(slot.stateAgeMs),
     retryInMs: optionalUint32(slot.retryInMs),
     oldestWaitingMs: optionalUint32(slot.oldestWaitingMs),
+    waiters: slot.waiters.map(({ nextServedMs, lastServedMs, ...waiters }) => ({
+      ...{ ...waiters, nextServedMs: optionalUint32(nextServedMs), lastServedMs: optionalUint32(lastServedMs) },
+    })),
     switching: switching && {
       ...{ ageMs: uint32(switching.ageMs), phase: switching.phase, usualMs: optionalUint32(switching.usualMs) },
     },

@@ -16,6 +16,9 @@ import type { SwitchHistory } from "../slots/switch-history.ts";
 /** Reasons of a suspicion that are counted as a restart of the engine. */
 const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused", "failing"]);
 
+/** Estimates of shorter waits are not judged. */
+const judgedFromMs = 1_000;
+
 export function createSlotEvents(
   log: Log,
   metrics: Metrics,
@@ -34,7 +37,11 @@ export function createSlotEvents(
         metrics.slotState.set({ slot, state: each }, each === state ? 1 : 0);
       log.debug({ slot, state, model: active }, "slot changed");
     },
-    requestAdmitted: (slot, model, waitedMs) => metrics.waited.observe({ slot, model }, waitedMs / 1000),
+    requestAdmitted(slot, model, waitedMs, estimatedMs) {
+      metrics.waited.observe({ slot, model }, waitedMs / 1000);
+      if (estimatedMs !== undefined && waitedMs > judgedFromMs)
+        metrics.waitEstimateError.observe({ slot, model }, (estimatedMs - waitedMs) / 1000);
+    },
     requestRefused: (slot, model, code) => metrics.refusals.inc({ slot, model, code }),
     waiterLeft: (slot, model) => metrics.refusals.inc({ slot, model, code: "client_left" }),
     switched(slot, report) {

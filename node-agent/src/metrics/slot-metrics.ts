@@ -6,6 +6,7 @@ import { stateWords, type SlotView } from "../slots/slot-view.ts";
 type SlotMetrics = ReturnType<typeof createSlotMetrics>;
 
 const switchBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900];
+const estimateErrorBuckets = [-120, -60, -30, -15, -8, -4, -2, -1, 0, 1, 2, 4, 8, 15, 30, 60, 120];
 const ofModel: ("slot" | "model")[] = ["slot", "model"];
 
 export function createSlotMetrics(registry: MetricRegistry) {
@@ -61,6 +62,13 @@ function createGauges({ gauge, histogram }: MetricRegistry) {
       switchBuckets,
       ofModel,
       "its p95 is near what your users bear",
+    ),
+    waitEstimateError: histogram(
+      "weiche_agent_wait_estimate_error_seconds",
+      "How much longer than its wait the estimate was that a request got when it came, of admitted requests that waited for more than a second; below 0: it waited longer",
+      estimateErrorBuckets,
+      ofModel,
+      "many beyond 30 s on either side: what people are told about their wait is wrong",
     ),
     switches: histogram(
       "weiche_agent_switch_seconds",

@@ -5,6 +5,7 @@ import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import type { DialectName, EngineEndpoint, EngineSpec } from "../engines/engine.ts";
 import type { LossListener } from "./engine-loss.ts";
 import type { TokensUsed } from "./fair-shares.ts";
+import type { Standing } from "./turn-estimate.ts";
 
 export interface AdmissionRequest {
   readonly model: ModelId;
@@ -28,6 +29,8 @@ export interface Admission {
   readonly engine: EngineSpec;
   readonly endpoint: EngineEndpoint;
   readonly waitedMs: number;
+  /** How long it would wait, as estimated when it came. Absent: it did not wait. */
+  readonly estimatedMs?: number | undefined;
   /** `switch`: its model was not active when the request came; else `place`. */
   readonly waitedFor: WaitedFor;
   /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
@@ -51,4 +54,6 @@ export interface Admissions {
    * can give) or the signal's reason.
    */
   admit(request: AdmissionRequest): Promise<Admission>;
+  /** Where the requests stand that wait, by what `admit` was called with. */
+  waiting(): ReadonlyMap<AdmissionRequest, Standing>;
 }

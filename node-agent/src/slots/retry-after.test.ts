@@ -156,13 +156,16 @@ test("a full queue behind a closed drain tells of the next turn, not of a place 
   for (let count = 0; count < 4; count++) play.request(a);
   expect(
     toldMs(play.request(a)),
-    "10 s for what runs, two switches, 10 s for the other model, 20 s for four, two at a time",
-  ).toBe(60_000);
+    "10 s for what runs, two switches, 10 s for the other model, 15 s for three of four, two at a time",
+  ).toBe(55_000);
 });
 
 test("a full queue of a suspected engine tells of its restart", () => {
   const play = active(a, 1);
   play.news("suspected");
   for (let count = 0; count < 4; count++) play.request(a);
-  expect(toldMs(play.request(a)), "the running answer, the restart and those before it, 10 s each").toBe(30_000);
+  expect(
+    toldMs(play.request(a)),
+    "the running answer, the restart and 5 s until a place is free, behind two of another model",
+  ).toBe(25_000);
 });

@@ -155,8 +155,8 @@ describe("waiters", () => {
     for (let count = 0; count < 4; count++) expect(play.request(b)).toEqual([]);
     expect(
       play.request(b),
-      "10 s of the drain, 10 s each of its answers, the switch and two turns of the engine",
-    ).toEqual(["refuse 6 overloaded 50000"]);
+      "10 s of the drain, 10 s each of its answers and the switch, and 15 s for the three of four that have no place at once",
+    ).toEqual(["refuse 6 overloaded 45000"]);
     expect(play.request(c), "another model has a queue of its own").toEqual([]);
   });
 

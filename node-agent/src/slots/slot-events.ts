@@ -7,7 +7,8 @@ import type { SwitchReport } from "./switch-meter.ts";
 
 export interface SlotEvents {
   stateChanged(slot: SlotName, state: SlotStateWord, active: ModelId | undefined): void;
-  requestAdmitted(slot: SlotName, model: ModelId, waitedMs: number): void;
+  /** `estimatedMs`: as estimated when it came. Absent: it did not wait. */
+  requestAdmitted(slot: SlotName, model: ModelId, waitedMs: number, estimatedMs?: number): void;
   /** `too_many_answers`: the engine can never give as many at once; the others may be tried again. */
   requestRefused(slot: SlotName, model: ModelId, code: RefusalKind | "too_many_answers"): void;
   /** The client left while its request waited. */

@@ -3,8 +3,9 @@ import type { ModelId } from "@weiche/shared/ids.ts";
 import { waitEstimateMs } from "./retry-after.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Waiter } from "./slot-state.ts";
 
-/** Weight of the newest switch in the moving average. */
+/** Weights of the newest switch and of the newest turn in their moving averages. Turns differ more from one to the next. */
 const newestWeight = 0.3;
+const newestTurnWeight = 0.1;
 
 export function enter(slot: Slot, state: SlotState, nowMs: number): Slot {
   return { ...slot, state, stateSinceMs: state.kind === slot.state.kind ? slot.stateSinceMs : nowMs };
@@ -163,7 +164,7 @@ export function turnEnded(slot: Slot, { model, sinceMs }: Awake, other: Waiter |
   if (!other) return slot;
   const tookMs = nowMs - Math.max(sinceMs, other.sinceMs);
   const before = slot.turnMs.get(model) ?? tookMs;
-  return { ...slot, turnMs: new Map(slot.turnMs).set(model, before + newestWeight * (tookMs - before)) };
+  return { ...slot, turnMs: new Map(slot.turnMs).set(model, before + newestTurnWeight * (tookMs - before)) };
 }
 
 function backoffMs(slot: Slot, before: number): number {

@@ -32,7 +32,7 @@ describe("a request that finds its engine full", () => {
     play.pass(4_000);
     play.release(1);
     play.requests(a, b, a);
-    expect(play.pass(20_000)).toEqual(["refuse 4 overloaded 16000", "refuse 5 overloaded 1000"]);
+    expect(play.pass(20_000)).toEqual(["refuse 4 overloaded 14000", "refuse 5 overloaded 1000"]);
   });
 
   test("is told 300 s at most, and a guess where nothing is known", () => {

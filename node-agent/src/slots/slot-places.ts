@@ -11,6 +11,7 @@
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import { costOf, isComer, noShares, rememberedMs, shareOf, taken, used } from "./fair-shares.ts";
 import type { FairShares, Share, TokensUsed } from "./fair-shares.ts";
+import { heldFor } from "./held-times.ts";
 import { awakeEngine, placesOf } from "./slot-state.ts";
 import type { Awake, Holding, Overtaken, Slot, SlotEffect, Waiter } from "./slot-state.ts";
 
@@ -75,18 +76,14 @@ export function release(slot: Slot, holding: Holding, tokens: TokensUsed | undef
   const engine = awakeEngine(slot.state);
   if (!engine) return slot;
   const { model } = engine;
-  const before = slot.heldMs.get(model) ?? nowMs - holding.sinceMs;
-  const heldMs = before + newestHeldWeight * (nowMs - holding.sinceMs - before);
   return {
     ...slot,
     taken: slot.taken - holding.places,
     running: without(slot.running, holding),
-    heldMs: new Map(slot.heldMs).set(model, heldMs),
+    held: new Map(slot.held).set(model, heldFor(slot.held.get(model), nowMs - holding.sinceMs)),
     shares: new Map(slot.shares).set(model, settled(sharesOf(slot, model), holding, tokens)),
   };
 }
-
-const newestHeldWeight = 0.1;
 
 function without(running: readonly Holding[], holding: Holding): readonly Holding[] {
   const index = running.indexOf(holding);
@@ -260,6 +257,24 @@ class Turns implements Given {
       for (const share of bucket) if (this.#mayCome(share, account)) latestMs = Math.max(latestMs, share.askedMs);
     this.reserveUntilMs = latestMs + rememberedMs;
   }
+}
+
+/** The waiters in the order in which they would get places if all of these came free one after the other. */
+export function orderOf(slot: Slot, model: ModelId, waiters: readonly Waiter[]): readonly Waiter[] {
+  const shares = sharesOf(slot, model);
+  const turns = queuesOf(waiters, shares)
+    .values()
+    .flatMap(({ used, held, waiters: own }) =>
+      own.map((waiter) => {
+        const turn = { waiter, used, held };
+        used += waiter.answers * shares.answerCost;
+        held += waiter.answers;
+        return turn;
+      }),
+    )
+    .toArray();
+  const byUse = turns.sort((a, b) => a.used - b.used || a.held - b.held || a.waiter.ticket - b.waiter.ticket);
+  return byUse.map(({ waiter }) => waiter);
 }
 
 const noQueues: ReadonlyMap<AccountId, Queue> = new Map();

@@ -43,6 +43,28 @@ describe("a slot", () => {
     expect(await refusal(node.request(a))).toMatch(/^model_unavailable/);
   });
 
+  test("says where each request stands that waits, and at its admission what was estimated when it came", async () => {
+    const node = await Node.begun();
+    const [first, second] = [node.request(a), node.request(a)];
+    expect([...node.slots.waiting().values()]).toEqual([
+      { position: 1, estimateMs: 10_000 },
+      { position: 2, estimateMs: 10_000 },
+    ]);
+    await node.clock.advanceAsync(4_000);
+    expect([...node.slots.waiting().values()].map(({ estimateMs }) => estimateMs)).toEqual([6_000, 6_000]);
+    node.engine.activation!.resolve(endpoint);
+    expect(await first).toMatchObject({ waitedMs: 4_000, estimatedMs: 10_000 });
+    (await second).release();
+    expect(node.slots.waiting().size).toBe(0);
+    expect((await node.request(a)).estimatedMs, "it did not wait").toBeUndefined();
+    const admitted = node.told.filter(([event]) => event === "requestAdmitted");
+    expect(admitted.map(([, , , ...ms]) => ms)).toEqual([
+      [4_000, 10_000],
+      [4_000, 10_000],
+      [0, undefined],
+    ]);
+  });
+
   test("gives an engine no more than it says it runs, whatever is configured", async () => {
     const node = await Node.begun();
     const first = node.request(a);
@@ -103,7 +125,7 @@ describe("a slot", () => {
         ["r2", 1],
       ]),
       waiting: 1,
-      waiters: [{ model: b, waiting: 1 }],
+      waiters: [{ model: b, waiting: 1, nextServedMs: 26_000, lastServedMs: 26_000 }],
       oldestRunningMs: 5_000,
       oldestWaitingMs: 4_000,
       closesInMs: 6_000,

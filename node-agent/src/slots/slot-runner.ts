@@ -21,11 +21,13 @@ import { activeOf, nextOf, shownState, stateWords, viewOf } from "./slot-view.ts
 import type { Running, ShownState, SlotChange, SlotView } from "./slot-view.ts";
 import { transition } from "./slot.ts";
 import { SwitchMeter } from "./switch-meter.ts";
+import { standings, type Standing } from "./turn-estimate.ts";
 
 interface Pending {
   readonly request: AdmissionRequest;
   readonly sinceMs: number;
   readonly waitsFor: WaitedFor;
+  estimatedMs?: number;
   readonly resolve: (admission: Admission) => void;
   readonly reject: (reason: Error) => void;
   readonly onAbort: () => void;
@@ -77,10 +79,23 @@ export class SlotRunner {
       const onAbort = () => this.#leave(ticket);
       request.signal.addEventListener("abort", onAbort, { once: true });
       const waitsFor = awakeEngine(this.#slot.state)?.model === request.model ? "place" : "switch";
-      this.#pending.set(ticket, { request, sinceMs: this.#nowMs(), waitsFor, resolve, reject, onAbort });
+      const pending: Pending = { request, sinceMs: this.#nowMs(), waitsFor, resolve, reject, onAbort };
+      this.#pending.set(ticket, pending);
       const { model, account, answers, leftMs } = request;
       this.#dispatch({ kind: "request", ticket, model, account, answers, leftMs });
+      if (this.#pending.has(ticket))
+        pending.estimatedMs = standings(this.#slot, this.#nowMs(), [model]).get(ticket)?.estimateMs;
     });
+  }
+
+  /** Where the requests stand that wait, by what `admit` was called with. */
+  waiting(): ReadonlyMap<AdmissionRequest, Standing> {
+    const waiting = new Map<AdmissionRequest, Standing>();
+    for (const [ticket, standing] of standings(this.#slot, this.#nowMs())) {
+      const pending = this.#pending.get(ticket);
+      if (pending) waiting.set(pending.request, standing);
+    }
+    return waiting;
   }
 
   view(): SlotView {
@@ -208,12 +223,14 @@ export class SlotRunner {
     this.#running.set(ticket, { routerId: pending?.request.routerId ?? "", places, sinceMs });
     if (!pending) return release();
     const waitedMs = this.#nowMs() - pending.sinceMs;
-    this.#parts.events.requestAdmitted(this.name, model, waitedMs);
+    const { estimatedMs } = pending;
+    this.#parts.events.requestAdmitted(this.name, model, waitedMs, estimatedMs);
     pending.resolve({
       slot: this.name,
       engine: this.models.get(model)!,
       endpoint,
       waitedMs,
+      estimatedMs,
       waitedFor: pending.waitsFor,
       onEngineLost: (listener) => loss.listen(ticket, listener),
       release,

@@ -6,6 +6,7 @@ import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import type { SlotConfig, SlotLimits } from "../config/config.ts";
 import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
 import type { FairShares, TokensUsed } from "./fair-shares.ts";
+import type { HeldTimes } from "./held-times.ts";
 
 /** Identifies one call of `admit`. Not the request id: a request that is tried again must count twice. */
 export type Ticket = number;
@@ -107,8 +108,8 @@ export interface Slot {
   readonly backoff: ReadonlyMap<ModelId, Backoff>;
   /** Moving average of the time from the stop of the old engine to the proof of each model's; without the drain before. */
   readonly switchMs: ReadonlyMap<ModelId, number>;
-  /** Moving average of how long a request of each model held its places. */
-  readonly heldMs: ReadonlyMap<ModelId, number>;
+  /** How long requests of each model held their places. */
+  readonly held: ReadonlyMap<ModelId, HeldTimes>;
   /** Moving average of how long a turn of each model lasted while another one was waited for. */
   readonly turnMs: ReadonlyMap<ModelId, number>;
   /** When the client of each model that was refused last was told to come back. */
@@ -185,7 +186,7 @@ export function createSlot(config: SlotConfig, nowMs: number): Slot {
     waiters: [],
     backoff: new Map(),
     switchMs: new Map(),
-    heldMs: new Map(),
+    held: new Map(),
     turnMs: new Map(),
     toldMs: new Map(),
     shares: new Map(),

@@ -7,6 +7,7 @@ import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { Sleeper, SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, placesOf, type Slot, type SlotState } from "./slot-state.ts";
+import { nextAndLastMs } from "./turn-estimate.ts";
 
 export { WireState };
 
@@ -75,7 +76,10 @@ export function viewOf(slot: Slot, { name, running, sleepers, phase }: Surroundi
     runningByRouter: sum(running, ({ routerId, places }) => [routerId, places]),
     waiting: slot.waiters.reduce((total, { answers }) => total + answers, 0),
     oldestWaitingMs: slot.waiters[0] && nowMs - slot.waiters[0].sinceMs,
-    waiters: [...waiters].map(([model, waiting]) => ({ model, waiting })),
+    waiters: Array.from(waiters, ([model, waiting]) => {
+      const [nextServedMs, lastServedMs] = nextAndLastMs(slot, model, nowMs);
+      return { model, waiting, nextServedMs, lastServedMs };
+    }),
     oldestRunningMs: running[0] && nowMs - running[0].sinceMs,
     closesInMs: state.kind === "draining" && nowMs < state.closesAtMs ? state.closesAtMs - nowMs : undefined,
     stateAgeMs: nowMs - (shown === WireState.DRAINING_CLOSED ? closedSinceMs(slot) : slot.stateSinceMs),

@@ -25,6 +25,8 @@ export function createSlots({ slots, engines, ...shared }: NodeSlotsParts) {
   return {
     dialectsOf: (model: ModelId) => dialects.get(model) ?? [],
     admit: (request: AdmissionRequest) => admit(runners, request),
+    /** Where the requests stand that wait, by what `admit` was called with. */
+    waiting: () => new Map(runners.flatMap((runner) => [...runner.waiting()])),
     views: (): readonly SlotView[] => runners.map((runner) => runner.view()),
     /** The engines that are awake and proven. */
     awake: (): readonly AwakeEngine[] => runners.flatMap((runner) => runner.awake() ?? []),

@@ -1,9 +1,10 @@
-/** When a request is admitted that waits for a turn of its model: after all turns and switches before it. */
+/** When a request is admitted: after those that get places before it, and after all turns and switches before its own. */
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
-import { placesFor } from "./slot-places.ts";
+import { lastEndMs } from "./held-times.ts";
+import { orderOf, placesFor } from "./slot-places.ts";
 import { awakeEngine, placesOf } from "./slot-state.ts";
-import type { Awake, Slot } from "./slot-state.ts";
+import type { Awake, Slot, Ticket, Waiter } from "./slot-state.ts";
 
 /** Assumed time from the stop of the old engine to the proof of the new one, for a model that was not started yet. */
 const switchMsDefault = 10_000;
@@ -12,24 +13,104 @@ const heldMsDefault = 10_000;
 /** An answer that has run for a time is expected to run for so many times as long from now on. */
 const lastingOn = 1.5;
 
+/** Where a request stands that waits. */
+export interface Standing {
+  /** 1: it is the next one for its model in this slot. */
+  readonly position: number;
+  /** Estimated time until it is admitted. */
+  readonly estimateMs: number;
+}
+
+/** Where the waiters for these models stand, by default all waiters. Accounts share places: a later request may be before an earlier one. */
+export function standings(
+  slot: Slot,
+  nowMs: number,
+  models: Iterable<ModelId> = new Set(slot.waiters.map(({ model }) => model)),
+): ReadonlyMap<Ticket, Standing> {
+  const all = new Map<Ticket, Standing>();
+  for (const model of models) {
+    const turnMs = turnMsOnce(slot, model, nowMs);
+    const places = placesNext(slot, model);
+    let ahead = 0;
+    const own = slot.waiters.filter((waiter) => waiter.model === model);
+    for (const [index, waiter] of orderOf(slot, model, own).entries()) {
+      all.set(waiter.ticket, { position: index + 1, estimateMs: waitMs(slot, waiter, ahead, turnMs, nowMs) });
+      ahead += placesFor(waiter.answers, places);
+    }
+  }
+  return all;
+}
+
+/** Estimated times until the next of the model's waiters is admitted, and the last of them. Cheaper than all standings. */
+export function nextAndLastMs(slot: Slot, model: ModelId, nowMs: number): readonly [nextMs: number, lastMs: number] {
+  const places = placesNext(slot, model);
+  const own = slot.waiters.filter((waiter) => waiter.model === model);
+  const turnMs = turnMsOnce(slot, model, nowMs);
+  const [first, last] = [own[0]!, own.at(-1)!];
+  const wanted = own.reduce((sum, { answers }) => sum + placesFor(answers, places), 0);
+  const ahead = wanted - placesFor(last.answers, places);
+  return [waitMs(slot, first, 0, turnMs, nowMs), waitMs(slot, last, ahead, turnMs, nowMs)];
+}
+
+/** `ahead`: places that go to others first. `turnMs`: time until the model's next turn. */
+function waitMs(slot: Slot, waiter: Waiter, ahead: number, turnMs: () => number, nowMs: number): number {
+  const { model, answers } = waiter;
+  const places = placesNext(slot, model);
+  const needed = ahead + placesFor(answers, places);
+  const engine = awakeEngine(slot.state);
+  if (engine?.model === model && engine.suspectedAtMs === undefined) {
+    const placeMs = (heldEstimateMs(slot, model) * Math.max(0, needed - (places - slot.taken))) / places;
+    if (placeMs <= untilClosedMs(slot, waiter, nowMs)) return placeMs;
+  }
+  return turnMs() + lateMs(slot, model, needed);
+}
+
+/** Time for which the active model still takes this waiter for it. */
+function untilClosedMs({ state, waiters }: Slot, { ticket }: Waiter, nowMs: number): number {
+  if (state.kind !== "draining") return Infinity;
+  const other = waiters.find(({ model }) => model !== state.engine.model);
+  return !other || ticket < other.ticket ? Infinity : state.closesAtMs - nowMs;
+}
+
+/** Time from the beginning of a turn until so many places were given. */
+function lateMs(slot: Slot, model: ModelId, needed: number): number {
+  const places = placesNext(slot, model);
+  return (heldEstimateMs(slot, model) * Math.max(0, needed - places)) / places;
+}
+
+function placesNext(slot: Slot, model: ModelId): number {
+  const engine = awakeEngine(slot.state);
+  return engine?.model === model ? placesOf(slot, engine) : (slot.maxConcurrent.get(model) ?? 1);
+}
+
 export function switchEstimateMs(slot: Slot, model: ModelId): number {
   return slot.switchMs.get(model) ?? switchMsDefault;
 }
 
 export function heldEstimateMs(slot: Slot, model: ModelId): number {
-  return slot.heldMs.get(model) ?? heldMsDefault;
+  return slot.held.get(model)?.meanMs ?? heldMsDefault;
 }
 
 /** Estimated time until one more request for the model is admitted, if it has to wait for a switch. */
 export function turnEstimateMs(slot: Slot, model: ModelId, nowMs: number, account?: AccountId): number {
+  const ahead = placesAhead(slot, model, slot.maxConcurrent.get(model) ?? 1, account);
+  return untilTurnMs(slot, model, nowMs) + lateMs(slot, model, ahead + 1);
+}
+
+function turnMsOnce(slot: Slot, model: ModelId, nowMs: number): () => number {
+  let ms: number | undefined;
+  return () => (ms ??= untilTurnMs(slot, model, nowMs));
+}
+
+/** Estimated time until the model's next turn begins that a switch brings. */
+function untilTurnMs(slot: Slot, model: ModelId, nowMs: number): number {
   const { state } = slot;
   const queue = modelsInTurn(slot);
   const before = queue.includes(model) ? queue.slice(0, queue.indexOf(model)) : queue;
   let ms = untilFreeMs(slot, model, nowMs);
   const coming = state.kind === "starting" ? state.model : undefined;
   for (const other of before) if (other !== coming) ms += switchEstimateMs(slot, other) + turnMsOf(slot, other);
-  if (coming !== model) ms += switchEstimateMs(slot, model);
-  return ms + queueMs(slot, model, slot.maxConcurrent.get(model) ?? 1, account);
+  return coming === model ? ms : ms + switchEstimateMs(slot, model);
 }
 
 /** The models whose turn comes by a switch, in order. Of the active one only what is not served before it. */
@@ -71,20 +152,20 @@ function turnLeftMs(slot: Slot, engine: Awake, nowMs: number): number {
     state.kind === "draining" ? state.closesAtMs : Math.max(nowMs, engine.sinceMs) + limits.drainOpenMsMax,
     engine.suspectedAtMs ?? Infinity,
   );
-  if (nowMs >= closesAtMs) return lastingMs(slot, engine);
+  if (nowMs >= closesAtMs) return lastingMs(slot, engine, nowMs);
   const isIdle = slot.taken === 0;
   if (isIdle) return Math.min(restsMs, closesAtMs - nowMs);
   const begunMs = closesAtMs - limits.drainOpenMsMax;
   return Math.max(restsMs, begunMs + turnMsOf(slot, engine.model) - nowMs);
 }
 
-/** Time until the last of the running answers ends, if their times are exponential, and what waits for the same drain. */
-function lastingMs(slot: Slot, engine: Awake): number {
+/** Time until the last of the running answers ends, and of what waits for the same drain. */
+function lastingMs(slot: Slot, engine: Awake, nowMs: number): number {
   const other = slot.waiters.findIndex(({ model }) => model !== engine.model);
   const before = Math.max(0, other);
-  let sum = 0;
-  for (let n = 1; n <= slot.running.length; n++) sum += 1 / n;
-  return heldEstimateMs(slot, engine.model) * (sum + before / placesOf(slot, engine));
+  const times = slot.held.get(engine.model) ?? { meanMs: heldMsDefault, recentMs: [] };
+  const agesMs = slot.running.map(({ sinceMs }) => nowMs - sinceMs);
+  return lastEndMs(times, agesMs) + (times.meanMs * before) / placesOf(slot, engine);
 }
 
 /** The time after which all that runs has almost surely ended, and what waits for the same drain: for clients that come back. */
@@ -103,12 +184,7 @@ function turnMsOf(slot: Slot, model: ModelId): number {
   return slot.turnMs.get(model) ?? slot.limits.drainOpenMsMax + heldEstimateMs(slot, model);
 }
 
-/** Time to serve the waiters before the account's next request. Each other account counts with at most as many as this one has. */
-export function queueMs(slot: Slot, model: ModelId, places: number, account?: AccountId): number {
-  const ahead = placesAhead(slot, model, places, account);
-  return heldEstimateMs(slot, model) * Math.floor(ahead / places);
-}
-
+/** Places that go to others before the account's next request. Each other account counts with at most as many as this one has. */
 export function placesAhead(slot: Slot, model: ModelId, places: number, account?: AccountId): number {
   const wanted = new Map<AccountId, number>();
   for (const waiter of slot.waiters)

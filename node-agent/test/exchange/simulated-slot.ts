@@ -5,6 +5,7 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { UsageOutbox } from "../../src/answer/usage-meter.ts";
 import type { DialectName, EngineEndpoint, EngineSpec } from "../../src/engines/engine.ts";
 import type { Admission, AdmissionRequest, Admissions } from "../../src/slots/admission.ts";
+import type { Standing } from "../../src/slots/turn-estimate.ts";
 import { EngineLoss } from "../../src/slots/engine-loss.ts";
 
 export type EngineSettings = Pick<EngineSpec, "cachePrompts" | "silentMsMax">;
@@ -31,6 +32,10 @@ export class SimulatedSlot implements Admissions {
 
   dialectsOf(): readonly DialectName[] {
     return [this.dialect];
+  }
+
+  waiting(): ReadonlyMap<AdmissionRequest, Standing> {
+    return new Map();
   }
 
   async admit(request: AdmissionRequest): Promise<Admission> {

@@ -43,6 +43,8 @@ export interface TriedNode {
    * did not wait.
    */
   waited?: string;
+  /** What the node estimated for that wait when the request came. */
+  estimatedMs?: number;
 }
 
 export interface FinishedRequest {

@@ -183,6 +183,7 @@ async function attempt(
     const reply = await upstream.send(placed.node, asked, exchange.signal);
     tried.repliedMs = clock.monotonicMs() - exchange.startedAtMs;
     tried.waited = reply.waited;
+    tried.estimatedMs = reply.estimatedMs;
     if (reply.status === 200) {
       tried.result = "answered";
       engineDeaths.watch(suspect, exchange, reply.body);

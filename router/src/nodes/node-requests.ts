@@ -16,6 +16,8 @@ const shape = Compile(
       state: Type.Enum(["reading", "waiting", "answering"]),
       completionTokens: Type.Integer({ minimum: 0 }),
       generatingMs: Type.Optional(Type.Number({ minimum: 0 })),
+      position: Type.Optional(Type.Integer({ minimum: 1 })),
+      estimateMs: Type.Optional(Type.Number({ minimum: 0 })),
     }),
     { maxItems: nodeRequestsMax },
   ),

@@ -27,6 +27,8 @@ export interface UpstreamResponse {
   readonly retryAfterSeconds: number;
   /** What the request waited for in its slot, and how long: `switch 5200`; undefined: for nothing. */
   readonly waited: string | undefined;
+  /** What the node estimated for that wait when the request came. Absent: it did not. */
+  readonly estimatedMs?: number | undefined;
   readonly body: AnswerBody;
 }
 

@@ -36,6 +36,7 @@ const slot = {
   inFlight: 0,
   unread: 0,
   waitingByModel: {},
+  estimates: [],
   stateSeconds: 1,
   troubles: [],
   models: [],

@@ -73,7 +73,13 @@ const pastSwitch = message(
   ),
 );
 const slotHistory = message("SlotHistory", many(pastSwitchesMax, one(1, "switches", pastSwitch)));
-const modelWaiters = message("ModelWaiters", text(1, "model", modelBytes), number(2, "waiting"));
+const modelWaiters = message(
+  "ModelWaiters",
+  text(1, "model", modelBytes),
+  number(2, "waiting"),
+  number(3, "next_served_ms"),
+  number(4, "last_served_ms"),
+);
 const engineLoad = message(
   "EngineLoad",
   number(1, "running"),

@@ -70,7 +70,11 @@ function noteOf(slot: Nodes[number]["slots"][number]): string | undefined {
     ({ model, kind, share, seconds }) =>
       `${model} ${words[kind]} (${Math.round(share * 100)} %) for ${Math.round(seconds)} s`,
   );
-  const notes = [failure(slot), ...troubles].filter((note) => note !== undefined);
+  const waits = slot.estimates.map(
+    ({ model, nextSeconds, lastSeconds }) =>
+      `${model} waits: the next about ${Math.round(nextSeconds)} s, the last about ${Math.round(lastSeconds)} s`,
+  );
+  const notes = [failure(slot), ...troubles, ...waits].filter((note) => note !== undefined);
   return notes.length > 0 ? notes.join("; ") : undefined;
 }
 

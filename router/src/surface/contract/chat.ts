@@ -6,6 +6,7 @@ export const chatContract = {
   chat: {
     summary:
       "Stream an answer as the API does. Besides the API's chunks, it sends `event: state` with {state: active} or {state: activating, usualMs: the recent waiting time, if known}, " +
+      "While the request waits in a slot, it sends {state: waiting, position: 1 is the next request for the model, estimateMs: the estimated time left}, " +
       "at the end `event: done` with {promptTokens, completionTokens, reasoningTokens, credits, firstTokenMs, " +
       "tokensPerSecond, durationMs}, and `event: error` with the error body, status and retryAfterSeconds. Closing the connection stops the answer. " +
       "At the user's credit limit the answer is 429 insufficient_quota instead of the API's 401, because here 401 means that the session has ended",

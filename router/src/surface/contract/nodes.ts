@@ -31,6 +31,9 @@ const slot = object({
   waiting: count,
   inFlight: Type.Integer({ minimum: 0, description: "This router's requests whose answers have not ended." }),
   waitingByModel: Type.Record(Type.String(), count),
+  estimates: Type.Array(object({ model: Type.String(), nextSeconds: Type.Number(), lastSeconds: Type.Number() }), {
+    description: "In how long the next waiter of each model is served, and the last, as the node estimates.",
+  }),
   models: Type.Array(Type.String()),
   oldestRunningSeconds: seconds,
   closesInSeconds: seconds,

@@ -3,6 +3,7 @@
  * model's state, the last one the answer's cost. A refusal before any event keeps its status; a later one is an event.
  *
  *   event: state   {"state": "active"}, or {"state": "activating", "usualMs": …} with the recent waiting time, if known
+ *                  while it waits in a slot, repeatedly {"state": "waiting", "position": …, "estimateMs": …}
  *   data: …        the API's chunks, then data: [DONE]
  *   event: done    {promptTokens, completionTokens, reasoningTokens, credits, firstTokenMs, tokensPerSecond, durationMs}
  *   event: error   {error, status, retryAfterSeconds}
@@ -13,6 +14,7 @@ import { creditsOf, formatCredits, type Millicredits } from "@weiche/shared/cred
 import { SseParser } from "@weiche/shared/http/sse.ts";
 import { parseJson } from "@weiche/shared/json.ts";
 import { HttpAnswer, type AnswerSink } from "../../edge/answer-sink.ts";
+import type { Waiting } from "./chat-waits.ts";
 
 interface Usage {
   readonly prompt_tokens: number;
@@ -59,6 +61,17 @@ export class ChatAnswer implements AnswerSink {
     this.#begin();
     this.#state = state;
     this.#page.piece(event("state", { state, usualMs }));
+  }
+
+  /** Whether nothing of the answer has come, and its client is there. */
+  get isWaited(): boolean {
+    return !this.hasBegun && !this.#page.isClosed;
+  }
+
+  /** Where the request stands that waits in a slot. */
+  waits({ position, estimateMs }: Waiting): void {
+    if (this.isWaited)
+      this.#page.piece(event("state", { state: "waiting", position, estimateMs: Math.round(estimateMs) }));
   }
 
   head(status: number, headers: OutgoingHttpHeaders): void {

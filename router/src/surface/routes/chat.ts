@@ -8,12 +8,14 @@ import { serves } from "../../nodes/model-state.ts";
 import type { Placed } from "../../nodes/placement.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import { ChatAnswer } from "./chat-answer.ts";
+import { ChatWaits } from "./chat-waits.ts";
 import type { chatContract } from "../contract/chat.ts";
 import type { Part } from "../contract/route.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 
 export function chatHandlers(deps: HandlerDeps): Handlers<typeof chatContract> {
-  const { database, clock, nodes, usualWaitMs, chat } = deps;
+  const { database, clock, nodes, usualWaitMs, chat, requests } = deps;
+  const waits = new ChatWaits({ ofNode: (node) => requests.ofNode(node), clock });
   return {
     async chat(call) {
       const { request, response } = call.takeOver();
@@ -22,15 +24,26 @@ export function chatHandlers(deps: HandlerDeps): Handlers<typeof chatContract> {
         nodes()
           .find((view) => view.node === node)
           ?.slots.some((view) => view.name === slot && serves(view, asId(model)));
+      let asked: Exchange | undefined;
       await chat({
         request,
         sink,
         body: toApi(call.body),
-        authenticate: (exchange) => authenticate(exchange, call.session.user.id),
+        authenticate(exchange) {
+          asked = exchange;
+          return authenticate(exchange, call.session.user.id);
+        },
         onPlaced(at, factor) {
           const { model } = call.body;
           if (isActive(at, model)) sink.placed("active", factor);
           else sink.placed("activating", factor, usualWaitMs(asId(model)));
+          // The attempt begins after this call.
+          const { id, attempts } = asked!;
+          const isCurrent = () => sink.isWaited && asked!.attempts === attempts + 1;
+          waits.follow(at.node, { id, attempts: attempts + 1 }, (standing) => {
+            if (standing && isCurrent()) sink.waits(standing);
+            return isCurrent();
+          });
         },
       });
     },

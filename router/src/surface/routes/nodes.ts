@@ -103,6 +103,7 @@ function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
     waiting,
     inFlight: inFlight + unread,
     waitingByModel: Object.fromEntries(waiters.map((each) => [each.model, each.waiting])),
+    estimates: estimatesOf(slot, reportAgeMs),
     models,
     oldestRunningSeconds: seconds(slot.oldestRunningMs),
     closesInSeconds: seconds(slot.closesInMs),
@@ -114,6 +115,14 @@ function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
     stateSeconds: seconds(slot.stateAgeMs)!,
     switching: viewSwitching(slot.switching),
   };
+}
+
+/** As of now: the report is some time old. */
+function estimatesOf({ waiters }: SlotView, reportAgeMs: number): Slot["estimates"] {
+  const left = (ms: number) => seconds(Math.max(0, ms - reportAgeMs))!;
+  return waiters.flatMap(({ model, nextServedMs: next, lastServedMs: last }) =>
+    next === undefined || last === undefined ? [] : [{ model, nextSeconds: left(next), lastSeconds: left(last) }],
+  );
 }
 
 const phases = ["drain", "stop", "memory", "start", "probe"] as const;

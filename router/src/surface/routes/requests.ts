@@ -149,13 +149,15 @@ function factsOf(exchange: Exchange, { clock }: Pick<HandlerDeps, "clock">): Fin
 function viewRunning(exchange: Exchange, told: ReadonlyMap<string, NodeRequest>, deps: HandlerDeps): Running {
   const facts = factsOf(exchange, deps);
   const ofNode = told.get(`${exchange.id} ${exchange.attempts}`);
-  const { completionTokens, generatingMs } = ofNode ?? {};
+  const { completionTokens, generatingMs, position, estimateMs } = ofNode ?? {};
   const isWaiting = ofNode?.state === "waiting";
   return {
     ...viewFacts(facts),
     state:
       exchange.attempts === 0 ? "reading" : (ofNode?.state ?? (facts.firstByteMs === undefined ? "sent" : "answering")),
     ...(isWaiting && facts.model !== undefined && slotOf(facts.tried.at(-1)!, facts.model, deps)),
+    position,
+    estimateSeconds: estimateMs === undefined ? undefined : inSeconds(estimateMs),
     completionTokens,
     tokensPerSecond:
       generatingMs !== undefined && generatingMs > 0
@@ -192,7 +194,15 @@ function viewFacts({ requestId, endpoint, model, accountId, keyId, durationMs, .
   };
 }
 
-function viewTried({ node, slot, sentMs, repliedMs, result, waited }: TriedNode): Running["tried"][number] {
+function viewTried({
+  node,
+  slot,
+  sentMs,
+  repliedMs,
+  result,
+  waited,
+  estimatedMs,
+}: TriedNode): Running["tried"][number] {
   const [waitedFor, waitedMs] = waited?.split(" ") ?? [];
   return {
     ...{ node, slot, sentAfterSeconds: inSeconds(sentMs) },
@@ -200,6 +210,7 @@ function viewTried({ node, slot, sentMs, repliedMs, result, waited }: TriedNode)
     result,
     waitedFor: waitedFor as "switch" | "place" | undefined,
     waitedSeconds: waitedMs === undefined ? undefined : inSeconds(Number(waitedMs)),
+    estimatedSeconds: estimatedMs === undefined ? undefined : inSeconds(estimatedMs),
   };
 }
 

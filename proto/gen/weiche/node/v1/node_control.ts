@@ -368,6 +368,9 @@ export interface PastSwitch {
 export interface ModelWaiters {
   readonly model: string;
   readonly waiting: number;
+  /** Estimated time until the next of them is served, and the last. */
+  readonly nextServedMs?: number | undefined;
+  readonly lastServedMs?: number | undefined;
 }
 
 /** From the engine's own metrics. */
@@ -2459,7 +2462,7 @@ export const PastSwitch: MessageFns<PastSwitch> = {
 };
 
 function createBaseModelWaiters(): ModelWaiters {
-  return { model: "", waiting: 0 };
+  return { model: "", waiting: 0, nextServedMs: undefined, lastServedMs: undefined };
 }
 
 export const ModelWaiters: MessageFns<ModelWaiters> = {
@@ -2469,6 +2472,12 @@ export const ModelWaiters: MessageFns<ModelWaiters> = {
     }
     if (message.waiting !== 0) {
       writer.uint32(16).uint32(message.waiting);
+    }
+    if (message.nextServedMs !== undefined) {
+      writer.uint32(24).uint32(message.nextServedMs);
+    }
+    if (message.lastServedMs !== undefined) {
+      writer.uint32(32).uint32(message.lastServedMs);
     }
     return writer;
   },
@@ -2500,6 +2509,22 @@ export const ModelWaiters: MessageFns<ModelWaiters> = {
             }
 
             message.waiting = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.nextServedMs = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.lastServedMs = reader.uint32();
             continue;
           }
         }

@@ -26,6 +26,7 @@ export function SlotLane({ lane, nowMs, onPrewarm }: SlotLaneProps) {
   const { node, slot } = lane;
   const name = c.slots.name(node.name, slot.name);
   const none = t.shell.unknown;
+  const whole = (seconds: number) => format.duration(Math.ceil(seconds));
   const others = slot.models.filter((model) => model !== slot.active);
   return (
     <section className="card lane" aria-label={name} data-state={slot.state}>
@@ -60,6 +61,9 @@ export function SlotLane({ lane, nowMs, onPrewarm }: SlotLaneProps) {
             {slot.oldestWaitingSeconds !== undefined && (
               <small>{c.slots.oldestWaiting(format.duration(slot.oldestWaitingSeconds))}</small>
             )}
+            {slot.estimates.map(({ model, nextSeconds, lastSeconds }) => (
+              <small key={model}>{c.slots.estimate(model, whole(nextSeconds), whole(lastSeconds))}</small>
+            ))}
           </dd>
         </div>
         <div>

@@ -105,6 +105,8 @@ export const console: Shape<typeof english> = {
     next: "Danach",
     oldestRunning: (age) => `die älteste seit ${age}`,
     oldestWaiting: (age) => `die älteste seit ${age}`,
+    estimate: (model, next, last) =>
+      next === last ? `${model} in etwa ${next}` : `${model} in etwa ${next} bis ${last}`,
     closesIn: (seconds) => `schließt in ${seconds} s`,
     closed: "geschlossen: nimmt vom alten Modell nichts mehr an",
     troubles: {

@@ -103,6 +103,8 @@ export const console = {
     next: "Next",
     oldestRunning: (age: string) => `the oldest for ${age}`,
     oldestWaiting: (age: string) => `the oldest for ${age}`,
+    estimate: (model: string, next: string, last: string) =>
+      next === last ? `${model} in about ${next}` : `${model} in about ${next} to ${last}`,
     closesIn: (seconds: string) => `drain closes in ${seconds} s`,
     closed: "drain closed: takes nothing more of the old model",
     troubles: {

@@ -4,6 +4,9 @@ import { ChatEventReader } from "./chat-events.ts";
 const stream = `event: state
 data: {"state":"activating","usualMs":7000}
 
+event: state
+data: {"state":"waiting","position":2,"estimateMs":14000}
+
 data: {"choices":[{"delta":{"role":"assistant"}}]}
 
 data: {"choices":[{"delta":{"reasoning_content":"hm"}}]}
@@ -23,6 +26,7 @@ test("events are the same whatever pieces the text comes in", () => {
   const whole = new ChatEventReader().read(stream);
   expect(whole).toEqual([
     { kind: "state", state: "activating", usualMs: 7000 },
+    { kind: "state", state: "waiting", position: 2, estimateMs: 14000 },
     { kind: "piece", content: "", reasoning: "hm" },
     { kind: "piece", content: "Grüße", reasoning: "" },
     { kind: "done", summary: { credits: "61.000" } },

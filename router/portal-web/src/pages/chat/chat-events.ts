@@ -10,6 +10,8 @@ export interface ChatSummary {
 export type ChatEvent =
   /** `usualMs`: how long others waited lately for the model to become active. */
   | { readonly kind: "state"; readonly state: "active" | "activating"; readonly usualMs?: number }
+  /** It waits in a slot. `position` 1: it is the next one for its model. `estimateMs`: in how long it is served. */
+  | { readonly kind: "state"; readonly state: "waiting"; readonly position: number; readonly estimateMs: number }
   | { readonly kind: "piece"; readonly content: string; readonly reasoning: string }
   | { readonly kind: "done"; readonly summary: ChatSummary }
   | {
@@ -43,7 +45,7 @@ function readEvent(event: string): ChatEvent | undefined {
   const value = JSON.parse(data) as object;
   switch (valueOf("event") ?? "chunk") {
     case "state":
-      return { kind: "state", ...(value as { state: "active" | "activating"; usualMs?: number }) };
+      return { kind: "state", ...value } as ChatEvent;
     case "done":
       return { kind: "done", summary: value as ChatSummary };
     case "error":

@@ -12,6 +12,8 @@ export interface Turn {
   readonly state: "said" | "waiting" | "activating" | "writing" | "done" | "stopped" | "failed";
   /** While the answer's model is being activated: how long others waited lately, in ms. */
   readonly usualMs?: number | undefined;
+  /** Where the request stands while it waits for its model. */
+  readonly standing?: { readonly position: number; readonly estimateMs: number };
   readonly summary?: ChatSummary;
   readonly problem?: Problem;
 }
@@ -91,6 +93,10 @@ async function answer(turns: readonly Turn[], settings: ChatSettings, signal: Ab
 function changeOf(event: ChatEvent, before: Turn): Partial<Turn> {
   switch (event.kind) {
     case "state":
+      if (event.state === "waiting") {
+        const { position, estimateMs } = event;
+        return { standing: { position, estimateMs } };
+      }
       return event.state === "activating" ? { state: "activating", usualMs: event.usualMs } : {};
     case "piece":
       return {

@@ -5,9 +5,8 @@ import type { ChatSummary } from "./chat-events.ts";
 import type { Turn } from "./conversation.ts";
 
 export function TurnView({ turn, model }: { readonly turn: Turn; readonly model: string }) {
-  const { t, format } = useTexts();
-  const { role, content, reasoning, state, usualMs, summary, problem } = turn;
-  const seconds = (ms: number) => format.number(Math.max(1, Math.round(ms / 1_000)));
+  const { t } = useTexts();
+  const { role, content, reasoning, state, summary, problem } = turn;
   return (
     <li className={`turn ${role}`}>
       <h2>{role === "user" ? t.chat.you : model}</h2>
@@ -18,10 +17,7 @@ export function TurnView({ turn, model }: { readonly turn: Turn; readonly model:
         </details>
       )}
       {content && <p className="said">{content}</p>}
-      {state === "waiting" && <Waiting text={t.chat.waiting} />}
-      {state === "activating" && (
-        <Waiting text={usualMs === undefined ? t.chat.activating : t.chat.activatingAsLately(seconds(usualMs))} />
-      )}
+      {(state === "waiting" || state === "activating") && <Waiting turn={turn} model={model} />}
       {state === "stopped" && <p className="soft">{t.chat.stopped}</p>}
       {problem?.code === "cut_off" && <p className="field-error">{t.chat.cutOff}</p>}
       {problem && problem.code !== "cut_off" && <ProblemBox problem={problem} />}
@@ -30,7 +26,14 @@ export function TurnView({ turn, model }: { readonly turn: Turn; readonly model:
   );
 }
 
-function Waiting({ text }: { readonly text: string }) {
+function Waiting({ turn, model }: { readonly turn: Turn; readonly model: string }) {
+  const { t, format } = useTexts();
+  const seconds = (ms: number) => format.number(Math.max(1, Math.round(ms / 1_000)));
+  const { state, usualMs, standing } = turn;
+  let text = t.chat.waiting;
+  if (standing) text = t.chat.inLine(model, format.number(standing.position), seconds(standing.estimateMs));
+  else if (state === "activating")
+    text = usualMs === undefined ? t.chat.activating : t.chat.activatingAsLately(seconds(usualMs));
   return (
     <p className="waiting">
       <span className="pulse" aria-hidden="true" />

@@ -40,12 +40,14 @@ function attemptsOf(tried: Ended["tried"]): string[] {
 }
 
 function attemptOf(attempt: Ended["tried"][number], index: number): string[] {
-  const { node, slot, sentAfterSeconds, repliedAfterSeconds, result, waitedFor, waitedSeconds } = attempt;
+  const { node, slot, sentAfterSeconds, repliedAfterSeconds, result, waitedFor, waitedSeconds, estimatedSeconds } =
+    attempt;
   const place = plainText(slot === undefined ? node : `${node}, slot ${slot}`);
   const lines = [`Attempt ${index + 1}: sent to ${place} after ${inWords(sentAfterSeconds)}.`];
   if (waitedFor !== undefined) {
     const what = waitedFor === "switch" ? "the slot to switch to its model" : "a free place on the engine";
-    lines.push(`  It waited ${inWords(waitedSeconds ?? 0)} for ${what}.`);
+    const estimate = estimatedSeconds === undefined ? "" : ` The estimate was ${inWords(estimatedSeconds)}.`;
+    lines.push(`  It waited ${inWords(waitedSeconds ?? 0)} for ${what}.${estimate}`);
   }
   if (repliedAfterSeconds === undefined) return lines;
   const after = `after ${inWords(repliedAfterSeconds)}`;
@@ -83,9 +85,12 @@ function howItEnded(request: Ended): string[] {
 
 function nowOf(request: Running): string {
   const age = `It has run for ${inWords(request.seconds)}`;
+  const { position, estimateSeconds } = request;
+  const estimate = estimateSeconds === undefined ? "" : ` The estimated time left is ${inWords(estimateSeconds)}.`;
+  const standing = position === undefined ? "" : ` Its position for this model is ${position}.${estimate}`;
   if (request.waitsFor === "switch")
-    return `${age}: it waits for its slot (${request.slotState}) to switch to its model.`;
-  if (request.waitsFor === "place") return `${age}: it waits for a free place on the engine.`;
+    return `${age}: it waits for its slot (${request.slotState}) to switch to its model.${standing}`;
+  if (request.waitsFor === "place") return `${age}: it waits for a free place on the engine.${standing}`;
   switch (request.state) {
     case "waiting":
       return `${age}: it waits in its slot.`;

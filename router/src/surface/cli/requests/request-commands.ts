@@ -71,9 +71,10 @@ function runningScene(seen: Running): Scene {
 function runningText({ total, items, silentNodes }: Running, width?: number): string {
   const rows = items.map((one) => [
     ...[one.id, one.model, one.tried.at(-1)?.node, stateWord(one), inWords(one.seconds)],
+    ...[one.position, one.estimateSeconds === undefined ? undefined : inWords(one.estimateSeconds)],
     ...[one.tokensPerSecond, one.accountId, one.keyId],
   ]);
-  const headers = ["ID", "MODEL", "NODE", "STATE", "AGE", "TOKENS/S", "ACCOUNT", "KEY"];
+  const headers = ["ID", "MODEL", "NODE", "STATE", "AGE", "POS", "LEFT", "TOKENS/S", "ACCOUNT", "KEY"];
   const notes = [
     `${total} running${items.length < total ? `, the oldest ${items.length} shown` : ""}`,
     ...(silentNodes.length > 0 ? [`no answer about requests from ${silentNodes.join(", ")}`] : []),

@@ -1,1 +1,0 @@
-import{c as e,i as t,r as n}from"./queries-CDHb0d5-.js";import{c as r}from"./messages-BxkIdj6H.js";function i(i){let[,a]=r();return t({mutationFn:t=>e(i,t),onSuccess:async()=>{await n.resetQueries({queryKey:[`session`]}),a(`/`,{replace:!0})}})}export{i as t};
