@@ -47,9 +47,14 @@ const runningRequest = object({
   waitsFor: Type.Optional(Type.Enum(["switch", "place"])),
   slotState: word,
   position: Type.Optional(
-    Type.Integer({ minimum: 1, description: "Position among the slot's waiting requests for the model. 1 is the next." }),
+    Type.Integer({
+      minimum: 1,
+      description: "Position among the slot's waiting requests for the model. 1 is the next.",
+    }),
   ),
-  estimateSeconds: Type.Optional(Type.Number({ description: "Time left until it is served, as estimated by the node." })),
+  estimateSeconds: Type.Optional(
+    Type.Number({ description: "Time left until it is served, as estimated by the node." }),
+  ),
   completionTokens: Type.Optional(Type.Integer({ minimum: 0, description: "Tokens so far, as counted by the node." })),
   tokensPerSecond: Type.Optional(Type.Number({ description: "Rate since the first token." })),
 });
