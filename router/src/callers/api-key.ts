@@ -20,7 +20,7 @@ export function isApiKey(text: string): boolean {
   return pattern.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
 }
 
-/** Returns the SHA-256 in hex. A key is stored and looked up by it. */
+/** Returns the SHA-256 of a key in hex. The database stores it in place of the key. */
 export function hashApiKey(key: string): string {
   return hash("sha256", key, "hex");
 }

@@ -5,7 +5,7 @@ export function makeToken(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** Returns the SHA-256 in hex. A token is stored and looked up by it. */
+/** Returns the SHA-256 of a token in hex. The database stores it in place of the token. */
 export function hashToken(token: string): string {
   return hash("sha256", token, "hex");
 }
