@@ -1,4 +1,4 @@
-/** What the file of the model catalogue may say. Descriptions are shown in deploy/CONFIGURE.md. */
+/** The schema of the model catalogue's file. Its descriptions are shown in deploy/CONFIGURE.md. */
 import { Type } from "typebox";
 import { changesSchema } from "./changelog.ts";
 import { namePattern } from "./ids.ts";
@@ -19,9 +19,9 @@ const inputTokens = Type.Integer({ minimum: 1, maximum: 2 ** 18, description: "t
 
 /** A token has at least one byte, and a template may write one byte of JSON as six. */
 export const tokensPerByteMax = 6;
-/** English text and source code have more with all usual vocabularies. */
+/** English text and source code have more tokens per byte with all usual vocabularies. */
 export const tokensPerByteDefault = 0.2;
-/** Images are tokenised by pixels, not by bytes. */
+/** Limits of the tokens of an image, which depend on its pixels, not on its bytes. */
 export const tokensPerImageMax = 16_384;
 export const tokensPerImageDefault = 256;
 
@@ -33,13 +33,13 @@ const factorSchema = Type.Object(
   {
     validFrom: Type.String({
       description:
-        "from when it holds, with its offset, such as `2026-01-01T00:00:00+01:00`; the first one holds from the beginning",
+        "when the factor starts to apply, with an offset, such as `2026-01-01T00:00:00+01:00`. The first factor applies from the beginning",
     }),
     factor: Type.Union([Type.Number(), Type.String()], {
       description: "credits for each token; at most three decimal places, at most 1000",
     }),
     provisional: Type.Optional(
-      Type.Boolean({ default: false, description: "the factor is not settled yet, which the portal says" }),
+      Type.Boolean({ default: false, description: "whether the portal marks the factor as provisional" }),
     ),
   },
   closed,
@@ -49,26 +49,26 @@ const reasoningSchema = Type.Object(
   {
     mode: Type.Enum(["unavailable", "optional", "default-on"], {
       description:
-        "`optional`: off unless asked for. A model that cannot reason is told so, too, since many templates think unless they are told not to; only vLLM with `templateKwargs: rejected` is told nothing",
+        "`optional`: off unless requested. Reasoning is also switched off explicitly for `unavailable`, because many templates reason by default. Only vLLM with `templateKwargs: rejected` gets no switch",
     }),
     efforts: Type.Optional(
       Type.Array(Type.String({ maxLength: effortCharactersMax }), {
         maxItems: effortsMax,
         default: [],
         description:
-          "the only values of `reasoning_effort` that the model takes; none: it takes any, and each but `none` switches reasoning on",
+          "the accepted values of `reasoning_effort`. If empty, every value is accepted, and all except `none` switch reasoning on",
       }),
     ),
     default: Type.Optional(
       Type.String({
-        description: "the effort of a request that names none, one of `efforts`",
-        absent: "the engine's own",
+        description: "the effort of requests without `reasoning_effort`, one of `efforts`",
+        absent: "the engine's default",
       }),
     ),
     templateKwargs: Type.Optional(
       Type.Enum(["accepted", "rejected"], {
         default: "accepted",
-        description: "whether the engine takes `chat_template_kwargs`",
+        description: "whether the engine accepts `chat_template_kwargs`",
       }),
     ),
   },
@@ -77,20 +77,20 @@ const reasoningSchema = Type.Object(
 
 const imagesSchema = Type.Object(
   {
-    max: Type.Integer({ minimum: 1, description: "images in one request" }),
+    max: Type.Integer({ minimum: 1, description: "maximum number of images in one request" }),
     tokensPerImage: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: tokensPerImageMax,
         default: tokensPerImageDefault,
         description:
-          "tokens of one image, for prompts whose engine does not count them in time; usage shows them as estimated",
+          "estimated tokens of one image, for prompts that their engine does not count in time. Usage shows them as estimated",
       }),
     ),
     formats: Type.Array(Type.Enum(["png", "jpeg", "webp", "gif"]), {
       minItems: 1,
       maxItems: formatsMax,
-      description: "what an image may be: `png`, `jpeg`, `webp`, `gif`",
+      description: "accepted formats: `png`, `jpeg`, `webp`, `gif`",
     }),
   },
   { ...closed, description: "images as input", absent: "text only" },
@@ -100,9 +100,9 @@ const embeddingsSchema = Type.Object(
   {
     dimensions: Type.Object(
       {
-        min: count("the fewest that a request may ask for"),
-        max: count("the most"),
-        default: count("those of a request that names none"),
+        min: count("the smallest number that a request may ask for"),
+        max: count("the largest number"),
+        default: count("the number for requests without `dimensions`"),
       },
       { ...closed, description: "length of a vector" },
     ),
@@ -113,31 +113,31 @@ const embeddingsSchema = Type.Object(
           default: Type.Optional(
             Type.String({
               maxLength: instructionCharactersMax,
-              description: "the instruction of a request that names none",
+              description: "the instruction of requests without one",
               absent: "none",
             }),
           ),
           template: Type.String({
             maxLength: instructionCharactersMax,
-            description: "what the engine gets, with `{instruction}` and `{input}` in it",
+            description: "the text for the engine, with the placeholders `{instruction}` and `{input}`",
           }),
         },
-        { ...closed, description: "an instruction before each text", absent: "the model takes none" },
+        { ...closed, description: "an instruction before each text", absent: "the model accepts none" },
       ),
     ),
   },
-  { ...closed, description: "needed by a model of category `embeddings`", absent: "for other models" },
+  { ...closed, description: "required for a model of category `embeddings`", absent: "for other models" },
 );
 
 export const entrySchema = Type.Object(
   {
     id: Type.String({
       pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-      description: "the name by which clients ask for the model",
+      description: "the model's name in requests",
     }),
     category: Type.Enum(["language", "coding", "embeddings"], { description: "what the model is for" }),
     status: Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"], {
-      description: "what customers are told; a model that is `Demnächst` is neither listed nor callable",
+      description: "the status that customers see. A `Demnächst` model is neither listed nor callable",
     }),
     contextTokens,
     answersMax: Type.Optional(
@@ -146,7 +146,7 @@ export const entrySchema = Type.Object(
         maximum: 128,
         default: 8,
         description:
-          "the most answers (`n`) that one chat or completion may ask for; each takes a place of the engine, and all of them begin together",
+          "the maximum number of answers (`n`) of one chat or completion. Each takes a place of the engine, and all begin together",
       }),
     ),
     tokensPerByte: Type.Optional(
@@ -155,15 +155,15 @@ export const entrySchema = Type.Object(
         maximum: tokensPerByteMax,
         default: tokensPerByteDefault,
         description:
-          "tokens for each byte (UTF-8) of a prompt whose engine does not count it in time: one of dialect `openai` that reports usage at its end or never, whose client has left. It holds until a node has seen 30 prompts of the model from at least five accounts, and then goes by these",
+          "estimated tokens per byte (UTF-8), for prompts that their engine does not count before the client leaves (dialect `openai` without early usage). Once a node has seen 30 prompts of the model from at least five accounts, it uses their average instead",
       }),
     ),
     nodes: Type.Optional(
       Type.Array(Type.String({ pattern: namePattern.source }), {
         minItems: 1,
         description:
-          "the only nodes that are believed when they say that they host the model, by the name in their certificate and `node` in their `agent.yaml`. What another node says of it is ignored, logged (`models which the catalogue gives to others`) and counted in `weiche_router_hosting_ignored_total`, and the model's prompts go nowhere else",
-        absent: "any node that says that it hosts the model gets its prompts",
+          "the only nodes that may host the model, by the name in their certificate and `node` in their `agent.yaml`. If another node offers the model, the router ignores the offer, logs it (`models which the catalogue gives to others`) and counts it in `weiche_router_hosting_ignored_total`",
+        absent: "every node may host the model",
       }),
     ),
     factors: Type.Array(factorSchema, { minItems: 1 }),
@@ -172,10 +172,10 @@ export const entrySchema = Type.Object(
       Type.Object(
         {
           enforced: Type.Boolean({
-            description: "`false`: `tool_choice` `required` and a forced function act as `auto`",
+            description: "if `false`, `tool_choice: required` and a forced function act as `auto`",
           }),
         },
-        { ...closed, absent: "`enforced: true`", description: "calls of functions" },
+        { ...closed, absent: "`enforced: true`", description: "function calls" },
       ),
     ),
     images: Type.Optional(imagesSchema),

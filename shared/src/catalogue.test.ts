@@ -9,14 +9,14 @@ const entry = (more: string) =>
 const factors =
   '    factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1.5 }, { validFrom: "2026-06-01T00:00:00+02:00", factor: 2 }]\n';
 
-test("a factor holds from its instant on, and the first one from the beginning", () => {
+test("a factor applies from its instant on, and the first one from the beginning", () => {
   const model = parseCatalogue(entry(factors)).catalogue!.get(asId<ModelId>("m"))!;
   expect(factorAt(model, 0)).toBe(1500n);
   expect(factorAt(model, Date.parse("2026-05-31T21:59:59.999Z"))).toBe(1500n);
   expect(factorAt(model, Date.parse("2026-05-31T22:00:00Z"))).toBe(2000n);
 });
 
-test("a factor is settled unless the catalogue says that it is provisional", () => {
+test("a factor is provisional only if the catalogue marks it", () => {
   const text = entry(factors.replace("factor: 1.5 }", "factor: 1.5, provisional: true }"));
   const model = parseCatalogue(text).catalogue!.get(asId<ModelId>("m"))!;
   expect(factorEntryAt(model, Date.parse("2026-05-01T00:00:00Z"))).toMatchObject({
@@ -32,7 +32,7 @@ test("a catalogue may be a bare list", () => {
   expect(parseCatalogue(list).catalogue!.size).toBe(1);
 });
 
-test("a model may name its nodes: others are not believed, and no agent is told of it", () => {
+test("a model may list its nodes: others may not host it, and agents do not get the list", () => {
   const catalogue = parseCatalogue(entry(`${factors}    nodes: [gpu-1, gpu-2.example]\n`)).catalogue!;
   const [listed, free] = [asId<ModelId>("m"), asId<ModelId>("unknown")];
   const believed = (node: string, model = listed) => mayHost(catalogue, asId<NodeId>(node), model);
@@ -45,7 +45,7 @@ test("a model may name its nodes: others are not believed, and no agent is told 
   expect(rulesOf(catalogue.get(listed)!)).not.toHaveProperty("nodes");
 });
 
-test("a model that is announced is not callable, one of any other status is", () => {
+test("a model is callable unless it is only announced", () => {
   const isCallableAs = (status: string) =>
     isCallable(parseCatalogue(entry(factors).replace("Beta", status)).catalogue!.get(asId<ModelId>("m"))!);
   expect(isCallableAs("Demnächst")).toBe(false);
@@ -53,10 +53,10 @@ test("a model that is announced is not callable, one of any other status is", ()
 });
 
 const mistakes: [name: string, text: string, message: RegExp][] = [
-  ["a factor with four places", entry(factors.replace("1.5", "1.2345")), /at most three places/],
+  ["a factor with four places", entry(factors.replace("1.5", "1.2345")), /at most three decimal places/],
   ["a factor that totals could overflow with", entry(factors.replace("1.5", "1000.001")), /larger than 1000$/],
   ["a window beyond what usage is taken with", entry(factors).replace("100\n", "4194305\n"), /contextTokens/],
-  ["an instant that is none", entry(factors.replace("2026-01-01T00:00:00+01:00", "soon")), /is not an instant/],
+  ["a malformed instant", entry(factors.replace("2026-01-01T00:00:00+01:00", "soon")), /is not an instant/],
   [
     "a default effort that is not accepted",
     entry(`${factors}    reasoning: { mode: optional, efforts: [low], default: high }\n`),
@@ -64,7 +64,7 @@ const mistakes: [name: string, text: string, message: RegExp][] = [
   ],
   ["an embedding model without its rules", entry(factors).replace("language", "embeddings"), /needs `embeddings`/],
   ["a model listed twice", entry(factors) + entry(factors).split("\n").slice(1).join("\n"), /listed twice/],
-  ["a node's name that is none", entry(`${factors}    nodes: [gpu-1, "gpu 2"]\n`), /nodes/],
+  ["a malformed node name", entry(`${factors}    nodes: [gpu-1, "gpu 2"]\n`), /nodes/],
   ["a list of no nodes", entry(`${factors}    nodes: []\n`), /nodes/],
   ["an unknown key", entry(`${factors}    reasonig: {}\n`), /did you mean "reasoning"/],
 ];
@@ -115,7 +115,7 @@ test.each([
   [`{ name: Solo, terms: [${terms().replace("2026-01-01T00:00:00+01:00", "soon")}] }`, '"soon" is not an instant'],
   [`{ name: Solo, terms: [${terms()}, ${terms()}] }`, "other terms are valid from the same instant"],
   [`{ name: pro, terms: [${terms()}] }`, "the package pro is listed twice"],
-  [`{ name: Solo, trial: true, terms: [${terms()}] }`, "only one package is that of the trial"],
+  [`{ name: Solo, trial: true, terms: [${terms()}] }`, "only one package may have"],
   [`{ name: Solo, accounts: [ACME], terms: [${terms()}] }`, "accounts"],
 ])("a package %s is refused with its line", (mistake, message) => {
   const text = `${entry(factors)}packages:\n  - { name: Pro, trial: true, terms: [${terms()}] }\n  - ${mistake}\n`;
@@ -124,13 +124,13 @@ test.each([
   expect(mistakes[0]!.message).toContain(message);
 });
 
-test("the package of the trial is for every account", () => {
+test("the trial's package must be open to every account", () => {
   const account = "01a20967-d512-7987-9579-bf46712babeb";
   const text = `${entry(factors)}packages:\n  - { name: Pro, trial: true, accounts: [${account}], terms: [${terms()}] }\n`;
   expect(parseCatalogue(text).mistakes).toMatchObject([{ line: 8 }]);
 });
 
-test("what the tokens of a byte and of an image are estimated at comes from the catalogue, within bounds", () => {
+test("the catalogue sets the estimated tokens of a byte and of an image, within bounds", () => {
   const read = (ratio: string, image: string) =>
     parseCatalogue(
       entry(
@@ -144,7 +144,7 @@ test("what the tokens of a byte and of an image are estimated at comes from the 
   for (const wrong of ["0", "16385", "1.5"]) expect(read("0.3", wrong).mistakes[0]!.message).toMatch(/tokensPerImage/);
 });
 
-test("a model gives at most 8 answers to a request, or as many as its entry says", () => {
+test("a model gives at most 8 answers to a request, unless its entry has another maximum", () => {
   const answersMax = (more: string) =>
     parseCatalogue(entry(`${factors}${more}`)).catalogue?.get(asId<ModelId>("m"))!.answersMax;
   expect([answersMax(""), answersMax("    answersMax: 2\n"), answersMax("    answersMax: 128\n")]).toEqual([8, 2, 128]);

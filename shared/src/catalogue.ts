@@ -28,18 +28,21 @@ export interface ModelRules {
   readonly contextTokens: number;
   readonly reasoning: {
     readonly mode: ReasoningMode;
-    /** Accepted values of `reasoning_effort`. Empty: any, and all but `none` switch reasoning on if there is any. */
+    /**
+     * Accepted values of `reasoning_effort`. If empty, every value is accepted, and all except `none` switch reasoning
+     * on.
+     */
     readonly efforts: readonly string[];
     readonly default?: string;
     readonly templateKwargsAccepted: boolean;
   };
   readonly toolsEnforced: boolean;
-  /** Of prompts that nobody counts. Absent: an earlier router did not say it. */
+  /** Estimate for prompts that no engine counts. Undefined if an earlier router sent none. */
   readonly tokensPerByte?: number;
   readonly images?: {
     readonly max: number;
     readonly formats: readonly string[];
-    /** Of prompts that nobody counts. Absent: an earlier router did not say it. */
+    /** Estimate for prompts that no engine counts. Undefined if an earlier router sent none. */
     readonly tokensPerImage?: number;
   };
   readonly embeddings?: {
@@ -51,9 +54,9 @@ export interface ModelRules {
 
 export interface CatalogueEntry extends ModelRules {
   readonly status: ModelStatus;
-  /** The only nodes that may host the model. Absent: any node. */
+  /** The only nodes that may host the model. If undefined, every node may. */
   readonly nodes?: readonly NodeId[];
-  /** Most answers (`n`) of one chat or completion. */
+  /** Maximum number of answers (`n`) of one chat or completion. */
   readonly answersMax: number;
   /** Oldest first; the first one is valid from the beginning. */
   readonly factors: readonly ModelFactor[];
@@ -62,13 +65,13 @@ export interface CatalogueEntry extends ModelRules {
 export interface ModelFactor {
   readonly validFromMs: number;
   readonly factor: Millicredits;
-  /** Not settled yet, which customers are told. Absent: it is. */
+  /** Whether the portal marks the factor as provisional. */
   readonly isProvisional?: true;
 }
 
 export type Catalogue = ReadonlyMap<ModelId, CatalogueEntry>;
 
-/** The factor valid at `atMs`. */
+/** Returns the factor valid at `atMs`. */
 export function factorAt(entry: Pick<CatalogueEntry, "factors">, atMs: number): Millicredits {
   return factorEntryAt(entry, atMs).factor;
 }
@@ -77,17 +80,17 @@ export function factorEntryAt({ factors }: Pick<CatalogueEntry, "factors">, atMs
   return factors.findLast((f) => f.validFromMs <= atMs) ?? factors[0]!;
 }
 
-/** Whether the public API serves and lists the model. */
+/** Returns whether the public API serves and lists the model. */
 export function isCallable(entry: CatalogueEntry): boolean {
   return entry.status !== "Demnächst";
 }
 
-/** Whether the node may host the model, and so get its prompts. */
+/** Returns whether the node may host the model, and so get its prompts. */
 export function mayHost(catalogue: Catalogue, node: NodeId, model: ModelId): boolean {
   return catalogue.get(model)?.nodes?.includes(node) ?? true;
 }
 
-/** The part of the entry that an agent may know, field by field: a new one is not sent by accident. */
+/** Returns the part of an entry that agents get. Fields are listed, so that a new one is not sent by accident. */
 export function rulesOf(entry: CatalogueEntry): ModelRules {
   const { id, category, contextTokens, reasoning, toolsEnforced, tokensPerByte, images, embeddings } = entry;
   const some = { id, category, contextTokens, reasoning, toolsEnforced, ...(tokensPerByte && { tokensPerByte }) };
@@ -109,8 +112,8 @@ export type CatalogueResult =
     };
 
 /**
- * Reads a catalogue file: a list of entries, alone or under `models`, where `packages` and `changes` may stand beside it. A mistake
- * anywhere refuses the whole file.
+ * Reads a catalogue file: a list of entries, alone or under `models`, where `packages` and `changes` may stand beside
+ * it. A mistake anywhere refuses the whole file.
  */
 export function parseCatalogue(text: string): CatalogueResult {
   const isList = isSeq(parseDocument(text).contents);
@@ -147,7 +150,7 @@ function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
     const parsed = parseFactor(factor);
     if (Number.isNaN(validFromMs))
       return `validFrom "${validFrom}" is not an instant such as 2026-01-01T00:00:00+01:00`;
-    if (parsed === undefined) return `factor ${factor} must have at most three places`;
+    if (parsed === undefined) return `factor ${factor} must have at most three decimal places`;
     if (parsed > factorMax) return `factor ${factor} is larger than 1000`;
     factors.push({ validFromMs, factor: parsed, ...(provisional && { isProvisional: true }) });
   }

@@ -12,7 +12,7 @@ const text = { de: "Neu", en: "New" };
 const change = { at: "2026-12-01T00:00:00+01:00", text };
 const read = (...changes: readonly object[]) => parseCatalogue(stringify({ models, changes }));
 
-test("changes are the youngest first, and may be about models that are gone", () => {
+test("changes are sorted newest first, and may be about removed models", () => {
   const { changes } = read(
     { ...change, models: ["m", "gone-7b"] },
     { at: "2027-01-01T00:00:00Z", text: { de: " Später \n", en: "Later" } },
@@ -31,13 +31,13 @@ test("a catalogue without changes has none", () => {
 const mistakes: [name: string, change: object, message: RegExp][] = [
   ["a day without a time", { ...change, at: "2026-12-01" }, /"2026-12-01" is not an instant such as 2026-12-01T00:00/],
   ["a time without an offset", { ...change, at: "2026-12-01T00:00:00" }, /is not an instant/],
-  ["a day that there is not", { ...change, at: "2026-02-30T00:00:00Z" }, /is not an instant/],
-  ["a text that one language lacks", { ...change, text: { de: "Neu" } }, /changes.*text.*en/],
+  ["a day that does not exist", { ...change, at: "2026-02-30T00:00:00Z" }, /is not an instant/],
+  ["a text without one language", { ...change, text: { de: "Neu" } }, /changes.*text.*en/],
   ["an empty text", { ...change, text: { ...text, en: "" } }, /en/],
-  ["a blank text", { ...change, text: { ...text, de: "  " } }, /must say something/],
+  ["a blank text", { ...change, text: { ...text, de: "  " } }, /must not be empty/],
   ["an unknown key", { ...change, model: "m" }, /did you mean "models"/],
   ["a third language", { ...change, text: { ...text, fr: "Nouveau" } }, /fr/],
-  ["a model's name that is none", { ...change, models: ["a b"] }, /models/],
+  ["a malformed model name", { ...change, models: ["a b"] }, /models/],
 ];
 test.each(mistakes)("%s refuses the whole catalogue and names its line", (_name, wrong, message) => {
   const result = read(wrong);

@@ -1,13 +1,15 @@
-/** The changelog for the customers of a service: what changes or has changed about its models and prices. Part of the catalogue's file. */
+/** The changelog for customers: past and announced changes of models and prices. It is part of the catalogue's file. */
 import { Type, type Static } from "typebox";
 import type { Finding } from "./files/config-file.ts";
 import { asId, type ModelId } from "./ids.ts";
 
 export interface ServiceChange {
-  /** When it holds; may lie ahead. */
+  /** When the change takes effect. It may be in the future. */
   readonly atMs: number;
   readonly text: { readonly de: string; readonly en: string };
-  /** The models that it is about. None: the service as a whole. A model need not be in the catalogue: it may be gone by now. */
+  /**
+   * The models that the change is about. If empty, it is about the whole service. Models may have left the catalogue.
+   */
   readonly models: readonly ModelId[];
 }
 
@@ -17,14 +19,15 @@ function text(description: string) {
   return Type.String({ minLength: 1, maxLength: 2_000, description });
 }
 
-/** The portal shows all of them at once. */
+/** Bounded, because the portal shows all changes at once. */
 export const changesMax = 500;
 
 export const changesSchema = Type.Array(
   Type.Object(
     {
       at: Type.String({
-        description: "when it holds, with its offset, such as `2026-12-01T00:00:00+01:00`; may lie ahead",
+        description:
+          "when the change takes effect, with an offset, such as `2026-12-01T00:00:00+01:00`. It may be in the future",
       }),
       text: Type.Object({ de: text("the announcement in German"), en: text("the same in English") }, closed),
       models: Type.Optional(
@@ -32,7 +35,7 @@ export const changesSchema = Type.Array(
           uniqueItems: true,
           default: [],
           description:
-            "the models that it is about; none: the service as a whole. A model that is gone by now may be named",
+            "the models that the change is about. If empty, it is about the whole service. Models may have left the catalogue",
         }),
       ),
     },
@@ -41,7 +44,7 @@ export const changesSchema = Type.Array(
   {
     maxItems: changesMax,
     default: [],
-    description: "the changelog that customers read in the portal; at most 500 entries",
+    description: "the changelog that customers read in the portal, at most 500 entries",
   },
 );
 type RawChanges = Static<typeof changesSchema>;
@@ -52,11 +55,11 @@ export function* judgeChanges(changes: RawChanges): Generator<Finding> {
     if (instantOf(at) === undefined)
       yield [[index, "at"], `"${at}" is not an instant such as 2026-12-01T00:00:00+01:00`];
     for (const language of ["de", "en"] as const)
-      if (texts[language].trim() === "") yield [[index, "text", language], "must say something"];
+      if (texts[language].trim() === "") yield [[index, "text", language], "must not be empty"];
   }
 }
 
-/** The youngest first. Throws if `judgeChanges` finds something. */
+/** Reads the changes, newest first. Throws if `judgeChanges` finds a mistake. */
 export function readChanges(changes: RawChanges): readonly ServiceChange[] {
   return changes
     .map(({ at, text: { de, en }, models = [] }) => ({
@@ -67,7 +70,7 @@ export function readChanges(changes: RawChanges): readonly ServiceChange[] {
     .toSorted((a, b) => b.atMs - a.atMs);
 }
 
-/** With its offset: a time without one would depend on where the router runs. */
+/** Reads an instant. It must have an offset, because otherwise it would depend on the router's time zone. */
 function instantOf(at: string): number | undefined {
   try {
     return Temporal.Instant.from(at).epochMilliseconds;

@@ -8,7 +8,7 @@ test("a request costs its tokens times the factor, exactly", () => {
   expect(creditsOf(1_000_000, 333_333, parseFactor("1.5")!)).toBe(1_999_999_500n);
 });
 
-test("credits are shown with three places", () => {
+test("credits are shown with three decimal places", () => {
   expect(formatCredits(millicredits(61_500n))).toBe("61.500");
   expect(formatCredits(millicredits(7n))).toBe("0.007");
   expect(formatCredits(millicredits(0n))).toBe("0.000");

@@ -9,7 +9,7 @@ export function millicredits(value: bigint): Millicredits {
   return value as Millicredits;
 }
 
-/** The price of a request: (input + output tokens) × factor. */
+/** Returns the price of a request: (input + output tokens) × factor. */
 export function creditsOf(promptTokens: number, completionTokens: number, factor: Millicredits): Millicredits {
   return millicredits(BigInt(promptTokens + completionTokens) * factor);
 }
@@ -21,7 +21,7 @@ export function parseFactor(text: string | number): Millicredits | undefined {
   return millicredits(BigInt(match[1]!) * 1000n + BigInt((match[2] ?? "").padEnd(3, "0")));
 }
 
-/** A decimal string with three decimals, such as `61.500`. */
+/** Returns a decimal string with three decimals, such as `61.500`. */
 export function formatCredits(value: Millicredits): string {
   const [, sign, amount] = /^(-?)(\d+)$/.exec(value.toString())!;
   const digits = amount!.padStart(4, "0");

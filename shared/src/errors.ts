@@ -1,6 +1,6 @@
 /**
- * All errors that a client of the API can get. Router and agent both raise them; anything else that is thrown is a bug
- * and becomes `internal`. `code` is the one that the API's conformance page names, or else the status as a string.
+ * All errors that a client of the API can get. Router and agent both throw them. Any other error is a bug and becomes
+ * `internal`. `code` is the one on the API's conformance page, or otherwise the status as a string.
  */
 export const apiErrors = {
   invalid_request: { status: 400, type: "invalid_request_error", code: "400" },
@@ -28,7 +28,7 @@ export class ApiError extends Error {
   readonly kind: ApiErrorKind;
   readonly param: string | null;
   readonly retryAfterSeconds: number | undefined;
-  /** Which of several reasons applies, in one word for metrics. The client gets the message. */
+  /** The precise reason, as one word for metrics. Clients get only the message. */
   readonly reason: string | undefined;
 
   constructor(
@@ -48,7 +48,7 @@ export class ApiError extends Error {
   }
 }
 
-/** A 400 for one parameter of a request; `param` is empty for the body as a whole. */
+/** Makes a 400 for one parameter of a request. `param` is empty for the whole body. */
 export function invalid(param: string, what: string): ApiError {
   return param === ""
     ? new ApiError("invalid_request", `The body ${what}.`)
@@ -62,18 +62,18 @@ export function errorBody(error: ApiError) {
   return { error: { message: error.message, type, param: error.param, code } };
 }
 
-/** Whether the same request may succeed later without anybody changing something. */
+/** Returns whether the same request may succeed later without a change by anyone. */
 export function mayRetry(kind: ApiErrorKind): boolean {
   if (kind === "request_barred") return false;
   return kind === "rate_limit_exceeded" || apiErrors[kind].status >= 500;
 }
 
-/** Statuses after which clients of the convention try again by themselves unless they are told not to. */
+/** Returns whether OpenAI clients retry after this status by themselves, unless `x-should-retry` forbids it. */
 function isTriedAgain(status: number): boolean {
   return status === 429 || status >= 500;
 }
 
-/** The headers of an error: `retry-after` in whole seconds, at least 1, and `x-should-retry`. */
+/** Returns an error's headers: `retry-after` in whole seconds, at least 1, and `x-should-retry`. */
 export function errorHeaders(error: ApiError): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.retryAfterSeconds !== undefined)
@@ -82,7 +82,7 @@ export function errorHeaders(error: ApiError): Record<string, string> {
   return headers;
 }
 
-/** Returns an `ApiError` as it is; anything else as `internal`, without its text. */
+/** Returns an `ApiError` unchanged, and any other error as `internal` without its text. */
 export function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError("internal", "Internal error.");
 }

@@ -11,7 +11,7 @@ export type KeyId = Id<"key">;
 export type NodeId = Id<"node">;
 export type ModelId = Id<"model">;
 export type SlotName = Id<"slot">;
-/** UUIDv7 made by the router when it accepts a request; its timestamp is the time of acceptance. */
+/** A UUIDv7 that the router makes when it accepts a request. Its timestamp is the time of acceptance. */
 export type RequestId = Id<"request">;
 
 /** Names of nodes and of their slots. */
@@ -22,7 +22,9 @@ export function asId<T extends Id<string>>(text: string): T {
   return text as T;
 }
 
-/** A UUIDv7 (RFC 9562): 48 bits of milliseconds, 74 random bits, which Node draws in advance (0.7 µs, not 2.2). */
+/**
+ * Makes a UUIDv7 (RFC 9562): 48 bits of milliseconds and 74 random bits. Node draws these in advance (0.7 µs, not 2.2).
+ */
 export function uuidv7(clock: Pick<Clock, "now">, uuidv4: () => string = randomUUID): string {
   const time = clock.now().toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7${uuidv4().slice(15)}`;
@@ -34,7 +36,7 @@ export function isUuidv7(text: string): boolean {
   return uuidv7Pattern.test(text);
 }
 
-/** When a UUIDv7 was made, in milliseconds since the epoch. */
+/** Returns when a UUIDv7 was made, in milliseconds since the epoch. */
 export function uuidv7TimeMs(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }

@@ -1,4 +1,4 @@
-/** A JSON object from outside, not validated yet. */
+/** A JSON object from outside that is not validated yet. */
 export type Json = Readonly<Record<string, unknown>>;
 
 export function isObject(value: unknown): value is Json {

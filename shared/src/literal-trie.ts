@@ -1,18 +1,18 @@
 /**
- * A prefix tree of texts. In a grammar, an engine then tells apart a few dozen next letters instead of a thousand
+ * A prefix tree of texts. In a grammar, an engine then compares a few dozen next letters instead of a thousand
  * alternatives.
  */
 
 export interface LiteralTrie {
-  /** The common prefix of all texts of this node. */
+  /** The common prefix of all texts below this branch. */
   readonly prefix: string;
   /** Whether a text ends after the prefix. */
   readonly ends: boolean;
-  /** Continuations; each begins with another character. */
+  /** Continuations. Each begins with a different character. */
   readonly next: readonly LiteralTrie[];
 }
 
-/** Deepest nesting of branches; texts that differ further down are put side by side. */
+/** Deepest nesting of branches. Texts that differ only below it become alternatives. */
 const depthMax = 40;
 
 export function literalTrie(texts: readonly string[]): LiteralTrie {
@@ -20,17 +20,17 @@ export function literalTrie(texts: readonly string[]): LiteralTrie {
   return build(sorted, 0, 0);
 }
 
-/** The most alternatives at any place of the tree. */
+/** Returns the largest number of alternatives at any place of the tree. */
 export function branchesOf({ next, ends }: LiteralTrie): number {
   return next.reduce((most, one) => Math.max(most, branchesOf(one)), next.length + Number(ends));
 }
 
-/** Builds a node from sorted texts that are equal up to `from`. */
+/** Builds a branch from sorted texts that are equal up to `from`. */
 function build(texts: readonly (readonly string[])[], from: number, depth: number): LiteralTrie {
   const first = texts[0] ?? [];
   const last = texts.at(-1) ?? [];
   let to = from;
-  // All texts have in common what the first and the last have, as they are sorted.
+  // The texts are sorted, so the common prefix of the first and the last is that of all.
   while (to < first.length && first[to] === last[to]) to += 1;
   const prefix = first.slice(from, to).join("");
   const ends = first.length === to;

@@ -1,10 +1,10 @@
-/** A GPU host as a machine: what it is made of, and how it does. What could not be read is absent, never 0. */
+/** A GPU host's hardware and its readings. Values that could not be read are undefined, not 0. */
 
-/** Read once, when the agent starts. */
+/** The hardware, read once when the agent starts. */
 export interface Machine {
   readonly manufacturer?: string;
   readonly model?: string;
-  /** Set on a virtual machine, as far as it is known. */
+  /** The hypervisor of a virtual machine, if known. */
   readonly hypervisor?: string;
   readonly processor?: string;
   readonly processorSockets?: number;
@@ -46,18 +46,20 @@ export interface NetworkInterface {
 export interface Gpu {
   /** Its address on the PCI bus, such as `0000:3b:00.0`. */
   readonly busAddress: string;
-  /** The number that nvidia-smi and `gpus` in agent.yaml use for it. */
+  /** The GPU's number in nvidia-smi and in `gpus` of agent.yaml. */
   readonly index?: number;
   readonly vendor?: string;
   readonly name?: string;
-  /** The kernel's driver, with its version where nvidia-smi tells it. */
+  /** The kernel's driver, with its version if nvidia-smi reports it. */
   readonly driver?: string;
   readonly memoryTotalBytes?: number;
 }
 
-/** Read each 15 s. Use of processors and memory is measured more often and is not in it. */
+/**
+ * Readings taken every 15 s. The load of processors and memory is not among them, because it is measured more often.
+ */
 export interface MachineReading {
-  /** Programs that ran or waited for processor or disk, on average over 1, 5 and 15 minutes. */
+  /** Number of programs that ran or waited for processor or disk, on average over 1, 5 and 15 minutes. */
   readonly loadAverage1?: number;
   readonly loadAverage5?: number;
   readonly loadAverage15?: number;
@@ -65,20 +67,20 @@ export interface MachineReading {
   readonly swapUsedBytes?: number;
   /** The file systems that hold models, state or outbox. */
   readonly fileSystems: readonly FileSystem[];
-  /** Over all disks, since the host started. */
+  /** Sums of all disks since the host started. */
   readonly diskReadBytes?: number;
   readonly diskWrittenBytes?: number;
-  /** Since the reading before. */
+  /** Rates since the previous reading. */
   readonly diskReadBytesPerSecond?: number;
   readonly diskWrittenBytesPerSecond?: number;
-  /** Over all network interfaces that lead out of the host, since it started. */
+  /** Sums of all network interfaces that lead out of the host, since it started. */
   readonly networkReceivedBytes?: number;
   readonly networkSentBytes?: number;
-  /** Since the reading before. */
+  /** Rates since the previous reading. */
   readonly networkReceivedBytesPerSecond?: number;
   readonly networkSentBytesPerSecond?: number;
   readonly temperatures: readonly Temperature[];
-  /** The most limited core of the processor: the frequency that it may run at now, and the one that it is made for. */
+  /** The most limited core: its highest frequency now, and the one that it is made for. */
   readonly cpuFrequencyLimitHertz?: number;
   readonly cpuFrequencyMaxHertz?: number;
 }
@@ -88,14 +90,14 @@ export const holdings = ["models", "state", "outbox"] as const;
 export type Holding = (typeof holdings)[number];
 
 export interface FileSystem {
-  /** Where it is mounted. */
+  /** The path where it is mounted. */
   readonly mount: string;
   /** Some of `holdings`. */
   readonly holds: readonly string[];
   readonly sizeBytes: number;
-  /** Bytes that an unprivileged program may still write. */
+  /** Bytes that an unprivileged program can still write. */
   readonly availableBytes: number;
-  /** Absent on file systems without a fixed number of them. */
+  /** Undefined on file systems without a fixed number of inodes. */
   readonly inodes?: number;
   readonly inodesFree?: number;
 }
@@ -106,6 +108,6 @@ export type Part = (typeof parts)[number];
 export interface Temperature {
   /** One of `parts`. */
   readonly part: string;
-  /** The value of the part's hottest sensor. */
+  /** The temperature of the part's hottest sensor. */
   readonly celsius: number;
 }

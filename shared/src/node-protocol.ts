@@ -1,10 +1,10 @@
 /**
- * Requests and answers on data connections between router and agent. How they travel: frames/README.md, which also explains
- * each field of the records here.
+ * Requests and answers on data connections between router and agent. frames/README.md explains how they travel, and
+ * each field of these records.
  */
 import { parseJson } from "./json.ts";
 
-/** The ALPN name of the protocol, and its version. */
+/** The protocol's ALPN name, with its version. */
 export const dataAlpn = "weiche-data/1";
 
 /** Describes a request. Later versions add fields at the end. */
@@ -13,7 +13,7 @@ export type RequestRecord = readonly [
   requestId: string,
   attempt: number,
   model: string,
-  /** The slot that the placement chose; "": none. */
+  /** The slot that the placement chose, or "". */
   slot: string,
   account: string,
   user: string,
@@ -24,45 +24,44 @@ export type RequestRecord = readonly [
   tokensMax: number,
   /** The routers' signature over what the attempt may be billed to: base64url, opaque to the agent. */
   grant: string,
-  /** Time left of the request's 600 s; a duration, since clocks differ. */
+  /** The rest of the request's 600 s. It is a duration, because clocks differ. */
   remainingMs: number,
   /** The router's id, as in its welcome. */
   router: string,
   bodyBytes: number,
-  /** 1: the router reads DONE frames. Older routers would close the connection on which one comes. */
+  /** 1 if the router reads DONE frames. Older routers would close the connection at a DONE. */
   readsDone?: number,
 ];
 
-/** Begins an answer. `text` is used in answers to questions only. */
+/** The kind of an answer. Only answers to a router's own questions have `text`. */
 export type AnswerKind = "events" | "json" | "text";
 export type AnswerRecord = readonly [
   status: number,
   kind: AnswerKind,
-  /** 0: not said. */
+  /** 0 if unknown. */
   retryAfterSeconds: number,
-  /** What the request waited for in its slot, and how many ms; "": it did not wait. */
+  /** What the request waited for in its slot, and how many ms. "" if it did not wait. */
   waited: string,
   /** How many ms the node estimated for that wait when the request came; absent or 0: it did not. */
   estimatedMs?: number,
 ];
 
-/** The fields of a record; none if the text is no record. */
+/** Returns the fields of a record. Returns none if the text is no record. */
 export function readRecord(text: string): readonly unknown[] {
   const value = parseJson(text);
   return Array.isArray(value) ? value : [];
 }
 
-/** The engine died during an attempt. `alone`: nothing else ran on it. `shared`: other requests may have been the cause. */
+/** The engine died during an attempt. `alone`: it ran no other request. `shared`: another request may be the cause. */
 export type EngineDeath = "alone" | "shared";
 
 /**
- * An attempt failed: by the engine or the agent (`node-failed`), because the engine hung, went or gave up after output
- * (`engine-lost`), which the request may have caused, or because the agent had no room of its own and did not ask the
- * engine (`node-busy`).
+ * Why an attempt failed. `node-failed`: the engine or the agent failed. `engine-lost`: the engine hung, died or gave up
+ * after output, maybe because of the request. `node-busy`: the agent had no room and did not ask the engine.
  */
 export type NodeFault = "node-failed" | "engine-lost" | "node-busy";
 
-/** First request on a new data session: the agent answers with a `NodeIdentity` as JSON. */
+/** Path of the first request on a new data session. The agent answers with a `NodeIdentity` as JSON. */
 export const identityPath = "/weiche/identity";
 
 export interface NodeIdentity {
@@ -70,26 +69,26 @@ export interface NodeIdentity {
   readonly bootId: string;
 }
 
-/** An agent answers with its metrics, so that a router can hand them to a scraper that does not reach the agent. */
+/** Path of an agent's metrics. Routers pass them to scrapers that cannot reach the agent. */
 export const metricsPath = "/weiche/metrics";
 
-/** An agent answers with its `NodeRequest`s as JSON, the oldest first, for operators who look at running requests. */
+/** Path of an agent's running requests, for operators. The answer is a JSON list of `NodeRequest`, the oldest first. */
 export const requestsPath = "/weiche/requests";
-/** More are not listed. */
+/** Maximum length of the list of running requests. */
 export const nodeRequestsMax = 2_000;
 
-/** A request that an agent serves. Nothing of its content. */
+/** A request that an agent serves, without its content. */
 export interface NodeRequest {
   readonly requestId: string;
   readonly attempt: number;
   readonly model: string;
-  /** The slot that runs it; absent while it waits. */
+  /** The slot that runs the request. Undefined while it waits. */
   readonly slot?: string;
-  /** `reading`: its body comes or is checked. `waiting`: for a switch, or for a place of the engine. */
+  /** `reading`: the body is being received or checked. `waiting`: for a switch or for a place. */
   readonly state: "reading" | "waiting" | "answering";
   /** Tokens of the answer so far. */
   readonly completionTokens: number;
-  /** Since the first token. */
+  /** Milliseconds since the first token. */
   readonly generatingMs?: number;
   /** While it waits in a slot: 1 is the next one for its model there. */
   readonly position?: number;
@@ -103,12 +102,12 @@ export function waitedText(waitedFor: WaitedFor, ms: number): string {
   return `${waitedFor} ${Math.round(ms)}`;
 }
 
-/** Returns a value that is well-formed. */
+/** Returns the value if it is well-formed. */
 export function readWaited(value: unknown): string | undefined {
   return typeof value === "string" && /^(switch|place) \d{1,9}$/.test(value) ? value : undefined;
 }
 
-/** Paths that an agent serves; the router maps its public paths to them. */
+/** Paths that an agent serves. The router maps its public paths to them. */
 export const nodePaths = {
   chat: "/v1/chat/completions",
   completions: "/v1/completions",
@@ -117,6 +116,6 @@ export const nodePaths = {
 
 export type NodePath = (typeof nodePaths)[keyof typeof nodePaths];
 
-/** One data session at first, and another for every so many open streams, up to `sessionsMax`. */
+/** Open streams per data session. A node dials another session for every so many, up to `sessionsMax`. */
 export const streamsPerSession = 250;
 export const sessionsMax = 8;

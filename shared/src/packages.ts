@@ -1,19 +1,19 @@
 /**
- * The packages of the catalogue file that accounts may book. Each has one or more versions of its terms, each valid
- * from an instant on.
+ * The packages in the catalogue's file, which accounts may order. Each has one or more versions of its terms, each
+ * valid from an instant on.
  */
 import { Type, type Static } from "typebox";
 import type { Finding } from "./files/config-file.ts";
 
-/** What a package costs and gives. The limits are shared by all keys of the account. */
+/** A package's price, credits and limits. All keys of an account share the limits. */
 export interface PackageTerms {
-  /** Net, per month. */
+  /** Net price per month. */
   readonly priceCents: number;
   readonly creditsPerMonth: bigint;
   readonly requestsPerMinute: number;
   readonly parallelRequests: number;
   readonly emailSupport: boolean;
-  /** Length of a free trial that begins under these terms, in German days; used where the package has the trial. */
+  /** Length in German days of a free trial that begins under these terms, if the package has the trial. */
   readonly trialDays: number;
 }
 
@@ -23,9 +23,9 @@ export interface PackageVersion extends PackageTerms {
 
 export interface PackageEntry {
   readonly name: string;
-  /** The package of the free trial. */
+  /** Whether the free trial is of this package. */
   readonly trial: boolean;
-  /** The only accounts that see it and may order it, by their ids. Absent: every account. */
+  /** Ids of the only accounts that may see and order the package. If undefined, every account may. */
   readonly accounts?: readonly string[];
   /** Oldest first. */
   readonly versions: readonly PackageVersion[];
@@ -39,15 +39,15 @@ export const packagesSchema = Type.Array(
     {
       name: Type.String({
         pattern: "^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,58}[A-Za-z0-9+]$",
-        description: "its name, by which accounts order it; one that accounts have, or will have, must stay",
+        description: "the package's name. A package that accounts have, or have ordered, must stay in the file",
       }),
       trial: Type.Optional(
-        Type.Boolean({ description: "whether it is the package of the free trial", absent: "it is not" }),
+        Type.Boolean({ description: "whether the free trial is of this package", absent: "`false`" }),
       ),
       accounts: Type.Optional(
         Type.Array(Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" }), {
           minItems: 1,
-          description: "ids of the accounts that see it and may order it",
+          description: "ids of the only accounts that may see and order the package",
           absent: "every account",
         }),
       ),
@@ -56,24 +56,24 @@ export const packagesSchema = Type.Array(
           {
             validFrom: Type.String({
               description:
-                "instant from which these terms hold for whoever books the package; who has it gets them with the first billing period that begins then or later",
+                "when these terms start to apply to new orders. Accounts that have the package get them with their first billing period that begins then or later",
             }),
-            price: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: "net, per month, in EUR" }),
+            price: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: "net price per month, in EUR" }),
             credits: Type.Integer({
               minimum: 1,
               maximum: 1_000_000_000_000,
               description: "credits per billing period",
             }),
-            requestsPerMinute: Type.Integer({ ...limits, description: "requests per minute of the account" }),
-            parallel: Type.Integer({ ...limits, description: "requests at once of the account" }),
-            support: Type.Boolean({ description: "whether there is support by e-mail; it is shown" }),
+            requestsPerMinute: Type.Integer({ ...limits, description: "maximum requests per minute of an account" }),
+            parallel: Type.Integer({ ...limits, description: "maximum parallel requests of an account" }),
+            support: Type.Boolean({ description: "whether the portal shows support by e-mail" }),
             trialDays: Type.Optional(
               Type.Integer({
                 minimum: 1,
                 maximum: 366,
                 default: 30,
                 description:
-                  "how long a free trial lasts that begins while these terms hold: it ends at German midnight, this many days after the day on which it begins. A trial that runs keeps its end",
+                  "length of a free trial that begins under these terms. It ends at German midnight, this many days after its first day. A running trial keeps its end",
               }),
             ),
           },
@@ -86,22 +86,24 @@ export const packagesSchema = Type.Array(
   ),
   {
     minItems: 1,
-    description: "what accounts may order; terms that hold cannot change any more: add terms with a later `validFrom`",
-    absent: "Starter, Pro, Business and Business Plus, as the service offers them",
+    description:
+      "the packages that accounts may order. Terms in effect cannot change: add terms with a later `validFrom`",
+    absent: "the built-in packages Starter, Pro, Business and Business Plus",
   },
 );
 
 type Raw = Static<typeof packagesSchema>;
 
-/** Mistakes that the schema does not find, with their paths below `packages`. */
+/** Finds mistakes that the schema does not find, with their paths below `packages`. */
 export function* judgePackages(raw: Raw): Generator<Finding> {
   const names = new Set<string>();
   let hasTrial = false;
   for (const [index, { name, trial, accounts, terms }] of raw.entries()) {
     if (names.has(name.toLowerCase())) yield [[index, "name"], `the package ${name} is listed twice`];
     names.add(name.toLowerCase());
-    if (trial && hasTrial) yield [[index, "trial"], "only one package is that of the trial"];
-    if (trial && accounts) yield [[index, "accounts"], "the package of the trial is for every account"];
+    if (trial && hasTrial) yield [[index, "trial"], "only one package may have `trial: true`"];
+    if (trial && accounts)
+      yield [[index, "accounts"], "a package with `trial: true` must be open to every account: remove `accounts`"];
     hasTrial ||= trial ?? false;
     const instants = new Set<number>();
     for (const [at, { validFrom, price }] of terms.entries()) {
@@ -147,7 +149,7 @@ function service(name: string, price: number, millions: number, perMinute: numbe
   return { name, terms, ...(name === "Starter" && { trial: true }) };
 }
 
-/** The packages where the catalogue file names none. */
+/** The packages if the catalogue's file has none. */
 export const servicePackages: readonly PackageEntry[] = readPackageEntries([
   service("Starter", 7, 5, 30, 5),
   service("Pro", 35, 80, 60, 10),

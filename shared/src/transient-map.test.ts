@@ -18,7 +18,7 @@ test("a transient map finds, replaces, lists and removes values as a Map does", 
   expect([map.size, [...map.values()]]).toEqual([0, []]);
 });
 
-test("a transient map that loses entries while its values are listed goes on with the others", () => {
+test("a transient map that loses entries during an iteration continues with the others", () => {
   const map = new TransientMap<number, string>();
   for (const [key, value] of ["a", "b", "c"].entries()) map.set(key, value);
   const seen: string[] = [];
@@ -29,7 +29,7 @@ test("a transient map that loses entries while its values are listed goes on wit
   expect(seen).toEqual(["a", "c"]);
 });
 
-/** Bytes of the heap that are left after 10,000 values of 8 KB came into an old map and left it. */
+/** Returns the heap's remaining bytes after 10,000 values of 8 KB were added to an old map and removed. */
 function bytesLeft(map: { set(key: number, value: object): unknown; delete(key: number): boolean }): number {
   setFlagsFromString("--expose-gc");
   const collectYoung = runInNewContext("() => gc({ type: 'minor' })") as () => void;
@@ -45,6 +45,6 @@ function bytesLeft(map: { set(key: number, value: object): unknown; delete(key: 
   return process.memoryUsage().heapUsed - before;
 }
 
-test("what is removed from an old transient map goes with the next collection of the young generation", () => {
+test("values removed from an old transient map are freed by the next collection of the young generation", () => {
   expect(bytesLeft(new TransientMap())).toBeLessThan(10e6);
 });

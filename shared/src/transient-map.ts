@@ -1,17 +1,18 @@
 /**
- * A map for entries that come and go with each request. It forgets removed values at once, which a `Map` does not.
+ * A map for entries that come and go with each request. Unlike a `Map`, it releases removed values at once.
  *
- * V8 gives a `Map` a new hash table whenever it fills up, removed entries included. The table before keeps its entries until
- * it is collected itself; once a map is old, so are its tables, and only a collection of the whole heap removes them. Until
- * then each old table keeps what it held, and all that hangs on it: whole requests move to the old generation, which takes
- * longer than anything else a collection does. Here a table holds boxes, and a box is emptied when its entry is removed.
+ * V8 gives a `Map` a new hash table whenever it fills up, removed entries included. The table before keeps its entries
+ * until it is collected itself; once a map is old, so are its tables, and only a collection of the whole heap removes
+ * them. Until then each old table keeps what it held, and all that hangs on it: whole requests move to the old
+ * generation, which takes longer than anything else a collection does. Here a table holds boxes, and a box is emptied
+ * when its entry is removed.
  */
 
 interface Box<V> {
   value: V | undefined;
 }
 
-/** `K`: keys are kept as a `Map` keeps them, so they are plain values and no objects. */
+/** `K`: plain values, no objects, because keys are kept as a `Map` keeps them. */
 export class TransientMap<K extends string | number | bigint, V> {
   readonly #boxes = new Map<K, Box<V>>();
 

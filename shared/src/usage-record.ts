@@ -2,14 +2,18 @@
 import type { Millicredits } from "./credits.ts";
 import type { AccountId, KeyId, ModelId, RequestId, UserId } from "./ids.ts";
 
-/** `engine`: reported by the engine; `counted`: counted from the stream, because it was cut off or its count is wrong. */
+/**
+ * `engine`: the engine reported the counts. `counted`: the agent counted the stream, because it was cut off or the
+ * engine's counts are wrong.
+ */
 export type UsageSource = "engine" | "counted";
 
 /**
- * `finished`: the end of the stream was received. `client-ended`, `limit-ended`: costs what was generated until then. A
- * limit is the time limit of requests, or what the engine cannot continue because of the model's own text. `broken`: we
- * failed; costs nothing, and its counts are 0. `void`: the client did not get this attempt's answer; costs nothing, its
- * counts are 0, and it replaces any other record of the attempt, whichever comes first.
+ * `finished`: the end of the stream arrived. `client-ended` and `limit-ended` cost what was generated until then. A
+ * limit is the time limit of requests, or text of the model that the engine cannot continue. `broken`: the service
+ * failed, so the attempt costs nothing and its counts are 0. `void`: the client did not get this attempt's answer, so
+ * it costs nothing and its counts are 0. A `void` replaces any other record of the attempt, in whatever order they
+ * come.
  */
 export type RequestOutcome = "finished" | "client-ended" | "limit-ended" | "broken" | "void";
 
@@ -20,7 +24,10 @@ export interface Attempt {
   readonly attempt: number;
 }
 
-/** The payer. The router sends it with the request and the agent repeats it in the record: it has no account state. */
+/**
+ * The payer. The router sends it with the request, and the agent copies it into the record, because it knows no
+ * accounts.
+ */
 export interface BillingIdentity {
   readonly accountId: AccountId;
   readonly userId: UserId;
@@ -29,22 +36,22 @@ export interface BillingIdentity {
   readonly factor: Millicredits;
 }
 
-/** The router's signature, for one node, over who pays for an attempt and how much at most. The agent only repeats it. */
+/** The router's signature, for one node, over an attempt's payer and maximum cost. The agent only copies it. */
 export interface BillingGrant extends BillingIdentity {
   /** The most tokens, prompt and answers together, that the attempt may cost. */
   readonly tokensMax: number;
-  /** The signature, in base64url. Empty in records from before routers signed. */
+  /** The signature, in base64url. Empty in records of earlier versions. */
   readonly grant: string;
 }
 
-/** Identified by request id and attempt. */
+/** A usage record, identified by request id and attempt. */
 export interface UsageRecord extends BillingGrant, Attempt {
   readonly model: ModelId;
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly reasoningTokens?: number;
   readonly cachedTokens?: number;
-  /** Part of both counts that nobody counted and that was estimated. Absent: nothing was. */
+  /** How many of the tokens were estimated. Undefined if none were. */
   readonly estimatedTokens?: number;
   readonly source: UsageSource;
   readonly outcome: RequestOutcome;

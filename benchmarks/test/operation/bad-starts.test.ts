@@ -248,6 +248,8 @@ test.each([
   expect(files[0]).toContain(`requireNode("${name}");`);
   const check = `const { requireNode } = await import(${JSON.stringify(join(root, "shared/src/program/node-version.ts"))}); requireNode("x", "22.21.0");`;
   const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", check], { encoding: "utf8" });
-  expect(stderr).toBe("x: Node.js 26 is needed, this is 22.21.0: start with npm, or with node_modules/.bin/node\n");
+  expect(stderr).toBe(
+    "x: Node.js 26 is required, but this is 22.21.0: start with npm, or with node_modules/.bin/node\n",
+  );
   expect(status).toBe(1);
 });

@@ -12,7 +12,7 @@ test("images are data, only where the model sees, and no more than it takes", ()
   expect(said(image(url), { images })["messages"]).toEqual([
     { role: "user", content: [{ type: "image_url", image_url: { url } }] },
   ]);
-  expect(() => said(image(url))).toThrow("takes no images");
+  expect(() => said(image(url))).toThrow("accepts no images");
   const three = { messages: Array.from({ length: 3 }, () => image(url).messages[0]) };
   expect(() => said(three, { images })).toThrow("at most 2 images");
   for (const link of [

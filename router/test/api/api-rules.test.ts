@@ -55,7 +55,7 @@ const denied = { status: 403, type: "key_model_access_denied", code: "403", para
 const rate = { status: 429, type: "rate_limit_error", code: "rate_limit_exceeded", param: null } as const;
 const badId = {
   ...{ ...bad, param: "messages[0].tool_call_id" },
-  message: /NUL characters and halves of surrogate pairs/,
+  message: /NUL characters and lone surrogates/,
 };
 const broken = (text: string, id = "call") =>
   as("sk-good", chat({ messages: [{ role: "tool", content: text, tool_call_id: id }], stop: text }));

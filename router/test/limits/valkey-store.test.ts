@@ -311,6 +311,6 @@ describe.concurrent("a store is reached", needs("valkey-server"), () => {
     const open = join(folder.path, "open.key");
     writeFileSync(open, "key");
     chmodSync(open, 0o644);
-    await expect(openRouters(address, { tlsFiles: { cert, key: open } })).rejects.toThrow(/lets others of this host/);
+    await expect(openRouters(address, { tlsFiles: { cert, key: open } })).rejects.toThrow(/gives other users access/);
   });
 });

@@ -30,7 +30,7 @@ function mistakeIn(value: unknown): string | undefined {
   }
 }
 
-describe("a mistake names its parameter and what it must be", () => {
+describe("a mistake names its parameter and the expected value", () => {
   test.each<[value: unknown, message: string]>([
     ["text", "The body must be an object."],
     [[], "The body must be an object."],
@@ -63,14 +63,14 @@ describe("a mistake names its parameter and what it must be", () => {
   });
 });
 
-test("a copy has the declared fields alone, at every depth; what is of free form is kept, null is left out", () => {
+test("a copy has only the declared fields at every depth, keeps free-form objects, and leaves null out", () => {
   const free = { any: [{ thing: 1 }] };
   const body = { pet: { ...pet, name: "Tom" }, share: null, free, words: ["a"], unknown: 1 };
   expect(reader.declared(body)).toEqual({ pet, free, words: ["a"] });
   expect(() => reader.declared({ ...body, share: 2 })).toThrow(ApiError);
 });
 
-test("the mistake of whatever is wrong is found", () => {
+test("a mistake is found in every invalid body", () => {
   const wild = fc.anything({ withBigInt: false, maxDepth: 2 });
   const names = ["pet", "share", "count", "mood", "words", "some", "free", "even"];
   const field = fc.tuple(

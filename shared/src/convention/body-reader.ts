@@ -1,6 +1,6 @@
 /**
- * Reads request bodies by their TypeBox schemas. A compiled check decides whether a body is right; the first mistake is
- * found here, since TypeBox would collect all of them, which takes seconds for a large body.
+ * Reads request bodies by their TypeBox schemas. A compiled check decides whether a body is valid. The first mistake is
+ * found here, because TypeBox would collect all mistakes, which takes seconds for a large body.
  */
 import { Type, type Static, type TArray, type TObject, type TProperties, type TSchema } from "typebox";
 import { Compile } from "typebox/compile";
@@ -16,15 +16,15 @@ export type Declared<T> = T extends readonly (infer Item)[]
 
 export interface BodyReader<Body> {
   /**
-   * Returns the value itself. Throws a 400 that names the first wrong parameter and never quotes its value. Nothing is
-   * converted ("1" is no number), `null` is as good as absent, and fields that are not declared are passed over.
+   * Returns the value itself. Throws a 400 that names the first wrong parameter and never quotes its value. Converts
+   * nothing ("1" is no number), treats `null` as absent, and ignores undeclared fields.
    */
   check(value: unknown): Body;
-  /** Checks the value and returns a copy with the declared fields alone, at every depth; none of them is `null`. */
+  /** Checks the value and returns a copy with only the declared fields, at every depth and without `null`. */
   declared(value: unknown): Declared<Body>;
 }
 
-/** `together`: throws for fields that are right by themselves and do not go together. */
+/** Makes a reader. `together` throws for fields that are valid alone but do not go together. */
 export function bodyReader<Schema extends TSchema>(
   schema: Schema,
   together: (body: Static<Schema>) => void = () => {},
@@ -42,12 +42,12 @@ export function bodyReader<Schema extends TSchema>(
   return { check, declared: (value) => reader.declared(check(value)) as Declared<Static<Schema>> };
 }
 
-/** An optional parameter. `null` means that it is absent. */
+/** Declares an optional parameter. `null` counts as absent. */
 export function optional<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
 
-/** A field with words of its own for whatever is wrong with it. `also`: what the schema cannot say. */
+/** Declares a field with its own message for every mistake. `also` checks what the schema cannot express. */
 export function worded<Schema extends TSchema>(
   schema: Schema,
   what: string,
@@ -56,26 +56,32 @@ export function worded<Schema extends TSchema>(
   return Type.Refine(schema, also, () => what);
 }
 
-/** A name or an id. Texts may hold NUL and halves of surrogate pairs, which are mended; what is looked up may not. */
+/**
+ * Declares a name or an id, which is looked up, so NUL and lone surrogates are refused. In other texts they are
+ * replaced.
+ */
 export function name(bounds: { readonly minLength?: number } = {}) {
   return worded(
     Type.String(bounds),
-    "must be a string without NUL characters and halves of surrogate pairs",
+    "must be a string without NUL characters and lone surrogates",
     (text) => text.isWellFormed() && !text.includes("\0"),
   );
 }
 
 interface Mistake {
-  /** `.messages[0].role`; empty for the value itself. Names come from the schema, never from the body. */
+  /**
+   * A path such as `.messages[0].role`, empty for the value itself. Its names come from the schema, never from the
+   * body.
+   */
   readonly at: string;
   readonly what: string;
 }
 
-/** Finds what is wrong with a value by one schema, and what of it is declared. */
+/** Finds a value's first mistake by one schema, and its declared part. */
 interface Reader {
-  /** Describes a right value, in words that follow "must be". */
+  /** Describes a valid value, in words that follow "must be". */
   readonly expected: string;
-  /** Whether the value is of this kind, however wrong its content: chooses the member of a union. */
+  /** Returns whether the value is of this kind, even with a wrong content. This chooses the member of a union. */
   fits(value: unknown): boolean;
   mistakeIn(value: unknown): Mistake | undefined;
   /** Returns the declared part of a value without mistakes. */
@@ -92,7 +98,7 @@ function readerOf(schema: TSchema): Reader {
   return valueReader(schema);
 }
 
-/** Makes the reader of a text, word, number or boolean. */
+/** Makes the reader of a text, a word, a number or a boolean. */
 function valueReader(schema: TSchema): Reader {
   const validator = Compile(schema);
   const expected = expectedValue(schema);
@@ -119,7 +125,7 @@ function expectedValue(schema: TSchema): string {
   return `${Type.IsInteger(schema) ? "an integer" : "a number"}${range("from", minimum, maximum)}`;
 }
 
-/** TypeBox keeps these in its schemas and not in their types. */
+/** TypeBox has these in its schemas, but not in their types. */
 interface Bounds {
   readonly minimum?: number;
   readonly maximum?: number;
@@ -157,7 +163,7 @@ function unionReader(schemas: readonly TSchema[]): Reader {
 
 const required = "is required";
 
-/** The field that tells the members of a union apart: each has a fixed word in it. */
+/** Finds the field that distinguishes a union's members: each has a fixed word there. */
 function tagOf(members: readonly TObject[]): { readonly name: string; readonly words: readonly unknown[] } | undefined {
   const names = Object.keys(members[0]?.properties ?? {});
   const wordsOf = (name: string) => members.map(({ properties }) => properties[name]).filter(Type.IsLiteral);
@@ -186,7 +192,7 @@ function objectReader({ properties }: TObject): Reader {
       return undefined;
     },
     declared(given) {
-      // Without any it is of free form.
+      // An object without declared fields may have any.
       if (fields.length === 0) return given;
       const copy: Record<string, unknown> = {};
       for (const { name, reader } of fields) {

@@ -1,4 +1,4 @@
-/** `POST /v1/chat/completions`: the fields of its body, and which of them go together. */
+/** `POST /v1/chat/completions`: the fields of its body, and rules about several fields. */
 import { Type, type Static } from "typebox";
 import { invalid } from "../errors.ts";
 import { bodyReader, name, optional, worded } from "./body-reader.ts";
@@ -12,10 +12,10 @@ export type ChatMessage = ChatBody["messages"][number];
 const textPart = Type.Object({ type: Type.Literal("text"), text: Type.String() });
 const imagePart = Type.Object({ type: Type.Literal("image_url"), image_url: Type.Object({ url: imageUrl }) });
 const textOnlyPart = Type.Object({
-  type: worded(Type.Literal("text"), "must be text; images go into user messages"),
+  type: worded(Type.Literal("text"), "must be text; only user messages may have images"),
   text: Type.String(),
 });
-/** The content of all but a user's messages. */
+/** The content of every message except a user's. */
 export const textContent = Type.Union([Type.String(), Type.Array(textOnlyPart)]);
 const toolCall = Type.Object({
   id: name(),
@@ -26,7 +26,7 @@ const toolCall = Type.Object({
 export const messageSchemas = [
   Type.Object({ role: Type.Literal("system"), content: textContent }),
   Type.Object({
-    role: Type.Literal("developer", { description: "The newer word for system, which models get in its place." }),
+    role: Type.Literal("developer", { description: "The newer word for system. Models get it as system." }),
     content: textContent,
   }),
   Type.Object({
@@ -49,13 +49,15 @@ const jsonSchema = Type.Object(
   {},
   {
     description:
-      "A JSON Schema. One that would cost the engine too much (repetitions within repetitions, very many optional properties, alternatives or values) is 400 with its place as param.",
+      "A JSON Schema. A schema that costs the engine too much (nested repetitions, very many optional properties, alternatives or values) is refused with 400 and its place as param.",
   },
 );
 
 export const chatSchema = Type.Object({
   ...generationFields,
-  max_completion_tokens: optional(Type.Integer({ minimum: 1, description: "The same as max_tokens; it wins." })),
+  max_completion_tokens: optional(
+    Type.Integer({ minimum: 1, description: "The same as max_tokens, and takes precedence over it." }),
+  ),
   logprobs: optional(Type.Boolean()),
   top_logprobs: optional(Type.Integer({ minimum: 0, maximum: logprobsMax })),
   tools: optional(
@@ -78,7 +80,7 @@ export const chatSchema = Type.Object({
   ),
   parallel_tool_calls: optional(
     Type.Boolean({
-      description: "With false an answer has one tool call at most, where the model's engine can do that.",
+      description: "If false, an answer has at most one tool call, if the model's engine supports this.",
     }),
   ),
   response_format: optional(
@@ -94,10 +96,11 @@ export const chatSchema = Type.Object({
 
 export const chatBody = bodyReader(chatSchema, checkTogether);
 
-/** Throws a 400 for fields that are right by themselves and do not go together. */
+/** Throws a 400 for fields that are valid alone but do not go together. */
 export function checkTogether(body: Omit<ChatBody, "model" | "messages"> & { messages: readonly AnyMessage[] }): void {
   body.messages.forEach(({ role, content, tool_calls: calls }, index) => {
-    // An answer that called tools, or that ended while reasoning, has `null` as content; it may be sent back as it came.
+    // An answer with tool calls, or one that ended while reasoning, has `null` as content. Clients may send it back
+    // unchanged.
     if (role === "assistant" && content === undefined && calls == null)
       throw invalid(`messages[${index}].content`, "is required without tool_calls");
   });
@@ -132,13 +135,13 @@ export function chatFacts(body: ChatBody): RequestFacts {
 
 type WithContent = Pick<ChatMessage, "content">;
 
-/** More than any model takes: what is known of each is handed from thread to thread. */
+/** More images than any model accepts. Bounded, because facts about each image pass between threads. */
 const imagesMax = 1_000;
 
 export function imageFacts(messages: readonly WithContent[]): ImageFacts[] {
   const facts: ImageFacts[] = [];
   for (const { url, param } of imagesOf(messages)) {
-    if (facts.length === imagesMax) throw invalid("messages", `at most ${imagesMax} images are taken per request`);
+    if (facts.length === imagesMax) throw invalid("messages", `at most ${imagesMax} images are accepted per request`);
     facts.push({ param, format: imageFormat(url) });
   }
   return facts;

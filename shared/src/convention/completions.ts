@@ -6,7 +6,7 @@ import type { RequestFacts } from "./model-rules.ts";
 
 export type CompletionBody = Static<typeof completionSchema>;
 
-const onePrompt = worded(Type.String(), "must be a text; token ids are not taken");
+const onePrompt = worded(Type.String(), "must be a text; token ids are not accepted");
 
 export const completionSchema = Type.Object({
   ...generationFields,
@@ -16,7 +16,7 @@ export const completionSchema = Type.Object({
 
 export const completionBody = bodyReader(completionSchema);
 
-/** The text that is continued. Some clients send it as a list. */
+/** Returns the text to continue. Some clients send it as a list. */
 export function promptOf({ prompt }: Pick<CompletionBody, "prompt">): string {
   return typeof prompt === "string" ? prompt : prompt[0]!;
 }

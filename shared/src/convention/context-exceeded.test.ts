@@ -9,7 +9,9 @@ const errors = {
 };
 const all = Object.entries(errors);
 
-/** What client libraries look for in the text of the exception: the message alone, with the OpenAI client of 3.56. */
+/**
+ * The words that client libraries search in the exception's text, which is only the message since OpenAI's client 3.56.
+ */
 const sought: Readonly<Record<string, string>> = {
   "litellm 1.110, and dspy 3.4 with it": "this model's maximum context length is",
   "crewai 1.15": "maximum context length",
@@ -29,7 +31,7 @@ test.each(all)("an overflow that is %s has its numbers where clients read them",
   expect(requested!).toBeGreaterThan(window!);
 });
 
-test("the message says what was counted, and asks to shorten what the client can shorten", () => {
+test("the message has the counted tokens, and asks to shorten a part that the client controls", () => {
   expect(all.map(([, { message, param }]) => [param, message.split("However, ")[1]])).toEqual([
     [
       "messages",

@@ -1,10 +1,10 @@
 import { ApiError, apiErrors } from "../errors.ts";
 
-/** Tokens of an input; undefined if nobody counted them. */
+/** Tokens of an input. Undefined if they were not counted. */
 export type InputTokens = number | { readonly atLeast: number } | undefined;
 
 export interface Asked {
-  /** The word for the input of the request, which most endpoints have as a parameter. */
+  /** The word for the request's input. Most endpoints have a parameter of this name. */
   readonly input: string;
   readonly maxTokens: number | undefined;
   /** The parameter that is too large. Defaults to the input. */
@@ -12,9 +12,9 @@ export interface Asked {
 }
 
 /**
- * The error of a request that does not fit into the context window. Client libraries recognise an overflow by the code
- * and by this sentence, word for word, and some read its numbers. Those that look for the code look into the text of the
- * exception, in which the client of OpenAI for Python puts nothing but the message since 3.56.
+ * Makes the error of a request that exceeds the context window. Client libraries recognise it by the code or by this
+ * exact sentence, and some read its numbers. The sentence contains the code, because some search the exception's text,
+ * which is only the message since version 3.56 of OpenAI's Python client.
  */
 export function contextExceeded(windowTokens: number, inputTokens: InputTokens, asked: Asked): ApiError {
   const { input, maxTokens = 0, param = input } = asked;

@@ -10,7 +10,7 @@ export const textsMax = 2_048;
 
 const text = worded(
   Type.String({ minLength: 1 }),
-  "must be a text. Token ids are not taken: with LangChain set check_embedding_ctx_length=False",
+  "must be a text. Token ids are not accepted: with LangChain set check_embedding_ctx_length=False",
 );
 
 export const embeddingSchema = Type.Object({
@@ -26,7 +26,7 @@ export const embeddingBody = bodyReader(embeddingSchema);
 export function embeddingFacts({ model, input, dimensions, instruction }: EmbeddingBody): RequestFacts {
   const answers = Array.isArray(input) ? input.length : 1;
   const bytes = Buffer.byteLength(instruction ?? "");
-  // A longer text may have been cut to so many.
+  // The router keeps only so many bytes of a longer text.
   const instructionBytes = bytes < keptStringBytes ? bytes : Infinity;
   return { model, embeds: true, answers, dimensions: dimensions ?? undefined, instructionBytes };
 }

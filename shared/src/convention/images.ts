@@ -1,10 +1,12 @@
-/** Images in messages: data URIs only, nothing is ever fetched. What they are is told by their bytes, not by their name. */
+/**
+ * Images in messages: only data URIs, nothing is fetched. An image's bytes decide its format, not its declared type.
+ */
 import { Type } from "typebox";
 import { worded } from "./body-reader.ts";
 
 export interface ImageFacts {
   readonly param: string;
-  /** Undefined: none that we know. */
+  /** Undefined if the format is unknown. */
   readonly format: ImageFormat | undefined;
 }
 
@@ -21,10 +23,10 @@ export const imageUrl = worded(
   },
 );
 
-/** Enough Base64 for the longest signature, in whole groups. */
+/** Base64 characters that hold the longest format signature, in whole groups. */
 const signatureCharacters = 24;
 
-/** Reads the format from the first bytes of an accepted URL, which is all that a router keeps of a long one. */
+/** Reads the format from the first bytes of an accepted URL. A router keeps no more of a long one. */
 export function imageFormat(url: string): ImageFormat | undefined {
   const start = dataStart(url);
   const bytes = Buffer.from(url.slice(start, start + signatureCharacters), "base64").toString("latin1");
@@ -35,24 +37,32 @@ export function imageFormat(url: string): ImageFormat | undefined {
   return undefined;
 }
 
-/** Rewrites an accepted URL of a known format: engines take a media type of images, and no parameters. */
+/**
+ * Rewrites an accepted URL of a known format, because engines accept only an image's media type, without parameters.
+ */
 export function plainImageUrl(url: string): string {
   return `data:image/${imageFormat(url)};base64,${url.slice(dataStart(url))}`;
 }
 
-/** Whether an accepted URL is Base64 to its end: decoders pass over what they do not know, or stop there. 1 ms per million. */
+/**
+ * Returns whether an accepted URL is Base64 to its end. Decoders ignore other characters or stop there. Takes 1 ms per
+ * million characters.
+ */
 export function isWholeBase64(url: string): boolean {
   const encoded = url.slice(dataStart(url));
   const end = encoded.search(/[^A-Za-z0-9+/]/);
   return encoded.length % 4 === 0 && (end < 0 || /^={1,2}$/.test(encoded.slice(end)));
 }
 
-/** Parameters may have any value, such as `charset=utf-8`, `name=a%20b.png` and `name="a; b.png"`. */
+/**
+ * The head of a data URI. Parameters may have any value, such as `charset=utf-8`, `name=a%20b.png` and `name="a;
+ * b.png"`.
+ */
 const dataUri = /^data:[\w.+-]+\/[\w.+-]+(?:;(?:[^;,="]+="[^"]*"|[^;,"]*))*;base64,/i;
-/** Media types and names of files are short; a longer head is none. */
+/** A longer text is not the head of a data URI, because media types and file names are short. */
 const headCharactersMax = 1_024;
 
-/** Where the Base64 of a data URI begins; 0: it is no such URI. */
+/** Returns where the Base64 of a data URI begins, or 0 if it is no such URI. */
 function dataStart(url: string): number {
   return dataUri.exec(url.slice(0, headCharactersMax))?.[0].length ?? 0;
 }

@@ -1,27 +1,30 @@
-/** Whether a model takes a request. The router answers with what is thrown; an agent relies on it for what it sends on. */
+/**
+ * Checks whether a model accepts a request. The router answers with the thrown error, and the agent checks again before
+ * it asks its engine.
+ */
 import type { CatalogueEntry, ModelRules } from "../catalogue.ts";
 import { ApiError, invalid } from "../errors.ts";
 import { contextExceeded } from "./context-exceeded.ts";
 import type { ImageFacts } from "./images.ts";
 
-/** The facts of a body, of any endpoint, to which the rules of a model apply. */
+/** Facts about a body, of any endpoint, to which a model's rules apply. */
 export interface RequestFacts {
   readonly model: string;
   readonly embeds: boolean;
   /** Number of answers: choices, or texts to embed. */
   readonly answers: number;
   readonly maxTokens?: number;
-  /** The name under which the client set it. */
+  /** The parameter by which the client set it. */
   readonly maxTokensParam?: string;
   readonly reasoningEffort?: string;
   readonly templateKwargs?: boolean;
   readonly images?: readonly ImageFacts[];
   readonly dimensions?: number;
-  /** Of the instruction that is written before each text to embed. Infinity: it is longer than the router reads. */
+  /** Size of the instruction before each text to embed. Infinity if it is longer than the router reads. */
   readonly instructionBytes?: number;
 }
 
-/** Throws a 400 for what the model does not take. */
+/** Throws a 400 if the model does not accept the request. */
 export function checkModelRules(facts: RequestFacts, rules: ModelRules): void {
   const { embeds, maxTokens, reasoningEffort } = facts;
   if ((rules.category === "embeddings") !== embeds)
@@ -41,7 +44,7 @@ export function checkModelRules(facts: RequestFacts, rules: ModelRules): void {
     );
 }
 
-/** Throws a 400 for more answers (`n`) than the model gives to one request. Embeddings have no `n`. */
+/** Throws a 400 for more answers (`n`) than the model gives per request. Embeddings have no `n`. */
 export function checkAnswers(
   { embeds, answers }: RequestFacts,
   { answersMax }: Pick<CatalogueEntry, "answersMax">,
@@ -53,13 +56,13 @@ export function checkAnswers(
 
 export function checkImages(images: readonly ImageFacts[], rules: ModelRules["images"]): void {
   if (images.length === 0) return;
-  if (!rules) throw invalid(images[0]!.param, "this model takes no images");
-  if (images.length > rules.max) throw invalid("messages", `at most ${rules.max} images are taken per request`);
+  if (!rules) throw invalid(images[0]!.param, "this model accepts no images");
+  if (images.length > rules.max) throw invalid("messages", `at most ${rules.max} images are accepted per request`);
   const wrong = images.find(({ format }) => format === undefined || !rules.formats.includes(format));
   if (wrong) throw invalid(wrong.param, `images must be one of ${rules.formats.join(", ")}`);
 }
 
-/** `range` absent: the model has none. */
+/** Throws a 400 for vectors of a wrong length. If `range` is undefined, the model has no vectors. */
 export function checkDimensions(
   dimensions: number | null | undefined,
   range: { readonly min: number; readonly max: number } | undefined,

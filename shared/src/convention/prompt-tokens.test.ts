@@ -8,20 +8,20 @@ const instructed = { ...embeddings, instruction: { default: "d".repeat(100), tem
 const chat = { model: "m", embeds: false, answers: 1 };
 const image = { param: "p", format: "png" } as const;
 
-test("a chat may cost what its bytes and images can be as a prompt, and max_tokens for each answer", () => {
+test("a chat may cost the most tokens of its bytes and images, and max_tokens for each answer", () => {
   const prompt = 100 * 6 + 4_096;
   expect(requestTokensMax(rules, { ...chat, maxTokens: 50 }, 100)).toBe(prompt + 51);
   expect(requestTokensMax(rules, { ...chat, maxTokens: 50, answers: 8 }, 100)).toBe(prompt + 8 * 51);
   expect(requestTokensMax(rules, { ...chat, maxTokens: 50, images: [image] }, 100)).toBe(prompt + 16_384 + 51);
 });
 
-test("a chat without max_tokens, or with a long prompt, may cost the window for each answer and no more", () => {
+test("a chat without max_tokens, or with a long prompt, may cost at most the context window for each answer", () => {
   expect(requestTokensMax(rules, chat, 100)).toBe(32_768);
   expect(requestTokensMax(rules, { ...chat, answers: 3 }, 100)).toBe(4_696 + 3 * 32_768 - 4_696);
   expect(requestTokensMax(rules, { ...chat, maxTokens: 1 }, 1_000_000)).toBe(32_768);
 });
 
-test("texts to embed may cost what they can be with their instruction, and no more than the model's limit for each", () => {
+test("texts to embed may cost the most tokens of their bytes and instruction, and at most the model's limit for each", () => {
   const texts = { model: "m", embeds: true, answers: 10 };
   const model = (its: object) => ({ ...rules, embeddings: its }) as ModelRules;
   expect(requestTokensMax(model(embeddings), texts, 100)).toBe(100 * 6 + 4_096 + 10 * 64);
@@ -33,7 +33,7 @@ test("texts to embed may cost what they can be with their instruction, and no mo
   expect(requestTokensMax(model(embeddings), texts, 1_000_000)).toBe(10 * 8_192);
 });
 
-test("the bound of a request is never below what an agent believes of the prompt of the same bytes", () => {
+test("a request's bound is at least the largest prompt count that an agent accepts for the same bytes", () => {
   for (const bytes of [1, 100, 4_000])
     for (const images of [0, 1])
       expect(

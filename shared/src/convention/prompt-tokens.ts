@@ -1,28 +1,33 @@
-/** Upper bounds of the tokens of a request, by its bytes. An agent believes its engine, and a router its node, up to them. */
+/**
+ * Upper bounds of a request's tokens, by its bytes. Agents accept an engine's counts, and routers a node's, only up to
+ * them.
+ */
 import type { ModelRules } from "../catalogue.ts";
 import { tokensPerByteMax, tokensPerImageMax } from "../catalogue-schema.ts";
 import type { RequestFacts } from "./model-rules.ts";
 
-/** What a template writes by itself: a system prompt of its own, how tools are called, marks around messages. */
+/** Tokens that a template adds itself: its own system prompt, instructions for tool calls, marks around messages. */
 const templateTokensMax = 4_096;
-/** Tokens around each text that is embedded, such as its beginning and its end. */
+/** Tokens around each text to embed, such as marks of its beginning and end. */
 const edgeTokensMax = 64;
-/** Some engines count the token that ends an answer, some of these in addition to `max_tokens`. */
+/** Tokens that may exceed `max_tokens`: some engines also count the token that ends an answer. */
 export const endTokensMax = 1;
 
-/** `bytes`: size of the body, as it came or as an engine gets it. */
+/** Returns the most tokens of a prompt. `bytes`: size of the body, as received or as sent to an engine. */
 export function promptTokensMax(bytes: number, images: number): number {
   return bytes * tokensPerByteMax + templateTokensMax + images * tokensPerImageMax;
 }
 
-/** `bytes`: size of texts that go through no template. Normalisation may write a character of three bytes as 18. */
+/**
+ * Returns the most tokens of texts without a template. Normalisation may turn a character of three bytes into 18 bytes.
+ */
 export function textTokensMax(bytes: number, texts: number): number {
   return bytes * tokensPerByteMax + texts * edgeTokensMax;
 }
 
 /**
- * The most tokens, input and output together, that a request may cost. The input is bounded by its bytes, and each answer
- * by `max_tokens`; input and answer fit the model's context window. `bytes`: of the body as it came.
+ * Returns the most tokens, input and output together, that a request may cost. Its bytes bound the input, `max_tokens`
+ * each answer, and the model's context window input and answer together. `bytes`: size of the received body.
  */
 export function requestTokensMax(rules: ModelRules, facts: RequestFacts, bytes: number): number {
   const { answers, maxTokens = Infinity, images = [] } = facts;
@@ -32,7 +37,7 @@ export function requestTokensMax(rules: ModelRules, facts: RequestFacts, bytes: 
   return Math.min(contextTokens * answers, promptTokensMax(bytes, images.length) + answerTokensMax * answers);
 }
 
-/** The agent writes the instruction, in its template, before each text. */
+/** Returns the bytes that the agent adds to each text: the instruction in its template. */
 function embeddedTokensMax(
   { instruction }: NonNullable<ModelRules["embeddings"]>,
   { answers, instructionBytes = 0 }: RequestFacts,

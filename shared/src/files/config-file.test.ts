@@ -15,7 +15,7 @@ const schema = Type.Object(
 );
 
 describe("a configuration file", () => {
-  test("that is right comes back as its value", () => {
+  test("without mistakes is returned as its value", () => {
     expect(checkYaml("catalogue: c.yaml\nlimits: { perIpPerSecond: 3 }", schema)).toEqual({
       value: { catalogue: "c.yaml", limits: { perIpPerSecond: 3 } },
       mistakes: [],
@@ -24,13 +24,13 @@ describe("a configuration file", () => {
 
   const mistakes: [name: string, text: string, line: number, message: string][] = [
     [
-      "an unknown key names the nearest known one",
+      "an unknown key is answered with the nearest known one",
       "catalogue: c\nlimit: {}",
       2,
       'unknown key "limit"; did you mean "limits"?',
     ],
     [
-      "an unknown key far from all names the known ones",
+      "an unknown key without a similar one is answered with all known ones",
       "catalogue: c\nxyz: 1",
       2,
       'unknown key "xyz"; known here: catalogue, limits, slots',
@@ -44,19 +44,19 @@ describe("a configuration file", () => {
     ["a missing key is named", "limits: { perIpPerSecond: 1 }", 1, '"catalogue" is missing'],
     ["a wrong type is named with its path", "catalogue: c\nslots:\n  - name: 5", 3, '"slots.0.name" must be string'],
     [
-      "a value out of range says the range",
+      "a value out of range is answered with the range",
       "catalogue: c\nlimits:\n  perIpPerSecond: -1",
       3,
       '"limits.perIpPerSecond" must be >= 0',
     ],
     [
-      "a word that is not a choice lists the choices",
+      "an unknown choice is answered with all choices",
       "catalogue: c\nslots:\n  - name: x\n    kind: c",
       4,
       '"slots.0.kind" must be one of vllm, openai',
     ],
     [
-      "a word that is nearly a choice names it",
+      "a misspelt choice is answered with the right one",
       "catalogue: c\nslots:\n  - name: x\n    kind: vlm",
       4,
       '"slots.0.kind" must be one of vllm, openai; did you mean "vllm"?',
@@ -66,11 +66,11 @@ describe("a configuration file", () => {
     expect(checkYaml(text, schema).mistakes).toContainEqual({ line, message });
   });
 
-  test("with broken YAML says where", () => {
+  test("with broken YAML causes a mistake with its line", () => {
     expect(checkYaml("catalogue: [", schema).mistakes[0]).toMatchObject({ line: 1 });
   });
 
-  test("is judged beyond its schema only when the schema is content, each finding with its line", () => {
+  test("is checked by further rules only if it matches its schema, and each finding has a line", () => {
     const judge = ({ slots = [] }: { slots?: { name: string }[] }): Finding[] =>
       slots.flatMap(({ name }, index) => (name === "x" ? [[["slots", index, "name"], "x is no name"]] : []));
     const text = "slots:\n  - name: a\n  -\n    kind: vllm\n    name: x\ncatalogue: c";
@@ -78,7 +78,7 @@ describe("a configuration file", () => {
     expect(checkYaml(`${text}\nlimit: 1`, schema, judge).mistakes).toMatchObject([{ line: 7 }]);
   });
 
-  test("has a line for what is missing: that of the nearest thing around it", () => {
+  test("gives a missing key the line of the nearest part around it", () => {
     const text = "catalogue: c\nslots:\n  - name: a\n  - name: b\n    kind: vllm";
     const paths: Finding[] = [
       [["slots", 1, "kind"], "last"],
@@ -92,12 +92,12 @@ describe("a configuration file", () => {
     ]);
   });
 
-  test("that is empty misses what is required", () => {
+  test("lacks the required keys if it is empty", () => {
     expect(checkYaml("", schema).mistakes).toEqual([{ line: 1, message: '"catalogue" is missing' }]);
   });
 });
 
-test("a word is near only if it could have been meant", () => {
+test("only a similar word is suggested", () => {
   expect(nearest("dialct", ["dialect", "launcher"])).toBe("dialect");
   expect(nearest("gpu_memory", ["dialect", "launcher"])).toBeUndefined();
 });

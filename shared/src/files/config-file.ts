@@ -4,7 +4,7 @@ import { Value } from "typebox/value";
 import { LineCounter, parseDocument, type Document } from "yaml";
 import { readForStart, StartError } from "./start-error.ts";
 
-/** A mistake in a YAML file and how to correct it. `line` counts from 1; 0: it has no line. */
+/** A mistake in a YAML file and how to correct it. `line` counts from 1. It is 0 if the mistake has no line. */
 export interface Mistake {
   readonly line: number;
   readonly message: string;
@@ -14,13 +14,15 @@ export type Checked<T> =
   | { readonly value: T; readonly mistakes: [] }
   | { readonly value?: undefined; readonly mistakes: Mistake[] };
 
-/** A path of keys and indexes in the file, and the message about this place. */
+/** A place in the file, as a path of keys and indexes, and the message about it. */
 export type Finding = readonly [path: readonly (string | number)[], message: string];
 
-/** Checks what a schema cannot express, on a value that fits the schema. */
+/** Checks rules that a schema cannot express, on a value that matches the schema. */
 export type Judge<T> = (value: T) => Iterable<Finding>;
 
-/** Reads YAML text against a schema: every mistake with its line, an unknown key with the nearest known one. */
+/**
+ * Checks YAML text against a schema. Finds every mistake with its line, and the nearest known key for an unknown one.
+ */
 export function checkYaml<Schema extends TSchema>(
   text: string,
   schema: Schema,
@@ -59,7 +61,7 @@ export function locate(text: string, findings: Iterable<Finding>): Mistake[] {
   return [...findings].map(([path, message]) => ({ line: lineAt(path), message })).sort((a, b) => a.line - b.line);
 }
 
-/** Reads a file like `checkYaml`; throws `StartError` if it has mistakes. */
+/** Reads a file like `checkYaml`. Throws `StartError` if it has mistakes. */
 export function loadYaml<Schema extends TSchema>(
   file: string,
   schema: Schema,
@@ -70,7 +72,7 @@ export function loadYaml<Schema extends TSchema>(
   return value as Static<Schema>;
 }
 
-/** The reason of a `StartError`, with the place that it is about. */
+/** Runs `run`. Returns its `StartError` as a finding at `path`, or nothing. */
 export function whatFails(path: Finding[0], run: () => unknown): Finding[] {
   try {
     run();
@@ -85,7 +87,7 @@ export function whatFails(path: Finding[0], run: () => unknown): Finding[] {
 export interface Verdict {
   readonly file: string;
   readonly mistakes: readonly Mistake[];
-  /** With these the program starts. */
+  /** Findings that do not prevent the program from starting. */
   readonly warnings: readonly Mistake[];
 }
 
@@ -98,7 +100,7 @@ export function formatMistakes(file: string, mistakes: readonly Mistake[]): stri
   return mistakes.map(({ line, message }) => (line > 0 ? `${file}:${line}: ${message}` : `${file}: ${message}`));
 }
 
-/** The most similar known word, if it is similar enough to be meant. `word` itself is not among them. */
+/** Returns the most similar known word, or undefined if none is similar enough. `word` itself is not among them. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const best = known.toSorted((a, b) => distance(word, a) - distance(word, b))[0];
   const distanceMax = Math.min(word.length - 1, Math.max(2, word.length / 3));
@@ -160,7 +162,7 @@ function valueAt(root: unknown, path: Path): unknown {
   return at;
 }
 
-/** The line of `path`, or of the deepest part of it that exists. */
+/** Returns the line of `path`, or of its deepest part that exists. */
 function lineOf(document: Document, lines: LineCounter, path: Path): number {
   for (let length = path.length; length > 0; length--) {
     const key = path[length - 1]!;

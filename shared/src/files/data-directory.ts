@@ -1,4 +1,4 @@
-/** The data directory: one rule for router, agent, their commands and `npm start`. */
+/** Finds the data directory, by one rule for router, agent, their commands and `npm start`. */
 import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { StartError } from "./start-error.ts";
@@ -10,19 +10,22 @@ export function dataDirectory(env: NodeJS.ProcessEnv, configured?: string): stri
   return resolve(env["WEICHE_DATA_DIR"] ?? configured ?? join(project, "data"));
 }
 
-/** Makes a data directory for this user alone if there is none. Throws `StartError`, also if nothing can be written there. */
+/**
+ * Makes a missing data directory, for this user only. Throws `StartError` if that fails or the directory is not
+ * writable.
+ */
 export function makeDirectory(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     accessSync(directory, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new StartError(
-      `cannot write to the data directory ${directory}: ${reasonOf(error, directory)}; WEICHE_DATA_DIR names another one`,
+      `cannot write to the data directory ${directory}: ${reasonOf(error, directory)}; set WEICHE_DATA_DIR to use another one`,
     );
   }
 }
 
-/** On a read-only file system, Node.js reports ENOENT where several directories would have to be made. */
+/** Returns the real reason: on a read-only file system, Node.js reports ENOENT if several directories are missing. */
 function reasonOf(error: unknown, directory: string): string | undefined {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== "ENOENT") return code;

@@ -11,7 +11,7 @@ let directory: string;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), "weiche-lock-"))));
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** A process that holds the lock until it is killed. */
+/** Starts a process that holds the lock until it is killed. */
 async function holder() {
   const code = `import { lockDirectory } from ${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))};
     globalThis.held = lockDirectory(${JSON.stringify(directory)}); console.log("held"); setInterval(() => {}, 1e6);`;
@@ -20,14 +20,14 @@ async function holder() {
   return child;
 }
 
-test("a second process on a data directory is refused, also by this one's own second try", async () => {
+test("a second lock of a data directory is refused, in another process and in the same one", async () => {
   const child = await holder();
   expect(() => lockDirectory(directory)).toThrow(`another process (pid ${child.pid}) uses the data directory`);
   child.kill("SIGKILL");
   await once(child, "exit");
 });
 
-test("a process that was killed leaves no lock behind", async () => {
+test("a killed process releases its lock", async () => {
   const child = await holder();
   child.kill("SIGKILL");
   await once(child, "exit");
@@ -57,14 +57,14 @@ test.each([
   await once(child, "exit");
 });
 
-test("a directory that cannot be made is one line with the reason, and what names another one", () => {
+test("a directory that cannot be made causes a one-line error with the reason and the variable to set", () => {
   writeFileSync(join(directory, "file"), "");
   const inside = join(directory, "file/data");
-  const said = `cannot write to the data directory ${inside}: ENOTDIR; WEICHE_DATA_DIR names another one`;
+  const said = `cannot write to the data directory ${inside}: ENOTDIR; set WEICHE_DATA_DIR to use another one`;
   expect(() => lockDirectory(inside)).toThrow(new StartError(said));
 });
 
-test("a lock that cannot be opened is one line with the reason", () => {
+test("a lock that cannot be opened causes a one-line error with the reason", () => {
   mkdirSync(join(directory, "lock"));
   expect(() => lockDirectory(directory)).toThrow(StartError);
   expect(() => lockDirectory(directory)).toThrow(`cannot lock the data directory ${directory}: unable to open`);

@@ -25,7 +25,7 @@ export function lockDirectory(directory: string): Disposable {
   }
 }
 
-/** The process that holds a lock, in brackets: Linux knows it. */
+/** Returns the process that holds the lock, in brackets, from Linux's `/proc/locks`. */
 function holderOf(file: string): string {
   try {
     const lock = new RegExp(`WRITE (\\d+) \\S+:${statSync(file).ino} `).exec(readFileSync("/proc/locks", "utf8"));
@@ -38,8 +38,8 @@ function holderOf(file: string): string {
 type SqliteError = Error & { readonly errcode?: number };
 
 /**
- * A damaged lock file is emptied, since it holds no data. It is not replaced: two files would be two locks. Only a
- * process that could lock the file sees the damage, so nobody else holds it then.
+ * Empties a damaged lock file, which contains no data. It is not replaced, because two files would be two locks. Only a
+ * process that has locked the file sees the damage, so no other process holds it.
  */
 function holdOrMend(file: string): DatabaseSync {
   try {

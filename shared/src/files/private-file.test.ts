@@ -28,17 +28,17 @@ test.each([
 ])("one's own file of mode %o is refused in one line with the command that mends it", (mode, shown) => {
   const file = fileOf(mode);
   expect(() => checkPrivate(file, "a password")).toThrow(
-    `${file} holds a password and its mode ${shown} lets others of this host at it: chmod go= ${file}`,
+    `${file} holds a password, but its mode ${shown} gives other users access: chmod go= ${file}`,
   );
 });
 
-test("a file that another owner shares with the reader's group is private, one that all can read is not", () => {
+test("another owner's file is private if only the reader's group can read it, and not if everybody can", () => {
   const reader = statSync(folder).uid + 1;
   expect(() => checkPrivate(fileOf(0o640), "a password", reader)).not.toThrow();
   expect(() => checkPrivate(fileOf(0o644), "a password", reader)).toThrow(/: chmod o= /);
 });
 
-test("a secret is the one line of a private file", () => {
+test("a secret is read from the single line of a private file", () => {
   expect(readSecret(fileOf(0o600, "s e%c:ret@\n"), "the password")).toBe("s e%c:ret@");
   for (const wrong of ["", "\n", "a\nb\n"])
     expect(() => readSecret(fileOf(0o600, wrong), "the password")).toThrow("must hold the password in one line");
@@ -59,7 +59,7 @@ test.each([
   expect(holdsPassword(url)).toBe(holds);
 });
 
-test("a password from a file arrives as it is, whatever is in it, and in no second place", () => {
+test("a password from a file arrives unchanged, whatever characters it has, and only in one place", () => {
   const password = "p@ss:w/rd%41?#ü";
   for (const url of ["postgres://user@db:5432/weiche?sslmode=verify-full", "smtps://user@mail.example"]) {
     const full = withPassword(url, password, "database");

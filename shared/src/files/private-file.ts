@@ -1,11 +1,11 @@
-/** Files with secrets: nobody else on the host may read or change them. */
+/** Checks files with secrets: no other user of the host may read or change them. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { readForStart, StartError } from "./start-error.ts";
 
 /**
- * Throws `StartError` with the command that corrects the mode. `what`: such as "a private key". `uid`: who reads it. A
- * file of another owner may be readable by its group: so root passes files, and systemd credentials, to a service.
+ * Throws `StartError` with the command that corrects the mode. `what`: such as "a private key". `uid`: the reader. The
+ * group may read another owner's file, because root and systemd pass files and credentials to a service this way.
  */
 export function checkPrivate(file: string, what: string, uid: number | "other" = process.geteuid?.() ?? "other"): void {
   const stat = statSync(file);
@@ -13,18 +13,18 @@ export function checkPrivate(file: string, what: string, uid: number | "other" =
   if ((stat.mode & (isOwn ? 0o077 : 0o007)) === 0) return;
   const mode = (stat.mode & 0o777).toString(8).padStart(4, "0");
   throw new StartError(
-    `${file} holds ${what} and its mode ${mode} lets others of this host at it: chmod ${isOwn ? "go=" : "o="} ${file}`,
+    `${file} holds ${what}, but its mode ${mode} gives other users access: chmod ${isOwn ? "go=" : "o="} ${file}`,
   );
 }
 
-/** Whether systemd, or one of our units, makes the file, which is there only while its service runs. */
+/** Returns whether systemd, or one of our units, makes the file. It exists only while its service runs. */
 export function isCredential(file: string): boolean {
   return /^\/run\/(credentials|weiche)\//.test(file);
 }
 
 /**
- * A credential that systemd hands to another unit is closed to this one: in its place the one of the same name that this
- * unit is given. Other files are as they are. Throws `StartError` if it is given none.
+ * Returns this unit's own credential in place of another unit's credential of the same name, which it cannot read.
+ * Returns other files unchanged. Throws `StartError` if this unit has no such credential.
  */
 export function ownCredential(file: string, env: NodeJS.ProcessEnv): string {
   const [, unit, name] = /^\/run\/credentials\/([^/]+)\/([^/]+)$/.exec(file) ?? [];
@@ -36,7 +36,7 @@ export function ownCredential(file: string, env: NodeJS.ProcessEnv): string {
   );
 }
 
-/** Reads a secret, the single line of a file. Throws `StartError`, which does not quote it. `uid`: who reads it. */
+/** Reads a secret, the single line of a file. Throws `StartError`, which does not quote it. `uid`: the reader. */
 export function readSecret(file: string, what: string, uid?: number | "other"): string {
   const text = readForStart(file).toString();
   checkPrivate(file, what, uid);
@@ -45,7 +45,7 @@ export function readSecret(file: string, what: string, uid?: number | "other"): 
   return secret;
 }
 
-/** Whether a URL such as `postgres://user:password@host` holds a password, even if it is malformed. */
+/** Returns whether a URL such as `postgres://user:password@host` contains a password, even if it is malformed. */
 export function holdsPassword(url: string): boolean {
   return /^[^/]*\/\/[^/@]*:[^/@]+@/.test(url) || /[?&]password=./i.test(url);
 }

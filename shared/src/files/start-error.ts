@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** A reason not to start: printed as one line, exit code 1. */
+/** A reason why a program cannot start. It is printed as one line, and the exit code is 1. */
 export class StartError extends Error {}
 
 /** Reads a file. Throws a `StartError` that names it. */

@@ -1,10 +1,10 @@
-/** Admin API of a process: HTTP and JSON over a Unix socket in its data directory, which only its user can open. */
+/** A process's admin API: HTTP and JSON over a Unix socket in its data directory, which only its user can open. */
 import { once } from "node:events";
 import { chmodSync, rmSync } from "node:fs";
 import { request as httpRequest, type Server } from "node:http";
 import { StartError } from "../files/start-error.ts";
 
-/** Longest path of a Unix socket on Linux (`sun_path`, less its closing zero). */
+/** Longest path of a Unix socket on Linux (`sun_path` without its final zero). */
 export const socketPathBytesMax = 107;
 
 /** Listens on the socket, replacing one that a killed process left. The caller holds the directory's lock. */

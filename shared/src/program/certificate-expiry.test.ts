@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createMetricRegistry } from "./metric-registry.ts";
 import { certificateFiles, firstExpiryMs, isEnding, publishCertificates } from "./certificate-expiry.ts";
 
-/** A certificate of 2026 that is valid for four years; its key was thrown away. */
+/** A certificate from 2026, valid for four years. Its key was deleted. */
 const short = Buffer.from(`-----BEGIN CERTIFICATE-----
 MIIBgjCCASmgAwIBAgIQQzWTlFN+NEII9RNUMSv3gDAKBggqhkjOPQQDAjAgMR4w
 HAYDVQQDDBVXZWljaGUgbm9kZSBhdXRob3JpdHkwHhcNMjUxMjMxMjM1NTAwWhcN
@@ -15,7 +15,7 @@ vgawfSkbQYZtHaiaJjKJjax5wdcCIF0PwpaZGppxrAUdJeo596L2GmmGH/tGp56Z
 Zb0nTFAv
 -----END CERTIFICATE-----
 `);
-/** For fourteen years. */
+/** A certificate that is valid for fourteen years. */
 const long = Buffer.from(`-----BEGIN CERTIFICATE-----
 MIIBgjCCASmgAwIBAgIQXHnEpUoeY27ZELTkktofRTAKBggqhkjOPQQDAjAgMR4w
 HAYDVQQDDBVXZWljaGUgbm9kZSBhdXRob3JpdHkwHhcNMjUxMjMxMjM1NTAwWhcN
@@ -31,12 +31,12 @@ wcWS+rlq
 const dayMs = 86_400_000;
 const ends = { short: Date.UTC(2030, 0, 1), long: Date.UTC(2040, 0, 1) };
 
-test("a file expires when the first of its certificates does", () => {
+test("a file expires when the first of its certificates expires", () => {
   expect(firstExpiryMs(long)).toBe(ends.long);
   expect(firstExpiryMs(Buffer.concat([long, short]))).toBe(ends.short);
 });
 
-test("each file in use has its expiry as a metric, and what goes without TLS has none", async () => {
+test("each file in use has its expiry as a metric, and a use without TLS has no metric", async () => {
   const { gauge, registry } = createMetricRegistry();
   const expiry = gauge("expiry_timestamp_seconds", "When", ["use", "file"]);
   const current = { cert: short, ca: long, key: Buffer.alloc(0), minVersion: "TLSv1.3" } as const;
@@ -49,7 +49,7 @@ test("each file in use has its expiry as a metric, and what goes without TLS has
   ]);
 });
 
-test("each file in use says where it is and how many days are left; below 30 it is ending", () => {
+test("each file in use has its path and remaining days, and counts as ending below 30 days", () => {
   const current = { cert: short, ca: long, key: Buffer.alloc(0), minVersion: "TLSv1.3" } as const;
   const paths = { cert: "/etc/weiche/cert.pem", key: "key.pem", ca: "/etc/weiche/ca.pem" };
   const nowMs = ends.short - 29 * dayMs;

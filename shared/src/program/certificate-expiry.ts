@@ -1,27 +1,27 @@
-/** When the certificates in use expire: as a metric, for people, and as warnings at the start. */
+/** Reports when the certificates in use expire: as a metric, in tables, and as warnings at the start. */
 import type { Gauge } from "prom-client";
 import { certificatesIn, daysUntil, endingDays } from "../http/certificates.ts";
 import type { TlsFiles } from "../http/tls-files.ts";
 
-/** Certificates by their use. Absent: that connection goes without TLS. */
+/** Certificates by their use. A use without TLS is undefined. */
 export type CertificatesInUse<Use extends string> = Readonly<
   Record<Use, Pick<TlsFiles, "current" | "paths"> | undefined>
 >;
 
 /** A file in use. */
 export interface CertificateFile {
-  /** The connections that it is for, such as `nodes`. */
+  /** The connections that use it, such as `nodes`. */
   readonly use: string;
   /** `ca`: the authority of the other end. */
   readonly file: "cert" | "ca";
   readonly path: string;
-  /** When the first of its certificates expires. ISO 8601. */
+  /** When the first of its certificates expires, in ISO 8601. */
   readonly expiresAt: string;
-  /** Whole days until then; negative: it is over. */
+  /** Whole days until then. Negative if it has expired. */
   readonly daysLeft: number;
 }
 
-/** Each file in use, as it was last read. */
+/** Lists the files in use, as they were last read. */
 export function certificateFiles(certificates: CertificatesInUse<string>, nowMs: number): readonly CertificateFile[] {
   return Object.entries(certificates).flatMap(([use, files]) =>
     (["cert", "ca"] as const).flatMap((file) => {
@@ -41,7 +41,7 @@ export interface CertificateEvents {
   certificateEnding(file: CertificateFile): void;
 }
 
-/** Tells of each file that expires soon, or has expired. */
+/** Reports each file that expires soon or has expired. */
 export function tellEnding(certificates: CertificatesInUse<string>, nowMs: number, events: CertificateEvents): void {
   for (const file of certificateFiles(certificates, nowMs)) if (isEnding(file)) events.certificateEnding(file);
 }
@@ -49,13 +49,13 @@ export function tellEnding(certificates: CertificatesInUse<string>, nowMs: numbe
 /** The text of the log line of `certificateEnding`. */
 export const endingMessage = "a certificate expires soon or has expired: renew it";
 
-/** Sets the time of expiry of each file in use. */
+/** Sets the gauge to the expiry of each file in use. */
 export function publishCertificates(gauge: Gauge<"use" | "file">, certificates: CertificatesInUse<string>): void {
   for (const { use, file, expiresAt } of certificateFiles(certificates, 0))
     gauge.set({ use, file }, Date.parse(expiresAt) / 1000);
 }
 
-/** When the first of the certificates in the file expires. Wall time in ms. */
+/** Returns when the first of the file's certificates expires, in wall-clock ms. */
 export function firstExpiryMs(pem: Buffer): number {
   return Math.min(...certificatesIn(pem).map(({ validToDate }) => validToDate.getTime()));
 }

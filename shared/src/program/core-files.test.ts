@@ -8,8 +8,8 @@ let directory: string;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), "weiche-core-"))));
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** Starts a child that aborts with a secret in its memory; core dumps of any size are allowed. */
-test.skipIf(process.platform !== "linux")("a core file holds nothing of the memory, also that of a child", () => {
+/** Starts a child that aborts with a secret in its memory. Core dumps of any size are allowed. */
+test.skipIf(process.platform !== "linux")("core files of the process and its children contain no memory", () => {
   const child = `globalThis.held = ["can", "ary"].join("") + "-".repeat(3) + process.pid;
     console.log(require("node:fs").readFileSync("/proc/self/coredump_filter", "utf8"));
     process.abort();`;

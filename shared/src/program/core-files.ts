@@ -9,6 +9,6 @@ export function keepMemoryOutOfCoreFiles(): void {
   try {
     writeFileSync("/proc/self/coredump_filter", "0");
   } catch {
-    // a kernel without core dumps
+    // The kernel has no core dumps.
   }
 }

@@ -1,14 +1,14 @@
-/** Durations as people write and read them. */
+/** Reads and writes durations for people. */
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
-/** Milliseconds of `30s`, `10m` or `1h`; undefined if it is none, or 0. */
+/** Returns the milliseconds of `30s`, `10m` or `1h`, or undefined if the text is no duration or 0. */
 export function readDurationMs(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,6})(ms|s|m|h)$/.exec(text) ?? [];
   return unit === undefined || Number(count) === 0 ? undefined : Number(count) * unitMs[unit as keyof typeof unitMs];
 }
 
-/** With less precision the longer it is: `4.2 s`, `12 min`, `2 h 5 min`. */
+/** Formats a duration, with less precision the longer it is: `4.2 s`, `12 min`, `2 h 5 min`. */
 export function inWords(seconds: number): string {
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const minutes = Math.floor(seconds / 60);

@@ -11,7 +11,7 @@ function rig() {
   return { clock, lines, written, say };
 }
 
-test("writes the first lines of a peer at once, and the last one of the minute with the count of those left out", () => {
+test("writes a peer's first lines at once, and its last one of the minute with the number of omitted lines", () => {
   const { clock, written, say } = rig();
   for (let n = 1; n <= 1_000; n++) say("refused", "gpu-1", `${n}`);
   expect(written).toEqual(["1 0", "2 0", "3 0", "4 0"]);
@@ -21,7 +21,7 @@ test("writes the first lines of a peer at once, and the last one of the minute w
   expect(written.at(-1)).toBe("again 0");
 });
 
-test("counts kinds and peers apart, and all peers beyond a hundred together", () => {
+test("counts kinds and peers separately, and all peers above a hundred together", () => {
   const { clock, written, say } = rig();
   for (const kind of ["refused", "rejected"]) for (let n = 0; n < 10_000; n++) say(kind, `gpu-${n}`, `${kind} ${n}`);
   expect(written).toHaveLength(2 * (100 + linesMax - 1));
@@ -29,7 +29,7 @@ test("counts kinds and peers apart, and all peers beyond a hundred together", ()
   expect(written.slice(-2)).toEqual(["refused 9999 9895", "rejected 9999 9895"]);
 });
 
-test("writes what waits when the program ends, and leaves no timer", () => {
+test("writes waiting lines when the program ends, and leaves no timer", () => {
   const { clock, lines, written, say } = rig();
   for (let n = 1; n <= 10; n++) say("refused", "gpu-1", `${n}`);
   lines[Symbol.dispose]();

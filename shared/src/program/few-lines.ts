@@ -1,16 +1,16 @@
 /**
- * Lets a few log lines of one kind and peer through in each minute. A peer that repeats a fault at full speed fills no
- * disk, and the last line of the minute says how many were left out.
+ * Limits log lines of one kind and peer to a few per minute, so that a peer that repeats a fault cannot fill the disk.
+ * The minute's last line has the number of omitted lines.
  */
 import type { Clock, Timer } from "../time/clock.ts";
 
-/** Of one kind and peer in a minute, the last one included. */
+/** Lines of one kind and peer per minute, including the last one. */
 export const linesMax = 5;
 const minuteMs = 60_000;
-/** Peers of one kind that are counted apart. All others of the kind share their lines. */
+/** Peers of one kind that are counted separately. All other peers share one count. */
 const peersMax = 100;
 
-/** Fields for the line. `leftOut`: how many lines like it were not written. */
+/** Fields for the line. `leftOut`: number of similar lines that were not written. */
 export interface LeftOut {
   readonly leftOut?: number;
 }
@@ -21,7 +21,7 @@ interface Minute {
   readonly timer: Timer;
   written: number;
   leftOut: number;
-  /** The newest line that was not written. */
+  /** Writes the newest omitted line. */
   last: Write | undefined;
 }
 
@@ -33,7 +33,10 @@ export class FewLines implements Disposable {
     this.#clock = clock;
   }
 
-  /** Calls `write` now, at the end of the minute, or never. `peer`: who caused the line; it may be text of a stranger. */
+  /**
+   * Calls `write` now, at the end of the minute, or never. `peer`: the peer that caused the line, maybe a stranger's
+   * text.
+   */
   say(kind: string, peer: string, write: Write): void {
     const peers = this.#kinds.get(kind) ?? new Map<string, Minute>();
     this.#kinds.set(kind, peers);
@@ -47,7 +50,7 @@ export class FewLines implements Disposable {
     minute.last = write;
   }
 
-  /** Writes what waits. */
+  /** Writes the lines that wait. */
   [Symbol.dispose](): void {
     for (const peers of this.#kinds.values()) for (const key of peers.keys()) this.#end(peers, key);
   }

@@ -1,4 +1,4 @@
-/** Lines for the journal have priorities, and only they. */
+/** Only lines for the journal have priorities. */
 import { spawnSync } from "node:child_process";
 import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,6 +28,6 @@ test("lines for the journal begin with their priority", () => {
   expect(lines.map((line) => line.slice(0, 4))).toEqual(["<2>{", "<3>{", "<4>{", "<6>{", "<7>{"]);
 });
 
-test("lines for anything else do not", () => {
+test("lines for other outputs have no priority", () => {
   expect(logged(() => "1:2").map((line) => line.slice(0, 1))).toEqual(["{", "{", "{", "{", "{"]);
 });

@@ -1,7 +1,7 @@
-/** Priorities for the journal of systemd, which takes `<3>` at the beginning of a line as the line's priority. */
+/** Priorities for systemd's journal, which reads `<3>` at the start of a line as its priority. */
 import { fstatSync } from "node:fs";
 
-/** Whether the descriptor is the stream to the journal that systemd gave us, and not a pipe or file put in its place. */
+/** Returns whether the descriptor is systemd's stream to the journal, not a pipe or file in its place. */
 export function isJournal(fd: number, { JOURNAL_STREAM }: NodeJS.ProcessEnv): boolean {
   if (!JOURNAL_STREAM) return false;
   try {
@@ -12,7 +12,7 @@ export function isJournal(fd: number, { JOURNAL_STREAM }: NodeJS.ProcessEnv): bo
   }
 }
 
-/** The prefix of a line for each level, as sd-daemon(3) defines them. */
+/** A line's prefix for each level, as defined in sd-daemon(3). */
 const priorities: Readonly<Record<string, string>> = {
   fatal: "<2>",
   error: "<3>",
@@ -22,7 +22,7 @@ const priorities: Readonly<Record<string, string>> = {
   trace: "<7>",
 };
 
-/** The prefix for a line of the log, whose first member is its level. */
+/** Returns the prefix for a log line, whose first member is its level. */
 export function priorityOf(line: string): string {
   return priorities[/^\{"level":"([a-z]+)"/.exec(line)?.[1] ?? ""] ?? "<6>";
 }

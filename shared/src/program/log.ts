@@ -5,9 +5,9 @@ import { plainJson } from "./plain-text.ts";
 export type Log = Logger;
 
 /**
- * Logs JSON lines to stdout, asynchronously, so that a slow terminal never delays a stream. Nothing that a client sent
- * is ever logged: callers pass ids, names from closed sets and numbers. For the journal of systemd each line begins with
- * its priority, `<3>` for an error.
+ * Logs JSON lines to stdout, asynchronously, so that a slow terminal does not delay streams. Text from clients is never
+ * logged: callers pass ids, names from closed sets and numbers. For systemd's journal, each line begins with its
+ * priority, such as `<3>` for an error.
  */
 export function createLog(name: string, level: string = "info"): Log {
   const fd = 1;
@@ -25,7 +25,7 @@ export function createLog(name: string, level: string = "info"): Log {
   );
 }
 
-/** The fields of an error that may be logged: name, message, code; never a body. */
+/** Returns the fields of an error that may be logged: name, message and code, never a body. */
 export function describeError(error: unknown): { readonly error: string; readonly code?: string } {
   if (!(error instanceof Error)) return { error: String(error) };
   const code = (error as { code?: unknown }).code;

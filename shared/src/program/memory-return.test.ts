@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { collectSoon, returnMemory } from "./memory-return.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 
-test("memory is collected three times after each peak, when few are left for a while", async () => {
+test("memory is collected three times after each peak, once few streams are open for a while", async () => {
   const clock = new VirtualClock();
   let open = 0;
   let collections = 0;
@@ -29,7 +29,7 @@ test("memory is collected three times after each peak, when few are left for a w
   expect(await look(0, 100)).toBe(6);
 });
 
-test("V8 makes a full collection of its own when it is asked for one", async () => {
+test("V8 starts a full collection when it is requested", async () => {
   const kinds: number[] = [];
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries() as { detail?: { kind: number } }[]) kinds.push(entry.detail!.kind);

@@ -1,17 +1,17 @@
 /**
- * Returns memory to the system after a peak. V8 collects garbage when new allocations need room, which a quiet process
- * has none of: a minute after 10,000 streams had ended, a router had returned nothing.
+ * Returns memory to the system after a peak. V8 collects garbage only when new allocations need room, and a quiet
+ * process makes few: a minute after 10,000 streams had ended, a router had returned nothing.
  */
 import { every, type Clock } from "../time/clock.ts";
 
 const lookMs = 5_000;
-/** Fewer streams are not worth a collection. */
+/** A peak of fewer streams is not worth a collection. */
 const peakMin = 500;
 const quietShare = 0.25;
-/** A socket's buffers are freed by the collection after the one that finds the socket dead. */
+/** Several, because a socket's buffers are freed by the collection after the one that frees the socket. */
 const collections = 3;
 
-/** `open`: number of open streams. Collects after each peak, once two checks in a row have found few of them left. */
+/** Collects after each peak, once two checks in a row have found few open streams. `open`: number of open streams. */
 export function returnMemory(clock: Clock, open: () => number, collect: () => void = collectSoon): Disposable {
   let peak = 0;
   let wasQuiet = false;
@@ -36,8 +36,8 @@ export function returnMemory(clock: Clock, open: () => number, collect: () => vo
 const aboveSoftLimit = 65 << 20;
 
 /**
- * Makes V8 start a concurrent full collection: 300 MB were returned within 30 s, with a pause of at most 22 ms. The
- * buffer is never written to, so it takes no memory.
+ * Makes V8 start a concurrent full collection. It returned 300 MB within 30 s, with pauses of at most 22 ms. The buffer
+ * is never written, so it takes no memory.
  */
 export function collectSoon(): void {
   new ArrayBuffer(aboveSoftLimit);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { beginAtZero, createMetricRegistry } from "./metric-registry.ts";
 
-test("a counter that begins at zero has every combination of its label values, and one that has counted keeps its count", async () => {
+test("a counter is created at zero with every label combination, and one that has counted keeps its count", async () => {
   const { counter } = createMetricRegistry();
   const doors = counter("doors_total", "Doors", ["house", "colour"]);
   doors.inc({ house: "a", colour: "red" }, 3);
@@ -12,7 +12,7 @@ test("a counter that begins at zero has every combination of its label values, a
   ]);
 });
 
-test("gauges are brought up to date before each scrape", async () => {
+test("gauges are updated before each scrape", async () => {
   const { gauge, scrape } = createMetricRegistry();
   const level = gauge("level", "Level");
   let now = 1;

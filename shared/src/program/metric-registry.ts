@@ -1,6 +1,6 @@
 /**
- * The registry of a program's metrics, with those of Node.js and of the build, and what declares further ones in it. The
- * page for operators (deploy/METRICS.md) is made from these declarations.
+ * The registry of a program's metrics, with those of Node.js and of the build, and functions that declare more. The
+ * page for operators (deploy/METRICS.md) is generated from these declarations.
  */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import { registerBuildInfo } from "./version.ts";
@@ -8,8 +8,8 @@ import { registerBuildInfo } from "./version.ts";
 export type MetricRegistry = ReturnType<typeof createMetricRegistry>;
 
 /**
- * Each function that declares a metric takes its name, its meaning (the help for Prometheus, and a cell of the page), its
- * labels, and `worry`: when an operator should look into it. Absent: it only explains what other metrics show.
+ * Each function declares a metric by its name, its meaning (the help text, and a cell of the page), its labels, and
+ * `worry`: when an operator should look into it. A metric without `worry` only explains others.
  */
 export function createMetricRegistry() {
   const registry = new Registry();
@@ -23,10 +23,10 @@ export function createMetricRegistry() {
     registry,
     /** Declarations by the metric's name. */
     worries: worries as ReadonlyMap<string, string>,
-    /** The answer to a scrape by Prometheus. */
+    /** Answers a scrape by Prometheus. */
     scrape: {
       contentType: registry.contentType,
-      /** Calls back before each answer, to bring the gauges up to date. */
+      /** Registers a callback that updates the gauges before each answer. */
       onScrape: (callback: () => void | Promise<void>) => void (publish = callback),
       async metrics() {
         await publish();
@@ -55,7 +55,7 @@ export function createMetricRegistry() {
   };
 }
 
-/** Makes the series of all combinations of label values with 0, so that `rate()` and `increase()` see the first event. */
+/** Creates the series of all label combinations with 0, so that `rate()` and `increase()` see the first event. */
 export function beginAtZero<L extends string>(counter: Counter<L>, values: Record<L, Iterable<string>>): void {
   let all: Partial<Record<L, string>>[] = [{}];
   for (const [label, ofLabel] of Object.entries<Iterable<string>>(values))

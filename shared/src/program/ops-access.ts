@@ -1,4 +1,4 @@
-/** Restricts who may read the operations listener: by TLS and by a bearer token, as configured. */
+/** Restricts access to the operations listener by TLS and a bearer token, as configured. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { resolve } from "node:path";
 import { Type, type Static } from "typebox";
@@ -9,9 +9,9 @@ import type { TlsPaths } from "../http/tls-files.ts";
 
 export interface OpsConfig {
   readonly listen: ListenAddress;
-  /** Absent: plain HTTP. */
+  /** If undefined, the listener uses plain HTTP. */
   readonly tls?: TlsPaths;
-  /** Required by `/metrics` and `/nodes` as `authorization: Bearer …`. Absent: anybody who reaches the listener may ask. */
+  /** Token that `/metrics` and `/nodes` require as `authorization: Bearer …`. If undefined, they need no token. */
   readonly token?: string;
 }
 
@@ -28,8 +28,7 @@ export const opsSchema = Type.Object(
         },
         {
           ...closed,
-          description:
-            "TLS on `listen.ops`. The certificate and key with which router and node speak to each other will do",
+          description: "TLS on `listen.ops`. The certificate and key of the links between router and nodes can be used",
           absent: "plain HTTP",
         },
       ),
@@ -37,7 +36,7 @@ export const opsSchema = Type.Object(
     tokenFile: Type.Optional(
       Type.String({
         description:
-          "a file with a token of 16 characters or more, in one line: clients that ask for metrics must send it as `authorization: Bearer …`. `/healthz` and `/readyz` need none",
+          "a file with a token of at least 16 characters in one line. Clients must send it as `authorization: Bearer …` to read metrics. `/healthz` and `/readyz` need no token",
         absent: "none",
       }),
     ),
@@ -45,7 +44,10 @@ export const opsSchema = Type.Object(
   closed,
 );
 
-/** Throws `StartError` if the token cannot be used, or if other hosts could read the metrics without a token and without TLS. */
+/**
+ * Reads the settings. Throws `StartError` for an unusable token, or if other hosts could read metrics without token and
+ * TLS.
+ */
 export function readOpsConfig(
   listen: ListenAddress,
   { tls, tokenFile }: Static<typeof opsSchema> = {},
@@ -59,7 +61,7 @@ export function readOpsConfig(
   };
 }
 
-/** Throws `StartError` if others than this host reach the listener, and nothing protects it. */
+/** Throws `StartError` if other hosts can reach the listener and nothing protects it. */
 export function checkOpsReach(listen: ListenAddress, isProtected: boolean): void {
   if (isProtected || isLoopback(listen.host)) return;
   throw new StartError(
@@ -67,10 +69,10 @@ export function checkOpsReach(listen: ListenAddress, isProtected: boolean): void
   );
 }
 
-/** Throws `StartError` if the file holds no token, or others may read it. `uid`: who reads it. */
+/** Reads the token. Throws `StartError` if the file has none, or if others may read it. `uid`: the reader. */
 export function readToken(file: string, uid?: number | "other"): string {
   const token = readSecret(file, "a token", uid);
-  // RFC 6750: what an `authorization` header can carry. 16 characters are beyond guessing over a network.
+  // RFC 6750: the characters of an `authorization` header. 16 characters cannot be guessed over a network.
   if (!/^[\w.~+/-]{16,256}=*$/.test(token))
     throw new StartError(
       `${file} must hold 16 to 256 letters, digits or characters of -._~+/ (such as: openssl rand -hex 24)`,
@@ -78,7 +80,7 @@ export function readToken(file: string, uid?: number | "other"): string {
   return token;
 }
 
-/** Whether the header proves that its sender knows the token. Takes the same time for every wrong one. */
+/** Returns whether the header contains the token. Takes the same time for every wrong token. */
 export function provesToken(authorization: string | undefined, token: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${token}`));

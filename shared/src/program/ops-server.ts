@@ -1,4 +1,4 @@
-/** The operations listener of a process: `/metrics`, `/healthz`, `/readyz`, and at a router `/nodes`. */
+/** A process's operations listener: `/metrics`, `/healthz`, `/readyz`, and on a router `/nodes`. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { Registry } from "prom-client";
@@ -13,16 +13,16 @@ import { listenOn } from "./listen-on.ts";
 export interface OpsServer extends AsyncDisposable {
   /** The address with the actual port. */
   readonly address: ListenAddress;
-  /** Absent: plain HTTP. */
+  /** If undefined, the listener uses plain HTTP. */
   readonly tls: TlsFiles | undefined;
-  /** From now on `/nodes` and `/nodes/<name>/metrics` are answered. */
+  /** Starts to answer `/nodes` and `/nodes/<name>/metrics`. */
   serveNodes(nodes: NodesMetrics): void;
 }
 
-/** The metrics of other processes, handed on for scrapers that cannot reach these. */
+/** Metrics of other processes, for scrapers that cannot reach these. */
 export interface NodesMetrics {
   names(): readonly string[];
-  /** The node's metrics as text. Rejects, with a message for the scraper, if the node does not answer. */
+  /** Returns the node's metrics as text. Rejects with a message for the scraper if the node does not answer. */
   metricsOf(node: string): Promise<string>;
 }
 
@@ -34,11 +34,11 @@ export interface OpsParts {
   readonly events: TlsFilesEvents;
 }
 
-/** Others than Prometheus may reach it, and each response of `/metrics` is work. */
+/** Bounded, because others than Prometheus may reach the listener, and each scrape takes time. */
 const times = { headersMsMax: 19_000, discardMs: 5_000, stallMsMax: 60_000 };
 const limits = { connectionsCheckingInterval: 1_000, headersTimeout: times.headersMsMax, requestTimeout: 30_000 };
 
-/** Throws `StartError` if it cannot listen, or its certificate cannot be used. */
+/** Opens the listener. Throws `StartError` if it cannot listen or its certificate cannot be used. */
 export async function openOpsServer({ config, clock, events, ...parts }: OpsParts): Promise<OpsServer> {
   using stack = new DisposableStack();
   const tls = config.tls && stack.use(openTlsFiles(config.tls, clock, events));
@@ -75,12 +75,12 @@ class OpsDesk {
       response.writeHead(status, { "content-type": type }).end(text);
     const path = request.url!.split("?")[0]!;
     const { ready, token } = this.#parts;
-    // Load balancers ask without a token.
+    // Load balancers send no token.
     if (path === "/healthz") return void say(200, `ok ${version}\n`);
     if (path === "/readyz") return void say(ready() ? 200 : 503, ready() ? "ready\n" : "not ready\n");
     if (token !== undefined && !provesToken(request.headers.authorization, token)) {
       response.setHeader("www-authenticate", "Bearer");
-      return void say(401, "wants the bearer token of ops.tokenFile\n");
+      return void say(401, "send the bearer token of ops.tokenFile\n");
     }
     if (path === "/nodes") return void say(200, JSON.stringify(this.#targets(request)), "application/json");
     void this.#metrics(path).then(
@@ -95,7 +95,7 @@ class OpsDesk {
     return node !== undefined && this.nodes?.names().includes(node) ? this.nodes.metricsOf(node) : undefined;
   }
 
-  /** A list for `http_sd_configs` of Prometheus: each node, scraped through the address that asks for the list. */
+  /** Makes a list for Prometheus' `http_sd_configs`: every node, scraped through the address of this request. */
   #targets({ headers, socket }: IncomingMessage): readonly NodeTarget[] {
     const { localAddress, localPort } = socket;
     return nodeTargets(
@@ -111,7 +111,7 @@ export interface NodeTarget {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** `address`: of a router's operations listener, as Prometheus reaches it. */
+/** Makes the entries for nodes. `address`: the router's operations listener, as Prometheus reaches it. */
 export function nodeTargets(nodes: readonly string[], address: string): readonly NodeTarget[] {
   return nodes.map((node) => ({
     targets: [address],

@@ -8,12 +8,12 @@ import { formatTable } from "./table.ts";
 const hostile = 'a\r\nb\u001b[2J\u001b]0;x\u0007\u0085\u009b31m\u2028\u2029\u202e\u2066\u200f\u061c"\\z\u007f';
 const steering = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
-test("a text keeps its letters and nothing that steers", () => {
+test("a text keeps its letters, but no control characters", () => {
   expect(plainText(hostile)).not.toMatch(steering);
   expect(plainText("Größe 日本 🙂 –")).toBe("Größe 日本 🙂 –");
 });
 
-test("JSON means the same, and nothing in it steers but its own line ends", () => {
+test("JSON keeps its meaning, and has no control characters except its own line ends", () => {
   const value = { [hostile]: [hostile], n: 1 };
   for (const json of [plainJson(JSON.stringify(value)), plainJson(JSON.stringify(value, null, 2))]) {
     expect(JSON.parse(json)).toEqual(value);
@@ -21,7 +21,7 @@ test("JSON means the same, and nothing in it steers but its own line ends", () =
   }
 });
 
-test("a table has a line for each row, whatever is in its cells", () => {
+test("a table has one line per row, whatever its cells contain", () => {
   const lines = formatTable(
     ["A", "B"],
     [
@@ -33,7 +33,7 @@ test("a table has a line for each row, whatever is in its cells", () => {
   expect(lines.join("")).not.toMatch(steering);
 });
 
-test("a log has a line for each entry, whatever is in its texts, names and errors", () => {
+test("a log has one line per entry, whatever its texts, names and errors contain", () => {
   const script = `
     import { createLog, describeError } from ${JSON.stringify(join(import.meta.dirname, "log.ts"))};
     const hostile = ${JSON.stringify(hostile)};

@@ -1,4 +1,4 @@
-/** Runs a program: one clear line if it cannot start, an orderly stop at SIGTERM and Ctrl-C. */
+/** Runs a program: prints one clear line if it cannot start, and stops it in order at SIGTERM and Ctrl-C. */
 import { systemClock } from "../time/clock.ts";
 import { isJournal } from "./journal.ts";
 import { keepMemoryOutOfCoreFiles } from "./core-files.ts";
@@ -10,8 +10,8 @@ import { version } from "./version.ts";
 
 /**
  * Runs `main`. Its argument `stop` resolves at the first SIGTERM or SIGINT, or when a parent that spawned us with a
- * channel is gone; then `main` has to end. A second signal ends the process at once. Exit code 1 if it throws.
- * `service`: systemd, if it started us with `Type=notify`. With `--version` it prints the version instead.
+ * channel has ended. Then `main` must end. A second signal ends the process at once. The exit code is 1 if `main`
+ * throws. `service`: systemd, if it started us with `Type=notify`. With `--version`, prints the version instead.
  */
 export async function runProgram(
   name: string,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { stopWish } from "./stop-wish.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 
-test("a key press that arrives twice is one wish, a second one insists", () => {
+test("one key press that arrives twice counts once, and a second key press insists", () => {
   const clock = new VirtualClock();
   const said: string[] = [];
   const wish = stopWish(

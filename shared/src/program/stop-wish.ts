@@ -1,10 +1,10 @@
-/** Tells one Ctrl-C from two: under npm one key press arrives twice, from the terminal and from npm. */
+/** Distinguishes one Ctrl-C from two: under npm, one key press arrives twice, from the terminal and from npm. */
 import type { Clock } from "../time/clock.ts";
 
 /** Two signals within this time are one key press. */
 const samePressMs = 500;
 
-/** Call the result at each signal: the first calls `first`, a later, separate one `insist`. */
+/** Returns a function to call at each signal. The first signal calls `first`, a later, separate one `insist`. */
 export function stopWish(clock: Clock, first: () => void, insist: () => void): () => void {
   let firstMs: number | undefined;
   return () => {

@@ -9,7 +9,7 @@ const pid = 4711;
 let directory: string;
 let clock: VirtualClock;
 
-/** A fake `systemd-notify` that appends each message as a line to the file named by NOTIFY_SOCKET. */
+/** A fake `systemd-notify` that appends each message as a line to the file in NOTIFY_SOCKET. */
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "weiche-notify-"));
   clock = new VirtualClock();
@@ -26,7 +26,7 @@ function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   return { PATH: `${directory}:/usr/bin:/bin`, NOTIFY_SOCKET: join(directory, "said"), ...more };
 }
 
-/** All messages, once there are `count` of them. */
+/** Waits for `count` messages and returns all. */
 async function said(count: number): Promise<string[]> {
   const file = join(directory, "said");
   return await vi.waitFor(
@@ -40,7 +40,7 @@ async function said(count: number): Promise<string[]> {
 }
 
 describe("the service manager", () => {
-  test("hears of start, readiness and stop in this order", async () => {
+  test("receives start, readiness and stop in this order", async () => {
     using service = openServiceManager(environment(), pid, clock);
     service.status("loading");
     service.ready("all is well");
@@ -48,7 +48,7 @@ describe("the service manager", () => {
     expect(await said(3)).toEqual(["STATUS=loading|", "READY=1|STATUS=all is well|", "STOPPING=1|STATUS=going|"]);
   });
 
-  test("is fed at half the watchdog's time, once ready and until disposed", async () => {
+  test("receives pings at half the watchdog's time, from readiness until disposal", async () => {
     const given = environment({ WATCHDOG_USEC: "30000000", WATCHDOG_PID: String(pid) });
     const service = openServiceManager(given, pid, clock);
     await clock.advanceAsync(60_000);
@@ -67,7 +67,7 @@ describe("the service manager", () => {
     expect(await said(4)).toEqual(["READY=1|STATUS=r|", "WATCHDOG=1|", "WATCHDOG=1|", "STOPPING=1|STATUS=s|"]);
   });
 
-  test("is not fed again before it has taken what it was given: its end is not kept waiting", async () => {
+  test("receives no further ping before it has read the last one, so that the stop is not delayed", async () => {
     const service = openServiceManager(environment({ WATCHDOG_USEC: "30000000" }), pid, clock);
     service.ready("r");
     clock.advance(60_000);
@@ -77,7 +77,7 @@ describe("the service manager", () => {
     service[Symbol.dispose]();
   });
 
-  test("is not fed for another process, or where it asked for no watchdog", async () => {
+  test("receives no pings for another process or without a watchdog", async () => {
     for (const more of [{ WATCHDOG_USEC: "30000000", WATCHDOG_PID: "1" }, {}]) {
       using service = openServiceManager(environment(more), pid, clock);
       service.ready("r");
@@ -88,14 +88,14 @@ describe("the service manager", () => {
     }
   });
 
-  test("is spoken to by this process alone: children inherit nothing", () => {
+  test("receives messages only from this process, because children inherit no variables", () => {
     const given = environment({ WATCHDOG_USEC: "1", WATCHDOG_PID: "1", HOME: "/h" });
     openServiceManager(given, pid, clock)[Symbol.dispose]();
     expect(Object.keys(given)).toEqual(["PATH", "HOME"]);
   });
 });
 
-test("without a service manager nothing is started", async () => {
+test("without a service manager, systemd-notify is not started", async () => {
   const given = environment({ WATCHDOG_USEC: "2000" });
   delete given["NOTIFY_SOCKET"];
   using service = openServiceManager(given, pid, clock);

@@ -1,5 +1,5 @@
 /**
- * Notifies systemd (`Type=notify`) through the `systemd-notify` program, since Node.js has no Unix datagram sockets.
+ * Notifies systemd (`Type=notify`) through the `systemd-notify` program, because Node.js has no Unix datagram sockets.
  * Does nothing without `NOTIFY_SOCKET`.
  */
 import { spawn } from "node:child_process";
@@ -9,20 +9,20 @@ import { every, type Clock, type Timer } from "../time/clock.ts";
 export interface ServiceManager extends Disposable {
   /** Text for `systemctl status`. */
   status(text: string): void;
-  /** Sends `READY=1`; from now on the watchdog is fed, until disposed. */
+  /** Sends `READY=1`, and feeds the watchdog from now on until disposed. */
   ready(text: string): void;
   /** Sends `STOPPING=1`. */
   stopping(text: string): void;
-  /** Resolves when all messages were delivered, or failed. */
+  /** Resolves when all messages were delivered or failed. */
   heard(): Promise<void>;
 }
 
-/** systemd-notify waits up to 5 s until its message is taken. */
+/** systemd-notify waits up to 5 s until systemd has read its message. */
 const notifyMsMax = 10_000;
 
 /**
- * Removes systemd's variables from `environment`: with `NotifyAccess=all` a child that inherits them could notify in
- * our name. `pid`: that of this process; a watchdog for another pid is not fed.
+ * Removes systemd's variables from `environment`, because with `NotifyAccess=all` a child with them could notify in our
+ * name. `pid`: this process's pid. A watchdog for another pid is not fed.
  */
 export function openServiceManager(environment: NodeJS.ProcessEnv, pid: number, clock: Clock): ServiceManager {
   const { NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID, PATH } = environment;
@@ -35,7 +35,7 @@ export function openServiceManager(environment: NodeJS.ProcessEnv, pid: number, 
   let saying = 0;
   let complained = false;
 
-  /** Sends one message after the other, in order. */
+  /** Sends messages one after the other, in order. */
   function say(...lines: readonly string[]): void {
     saying++;
     last = last
@@ -47,7 +47,7 @@ export function openServiceManager(environment: NodeJS.ProcessEnv, pid: number, 
       .finally(() => saying--);
   }
 
-  /** Skipped while messages are pending: on a busy host more pings would only delay the others. */
+  /** Skips a ping while messages are pending, because more pings would only delay them on a busy host. */
   function feed(): void {
     if (saying === 0) say("WATCHDOG=1");
   }
@@ -56,7 +56,7 @@ export function openServiceManager(environment: NodeJS.ProcessEnv, pid: number, 
     status: (text) => say(`STATUS=${text}`),
     ready(text) {
       say("READY=1", `STATUS=${text}`);
-      // A timer of the event loop: if the loop hangs, it does not fire, and systemd ends the process.
+      // The event loop's timer does not fire if the loop hangs. Then systemd ends the process.
       if (watchdogMs > 0) watchdog ??= every(clock, watchdogMs / 2, feed);
     },
     stopping: (text) => say("STOPPING=1", `STATUS=${text}`),

@@ -7,8 +7,8 @@ export type Cell = string | number | undefined | null;
 const narrowest = 6;
 
 /**
- * Absent values are shown as `–`. `width`: of the terminal, in characters. A table that is wider has its widest columns
- * narrowed first, where `…` stands for what is left out; what still does not fit is cut.
+ * Formats a table. Missing values are shown as `–`. `width`: the terminal's, in characters. In a wider table the widest
+ * columns are narrowed first, with `…` for omitted text. Lines that still do not fit are cut.
  */
 export function formatTable(
   headers: readonly string[],
@@ -33,12 +33,12 @@ export function formatTable(
   return [line(headers), line(widths.map((each) => "─".repeat(each))), ...text.map(line)].join("\n");
 }
 
-/** `text` with at most `width` characters; a text that is longer ends with `…`. */
+/** Cuts a text to `width` characters. A cut text ends with `…`. */
 export function shortened(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
-/** The widths of columns, the widest narrowed until all fit or none can be narrowed further. */
+/** Narrows the widest columns until all fit or none can be narrowed further. */
 function fitted(widths: number[], width: number): readonly number[] {
   const gaps = 2 * (widths.length - 1);
   for (let over = widths.reduce((all, one) => all + one, gaps) - width; over > 0; over--) {

@@ -1,16 +1,16 @@
-/** The priority of threads that hash or measure: they and their children wait for the threads that serve streams. */
+/** Lowers the priority of threads that hash or measure, so that threads with streams go first. */
 import { constants, getPriority, setPriority } from "node:os";
 
-/** More than other threads of the program have: about a tenth of a core that they keep busy. */
+/** A nice value above the other threads'. If those keep a core busy, this thread gets about a tenth of it. */
 const niceness = 10;
 
-/** Lowers the priority of the calling thread, where the system allows it. */
+/** Lowers the calling thread's priority, if the system allows it. */
 export function yieldToOthers(): void {
   if (process.platform !== "linux") return;
   try {
-    // On Linux, 0 is this thread alone.
+    // On Linux, 0 means only this thread.
     setPriority(0, Math.min(constants.priority.PRIORITY_LOW, getPriority(0) + niceness));
   } catch {
-    // The thread works at normal priority where it may not lower it.
+    // If this is not allowed, the thread keeps its normal priority.
   }
 }

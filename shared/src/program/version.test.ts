@@ -6,7 +6,7 @@ import { systemClock } from "../time/clock.ts";
 import { openOpsServer } from "./ops-server.ts";
 import { registerBuildInfo, version } from "./version.ts";
 
-test("the version is that of the project's package.json, and stands in /healthz and in the metrics", async () => {
+test("the version from the project's package.json is in /healthz and in the metrics", async () => {
   const project = JSON.parse(readFileSync(join(import.meta.dirname, "../../../package.json"), "utf8")) as object;
   expect(project).toMatchObject({ version });
   const registry = new Registry();

@@ -1,4 +1,4 @@
-/** Which Weiche this is. The one source is the project's package.json; a release has it built in. */
+/** The version of Weiche, from the project's package.json. A release contains it as a constant. */
 import { Gauge, type Registry } from "prom-client";
 import project from "../../../package.json" with { type: "json" };
 
@@ -8,7 +8,7 @@ export const version: string = project.version;
 export function registerBuildInfo(registry: Registry): void {
   const gauge = new Gauge({
     name: "weiche_build_info",
-    help: "1, with the versions of Weiche and of Node.js",
+    help: "Always 1, with the versions of Weiche and Node.js as labels",
     labelNames: ["version", "nodejs"],
     registers: [registry],
   });

@@ -1,6 +1,6 @@
 import { afterAll } from "vitest";
 
-/** Waits for what all tests of a file share, such as a server, and disposes of it after the last one. Call at the top. */
+/** Waits for something that all tests of a file share, such as a server, and disposes of it after the last test. */
 export async function forThisFile<T extends AsyncDisposable | Disposable>(opening: T | Promise<T>): Promise<T> {
   const opened = await opening;
   afterAll(() => (Symbol.asyncDispose in opened ? opened[Symbol.asyncDispose]() : opened[Symbol.dispose]()));

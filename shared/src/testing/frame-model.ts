@@ -1,4 +1,4 @@
-/** The rules of the wire, as frames/README.md says them, for one end; written without the code that they test. */
+/** The wire's rules from frames/README.md for one end, written independently of the code that they test. */
 
 export const windowBytes = 262_144;
 const cancelWords = ["unwanted", "refused", "internal"];
@@ -11,18 +11,18 @@ export interface KnownStream {
   paused: boolean;
   /** Bytes that the peer may still send. */
   peerCredit: number;
-  /** Bytes that were taken and not given back. */
+  /** Bytes that were received and not yet acknowledged to the peer. */
   taken: number;
-  /** Bytes that came while paused. */
+  /** Bytes that arrived while paused. */
   kept: number;
   credit: number;
-  /** Whether a DONE or END was told. */
+  /** Whether the application got a DONE or END. */
   done: boolean;
-  /** An END that came and waits to be told. */
+  /** An END that has arrived, but that the application does not know yet. */
   pending: number | undefined;
 }
 
-/** A model of one end by the rules; `told`: the events that its application must hear. */
+/** A model of one end. `told`: the events that its application must get. */
 export class FrameModel {
   readonly told: string[] = [];
   readonly known = new Map<number, KnownStream>();
@@ -51,7 +51,7 @@ export class FrameModel {
     return one;
   }
 
-  /** The rule that a frame would break. */
+  /** Returns the rule that a frame would break. */
   rule(type: number, id: number, payload: Buffer): string | undefined {
     const most = [0, 16_384, 65_536, 1, 1, 4, 8, 8, 1_024, 0][type];
     const least = [0, 1, 1, 1, 1, 4, 8, 8, 0, 0][type]!;
@@ -74,7 +74,7 @@ export class FrameModel {
     return type === 2 && payload.length > one.peerCredit ? "credit" : undefined;
   }
 
-  /** A frame comes. */
+  /** Receives a frame. */
   take(type: number, id: number, payload: Buffer): void {
     if (this.broken !== undefined) return;
     this.broken = this.rule(type, id, payload);

@@ -1,4 +1,4 @@
-/** Both ends of data connections over real sockets. */
+/** Makes both ends of data connections over real sockets. */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { FrameConnection } from "../frames/frame-connection.ts";
@@ -9,13 +9,13 @@ import { SimStream } from "./sim-stream.ts";
 export interface FramePair extends AsyncDisposable {
   readonly router: FrameConnection;
   readonly agent: FrameConnection;
-  /** The router's and the agent's. */
+  /** The router's end and the agent's end. */
   readonly sockets: readonly [Socket, Socket];
   /** Why each end closed. */
   readonly closed: { router?: string; agent?: string };
 }
 
-/** `take`: answers what the router opens. */
+/** Opens a pair. `take` answers the streams that the router opens. */
 export async function openFramePair(
   take: (stream: SimStream, record: string) => void,
   clock: Clock = systemClock,

@@ -1,12 +1,12 @@
 /**
- * Measures how long this thread's event loop was busy at a time. Processor time counts, since the clock also counts other
- * programs, and locks whose threads wait for a processor.
+ * Measures how long this thread's event loop was busy at a time. It uses processor time, because wall time would
+ * include other programs and waiting for locks.
  */
 import { readFileSync } from "node:fs";
 
 const lookMs = 5;
 
-/** Starts measuring; returns the longest work between two looks so far, in milliseconds. Linux only. */
+/** Starts measuring. Returns a function for the longest work between two turns so far, in milliseconds. Linux only. */
 export function measureLoopWork(): () => number {
   let longestMs = 0;
   let lastMs = processorMs();
@@ -18,7 +18,7 @@ export function measureLoopWork(): () => number {
   return () => longestMs;
 }
 
-/** Time in which this thread, and no other of the process, had a processor. */
+/** Returns the processor time of this thread only. */
 function processorMs(): number {
   return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
 }

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 
 /**
- * Makes a folder that all test files of a machine share, if nobody has made it yet. `make` fills another folder, which is
- * renamed at the end: no test meets half of it.
+ * Makes a folder that all test files of a machine share, if it does not exist. `make` fills another folder, which is
+ * renamed at the end, so that no test sees an incomplete folder.
  */
 export async function madeOnce(directory: string, make: (fresh: string) => Promise<void>): Promise<string> {
   if (existsSync(directory)) return directory;
@@ -11,7 +11,7 @@ export async function madeOnce(directory: string, make: (fresh: string) => Promi
   try {
     renameSync(fresh, directory);
   } catch {
-    rmSync(fresh, { recursive: true }); // somebody else was faster
+    rmSync(fresh, { recursive: true }); // another process was faster
   }
   return directory;
 }

@@ -1,6 +1,7 @@
 /**
- * Tests need nothing but Node.js, npm and git to pass. One that tries something with another program asks here: where the
- * program is missing the test is not run, and `npm test` counts it and says why. With `CI` set every test runs, and fails.
+ * Tests need only Node.js, npm and git to pass. A test that uses another program asks here. If the program is missing,
+ * the test is skipped, and `npm test` counts it with the reason. If `CI` is set, every test runs, and fails without its
+ * program.
  */
 import { spawnSync } from "node:child_process";
 
@@ -16,7 +17,7 @@ export interface RunOptions {
   readonly meta?: { readonly notRun: string };
 }
 
-/** Debian's package of each program. */
+/** The Debian package of each program. */
 const packages = {
   buildah: "buildah",
   cc: "gcc libc6-dev",
@@ -29,10 +30,10 @@ const packages = {
   "valkey-server": "valkey-server",
 } as const;
 
-/** Programs that serve as well. */
+/** Programs that can replace another one. */
 const others: Readonly<Record<string, readonly string[]>> = { "valkey-server": ["redis-server"] };
 
-/** The program, or the first one that serves as well, that this machine has. */
+/** Returns the program, or the first replacement, that this machine has. */
 export function findProgram(program: keyof typeof packages): string | undefined {
   const isHere = (name: string) => spawnSync(name, ["--version"], { stdio: "ignore" }).error === undefined;
   return [program, ...(others[program] ?? [])].find(isHere);
@@ -45,7 +46,7 @@ export function needs(...programs: readonly (keyof typeof packages)[]): RunOptio
   return notRun(`${absent} is missing; as root: apt-get install -y --no-install-recommends ${packages[absent]}`);
 }
 
-/** Options of a test that cannot run here; `reason` says what is missing and how to get it. */
+/** Options of a test that cannot run here. `reason`: what is missing and how to get it. */
 export function notRun(reason: string): RunOptions {
   return process.env["CI"] ? {} : { skip: true, meta: { notRun: reason } };
 }

@@ -1,4 +1,4 @@
-/** Frames as bytes, written and read without the code that they test. */
+/** Writes and reads frames as bytes, independently of the code that they test. */
 
 export interface RawFrame {
   readonly type: number;
@@ -21,12 +21,12 @@ export function u32(value: number): Buffer {
   return bytes;
 }
 
-/** Throws if the bytes are not whole frames. */
+/** Reads frames. Throws if the bytes are not complete frames. */
 export function rawFrames(bytes: Buffer): RawFrame[] {
   const found: RawFrame[] = [];
   for (let at = 0; at < bytes.length;) {
     const end = at + 9 + bytes.readUInt32BE(at);
-    if (end > bytes.length) throw new Error("a frame is not whole");
+    if (end > bytes.length) throw new Error("a frame is incomplete");
     found.push({
       type: bytes.readUInt8(at + 4),
       stream: bytes.readUInt32BE(at + 5),

@@ -1,4 +1,6 @@
-/** A socket whose peer is the test: it says bytes, sees what was written, and decides when that counts as sent. */
+/**
+ * A socket whose peer is the test. The test sends bytes, reads what was written, and decides when writes count as sent.
+ */
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 
@@ -6,7 +8,7 @@ export class SimSocket extends EventEmitter {
   destroyed = false;
   /** Whether the connection has not closed its side. */
   writable = true;
-  /** While true, what is written stays unsent. */
+  /** While true, writes stay unsent. */
   isStuck = false;
   #written: Buffer[] = [];
   readonly #unsent: { readonly sent: () => void; readonly memory: ArrayBufferLike }[] = [];
@@ -15,21 +17,21 @@ export class SimSocket extends EventEmitter {
     return this as unknown as Socket;
   }
 
-  /** What was written since the last call. */
+  /** Returns the bytes written since the last call. */
   written(): Buffer {
     const bytes = Buffer.concat(this.#written);
     this.#written = [];
     return bytes;
   }
 
-  /** The oldest write counts as sent; false: there is none. */
+  /** Marks the oldest write as sent. Returns false if there is none. */
   sendOne(): boolean {
     const oldest = this.#unsent.shift();
     oldest?.sent();
     return oldest !== undefined;
   }
 
-  /** Bytes of memory that the unsent writes hold. */
+  /** Returns the memory of the unsent writes, in bytes. */
   get heldBytes(): number {
     return new Set(this.#unsent.map(({ memory }) => memory))
       .values()
@@ -66,7 +68,7 @@ export class SimSocket extends EventEmitter {
     return this;
   }
 
-  /** The test decides when the peer says something. */
+  /** Does nothing, because the test decides when the peer sends. */
   pause(): this {
     return this;
   }

@@ -1,4 +1,4 @@
-/** One end of a stream whose events tests wait for, and whose other direction they write by hand. */
+/** One end of a stream. Tests await its events, and write the other direction by hand. */
 import { EventEmitter, once } from "node:events";
 import type { FrameConnection } from "../frames/frame-connection.ts";
 import { ends } from "../frames/frame.ts";
@@ -9,10 +9,10 @@ interface Events {
   /** Fields of the answer's record. */
   head: [readonly unknown[]];
   data: [Buffer];
-  /** The code of the peer's END. */
+  /** The code in the peer's END. */
   end: [number];
   drain: [];
-  /** The stream is over: by the agent's END, by a CANCEL of either end, or with the connection. */
+  /** The stream has ended: by the agent's END, by a CANCEL of either end, or with the connection. */
   over: [];
 }
 
@@ -20,14 +20,14 @@ export class SimStream extends EventEmitter<Events> implements StreamSink {
   frames!: FrameStream;
   /** Why the stream ended without an END. */
   lostBy: Gone | undefined;
-  /** Code of the peer's END. */
+  /** The code in the peer's END, once it has arrived. */
   ending: number | undefined;
   isOver = false;
-  /** Whether the agent works no more: a router's end alone is told. */
+  /** Whether the agent has finished its work. Only a router's end gets this. */
   isDone = false;
   #isRouter = true;
 
-  /** Opens a stream as a router does; it reads from the beginning. */
+  /** Opens a stream as a router does. It reads from the start. */
   static open(connection: FrameConnection, record: readonly unknown[]): SimStream {
     const stream = new SimStream();
     const frames = connection.open(JSON.stringify(record), stream);
@@ -37,7 +37,7 @@ export class SimStream extends EventEmitter<Events> implements StreamSink {
     return stream;
   }
 
-  /** Takes a stream as an agent does; what comes waits until it is resumed. */
+  /** Takes a stream as an agent does. Bytes wait until it is resumed. */
   static taken(frames: FrameStream): SimStream {
     const stream = new SimStream();
     stream.frames = frames;
@@ -49,13 +49,13 @@ export class SimStream extends EventEmitter<Events> implements StreamSink {
     this.frames.head(JSON.stringify([status, kind, 0, ""] satisfies AnswerRecord));
   }
 
-  /** The whole answer at once. */
+  /** Writes the whole answer at once. */
   answer(text: string | Buffer, kind: AnswerKind = "json"): void {
     this.begin(kind);
     this.finish(text);
   }
 
-  /** The rest of an answer. */
+  /** Writes the rest of an answer. */
   finish(text: string | Buffer = "", code: number = ends.complete): void {
     this.frames.write(text);
     this.frames.end(code);

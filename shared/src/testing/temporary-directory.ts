@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** Makes an empty directory for the test that runs or is about to run; it is removed after the test and its hooks. */
+/** Makes an empty directory for the current or next test. It is removed after the test and its hooks. */
 export function temporaryDirectory(): string {
   const made = mkdtempDisposableSync(join(tmpdir(), "weiche-"));
   onTestFinished(() => made.remove());

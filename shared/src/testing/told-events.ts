@@ -1,4 +1,4 @@
-/** An events object of any kind, for tests. Each call is kept in `told` as `[event, ...arguments]`. */
+/** Makes an events object of any kind. It records each call in `told` as `[event, ...arguments]`. */
 export function toldEvents<Events>() {
   const told: [event: string, ...details: unknown[]][] = [];
   const keep =

@@ -3,7 +3,7 @@ import { every, sleep } from "../time/clock.ts";
 import { createRandom } from "./random.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
-test("timers fire in the order of their time, then of their making", () => {
+test("timers fire in the order of their time, then of their creation", () => {
   const clock = new VirtualClock(0);
   const seen: string[] = [];
   clock.after(20, () => seen.push(`late@${clock.now()}`));
@@ -19,7 +19,7 @@ test("timers fire in the order of their time, then of their making", () => {
   expect(clock.pending).toBe(0);
 });
 
-test("many timers fire in order of time, those of one instant in the order of their making", () => {
+test("many timers fire in the order of their time, and those of one instant in the order of their creation", () => {
   const random = createRandom(1);
   const clock = new VirtualClock(0);
   const fired: [atMs: number, order: number][] = [];
@@ -32,7 +32,7 @@ test("many timers fire in order of time, those of one instant in the order of th
   expect(fired.length).toBe(500);
 });
 
-test("a sleep that is aborted rejects with the reason and leaves no timer", async () => {
+test("an aborted sleep rejects with the reason and leaves no timer", async () => {
   const clock = new VirtualClock();
   const controller = new AbortController();
   const sleeping = sleep(clock, 1000, controller.signal);

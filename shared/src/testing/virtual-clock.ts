@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../time/clock.ts";
 
-/** A clock that moves only when told to. Timers fire in order of their time, then of their creation. */
+/** A clock that moves only when a test advances it. Timers fire in the order of their time, then of their creation. */
 export class VirtualClock implements Clock {
   #nowMs: number;
   #sequence = 0;
@@ -34,12 +34,12 @@ export class VirtualClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Whether another timer fires at this very instant. */
+  /** Whether another timer is due at this instant. */
   get isDue(): boolean {
     return this.#timers[0] !== undefined && this.#timers[0].atMs <= this.#nowMs;
   }
 
-  /** Fires the next timer, moving to its time. False if there is none at or before `untilMs`. */
+  /** Moves to the next timer and fires it. Returns false if there is none at or before `untilMs`. */
   step(untilMs = Infinity): boolean {
     const next = this.#timers[0];
     if (!next || next.atMs > untilMs) return false;
@@ -49,12 +49,12 @@ export class VirtualClock implements Clock {
     return true;
   }
 
-  /** Time passes and no timer fires, as when an event loop stalls: what falls due is late. */
+  /** Moves ahead without firing timers, as if the event loop stalled. Due timers are then late. */
   stall(ms: number): void {
     this.#nowMs += ms;
   }
 
-  /** Moves `ms` ahead and fires what falls due on the way, including timers made on the way. */
+  /** Moves `ms` ahead and fires all due timers, including new ones. */
   advance(ms: number): void {
     const untilMs = this.#nowMs + ms;
     while (this.step(untilMs));
@@ -77,7 +77,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Lets all callbacks of promises that are resolved already run. */
+/** Runs all callbacks of promises that are already resolved. */
 export async function settle(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
 }

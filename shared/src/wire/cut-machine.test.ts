@@ -3,7 +3,7 @@ import { cutMachine } from "./cut-machine.ts";
 
 const part = { name: "x".repeat(1_000), sizeBytes: 2n ** 60n };
 
-test("what an agent says of its machine stays as it is, but no longer than a person reads", () => {
+test("a machine report stays unchanged, except that long strings and lists are cut", () => {
   const machine = { kernel: "k".repeat(10_000), memoryModules: [], networkInterfaces: [], gpus: [] };
   const read = cutMachine({ ...machine, disks: Array<typeof part>(10_000).fill(part) });
   expect(read.kernel).toHaveLength(200);

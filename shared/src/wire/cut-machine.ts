@@ -1,10 +1,10 @@
 /**
- * A machine as its agent reports it. Words come from hardware and kernels, and its parts are as many as the host has. The
- * agent cuts both to what a person can look at and the wire takes; the router cuts what older agents send.
+ * Limits the length of strings and lists in a machine report, which come from hardware and kernels, so that no agent
+ * can fill the router's memory. The agent cuts its report, and the router cuts reports of older agents.
  */
 import { machinePartsMax, machineWordMax } from "./link-bounds.ts";
 
-/** Returns the same with strings and lists that are not too long. */
+/** Returns a copy with shortened strings and lists. */
 export function cutMachine<Said extends object>(said: Said): Said {
   const cut = (each: unknown): unknown => {
     if (typeof each === "string") return each.slice(0, machineWordMax);

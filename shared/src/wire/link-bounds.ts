@@ -1,40 +1,40 @@
 /**
- * What the messages of `node_control.proto` may hold. Each end checks it before it decodes a message of the other one. A
- * field of the protocol that is missing here fails `link-bounds.test.ts`.
+ * Bounds of the messages in `node_control.proto`. Each end checks them before it decodes a message from the other end.
+ * If a field of the protocol is missing here, `link-bounds.test.ts` fails.
  *
  * Each bound is at least what a valid agent or router sends. What they send is bounded by their configuration
  * (`agent.yaml`: slots, engines; the catalogue: efforts, formats, instructions), or by the sender itself.
  */
 import { many, message, number, one, text, type MessageBounds } from "./message-bounds.ts";
 
-/** Slots of a node, and engines of a slot, in agent.yaml. */
+/** Maximum numbers of slots per node, and of engines per slot, in agent.yaml. */
 export const slotsMax = 64;
 export const enginesPerSlotMax = 256;
-/** Different models of a node in agent.yaml. */
+/** Maximum number of different models of a node in agent.yaml. */
 export const modelsMax = 1_024;
-/** A model's id in agent.yaml, as in the catalogue. */
+/** Longest model id in agent.yaml, as in the catalogue. */
 export const modelCharactersMax = 64;
-/** Records of a usage batch: `batchRecordsMax` of the agent's delivery. */
+/** Maximum number of records in a usage batch. */
 export const batchRecordsMax = 1_000;
-/** Past switches of a slot that an agent sends. */
+/** Maximum number of past switches per slot that an agent sends. */
 export const pastSwitchesMax = 50;
-/** GPUs, disks, interfaces, modules, file systems and sensors of a host that an agent sends, of each kind. */
+/** Maximum number of GPUs that an agent sends, and of disks, interfaces, modules, file systems and sensors. */
 export const machinePartsMax = 256;
-/** Characters of a word about the machine that an agent sends. */
+/** Maximum length of a string in a machine report, in characters. */
 export const machineWordMax = 200;
-/** Attempts of one `settled` that a router sends. */
+/** Maximum number of attempts in one `settled` message of a router. */
 export const settledMax = 1_000;
-/** Routers that a router tells of. */
+/** Maximum number of routers whose addresses a router sends. */
 export const routersMax = 64;
-/** `reasoning.efforts` of a model in the catalogue, and the characters of one. */
+/** Maximum number of `reasoning.efforts` of a model in the catalogue, and the length of one in characters. */
 export const effortsMax = 16;
 export const effortCharactersMax = 32;
-/** `images.formats` of a model in the catalogue. */
+/** Maximum number of `images.formats` of a model in the catalogue. */
 export const formatsMax = 16;
-/** Characters of `instruction.default` and `instruction.template` in the catalogue. */
+/** Maximum length of `instruction.default` and `instruction.template` in the catalogue, in characters. */
 export const instructionCharactersMax = 1_024;
 
-/** Agents of 0.1.0 take any name of a model from their agent.yaml. */
+/** Long, because agents of 0.1.0 accept any model name in their agent.yaml. */
 const modelBytes = 200;
 /** `namePattern`: 63 characters. */
 const nameBytes = 64;
@@ -43,10 +43,10 @@ const idBytes = 64;
 const versionBytes = 256;
 /** A DNS name has 253 characters; a port follows. */
 const addressBytes = 320;
-/** UTF-8 has at most four bytes for a character, and UTF-16 at most three for a unit. */
+/** Most UTF-8 bytes of a UTF-16 unit. A whole character has at most four. */
 const bytesPerCharacter = 3;
 const wordBytes = 4 * machineWordMax;
-/** Agents of 0.1.0 send all parts of a machine. */
+/** Large, because agents of 0.1.0 do not limit the parts of a machine. */
 const partsMax = 2 * machinePartsMax;
 
 const slotDescription = message(
@@ -170,7 +170,7 @@ const machine = message(
 const fileSystem = message(
   "FileSystem",
   text(1, "mount", wordBytes),
-  // `models`, `state`, `outbox`; as many again for later versions.
+  // `models`, `state` and `outbox`, and as many again for later versions.
   many(8, text(2, "holds", nameBytes)),
   number(3, "size_bytes"),
   number(4, "available_bytes"),
@@ -226,7 +226,7 @@ const usageRecord = message(
 );
 const usageBatch = message("UsageBatch", number(1, "batch_id"), many(batchRecordsMax, one(2, "records", usageRecord)));
 
-/** What an agent sends. */
+/** The agent's messages. */
 export const linkRequestBounds: MessageBounds = message(
   "LinkRequest",
   one(1, "hello", hello),
@@ -287,7 +287,7 @@ const welcome = message(
 );
 const attempt = message("Attempt", text(1, "request_id", idBytes), number(2, "attempt"));
 
-/** What a router sends. */
+/** The router's messages. */
 export const linkResponseBounds: MessageBounds = message(
   "LinkResponse",
   one(1, "welcome", welcome),
@@ -295,7 +295,7 @@ export const linkResponseBounds: MessageBounds = message(
   one(3, "model_rules_changed", message("ModelRulesChanged", models)),
   one(4, "desired_state", desiredState),
   one(5, "goodbye", message("Goodbye")),
-  // Routers of 0.1.0 send all attempts of 50 ms at once.
+  // Routers of 0.1.0 send all attempts of 50 ms in one message.
   one(6, "settled", message("Settled", many(8 * settledMax, one(1, "attempts", attempt)))),
   one(7, "heartbeat", message("Heartbeat", text(1, "ledger", versionBytes))),
   one(8, "routers_changed", routerList),

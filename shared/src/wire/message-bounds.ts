@@ -1,13 +1,13 @@
 /**
- * Bounds a protobuf message before it is decoded. One pass over the bytes counts the elements of each field and makes no
- * object, so that hostile bytes cost their length and nothing else. The bounds of a protocol are declared as a table.
+ * Checks the bounds of a protobuf message before it is decoded. One pass over the bytes counts the elements of each
+ * field and makes no objects, so hostile bytes cost no more than their length. A table declares a protocol's bounds.
  */
 
-/** What one kind of message may hold. */
+/** The bounds of one kind of message. */
 export interface MessageBounds {
   /** As in the .proto file. */
   readonly message: string;
-  /** By the field's number. A number that is missing belongs to a later version. */
+  /** Fields by their numbers. A missing number belongs to a later version. */
   readonly fields: readonly (FieldBounds | undefined)[];
 }
 
@@ -15,11 +15,11 @@ export interface FieldBounds {
   /** As in the .proto file. */
   readonly name: string;
   readonly number: number;
-  /** How often the field may occur: 1 unless it is repeated. */
+  /** How often the field may occur. 1 unless it is repeated. */
   readonly countMax: number;
-  /** Longest text, or longest other bytes. Absent: the field is a number or a message. */
+  /** Maximum length of a text or bytes. Undefined if the field is a number or a message. */
   readonly bytesMax?: number;
-  /** Absent: the field is no message. */
+  /** Undefined if the field is no message. */
   readonly of?: MessageBounds;
 }
 
@@ -33,7 +33,7 @@ export function number(at: number, name: string): FieldBounds {
   return { name, number: at, countMax: 1 };
 }
 
-/** A text, or bytes of any kind. */
+/** Declares a text or bytes. */
 export function text(at: number, name: string, bytesMax: number): FieldBounds {
   return { name, number: at, countMax: 1, bytesMax };
 }
@@ -46,13 +46,15 @@ export function many(countMax: number, field: FieldBounds): FieldBounds {
   return { ...field, countMax };
 }
 
-/** Fields that no table names, in one message and all that it holds: a later version may send new ones in each record. */
+/**
+ * Maximum number of unknown fields in a message with all its parts. A later version may send new ones in each record.
+ */
 export const unknownMax = 32_768;
 
-/** `elements`: fields of all messages together, on which the cost of decoding depends. */
+/** `elements`: number of all fields in all parts, which decides the cost of decoding. */
 export type Measured = { readonly elements: number } | { readonly mistake: string };
 
-/** Never throws. A mistake names the field and its bound, and quotes nothing of the message. */
+/** Checks a message. Never throws. A mistake names the field and its bound, without quoting the message. */
 export function measureMessage(bytes: Uint8Array, bounds: MessageBounds): Measured {
   const walk = new Walk(bytes);
   try {
@@ -74,9 +76,9 @@ class Walk {
   readonly #bytes: Uint8Array;
   #at = 0;
   #unknown = 0;
-  /** Names of the fields around the present one. */
+  /** Names of the fields around the current one. */
   readonly #path: string[] = [];
-  /** Occurrences of each field, one list for each depth. */
+  /** Counts of each field, one list per depth. */
   readonly #counts: Uint32Array[] = [];
 
   constructor(bytes: Uint8Array) {
@@ -90,7 +92,7 @@ class Walk {
       const tag = this.#uint32();
       const field = fields[tag >>> 3];
       this.elements++;
-      // The decoder passes over a field of another type, as over one that it does not know.
+      // The decoder skips a field of another type like an unknown one.
       if (!field || (isDelimited(field) && (tag & 7) !== delimited)) this.#skipUnknown(tag, end);
       else {
         if (++counts[field.number]! > field.countMax) this.#exceeds(field, amountOf(field));
@@ -131,7 +133,7 @@ class Walk {
     else if (type === eightBytes) this.#at += 8;
     else if (type === fourBytes) this.#at += 4;
     else if (type === delimited) this.#at = this.#uint32() + this.#at;
-    // Groups, which nobody sends since proto3, and types that do not exist.
+    // Groups, which proto3 does not have, and types that do not exist.
     else throw new BoundExceeded(malformed);
     if (this.#at > end) throw new BoundExceeded(malformed);
   }
@@ -141,7 +143,7 @@ class Walk {
     throw new BoundExceeded(malformed);
   }
 
-  /** A tag or a length. Encoders write it in at most five bytes; a longer one would be read in two ways. */
+  /** Reads a tag or a length. Encoders write at most five bytes, and decoders disagree about longer ones. */
   #uint32(): number {
     let value = 0;
     for (let shift = 0; shift < 35; shift += 7) {
@@ -155,7 +157,7 @@ class Walk {
     throw new BoundExceeded(malformed);
   }
 
-  /** Reading past the end is noticed here, whatever message is being read. */
+  /** Checks every read against the end of the bytes, at every depth. */
   #byte(): number {
     const byte = this.#bytes[this.#at++];
     if (byte === undefined) throw new BoundExceeded(malformed);
@@ -179,12 +181,12 @@ function amountOf({ countMax, of }: FieldBounds): string {
   return `has more than ${countMax} ${of ? "elements" : "texts"}`;
 }
 
-/** A decoded message, with the elements that it has; or why it was not decoded. */
+/** A decoded message with its number of elements, or the reason why it was not decoded. */
 export type Received<Message> =
   | (Message & { readonly elements: number; readonly mistake?: undefined })
   | { readonly mistake: string; readonly message?: undefined; readonly elements: number };
 
-/** Decodes what keeps to the bounds. The returned function never throws. */
+/** Returns a function that decodes messages within the bounds. The function never throws. */
 export function boundedDecoder<Message extends object>(decode: (bytes: Buffer) => Message, bounds: MessageBounds) {
   return (bytes: Buffer): Received<Message> => {
     const measured = measureMessage(bytes, bounds);
