@@ -103,10 +103,6 @@ export class SlotRules {
       this.#bind(request);
     request.tooLate = serving?.model === request.model && !serving.suspect && this.#isClosed;
     this.waiting.add(request);
-    this.#toJudge.push(() => {
-      if (this.#turns.isHopeless(request) && this.waiting.has(request))
-        this.#broken(`a request for ${request.model} is held whose time ends before its turn`);
-    });
     this.#reserve.asked(request);
     this.#followDrain();
   }
@@ -213,7 +209,8 @@ export class SlotRules {
     if (oldest && this.#now > oldest.sinceMs + this.#limits.waiterMsMax) this.#broken("a waiter is forgotten");
     let wanted = 0;
     const waiting = new Map<ModelId, number>();
-    for (const { model, answers } of this.waiting) {
+    for (const { model, answers, ...rest } of this.waiting) {
+      if (this.#turns.isHopeless(rest)) this.#broken(`a request for ${model} is held whose time ends before its turn`);
       wanted += answers;
       waiting.set(model, (waiting.get(model) ?? 0) + 1);
     }

@@ -48,7 +48,7 @@ export class TurnRule {
   }
 
   /** Whether the request has less time left than any two switches take, so that no turn of its model can come in time. */
-  isHopeless({ leftMs = Infinity, tooLate = false }: SimRequest): boolean {
+  isHopeless({ leftMs = Infinity, tooLate = false }: Pick<SimRequest, "leftMs" | "tooLate">): boolean {
     return tooLate && leftMs < 2 * shortestSwitchMs;
   }
 
