@@ -144,7 +144,7 @@ const faults = [
   ...["html", "empty", "wrong-length", "500"],
   ...["usage-only:0", "terminator-first:0", "invalid-utf8:0", "cut-chunk:0", "reset:0"],
   ...["usage-only:2", "terminator-first:2", "huge-event:2", "no-newline:2", "invalid-utf8:2", "cut-chunk:2", "cut:2"],
-  ...["not-json:2", "error-event:2", "abort:2", "reset:2", "no-terminator:2", "no-finish:2"],
+  ...["not-json:2", "error-event:2", "abort:2", "reset:2", "no-finish:2"],
 ];
 /** Faults that a client may provoke by what it lets the model write: it pays for what it has received. */
 const ofAnswer = ["huge-event:2", "no-newline:2", "invalid-utf8:2", "not-json:2", "error-event:2"];
@@ -186,6 +186,14 @@ test("characters that are cut between two packets are whole again", async () => 
     const answer = await ask(model, "sim:tokens=3,fault=split:0 hello");
     expectWhole(answer);
     expect(answer.body).toContain('"content":"ü2 "');
+  }
+});
+
+test("a stream that ends after its finish, without its terminator, is whole", async () => {
+  for (const model of bad.models) {
+    const answer = await ask(model, "sim:tokens=3,fault=no-terminator:2 hello");
+    expectWhole(answer);
+    expect(answer.body).toContain('"completion_tokens":3');
   }
 });
 

@@ -41,6 +41,9 @@ export interface Prompt {
   say(engine: EngineAccess): Buffer | Promise<Buffer>;
 }
 
+/** Beside one event for each token of the window: parsers of tool calls hold a call back, and send empty events meanwhile. */
+const emptyEventsMax = 1_000;
+
 export class Generation implements EngineWork {
   readonly answers: number;
   readonly #path: string;
@@ -70,6 +73,8 @@ export class Generation implements EngineWork {
   readonly #size: PromptSize;
   /** The window, or another bound, is reached and the engine would go on: the answer ends without it. */
   #isFull = false;
+  /** Events without text or calls since the last one that had some. */
+  #emptyEvents = 0;
 
   constructor(prompt: Prompt, { requestId, accountId, rules, tokensMax, nowMs, estimates }: GenerationScope) {
     const request = prompt.facts;
@@ -163,7 +168,8 @@ export class Generation implements EngineWork {
       if (waiting) await waiting;
       if (isTerminated || this.#isFull) return;
     }
-    throw new EngineFault("unfinished", "the stream ended without its terminator");
+    // Old versions of TGI send no terminator. A body that is cut off has no end: then `read` throws.
+    if (!this.#canonical.isWhole) throw new EngineFault("unfinished", "the stream ended without its terminator");
   }
 
   /** Takes events up to the terminator, or until the answer is full. Returns whether it is terminated. */
@@ -186,7 +192,9 @@ export class Generation implements EngineWork {
 
   /** Takes one event. Returns the error that the engine reports in it, if any. */
   #take(dialect: Dialect, data: string, usage: UsageCount): unknown {
-    const chunk = dialect.readChunk(parseEvent(data));
+    const event = parseEvent(data);
+    if (event === null) return undefined;
+    const chunk = dialect.readChunk(event);
     if (chunk.error !== undefined) return chunk.error;
     this.#checkFits(chunk);
     if (this.#goesBeyond(chunk, usage)) return this.#endFull();
@@ -200,6 +208,9 @@ export class Generation implements EngineWork {
       throw error;
     }
     usage.take(chunk);
+    this.#emptyEvents = this.#canonical.written > written ? 0 : this.#emptyEvents + 1;
+    if (this.#emptyEvents > this.#windowTokens * this.answers + emptyEventsMax)
+      throw new EngineFault("malformed", "events without text, without an end");
     if (this.#canonical.hasOutput) this.#body = undefined;
     return undefined;
   }
@@ -267,9 +278,10 @@ function createWriter(request: PromptFacts, requestId: string, created: number):
   return request.stream ? completionEvents(envelope, options) : completionBody(envelope, options);
 }
 
-function parseEvent(data: string): Json {
-  const event = parseJson(data);
+/** Returns null for an event that says nothing. */
+function parseEvent(data: string): Json | null {
+  const event: unknown = parseJson(data);
   if (event === undefined) throw new EngineFault("malformed", "an event that is no JSON");
-  if (!isObject(event)) throw new EngineFault("malformed", "an event that is no object");
+  if (event !== null && !isObject(event)) throw new EngineFault("malformed", "an event that is no object");
   return event;
 }

@@ -60,6 +60,13 @@ const early: [name: string, says: EngineScript | string, fault: RegExp][] = [
     /engine error/,
   ],
   ["a status of 500", (socket) => respond(socket, 500, '{"error":{"message":"secret"}}'), /engine error/],
+  ["no content", raw("HTTP/1.1 204 No Content\r\n\r\n"), /engine error/],
+  [
+    "a redirection",
+    raw("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"),
+    /engine error/,
+  ],
+  ["a body of HTTP/1.0 that is cut off", raw("HTTP/1.0 200 OK\r\n\r\n", opening.slice(0, -9)), /unfinished/],
   ["a status of 200 and a cut head", raw("HTTP/1.1 200 OK\r\ncontent-"), /connection lost/],
 ];
 
@@ -84,13 +91,8 @@ const late: [name: string, rest: (socket: Socket) => void, fault: RegExp][] = [
   ["a cut chunk", (socket) => socket.end("400\r\ndata: {"), /connection lost/],
   ["an end without the terminator", endEvents, /unfinished/],
   [
-    "a finish without the terminator",
-    (socket) => (writeChunk(socket, delta({}, "stop")), endEvents(socket)),
-    /unfinished/,
-  ],
-  [
-    "an event without its end",
-    (socket) => (writeChunk(socket, delta({}, "stop") + "data: [DONE]"), endEvents(socket)),
+    "a finish without its end",
+    (socket) => (writeChunk(socket, delta({}, "stop").slice(0, -2)), endEvents(socket)),
     /unfinished/,
   ],
   ["a terminator without a finish", (socket) => writeChunk(socket, done), /before the end/],
@@ -125,6 +127,18 @@ const ofAnswer: typeof late = [
   ],
   ["invalid UTF-8", (socket) => writeChunk(socket, Buffer.from('data: "\xff"\n\n', "latin1")), /UTF-8/],
   ["broken JSON", (socket) => writeChunk(socket, "data: {\n\n"), /no JSON/],
+  [
+    "empty events without end",
+    (socket) => {
+      const many = delta({ content: "" }).repeat(1_000);
+      const pour = () => {
+        while (socket.writable && socket.writableLength < many.length) writeChunk(socket, many);
+        if (socket.writable) setImmediate(pour);
+      };
+      pour();
+    },
+    /without an end/,
+  ],
   ["an event over 8 MiB", (socket) => writeChunk(socket, `data: "${"x".repeat(9 << 20)}`), /too large/],
 ];
 
@@ -152,6 +166,26 @@ test.each(late)("%s: an error event, and a record of zero", async (_name, rest, 
 test.each(ofAnswer)("%s: an error event, and what the client has got is billed", async (_name, rest, fault) => {
   const { records } = await breakOff(rest, fault);
   expect(records).toMatchObject([{ outcome: "limit-ended", completionTokens: 1, estimatedTokens }]);
+});
+
+/** Bodies of HTTP/1.0 end with their connection. */
+const overHttp10 = raw("HTTP/1.0 200 OK\r\ncontent-type: text/event-stream\r\n\r\n", good);
+
+test.each<[string, EngineScript | string]>([
+  ["no terminator", opening + delta({}, "stop") + usage],
+  ["a terminator without its end", opening + delta({}, "stop") + usage + "data: [DONE]"],
+  ["lines that end with a carriage return", good.replaceAll("\n", "\r")],
+  ["events that are null", event(null) + opening + event(null) + delta({}, "stop") + event(null) + usage + done],
+  ["a body of HTTP/1.0, which ends with its connection", overHttp10],
+])("%s: the answer is whole, and the engine's usage counts", async (_name, says) => {
+  for (const stream of [true, false]) {
+    await using rig = await Rig.open(says);
+    const { status, text, ending } = await rig.chat({ stream }).answer;
+    expect({ status, ending }).toEqual({ status: 200, ending: "complete" });
+    expect(text).toContain("Hello");
+    expect(await rig.records()).toMatchObject([{ outcome: "finished", promptTokens: 3, completionTokens: 2 }]);
+    expect(rig.faults).toEqual([]);
+  }
 });
 
 test("what came in one piece with a fault reaches the client that pays for it", async () => {

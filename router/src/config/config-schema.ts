@@ -107,7 +107,7 @@ const limits = section({
   trustedProxies: Type.Array(Type.String(), {
     default: [],
     description:
-      "proxies whose `X-Forwarded-For` is trusted and whose connections are not limited. An entry may have a port, brackets or quotes. Limits per address do not apply to a client whose entry names no address (`unknown`); the log names the proxy once",
+      "proxies whose `X-Forwarded-For` is trusted and whose connections are not limited. An entry may have a port, brackets or quotes. Limits per address do not apply to a client whose entry names no address (`unknown`) or is empty, because the entry before it may be the client's own invention; the log names the proxy once",
   }),
   store: text(
     "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. Several routers share their limits in Valkey or Redis 7: `valkey://USER@HOST:PORT/DATABASE` (user, port and database are optional; `valkeys://` for TLS), `valkey+sentinel://HOST:PORT,HOST:PORT/NAME` with the Sentinels' addresses and their name of the primary, or `valkey+cluster://HOST:PORT,HOST:PORT` with some nodes of a cluster ([how](INSTALL.md#several-routers))",

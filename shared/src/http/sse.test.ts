@@ -19,6 +19,16 @@ test("a stream means the same however its bytes are cut", () => {
   }
 });
 
+test.each(["\n", "\r\n", "\r"])("lines may end with %j, also where a chunk ends", (end) => {
+  const bytes = Buffer.from(["data: a", "", ": ping", "data: b", "data: c", "", "data: d", "", ""].join(end));
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const parser = new SseParser();
+    const told = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((part) => parser.push(part));
+    const data = told.flatMap((one) => (one.kind === "data" ? [one.data] : []));
+    expect([data, told.length, parser.unfinished]).toEqual([["a", "b\nc", "d"], 4, false]);
+  }
+});
+
 test("passes over fields without output, and events without data", () => {
   const told =
     "event: message\nid: 7\nretry: 3000\ndata: x\n\nid\n\ndata:\n\ndata: \n\ndata\n\nevent: end\n\ndata: y\n\n";

@@ -12,12 +12,17 @@ export type SseEvent =
 /** Largest event that is accepted; an engine's embedding or tool call stays far below it. */
 export const sseEventBytesMax = 8 << 20;
 
+const lineFeed = 10;
+const carriageReturn = 13;
+
 export class SseParser {
   readonly #eventBytesMax: number;
   readonly #decoder = new TextDecoder("utf-8", { fatal: true });
   #rest: Buffer[] = [];
   #restBytes = 0;
   #data: string | undefined;
+  /** The last line ended with a carriage return at the end of a chunk: a line feed may follow, which belongs to it. */
+  #isBehindCr = false;
 
   constructor(eventBytesMax = sseEventBytesMax) {
     this.#eventBytesMax = eventBytesMax;
@@ -26,11 +31,20 @@ export class SseParser {
   /** Takes the next bytes; returns the events that they complete, in order. */
   push(chunk: Buffer): SseEvent[] {
     const events: SseEvent[] = [];
-    let start = 0;
-    for (let end = chunk.indexOf(10, start); end >= 0; end = chunk.indexOf(10, start)) {
-      const line = this.#takeLine(chunk.subarray(start, end));
+    let start = this.#isBehindCr && chunk[0] === lineFeed ? 1 : 0;
+    if (chunk.length > 0) this.#isBehindCr = false;
+    let feed = chunk.indexOf(lineFeed, start);
+    let carriage = chunk.indexOf(carriageReturn, start);
+    while (feed >= 0 || carriage >= 0) {
+      const end = Math.min(feed < 0 ? Infinity : feed, carriage < 0 ? Infinity : carriage);
+      this.#line(this.#takeLine(chunk.subarray(start, end)), events);
       start = end + 1;
-      this.#line(line, events);
+      if (end === carriage) {
+        if (chunk[start] === lineFeed) start++;
+        else this.#isBehindCr = start === chunk.length;
+        carriage = chunk.indexOf(carriageReturn, start);
+      }
+      if (feed >= 0 && feed < start) feed = chunk.indexOf(lineFeed, start);
     }
     if (start < chunk.length) {
       this.#rest.push(chunk.subarray(start));
@@ -54,8 +68,7 @@ export class SseParser {
   }
 
   #line(bytes: Buffer, events: SseEvent[]): void {
-    const end = bytes.at(-1) === 13 ? bytes.length - 1 : bytes.length;
-    if (end === 0) {
+    if (bytes.length === 0) {
       if (this.#data) events.push({ kind: "data", data: this.#data });
       this.#data = undefined;
       return;
@@ -66,7 +79,7 @@ export class SseParser {
     }
     let text: string;
     try {
-      text = this.#decoder.decode(bytes.subarray(0, end));
+      text = this.#decoder.decode(bytes);
     } catch {
       events.push({ kind: "malformed", reason: "invalid UTF-8" });
       return;
