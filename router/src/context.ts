@@ -1,4 +1,4 @@
-/** Everything a router is made of, in the order it is made; it is closed in reverse. */
+/** Creates the parts of a router in the order of their dependencies, and closes them in reverse order. */
 import { hostname } from "node:os";
 import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
 import { tellEnding } from "@weiche/shared/program/certificate-expiry.ts";
@@ -28,19 +28,19 @@ export interface Router {
   readonly log: Log;
   /** The addresses of its listeners, with the actual ports. */
   readonly listen: Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", string>> & {
-    /** Absent: it is off. */
+    /** Undefined if the console is off. */
     readonly console?: string;
   };
-  /** Takes the catalogue file over; a wrong one is logged and the one before stays. */
+  /** Reads the catalogue file again. If the file is wrong, logs this and keeps the previous catalogue. */
   reloadCatalogue(): Promise<void>;
   /**
-   * Says that it is not ready, and serves on until balancers have seen it; then takes nothing new, lets running answers
-   * end, commits what usage has come, and closes.
+   * Shows that the router is not ready and serves until balancers have noticed. Then refuses new requests, waits for
+   * running answers, commits the usage received so far, and closes.
    */
   close(): Promise<void>;
 }
 
-/** How long a stop waits for the database. Usage that is not committed by then is still at the nodes. */
+/** How long a stop waits for the database. Usage that is not committed by then stays in the nodes' outboxes. */
 const databaseCloseMs = 10_000;
 
 export async function createRouter(config: RouterConfig, given: Partial<Given> = {}): Promise<Router> {

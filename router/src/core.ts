@@ -1,4 +1,4 @@
-/** The basis from which all parts of the router are made. */
+/** What all parts of the router share: configuration, clock, log, metrics, events and jobs. */
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { FewLines } from "@weiche/shared/program/few-lines.ts";
 import { createLog, type Log } from "@weiche/shared/program/log.ts";
@@ -14,7 +14,7 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 /** Dependencies that a test may replace. */
 export interface Given {
   readonly clock: Clock;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
   readonly log: Log;
 }
@@ -27,12 +27,12 @@ export interface Core extends Given {
   readonly job: StartJob;
   readonly jobRuns: JobRuns;
   readonly logLevel: LogLevelSwitch;
-  /** `isLeaving`: it stops; what comes while it still serves is sent elsewhere the next time. */
+  /** `isLeaving`: the router stops. Requests that still arrive are answered, and their connections then closed. */
   readonly life: { isLeaving: boolean };
-  /** Counts the requests of this router, whoever decides on them. */
+  /** Counts the requests of this router, also if the limit store decides on them. */
   readonly ownLimiter: MemoryLimiter;
   readonly catalogue: LiveCatalogue;
-  /** Each part adds what it opens; closed in reverse order. */
+  /** Each part adds what it opens. A stop closes these in reverse order. */
   readonly opened: AsyncDisposableStack;
 }
 

@@ -1,4 +1,4 @@
-/** Counters whose labels are fixed words begin with 0, so that `rate()` and `increase()` see the first event. */
+/** Sets counters whose labels are fixed words to 0, so that `rate()` and `increase()` see the first event. */
 import { apiErrors } from "@weiche/shared/errors.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
@@ -23,7 +23,7 @@ interface Counters {
   readonly databaseErrors: Counter<"what">;
 }
 
-/** All of its members, since none may be left out. */
+/** All members of a union as keys, so that the compiler finds a missing one. */
 type Words<Word extends string> = Readonly<Record<Word, true>>;
 
 const outcomes: Words<Outcome> = {
@@ -69,7 +69,7 @@ interface ModelCounters {
   readonly creditsVoided: Counter<"model">;
 }
 
-/** For the models of a catalogue, each time that it changes. */
+/** Sets the counters of a catalogue's models to 0. Call it each time the catalogue changes. */
 export function beginModelsAtZero(
   { requests, credits, creditsVoided }: ModelCounters,
   catalogue: Iterable<{ readonly id: ModelId; readonly category: string }>,

@@ -40,7 +40,7 @@ test.each(repeated)(
   },
 );
 
-test("a proxy whose entries name no address is logged once, and at most 16 proxies are", () => {
+test("a proxy whose entries contain no address is logged once, and at most 16 proxies are logged", () => {
   const lines: unknown[] = [];
   const log = { warn: (fields: object) => lines.push(fields) } as unknown as Log;
   const events = createApiEvents(

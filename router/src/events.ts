@@ -1,4 +1,4 @@
-/** The events of the router: one function per event writes the log line and moves the metric together. */
+/** The events of the router. One function per event writes the log line and changes the metric, so that both agree. */
 import type { FewLines } from "@weiche/shared/program/few-lines.ts";
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -65,7 +65,7 @@ export function createApiEvents(
 
 const unreadProxiesMax = 16;
 
-/** One line for each proxy: each of its requests may have such an entry. */
+/** Logs one line per proxy, because every request of the proxy may have such an entry. */
 function unreadForwarded(log: Log): WebEvents["forwardedUnread"] {
   const logged = new Set<string>();
   return (proxy, entry) => {
@@ -79,7 +79,7 @@ function unreadForwarded(log: Log): WebEvents["forwardedUnread"] {
   };
 }
 
-/** All events but those of the API, which also count refusals in the database. */
+/** All events except the API's, which also count refusals in the database. */
 export type RouterEvents = ReturnType<typeof createEvents>;
 
 export function createEvents(log: Log, metrics: Metrics, few: FewLines) {
@@ -211,7 +211,7 @@ function createLimitEvents(log: Log, metrics: Metrics): SharedLimiterEvents {
   };
 }
 
-/** Messages by job name. All these jobs work with the database. */
+/** Messages by job name. All these jobs use the database. */
 const jobFailures: Readonly<Record<string, string>> = {
   "audit-retention": "old entries of the audit log could not be removed",
   credits: "credits could not be evaluated; limits hold as they were",

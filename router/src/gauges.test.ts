@@ -28,7 +28,7 @@ beforeEach(() => {
   };
 });
 
-/** Samples of our own metrics whose name begins so. */
+/** Returns the samples of the router's metrics whose name begins with the prefix. */
 async function samples(prefix: string): Promise<string[]> {
   const nodes = { details: () => registry.details(nowMs), nowMs: () => nowMs };
   publishGauges(metrics, { ...parts, nodes });
@@ -43,7 +43,7 @@ async function state(): Promise<string | undefined> {
   return /state="([\w-]+)"/.exec(ones[0] ?? "")?.[1];
 }
 
-test("a node has exactly one state, and its last report an age, until it is forgotten", async () => {
+test("a node has exactly one state and the age of its last report until the router forgets the node", async () => {
   expect(await samples("node_")).toEqual([]);
   const link = registry.linkUp(hello, 0);
   registry.sessionUp(node);
@@ -69,7 +69,7 @@ test("a node has exactly one state, and its last report an age, until it is forg
   expect([await samples("node_"), await samples("data_sessions")]).toEqual([[], []]);
 });
 
-test("the link of a node, and how many data sessions it has", async () => {
+test("gauges show whether a node is linked and how many data sessions it has", async () => {
   const link = registry.linkUp(hello, 0);
   for (let n = 0; n < 3; n++) registry.sessionUp(node);
   const both = async () => [...(await samples("node_link_up")), ...(await samples("data_sessions"))];
@@ -79,7 +79,7 @@ test("the link of a node, and how many data sessions it has", async () => {
   expect(await both()).toEqual(['node_link_up{node="gpu-1"} 0', 'data_sessions{node="gpu-1"} 2']);
 });
 
-test("trouble of a slot with a model, which fades while no request comes", async () => {
+test("the trouble of a slot with a model decreases while no request comes", async () => {
   const slot = asId<SlotName>("a");
   const model = asId<ModelId>("m");
   const idle = { name: slot, state: SlotState.ACTIVE, running: 0, runningOfRouter: 0, waiters: [], stateAgeMs: 0 };
@@ -94,7 +94,7 @@ test("trouble of a slot with a model, which fades while no request comes", async
   expect(await samples("slot_trouble")).toEqual([`${series} 0.2890625`]);
 });
 
-test("connections to the database by pool, and who waits for one", async () => {
+test("gauges show the database connections and waiting statements of each pool", async () => {
   expect(await samples("database_connections")).toEqual([
     'database_connections{pool="usage",state="used"} 1',
     'database_connections{pool="usage",state="idle"} 0',
@@ -103,7 +103,7 @@ test("connections to the database by pool, and who waits for one", async () => {
   expect(await samples("database_waiting")).toEqual(['database_waiting{pool="usage"} 4']);
 });
 
-test("how old the known keys are, which mails wait, and whether the catalogue is the newest", async () => {
+test("gauges show the age of known keys, the waiting mails and whether the catalogue is the newest", async () => {
   expect(await samples("key_cache_age")).toEqual(["key_cache_age_seconds 1.5"]);
   expect(await samples("mails_pending")).toEqual(["mails_pending 3"]);
   expect(await samples("catalogue")).toEqual([

@@ -1,4 +1,4 @@
-/** Sets the gauges: the metrics of the present state. */
+/** Sets the gauges to the present state at each scrape. */
 import { publishCertificates, type CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
 import type { LiveCatalogue } from "./config/live-catalogue.ts";
 import type { Database } from "./db/database.ts";
@@ -18,9 +18,9 @@ export interface GaugedParts {
   readonly catalogue: Pick<LiveCatalogue, "readAtMs" | "isNewest">;
   readonly certificates: CertificatesInUse<"api" | "nodes" | "ops">;
   readonly routers: { readonly all: () => readonly KnownRouter[]; readonly own: string };
-  /** Absent: none is configured. */
+  /** Undefined if no mail server is configured. */
   readonly mail: Pick<Mail, "pending"> | undefined;
-  /** Absent: each router counts the limits of accounts by itself. */
+  /** If undefined, each router counts the limits of accounts alone. */
   readonly limitStore: Pick<LimitStoreView, "down"> | undefined;
 }
 
@@ -53,7 +53,7 @@ function publishRouters(metrics: Metrics, { all, own }: GaugedParts["routers"]):
 
 function publishNodes(metrics: Metrics, nodes: readonly NodeDetail[], nowMs: number): void {
   const { nodeState: states, nodeLinks, nodeMaintenance, reportAge, dataSessions, troubles } = metrics;
-  // Removes series of nodes that are forgotten, or have not reported since their agent started.
+  // Removes the series of forgotten nodes and of nodes that have not reported since their agent started.
   for (const gauge of [states, nodeLinks, nodeMaintenance, reportAge, dataSessions, troubles]) gauge.reset();
   for (const detail of nodes) {
     const { node, reportedAtMs, maintenance } = detail.view;

@@ -1,4 +1,4 @@
-/** `npm run router`. The rest is loaded once it is known that this Node.js can read it. */
+/** Starts `npm run router`. Checks the Node.js version first, because an older one cannot load the other modules. */
 import { requireNode } from "@weiche/shared/program/node-version.ts";
 
 requireNode("weiche-router");

@@ -1,4 +1,4 @@
-/** The events of nodes: one function per event writes the log line and moves the metric together. */
+/** The events of nodes. One function per event writes the log line and changes the metric, so that both agree. */
 import type { FewLines } from "@weiche/shared/program/few-lines.ts";
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import { endingMessage, type CertificateEvents } from "@weiche/shared/program/certificate-expiry.ts";
@@ -10,10 +10,10 @@ import type { NodeLinkEvents } from "./nodes/node-link-session.ts";
 import type { OutcomeEvents } from "./nodes/outcomes/outcomes.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** Models that one log line names. */
+/** The most models that one log line names. */
 const modelsLoggedMax = 20;
 
-/** What a node or a stranger can cause again and again is written through `few`. */
+/** Logs through `few` what a node or a stranger can cause repeatedly, so that neither can fill the log. */
 export function createNodeEvents(
   log: Log,
   metrics: Metrics,

@@ -15,7 +15,7 @@ export type PublicApi = Awaited<ReturnType<typeof openApi>>;
 
 export async function openApi(core: Core, { keys, voids, refusals }: Storage, { limiter }: Limits, nodes: Nodes) {
   const { config, clock, log, metrics, catalogue, opened } = core;
-  /** The portal shows the same certificate. Absent: plain HTTP behind a proxy. */
+  /** The portal uses the same certificate. If undefined, both serve plain HTTP behind a proxy. */
   const tls = config.tls && opened.use(openTlsFiles(config.tls, clock, core.events));
   const recent = new RecentRequests();
   const events = createApiEvents(log, metrics, refusals, recent);
@@ -36,7 +36,7 @@ export async function openApi(core: Core, { keys, voids, refusals }: Storage, { 
   });
   const address = await server.listen();
   opened.use(returnMemory(clock, () => server.open));
-  /** Base URL for clients, without `/v1`. */
+  /** The base URL for clients, without `/v1`. */
   const url = config.publicApi ?? `http${tls ? "s" : ""}://${formatListen(address)}`;
   return { server, address, url, tls, events, recent };
 }

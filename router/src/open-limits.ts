@@ -1,4 +1,4 @@
-/** Opens the limits of accounts: counted by this router alone, or together with others in a store. */
+/** Opens the limits of accounts, which this router counts alone or shares with other routers in a store. */
 import type { Core } from "./core.ts";
 import type { LimitStoreView } from "./limits/limit-store.ts";
 import type { Limiter } from "./limits/limiter.ts";
@@ -7,11 +7,11 @@ import { ValkeyStore } from "./limits/valkey-store.ts";
 
 export interface Limits {
   readonly limiter: Limiter;
-  /** Absent: each router counts its own. */
+  /** If undefined, each router counts alone. */
   readonly store?: LimitStoreView;
 }
 
-/** `others`: how many other routers there are. */
+/** Opens the limiter. `others` returns the number of other routers. */
 export async function openLimits(core: Core, others: () => number): Promise<Limits> {
   const { config, clock, random, routerId, events, ownLimiter: own, opened } = core;
   if (!config.limitStore) return { limiter: own };

@@ -1,4 +1,4 @@
-/** Opens the router's side of the nodes: links, data connections, registry and placement. */
+/** Opens the router's parts for nodes: links, data connections, registry and placement. */
 import { formatListen } from "@weiche/shared/http/listen.ts";
 import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
@@ -20,7 +20,7 @@ import type { Storage } from "./open-storage.ts";
 
 export type Nodes = Awaited<ReturnType<typeof openNodes>>;
 
-/** Timeout for closing links and data sessions, once no answer runs any more. */
+/** The timeout for closing links and data sessions after the last answer has ended. */
 const closeMsMax = 2_000;
 
 export async function openNodes(core: Core, { database, grants, ledger }: Storage, routers: LiveRouter) {
@@ -29,7 +29,7 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   opened.use(job("node-wishes", readWishesMs, () => wishes.read()));
   const registry = new NodeRegistry((node) => wishes.isMaintained(node), events);
   const linkClock = opened.use(new LoopClock(clock));
-  /** Absent: plain connections, of nodes on this host. */
+  /** If undefined, connections are plain and nodes run on this host. */
   const tls = config.nodesTls && opened.use(openTlsFiles(config.nodesTls, clock, events));
   const strangers = tls && new StrangerLimit(clock, readTrusted(config.limits.trustedProxies));
   const shared = { routerId, clock: linkClock, events, tls, strangers };
@@ -56,26 +56,26 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   catalogue.onReload(() => link.rulesChanged());
   routers.onChange(() => link.routersChanged());
 
-  /** Monotonic ms of the views; it stands still while the event loop does. */
+  /** Returns the monotonic time of the views in ms. It stands still while the event loop is blocked. */
   const nowMs = () => linkClock.monotonicMs();
   const views = () => registry.view(nowMs());
   const details = () => registry.details(nowMs());
-  /** The nodes' own metrics, asked of them over their data sessions. */
+  /** Fetches the nodes' own metrics over their data sessions. */
   const metrics: NodesMetrics = {
     names: () => views().map(({ node }) => node),
     metricsOf: (node) => data.metricsOf(asId(node)),
   };
   return {
     ...{ wishes, link, data, tls, views, details, metrics, nowMs },
-    /** The nodes that requests can be sent to. */
+    /** Returns the nodes that can receive requests. */
     reached: () => views().flatMap(({ node, reachable }) => (reachable ? [node] : [])),
-    /** host:port that nodes dial; `link` is absent if nothing tells how others reach it. */
+    /** The host:port that nodes dial. `link` is undefined if no address is known under which others reach this router. */
     addresses: { link: linkAddressOf(config, link.address), data: dataAddress },
-    /** How long requests waited lately for this model to become active. undefined: none has. */
+    /** Returns how long recent requests waited for this model to become active, or undefined if none waited. */
     usualWaitMs: (model: ModelId) => registry.waits.usualMs(model, nowMs()),
     place: (request: PlacementRequest, exclude?: ReadonlySet<NodeId>) =>
       place(request, views(), nowMs(), random, exclude),
-    /** Call before an attempt is sent; the returned function takes its end. */
+    /** Notes that an attempt begins. Call it before sending, and call the returned function with the attempt's end. */
     began: (at: Attempted) => {
       const ended = registry.began(at, nowMs());
       return (end: AttemptEnd | "overloaded") => ended(end, nowMs());

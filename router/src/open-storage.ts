@@ -15,7 +15,7 @@ const flushRefusalsMs = 5_000;
 
 export async function openStorage({ config, clock, log, events, job, catalogue, opened }: Core) {
   const database = opened.use(await openDatabase(config, clock, events));
-  // The clock of this machine, also in a test on virtual time. The embedded server has the same.
+  // Compares the machine's clock, also in tests on virtual time. The embedded server uses the same clock.
   if (config.databaseUrl !== undefined) await requireClock(database, systemClock);
   if (database.notice) log.info({ show: true }, database.notice);
   const grants = await readGrants(database.pool);

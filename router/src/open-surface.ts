@@ -32,11 +32,11 @@ export async function openSurface(
 ) {
   const { config, clock, events, catalogue, jobRuns, opened, life } = core;
   const isLeaving = () => life.isLeaving;
-  /** Absent: none is configured. */
+  /** Undefined if no mail server is configured. */
   const mail = config.smtp && opened.use(createMail(config.smtp, clock, events));
   const hashing = createPasswordHashing(clock, opened.use(startPasswordThreads()));
   const webEvents = { ...api.events, ...events };
-  // Links to the portal need its address, so that it listens before accounts and sign-in are made.
+  // Accounts and sign-in need the portal's address for links to it, so the portal listens first.
   const portal = opened.use(
     await openPortal({
       listen: config.listen.portal,
@@ -53,14 +53,14 @@ export async function openSurface(
   const consoleSessions = opened.use(
     new ConsoleSessions(join(config.stateDir, "console-sessions.json"), clock, events),
   );
-  /** Absent: it is off. */
+  /** Undefined if the console is off. */
   const ofOperators =
     config.listen.console &&
     opened.use(
       await openConsole({
         listen: config.listen.console,
         publicUrl: config.publicConsole,
-        // The certificate names no loopback address; there nobody is on the way.
+        // The certificate names no loopback address, and loopback traffic does not leave this machine.
         tls: isLoopback(config.listen.console.host) ? undefined : api.tls,
         limits: config.limits,
         isLeaving,

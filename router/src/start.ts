@@ -1,4 +1,4 @@
-/** `npm run router`: one router, with the YAML file that `WEICHE_CONFIG` names. */
+/** Starts one router (`npm run router`) with the YAML file that `WEICHE_CONFIG` names. */
 import { join } from "node:path";
 import { runProgram } from "@weiche/shared/program/program.ts";
 import { loadRouterConfig } from "./config/config.ts";

@@ -1,9 +1,9 @@
 /**
- * Scripts for the limit store, which runs each as a whole. An account has four keys there: a list of the times of its
- * last admissions, newest first, and sorted sets: of its live requests by the end of their leases, of these by their
- * admission, and of refused requests by the time that they were told. All in
- * microseconds of the store's clock, which never runs backwards here: after a failover to a server whose clock is
- * behind, the time of the newest admission is taken until that clock has caught up.
+ * Scripts for the limit store, which runs each one atomically. An account has four keys in the store. `times` lists its
+ * last admissions, newest first. `live` sorts its live requests by the end of their leases, `begun` by their admission.
+ * `told` sorts refused requests by the time that they were given. All times are microseconds of the store's clock. The
+ * scripts never let it run backwards: if a failover leads to a server whose clock is behind, they use the time of the
+ * newest admission until that clock has caught up.
  */
 import { createHash } from "node:crypto";
 import {
@@ -17,7 +17,7 @@ import {
   youngMs,
 } from "./told-times.ts";
 
-/** How long a live request is counted whose router says no more of it. */
+/** How long the store counts a live request whose router no longer renews the lease. */
 export const leaseMs = 15_000;
 
 export interface Script {
@@ -43,8 +43,8 @@ end
 `;
 
 /**
- * ARGV: id, requests per minute, parallel requests. Returns how many microseconds to wait after a refusal by the minute,
- * 0: admitted, -1: refused by the parallel limit.
+ * Admits or refuses a request. ARGV: id, requests per minute, parallel requests. Returns 0 if the request is admitted, -1
+ * if the parallel limit refuses it, and the microseconds to wait if the minute refuses it.
  */
 export const enterScript = script(`
 local id, minute, parallel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -65,7 +65,7 @@ lease(id)
 redis.call('PEXPIRE', live, ${leaseMs})
 return 0`);
 
-/** ARGV: a router's prefix of ids, then all of its live ids. Those that are missing are added, its others removed. */
+/** Replaces a router's live requests. ARGV: the router's prefix of ids, then all of its live ids. */
 export const renewScript = script(`
 local prefix, kept = ARGV[1], {}
 for i = 2, #ARGV do kept[ARGV[i]] = true end
@@ -79,8 +79,8 @@ redis.call('PEXPIRE', begun, ${leaseMs})
 return 0`);
 
 /**
- * ARGV: id, requests per minute, parallel requests, durations in ascending order, in microseconds. Returns the whole
- * seconds that the refused request is told, 0: too many were told a time before. See told-times.ts.
+ * Returns after how many whole seconds a refused request may come back, or 0 if too many were given a time before. ARGV:
+ * id, requests per minute, parallel requests, then durations in microseconds in ascending order. See told-times.ts.
  */
 export const tellScript = script(`
 local id, minute, parallel = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -115,7 +115,7 @@ if #before / 2 < ${toldMax} then redis.call('ZADD', told, string.format('%.0f', 
 redis.call('PEXPIRE', told, ${toldMsMax + lateMsMax})
 return seconds`);
 
-/** Returns the number of admissions within the last minute, and that of live requests. */
+/** Returns the number of admissions within the last minute and the number of live requests. */
 export const useScript = script(
   `
 local recent = 0
@@ -127,7 +127,7 @@ return {recent, redis.call('ZCOUNT', live, string.format('(%.0f', now), '+inf')}
   " flags=no-writes",
 );
 
-/** The first line has the store refuse a script as a whole, where it may not write or has no memory left. */
+/** Adds a first line by which the store refuses the whole script if it may not write or has no memory left. */
 function script(body: string, flags = ""): Script {
   const lua = `#!lua${flags}\n${now}${body}`;
   return { lua, sha: createHash("sha1").update(lua).digest("hex") };

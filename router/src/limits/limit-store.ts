@@ -1,19 +1,19 @@
-/** Counts the limits of accounts for several routers: in Valkey or Redis 7. Every call may fail, or take for ever. */
+/** Counts the limits of accounts for several routers in Valkey or Redis 7. Every call may fail or never end. */
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
 import type { AccountLimits, LimitUse } from "./limiter.ts";
 
 export type StoreDecision =
   | { readonly admitted: true }
-  /** `freeInMs`: when the minute has room again. */
+  /** `freeInMs`: after how many ms the minute has room again. */
   | { readonly admitted: false; readonly limit: "minute"; readonly freeInMs: number }
   | { readonly admitted: false; readonly limit: "parallel" };
 
 export interface LimitStore extends AsyncDisposable {
-  /** As `Limiter.enter`. The place is leased: it ends 15 s after the last `renew`. */
+  /** Decides as `Limiter.enter` does. The place is a lease and ends 15 s after the last `renew`. */
   enter(account: AccountId, request: RequestId, limits: AccountLimits): Promise<StoreDecision>;
   /**
-   * As `MemoryLimiter.tell`, for the requests of all routers; undefined: too many were told a time before.
-   * `durationsMs`: how long requests of the account take, in ascending order.
+   * Returns a time as `MemoryLimiter.tell` does, for the requests of all routers, or undefined if too many were given one
+   * before. `durationsMs`: how long requests of the account take, in ascending order.
    */
   tell(
     account: AccountId,
@@ -22,16 +22,16 @@ export interface LimitStore extends AsyncDisposable {
     durationsMs: readonly number[],
   ): Promise<number | undefined>;
   leave(account: AccountId, request: RequestId): Promise<unknown>;
-  /** Says which requests of this router hold a place: their leases are renewed, and all others of this router end. */
+  /** Renews the leases of these requests and ends all other leases of this router. */
   renew(account: AccountId, requests: Iterable<RequestId>): Promise<unknown>;
   use(account: AccountId): Promise<LimitUse>;
-  /** Calls back when a connection to the store ends, also while nothing is asked. */
+  /** Calls back when a connection to the store ends, also if no call is pending. */
   onLost(callback: (why: Error) => void): void;
 }
 
-/** The store as operators look at it. */
+/** The store as the surface shows it to operators. */
 export interface LimitStoreView {
   readonly address: string;
-  /** Why it does not answer, and since when, in wall time in ms. Absent: it does. */
+  /** Returns since when (wall time in ms) and why the store does not answer, or undefined if it answers. */
   readonly down: () => { readonly sinceMs: number; readonly reason: string } | undefined;
 }

@@ -1,4 +1,4 @@
-/** The rules of the memory limiter alone; those of every limiter: test/limits/limiter-contract.test.ts. */
+/** Tests rules of the memory limiter only. test/limits/limiter-contract.test.ts tests the rules of all limiters. */
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
@@ -13,7 +13,7 @@ function setUp() {
   return { clock, limiter: new MemoryLimiter(clock) };
 }
 
-test("a refusal says when the next place is free, and then it is", () => {
+test("a refused request is admitted after its retry time and not a millisecond earlier", () => {
   const { clock, limiter } = setUp();
   const limits = { perMinute: 2, parallel: 10 };
   limiter.enter(account, request(1), limits);
@@ -31,7 +31,7 @@ test("a refusal says when the next place is free, and then it is", () => {
   expect(limiter.enter(account, request(3), limits).admitted).toBe(true);
 });
 
-test("all that hold a place are counted, over all accounts, and each only once", () => {
+test("each running request of any account is counted once", () => {
   const { limiter } = setUp();
   const limits = { perMinute: 100, parallel: 2 };
   const other = asId<AccountId>("b");
@@ -43,14 +43,14 @@ test("all that hold a place are counted, over all accounts, and each only once",
   expect(limiter.running).toBe(1);
 });
 
-test("a lowered limit waits until enough places are free", () => {
+test("after a limit is lowered, the retry time lasts until enough earlier requests are a minute old", () => {
   const { clock, limiter } = setUp();
   for (let n = 0; n < 4; n++, clock.advance(1_000)) limiter.enter(account, request(n), { perMinute: 10, parallel: 10 });
   const decision = limiter.enter(account, request(9), { perMinute: 2, parallel: 10 });
   expect(decision).toEqual({ admitted: false, limit: "minute", retryAfterMs: 58_000 });
 });
 
-test("idle accounts are forgotten, those with a running request are not", () => {
+test("idle accounts are forgotten, accounts with a running request are kept", () => {
   const { clock, limiter } = setUp();
   const limits = { perMinute: 10, parallel: 10 };
   for (let n = 0; n < 1_000; n++) {
@@ -62,8 +62,8 @@ test("idle accounts are forgotten, those with a running request are not", () => 
   expect(limiter.size).toBe(2);
 });
 
-test("a refusal never says more than a minute, whatever fraction of a millisecond it is", () => {
-  // A minute after this time is, as a number, a little more than a minute away.
+test("a retry time never exceeds a minute, despite rounded fractions of a millisecond", () => {
+  // Rounding makes this time plus a minute, minus this time, a little more than a minute.
   const clock = new VirtualClock(122_487.64553350267);
   const limiter = new MemoryLimiter(clock);
   const limits = { perMinute: 1, parallel: 10 };

@@ -1,13 +1,13 @@
-/** Account limits in the memory of one router. */
+/** Counts the limits of accounts in the memory of one router. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
 import type { AccountLimits, LimitDecision, Limiter, LimitJudgement, LimitUse } from "./limiter.ts";
 import { Durations, secondsToWait, ToldTimes, toldMsMax, windowMs } from "./told-times.ts";
 
 interface AccountUse {
-  /** Monotonic times of admission within the last 60 s, oldest first. */
+  /** The monotonic times of admissions within the last 60 s, oldest first. */
   readonly admittedAtMs: number[];
-  /** Monotonic times of admission of the running requests. */
+  /** The running requests with the monotonic times of their admission. */
   readonly live: Map<RequestId, number>;
   readonly told: ToldTimes;
   readonly durations: Durations;
@@ -19,7 +19,7 @@ const unused: Pick<AccountUse, "admittedAtMs" | "live"> = { admittedAtMs: [], li
 export class MemoryLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #accounts = new Map<AccountId, AccountUse>();
-  /** Of all accounts, for one of which nothing is known. */
+  /** The durations over all accounts, used for accounts without known durations. */
   readonly #durations = new Durations();
   #running = 0;
   #sweptAtMs: number;
@@ -36,7 +36,7 @@ export class MemoryLimiter implements Limiter {
     return judgement;
   }
 
-  /** Decides as `enter` does, and counts nothing. */
+  /** Decides as `enter` does, without counting. */
   judge(account: AccountId, request: RequestId, limits: AccountLimits): LimitJudgement {
     const nowMs = this.#clock.monotonicMs();
     this.#forgetIdle(nowMs);
@@ -48,7 +48,7 @@ export class MemoryLimiter implements Limiter {
     return { admitted: true };
   }
 
-  /** Returns after which time a request that was just refused would be admitted, and remembers that it was told. */
+  /** Returns after how many ms the request just refused would be admitted, and remembers this time. */
   tell(account: AccountId, limits: AccountLimits): number {
     const nowMs = this.#clock.monotonicMs();
     const { admittedAtMs, live, told } = this.#useOf(account);
@@ -61,17 +61,17 @@ export class MemoryLimiter implements Limiter {
     return seconds * 1_000;
   }
 
-  /** How long requests of the account take, or those of all where too few are known; in ascending order. */
+  /** Returns the latest durations of the account, or of all accounts if too few are known, in ascending order. */
   durationsOf(account: AccountId): readonly number[] {
     return this.#accounts.get(account)?.durations.knownMs ?? this.#durations.knownMs ?? [];
   }
 
-  /** Counts a request that was admitted at this monotonic time. Does nothing for an id that holds a place. */
+  /** Counts a request that was admitted at this monotonic time. Does nothing if the id already holds a place. */
   count(account: AccountId, request: RequestId, atMs: number): void {
     const { admittedAtMs, live, told } = this.#useOf(account);
     if (live.has(request)) return;
     told.comeBack(atMs);
-    // Oldest first, also if a store has answered an earlier request later.
+    // Keeps the oldest first, also if a store answers an earlier request later.
     admittedAtMs.push(Math.max(atMs, admittedAtMs.at(-1) ?? atMs));
     live.set(request, atMs);
     this.#running++;
@@ -93,12 +93,12 @@ export class MemoryLimiter implements Limiter {
     return { lastMinute: use.admittedAtMs.length, parallel: use.live.size };
   }
 
-  /** Requests of all accounts that hold a parallel place. */
+  /** The number of requests of all accounts that hold a parallel place. */
   get running(): number {
     return this.#running;
   }
 
-  /** Number of accounts in memory. */
+  /** The number of accounts in memory. */
   get size(): number {
     return this.#accounts.size;
   }
@@ -114,7 +114,7 @@ export class MemoryLimiter implements Limiter {
     return use;
   }
 
-  /** Runs at most once per window, so that its cost per request stays small. */
+  /** Forgets idle accounts, at most once per window, so that its cost per request stays small. */
   #forgetIdle(nowMs: number): void {
     if (nowMs - this.#sweptAtMs < windowMs) return;
     this.#sweptAtMs = nowMs;

@@ -1,7 +1,7 @@
 /**
- * The limits of accounts over several routers, which a store counts. While the store does not answer, each router
- * decides by its own count, which goes on all the time. A refusal by the own count is one by that of all, so that
- * neither a store that loses what it knew nor one that is gone lets an account be without limits.
+ * Counts the limits of accounts over several routers in a store. Each router always keeps its own count too. A request
+ * refused by the router's own count is refused without asking the store, and while the store does not answer, the own
+ * count decides alone. So accounts keep their limits, also if the store is gone or loses its data.
  */
 import { sleep, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
@@ -11,53 +11,53 @@ import type { AccountLimits, LimitDecision, Limiter, LimitJudgement, LimitUse } 
 import type { MemoryLimiter } from "./memory-limiter.ts";
 import { toldMsMax } from "./told-times.ts";
 
-/** A request is not held up for longer: then its router decides alone, as it does with all until the store is back. */
+/** How long a request waits for the store. Then the router decides alone, also on all others until the store is back. */
 const answerMsMax = 100;
 /**
- * So long after a refusal by the parallel limit the store is asked once more: a client that asks one question after the
- * other may have the end of an answer from another router before the store has heard of it.
+ * After this time the store is asked once more about a refusal by the parallel limit. A client may send its next request
+ * as soon as another router ends its answer, before the store knows that the place is free.
  */
 const againMs = 10;
-/** So long after the store had no time left to tell, it is not asked for another one of the account. */
+/** How long the store is not asked for a retry time of an account after it had none left. */
 const noTimeMs = 1_000;
-/** How often leases are renewed. */
+/** The period of lease renewals. */
 const renewMs = 5_000;
-/** How often a router that decides alone looks for the store. */
+/** The period at which a router that decides alone tries the store. */
 const lookMs = 500;
-/** Leases of so many accounts are renewed at once, so that requests between them do not wait. */
+/** The number of accounts whose leases are renewed at once. Requests in between do not wait for all accounts. */
 const accountsAtOnce = 50;
-/** How long the renewal of these may take. */
+/** The timeout for renewing the leases of these accounts. */
 const renewMsMax = 1_000;
-/** How long a start waits for the store, and how often it looks. */
+/** How long a start waits for the store, and the pause between its tries. */
 const startMsMax = 1_000;
 const lookAtStartMs = 20;
-/** No account: a router shows by it that the store takes what it writes. */
+/** Not an account. A router renews it without requests to check that the store accepts writes. */
 const ownAccount = asId<AccountId>("router");
 
 export interface SharedLimiterEvents {
   limitStoreLost(reason: string): void;
   limitStoreBack(aloneMs: number): void;
-  /** A request was decided by the own count of this router. */
+  /** This router decided on a request by its own count. */
   limitDecidedAlone(): void;
   limitStoreAnswered(durationMs: number): void;
 }
 
 export interface SharedLimiterParts {
   readonly store: LimitStore;
-  /** Counts what is admitted here, whoever decides. */
+  /** Counts the requests admitted by this router, also if the store decides. */
   readonly own: MemoryLimiter;
   readonly clock: Clock;
   readonly events: SharedLimiterEvents;
-  /** The limits that hold while the store does not answer: those of the account, or this router's share of them. */
+  /** The limits while the store does not answer: the account's full limits, or this router's share of them. */
   readonly whenDown: "full" | "share";
-  /** How many routers share the limits, this one included. */
+  /** Returns how many routers share the limits, including this one. */
   readonly routers: () => number;
 }
 
 interface Alone {
   readonly sinceMs: number;
   readonly reason: string;
-  /** An event has told of it. */
+  /** Whether `limitStoreLost` was called for it. */
   readonly isTold: boolean;
 }
 
@@ -67,22 +67,22 @@ interface Refusal {
 }
 
 interface Held {
-  /** Requests that hold a place or ask for one. */
+  /** The requests that hold a place or ask the store for one. */
   readonly live: Set<RequestId>;
-  /** When one of them last gave it back. A store that fails over may have missed that, and counts the lease on. */
+  /** When a request last gave its place back. After a failover the store may have missed this and count the lease. */
   leftAtMs: number;
 }
 
 export class SharedLimiter implements Limiter, AsyncDisposable {
   readonly #parts: SharedLimiterParts;
   readonly #held = new Map<AccountId, Held>();
-  /** Refusals by the minute, which hold until their time. */
+  /** Refusals by the minute. Each is valid until its time. */
   readonly #refusals = new Map<AccountId, Refusal>();
-  /** Until when the store is not asked for a time to tell. */
+  /** Until when the store is not asked for a retry time of the account. */
   readonly #noTimeUntilMs = new Map<AccountId, number>();
-  /** The last of those that ask for a time to tell. None rejects. */
+  /** The last pending question for a retry time of the account. No such promise rejects. */
   readonly #telling = new Map<AccountId, Promise<number>>();
-  /** Absent: the store decides. */
+  /** Undefined while the store decides. */
   #alone: Alone | undefined;
   #timer: Timer | undefined;
   #isClosed = false;
@@ -92,7 +92,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     this.#alone = { sinceMs: parts.clock.monotonicMs(), reason: "it has not answered yet", isTold: false };
   }
 
-  /** Resolves once the store has answered; after a second also without it. */
+  /** Resolves when the store answers, or after a second without an answer. */
   static async open(parts: SharedLimiterParts): Promise<SharedLimiter> {
     const limiter = new SharedLimiter(parts);
     const untilMs = parts.clock.monotonicMs() + startMsMax;
@@ -107,7 +107,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     return limiter;
   }
 
-  /** Since when this router decides alone, by the monotonic clock, and why. Absent: the store decides. */
+  /** Since when (monotonic time) and why this router decides alone. Undefined while the store decides. */
   get alone(): Alone | undefined {
     return this.#alone;
   }
@@ -129,8 +129,8 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
   }
 
   /**
-   * Returns after which time a refused request would be admitted. Asks for one of an account after the other, since
-   * hundreds at once would hold the store up; once there is no time left, the others need not ask.
+   * Returns after how many ms a refused request would be admitted. The refused requests of an account ask the store in
+   * turn, because hundreds at once would slow the store down. If no time is left, the next ones do not ask.
    */
   #tell(account: AccountId, request: RequestId, limits: AccountLimits): Promise<number> {
     const before = this.#telling.get(account) ?? Promise.resolve(0);
@@ -176,7 +176,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
       this.#refusals.set(account, { untilMs, perMinute: limits.perMinute });
       return decision;
     }
-    // Others have been admitted here since it was asked, which a store that has just forgotten them does not know.
+    // Other requests may have been admitted here since the question. A store that lost its data does not count them.
     const again = own.judge(account, request, limits);
     if (again.admitted) own.count(account, request, askedAtMs);
     else this.leave(account, request);
@@ -204,7 +204,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     await this.#parts.store[Symbol.asyncDispose]();
   }
 
-  /** Refuses by this router's own count or by an earlier answer of the store. undefined: the store must be asked. */
+  /** Refuses by this router's own count or an earlier answer of the store. Returns undefined if the store must decide. */
   #knownRefusal(account: AccountId, request: RequestId, limits: AccountLimits): LimitJudgement | undefined {
     const { own, clock } = this.#parts;
     const decision = own.judge(account, request, limits);
@@ -231,7 +231,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     return held;
   }
 
-  /** Returns whether it was held. */
+  /** Returns whether the request was held. */
   #release(account: AccountId, request: RequestId): boolean {
     const held = this.#held.get(account);
     if (!held?.live.delete(request)) return false;
@@ -243,7 +243,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
   async #answered<T>(answer: Promise<T>, msMax = answerMsMax): Promise<T> {
     const late = Promise.withResolvers<never>();
     const deadline = this.#parts.clock.after(msMax, () => {
-      // Where this process was held up, the answer may be there already, and is read first.
+      // If the event loop was blocked, the answer may have arrived already. This lets the process read it first.
       setImmediate(() => late.reject(new Error(`it took longer than ${msMax} ms`)));
     });
     try {
@@ -265,7 +265,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     this.#parts.events.limitStoreLost(alone.reason);
   }
 
-  /** Looks for the store again after a while. */
+  /** Tries the store again after a pause. */
   #again(): void {
     const { clock } = this.#parts;
     this.#timer?.cancel();
@@ -273,7 +273,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     this.#timer = clock.after(this.#alone ? lookMs : renewMs, () => void this.#look().then(() => this.#again()));
   }
 
-  /** Renews the leases, if the store answers. From its answer on it decides, also before it has heard of all leases. */
+  /** Renews the leases if the store answers. From its first answer on the store decides, before all leases are renewed. */
   async #look(): Promise<void> {
     const { store, clock, events } = this.#parts;
     const wasAlone = this.#alone;
@@ -289,7 +289,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     this.#forgetOld();
   }
 
-  /** `leftToo`: also tells the store of accounts whose requests have left, since it may not have heard of that. */
+  /** Renews all leases. With `leftToo`, includes accounts without requests, because the store may have missed their end. */
   async #renewAll(leftToo: boolean): Promise<void> {
     const accounts = [...this.#held].filter(([, { live }]) => leftToo || live.size > 0);
     for (let from = 0; from < accounts.length; from += accountsAtOnce) {
@@ -303,7 +303,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     const nowMs = this.#parts.clock.monotonicMs();
     for (const [account, { untilMs }] of this.#refusals) if (untilMs <= nowMs) this.#refusals.delete(account);
     for (const [account, untilMs] of this.#noTimeUntilMs) if (untilMs <= nowMs) this.#noTimeUntilMs.delete(account);
-    // A server that was stopped may yet read what it was told before.
+    // A stopped server may still read commands that were sent before, so ended leases are kept until it answers.
     if (this.#alone) return;
     for (const [account, { live, leftAtMs }] of this.#held)
       if (live.size === 0 && leftAtMs <= nowMs - leaseMs) this.#held.delete(account);

@@ -1,39 +1,38 @@
 /**
- * When a refused request would be admitted, given those who were told a time before: the k-th is told the k-th free
- * time. A told time reserves nothing, since a limit refuses only what exceeds it. The limit store computes the same with
- * `tellScript`.
+ * Estimates when a refused request would be admitted. The k-th refused request is given the k-th free time, so that not
+ * all come back at once. Such a time reserves no place. `tellScript` computes the same in the limit store.
  */
 import type { AccountLimits } from "./limiter.ts";
 
 export const windowMs = 60_000;
-/** Official clients try again by themselves after at most this time. */
+/** The longest retry time. Official clients do not obey a longer one. */
 export const toldMsMax = 60_000;
-/** So many are remembered per account. Later ones are told a time that is not kept. */
+/** The most retry times remembered per account. Later refused requests are given a time that is not remembered. */
 export const toldMax = 256;
-/** Whoever has not come back so long after its time is forgotten. */
+/** A retry time is forgotten this long after it has passed. */
 export const lateMsMax = 2_000;
-/** The expected time of a young answer where nothing is known of others. */
+/** The assumed age of a young answer if too few durations are known. */
 export const youngMs = 750;
-/** An answer whose like is not known goes on for so many times its age: nine of ten with a heavy tail end before. */
+/** If too few durations are known, an answer lasts this many times its age. With a heavy tail nine of ten end before. */
 export const restFactor = 9;
-/** Of known answers so many end before the time that is told. */
+/** The share of known answers that end before the given time. */
 export const endedShare = 0.9;
-/** Fewer known answers say nothing. */
+/** The least number of known durations for an estimate. */
 export const durationsMin = 3;
 const durationsMax = 32;
 
 export interface Occupied {
-  /** When the requests of the last minute were admitted. */
+  /** The times at which the requests of the last minute were admitted. */
   readonly admittedAtMs: readonly number[];
-  /** When the running ones were admitted. */
+  /** The times at which the running requests were admitted. */
   readonly begunAtMs: readonly number[];
-  /** Times that others were told. */
+  /** The retry times given to other requests. */
   readonly toldAtMs: readonly number[];
-  /** Durations of earlier requests, in ascending order. */
+  /** The durations of earlier requests, in ascending order. */
   readonly durationsMs: readonly number[];
 }
 
-/** Returns for how many whole seconds a refused request has to wait, or undefined if that is longer than `toldMsMax`. */
+/** Returns after how many whole seconds a refused request may come back, or undefined if they exceed `toldMsMax`. */
 export function secondsToWait(occupied: Occupied, limits: AccountLimits, nowMs: number): number | undefined {
   const { admittedAtMs, begunAtMs, toldAtMs, durationsMs } = occupied;
   const minuteEndsMs = [...admittedAtMs, ...toldAtMs].map((atMs) => atMs - nowMs + windowMs);
@@ -43,19 +42,19 @@ export function secondsToWait(occupied: Occupied, limits: AccountLimits, nowMs: 
   return waitMs > toldMsMax ? undefined : Math.max(1, Math.ceil(waitMs / 1_000));
 }
 
-/** When fewer than `limit` of them have not ended. */
+/** Returns when fewer than `limit` of these ends are still ahead. */
 function freeIn(endsMs: readonly number[], limit: number): number {
   return limit < 1 ? Infinity : (endsMs.toSorted((a, b) => b - a)[limit - 1] ?? 0);
 }
 
-/** For how long an answer of this age probably goes on. */
+/** Estimates for how long an answer of this age continues. */
 function restMs(ageMs: number, durationsMs: readonly number[]): number {
   const longer = durationsMs.filter((duration) => duration > ageMs);
   if (longer.length < durationsMin) return restFactor * Math.max(ageMs, youngMs);
   return longer[Math.ceil(longer.length * endedShare) - 1]! - ageMs;
 }
 
-/** The durations of the last requests. */
+/** Remembers the durations of the last requests. */
 export class Durations {
   readonly #lastMs: number[] = [];
   #next = 0;
@@ -64,13 +63,13 @@ export class Durations {
     this.#lastMs[this.#next++ % durationsMax] = durationMs;
   }
 
-  /** In ascending order; undefined where too few are known. */
+  /** The known durations in ascending order. Undefined if there are too few. */
   get knownMs(): readonly number[] | undefined {
     return this.#lastMs.length < durationsMin ? undefined : this.#lastMs.toSorted((a, b) => a - b);
   }
 }
 
-/** The times that were told, the earliest first. */
+/** The retry times given to refused requests, earliest first. */
 export class ToldTimes {
   readonly #atMs: number[] = [];
 
@@ -78,7 +77,7 @@ export class ToldTimes {
     return this.#atMs;
   }
 
-  /** A request is there: if a told time has come, it is the one who was told it. */
+  /** Removes the first retry time that has passed, because the present request is probably the one that was given it. */
   comeBack(nowMs: number): void {
     while (this.#atMs.length > 0 && this.#atMs[0]! < nowMs - lateMsMax) this.#atMs.shift();
     if (this.#atMs.length > 0 && this.#atMs[0]! <= nowMs) this.#atMs.shift();

@@ -1,4 +1,4 @@
-/** The limit store in Valkey or Redis 7, through one connection that renews itself. */
+/** Uses Valkey or Redis 7 as limit store. The client reconnects by itself. */
 import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import { Cluster, Redis, type RedisOptions } from "iovalkey";
@@ -12,19 +12,19 @@ import { enterScript, renewScript, tellScript, useScript, type Script } from "./
 import type { LimitStore, StoreDecision } from "./limit-store.ts";
 
 const connectMsMax = 1_000;
-/** Without an answer for so long a connection is replaced: the host may be gone without a word. */
+/** After this time without an answer the connection is replaced, because the host may be gone without closing it. */
 const silenceMsMax = 2_000;
 const closeMsMax = 500;
-/** How long after the end of a connection the next one is tried, give or take a half. */
+/** The pause between the end of a connection and the next attempt, randomly 50 % shorter to 50 % longer. */
 const reconnectMs = 300;
 const slotsEveryMs = 5_000;
 
 export interface ValkeyStoreOptions {
   readonly config: LimitStoreConfig;
-  /** Tells this router's requests from those of others. */
+  /** Distinguishes this router's requests from those of other routers. */
   readonly routerId: string;
   readonly clock: Clock;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
 }
 
@@ -32,16 +32,16 @@ export class ValkeyStore implements LimitStore {
   readonly #client: Redis | Cluster;
   readonly #clock: Clock;
   readonly #prefix: string;
-  /** Why there is no connection. */
+  /** Why there is no connection. Undefined while there is one. */
   #trouble: string | undefined = "it cannot be reached yet";
 
-  /** The server that it is connected to is no primary any more. */
+  /** Whether the connected server is no longer the primary. */
   #isLeaving = false;
 
   /** Connects in the background. Throws `StartError` if the files of `storeTls` cannot be used. */
   constructor({ config, routerId, clock, random }: ValkeyStoreOptions) {
     this.#clock = clock;
-    // Short, since the store keeps members of up to 64 bytes in a compact form. The end of a UUIDv7 is random.
+    // Short, because the store keeps members of up to 64 bytes in a compact form. The end of a UUIDv7 is random.
     this.#prefix = `${routerId.slice(-8)}:`;
     this.#client = connect(config, () => reconnectMs * (0.5 + random()));
     this.#client.on("error", (error: Error) => (this.#trouble = reasonOf(error)));
@@ -90,16 +90,16 @@ export class ValkeyStore implements LimitStore {
     this.#client.on(this.#client instanceof Cluster ? "-node" : "close", lost);
   }
 
-  /** Sends the commands that wait on the connection first. */
+  /** Sends the waiting commands, then closes the connection. */
   async [Symbol.asyncDispose](): Promise<void> {
     const said = this.#client.quit().catch(() => {});
     await within(this.#clock, closeMsMax, said);
     this.#client.disconnect();
   }
 
-  /** The client, whose commands of one turn of the event loop leave as one write: system calls are most of what they cost. */
+  /** The client. It sends all commands of one turn of the event loop as one write, because system calls cost the most. */
   get #commands(): Redis | Cluster {
-    // A cluster's client has a connection for each server, and none of its own.
+    // A cluster's client has one connection per server and no stream of its own.
     const stream = this.#client instanceof Cluster ? undefined : (this.#client.stream as Socket | undefined);
     if (stream && stream.writableCorked === 0) {
       stream.cork();
@@ -113,13 +113,13 @@ export class ValkeyStore implements LimitStore {
     try {
       return await this.#commands.evalsha(script.sha, keys.length, ...keys, ...args);
     } catch (error) {
-      // A server that was just started, or a replica that has become the primary, may not have it.
+      // A newly started server, or a replica that became the primary, may not know the script.
       if (!/^NOSCRIPT/.test((error as Error).message)) return await this.#told(Promise.reject(error as Error));
       return await this.#told(this.#commands.eval(script.lua, keys.length, ...keys, ...args));
     }
   }
 
-  /** Errors are told in words for operators: without commands, which may hold a password. */
+  /** Replaces errors by texts for operators, without the commands, which may contain a password. */
   async #told<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
@@ -129,7 +129,7 @@ export class ValkeyStore implements LimitStore {
     }
   }
 
-  /** The name, or the Sentinels, lead to another server by now. A cluster's client finds it by itself. */
+  /** Reconnects, because the name or the Sentinels now lead to another server. A cluster's client does so by itself. */
   #leave(): void {
     if (this.#isLeaving || this.#client instanceof Cluster) return;
     this.#isLeaving = true;
@@ -155,7 +155,7 @@ function connect(config: LimitStoreConfig, retryMs: () => number): Redis | Clust
     connectTimeout: connectMsMax,
     socketTimeout: silenceMsMax,
     disconnectTimeout: 100,
-    // A command that cannot be sent now fails, and its decision is made without the store: none is queued or repeated.
+    // A command that cannot be sent fails at once instead of being queued, so that the router decides alone.
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
   };
@@ -191,12 +191,12 @@ function tlsOf({ tlsFiles: { ca, cert, key } }: LimitStoreConfig) {
   } catch (error) {
     throw new StartError(`limits.storeTls: the files cannot be used: ${(error as Error).message}`);
   }
-  // Node.js tells of an alert after the handshake and leaves the connection open, so that its end is a second error.
-  // The client listens for one error; with a signal the connection has a listener for each.
+  // After a TLS alert Node.js emits an error and leaves the connection open, so that its end emits a second error. The
+  // client listens for one error only. With a signal, the connection has a listener for every error.
   return { ...material, signal: new AbortController().signal };
 }
 
-/** `trouble`: why there is no connection, where the client only says that there is none. */
+/** Returns the reason for operators. `trouble` replaces a message that only states that there is no connection. */
 function reasonOf(error: Error & { readonly lastNodeError?: Error }, trouble = "the connection was lost"): string {
   const { message, lastNodeError } = error;
   if (lastNodeError) return lastNodeError.message;

@@ -76,9 +76,13 @@ test("a new key is refused soon with a retry time while new connections are sile
   const key = await freshKey();
   await loseAll();
   proxy.isOpen = false;
-  const refused = await soon(Promise.resolve(cache.find(key)).catch((error: unknown) => error));
+  const refused = await soon(Promise.resolve(cache.find(key)).catch((error: unknown) => error as ApiError));
   expect(refused).toBeInstanceOf(ApiError);
-  expect(refused).toMatchObject({ kind: "overloaded", retryAfterSeconds: 2 });
+  expect(refused).toMatchObject({ kind: "overloaded" });
+  // The router proposes the age of its known keys, at least 2 s. On a busy machine the keys are older than that.
+  const { retryAfterSeconds } = refused as ApiError;
+  expect(retryAfterSeconds).toBeGreaterThanOrEqual(2);
+  expect(retryAfterSeconds).toBeLessThanOrEqual(Math.max(2, cache.ageMs / 1_000));
   proxy.isOpen = true;
   expect(await soon(Promise.resolve(cache.find(key)))).toMatchObject({ userId });
 });
