@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { connect, type AddressInfo, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { linesPerTurn } from "./line-turns.ts";
 import { readOneAtATime, type TurnTimes } from "./request-turns.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
@@ -322,4 +322,22 @@ test("of a body in short chunks that nobody reads few chunks are held, and all o
   request.resume();
   await until(() => request.complete);
   expect(server.handed[0]!.body.length).toBe(bytes);
+});
+
+test("bytes of a body in short chunks are searched for the end of a head once, not once for each piece", async () => {
+  await using server = await start(end);
+  let searched = 0;
+  const { indexOf } = Buffer.prototype;
+  function search(this: Buffer, ...given: unknown[]): unknown {
+    const [what, from = 0] = given as [unknown, number?];
+    if (what === "\n\r\n") searched += Math.max(0, this.length - from);
+    return Reflect.apply(indexOf, this, given);
+  }
+  const spy = vi.spyOn(Buffer.prototype, "indexOf").mockImplementation(search);
+  const text = chunked("/", ...Array.from({ length: 20_000 }, () => "x"));
+  const client = server.connect();
+  client.socket.write(text);
+  await until(() => client.received.includes("200 OK") && server.handed[0]!.body.length === 20_000);
+  spy.mockRestore();
+  expect(searched).toBeLessThan(2 * text.length);
 });

@@ -62,6 +62,8 @@ class RequestTurns {
   readonly #parse: (bytes: Buffer) => void;
   readonly #parser: unknown;
   #held: Buffer | undefined;
+  /** So many of them are known to have no end of a head: pieces of short chunks are a hundredth of what waits. */
+  #searchedBytes = 0;
   #isPumping = false;
   /** The next piece of a chunked body waits for a later turn of the event loop. */
   #waitsForTurn = false;
@@ -164,7 +166,8 @@ class RequestTurns {
       request.once("resume", this.#waitForTurn);
       return;
     }
-    const headEndAt = held.indexOf(headEnd, chunkedPieceBytesMin);
+    const headEndAt = held.indexOf(headEnd, Math.max(chunkedPieceBytesMin, this.#searchedBytes - headEnd.length));
+    this.#searchedBytes = headEndAt < 0 ? held.length : headEndAt;
     const whole = headEndAt < 0 ? held : held.subarray(0, headEndAt + headEnd.length);
     const end = this.#lines.pieceOf(whole);
     this.#headTail = held.subarray(Math.max(0, end - 2), end).toString("latin1");
@@ -197,6 +200,7 @@ class RequestTurns {
 
   #parseUpTo(end: number, held: Buffer): void {
     const isAll = end === held.length;
+    this.#searchedBytes = Math.max(0, this.#searchedBytes - end);
     this.#held = isAll ? undefined : held.subarray(end);
     this.#parse(isAll ? held : held.subarray(0, end));
   }
