@@ -13,7 +13,7 @@ import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
 import { dumpAllUsage } from "../cluster/usage-dump.ts";
 import type { Attack, Tally } from "./attack.ts";
 import { attackFaults, ofAccounts } from "./attack-bills.ts";
-import { startAttacker, targetOf } from "./attacker-process.ts";
+import { startAttacker, targetOf, type Share } from "./attacker-process.ts";
 import { failingNode } from "./failing-engine.ts";
 import { garbageNode } from "./garbage-node.ts";
 import { PacedStreams, paceMs, type Gaps } from "./paced-streams.ts";
@@ -73,7 +73,7 @@ export class Arena implements AsyncDisposable {
   /** Measures `quietMs` without the attacks, then `attackMs` with all of them at once. */
   async run(
     attacks: readonly Attack[],
-    { quietMs, attackMs }: { quietMs: number; attackMs: number },
+    { quietMs, attackMs, share = "low" }: { quietMs: number; attackMs: number; share?: Share },
   ): Promise<Outcome> {
     const cluster = this.#cluster;
     const given = new Map<Attack, Readonly<Record<string, string>>>();
@@ -82,7 +82,7 @@ export class Arena implements AsyncDisposable {
     const quiet = await this.#streams.measure(quietMs);
     const before = await readSamples(cluster.router);
     const memory = { router: watchMemory(cluster.router.pid), agent: watchMemory(cluster.agents.get(node)!.pid) };
-    const start = (attack: Attack) => startAttacker(attack, targetOf(cluster, attack, given.get(attack)!));
+    const start = (attack: Attack) => startAttacker(attack, targetOf(cluster, attack, given.get(attack)!), share);
     const attackers = await Promise.all(attacks.map(start));
     const attacked = await this.#streams.measure(attackMs);
     const memoryMb = { router: memory.router.stop(), agent: memory.agent.stop() };

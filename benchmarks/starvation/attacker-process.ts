@@ -21,9 +21,13 @@ export function targetOf(cluster: Cluster, attack: Attack, given: Target["given"
   return { apiPort: port("api"), portalPort: port("portal"), localAddress, given };
 }
 
+/** How much of the processors an attacker takes: what nobody else wants, or little. Work beside the test starves the first. */
+export type Share = "idle" | "low";
+
 /** Resolves once it has begun. */
-export async function startAttacker({ name }: Attack, target: Target): Promise<Attacker> {
-  const child = spawn(process.execPath, [file, name, JSON.stringify(target)], { stdio: ["pipe", "pipe", "inherit"] });
+export async function startAttacker({ name }: Attack, target: Target, share: Share = "low"): Promise<Attacker> {
+  const args = [file, name, JSON.stringify(target), share];
+  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
   const exited = once(child, "exit");
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   if ((await lines.next()).done) throw new Error(`the attacker did not start: ${name}`);

@@ -1,17 +1,17 @@
-/** `node benchmarks/starvation/attacker.ts NAME TARGET`: one attack, until its standard input ends. Prints its tally. */
+/** `node benchmarks/starvation/attacker.ts NAME TARGET [idle]`: one attack, until its standard input ends. Prints its tally. */
 import { spawnSync } from "node:child_process";
 import { constants, setPriority } from "node:os";
 import type { Target } from "./attack.ts";
 import { attacks } from "./attacks.ts";
 
-const [name, target] = process.argv.slice(2);
+const [name, target, share] = process.argv.slice(2);
 const attack = attacks.find((each) => each.name === name);
 if (!attack || target === undefined) throw new Error(`no such attack: ${name}`);
 
 // A real attacker has a machine of its own: this one takes the time that nobody else wants. Sixteen processes of the lowest
-// priority take a fifth of two processors all the same, and are not interrupted at once. Without `chrt` they do.
+// priority still take a fifth of two processors. In the idle class, which needs `chrt`, they take nothing that others want.
 setPriority(constants.priority.PRIORITY_LOW);
-spawnSync("chrt", ["--all-tasks", "--idle", "--pid", "0", String(process.pid)], { stdio: "ignore" });
+if (share === "idle") spawnSync("chrt", ["--all-tasks", "--idle", "--pid", "0", String(process.pid)]);
 
 const stop = new AbortController();
 process.stdin.resume().once("end", () => stop.abort());
