@@ -23,7 +23,7 @@ test("a request id of the client is ignored", async () => {
   expect(api.nodes.sent.at(-1)!.request.requestId).toBe(answer.headers.get("x-request-id"));
 });
 
-test("only our own headers reach a client, of an answer, a stream and an error", async () => {
+test("answers, streams and errors carry only the router's own headers", async () => {
   const error = '{"error":{"message":"m","type":"t","param":null,"code":"c","stack":"secret"},"more":1}';
   for (const head of [
     { status: 200, chunks: ["{}"] },
@@ -95,7 +95,7 @@ test.each<[path: string, body: object, tokensMax: number]>([
 
 const nodesAsked = () => api.nodes.sent.map(({ node, request }) => `${node}/${request.attempt}`);
 
-test("a stream's bytes pass untouched, under our headers", async () => {
+test("a stream's bytes pass unchanged under the router's headers", async () => {
   const events = ['data: {"choices":[]}\n\n', ": comment\n\n", "data: [DONE]\n\n"];
   api.nodes.script = () => ({ kind: "events", chunks: events });
   const answer = await api.post(chatPath, chat({ stream: true }));
@@ -105,7 +105,7 @@ test("a stream's bytes pass untouched, under our headers", async () => {
   expect(answer.headers.get("x-accel-buffering")).toBe("no");
 });
 
-test("a node is told who pays, what is left of the time, and the client's bytes as they came", async () => {
+test("a node receives the billed account, the remaining time and the client's unchanged bytes", async () => {
   const body = '{ "model":"general-4-31b" , "messages":[{"role":"user","content":"\\u00e9"}],"unknown":1e2 }';
   const answer = await api.post(chatPath, body);
   const { node, request } = api.nodes.sent[0]!;
@@ -123,7 +123,7 @@ test("a node is told who pays, what is left of the time, and the client's bytes 
   expect(request.body.toString()).toBe(body);
 });
 
-test("the factor is that of the request's acceptance, however long its body takes", async () => {
+test("the factor valid when a request is accepted applies, however long its body takes", async () => {
   const startMs = Date.parse("2026-11-30T23:59:59Z");
   let nowMs = startMs;
   const id = asId<ModelId>("general-4-31b");
@@ -149,7 +149,7 @@ test("the factor is that of the request's acceptance, however long its body take
   client.socket.destroy();
 });
 
-test("conversations with the same beginning share an affinity, within one account and model", async () => {
+test("conversations of one account and model with the same beginning share an affinity", async () => {
   const key = async (more: object, account = "account-1") => {
     api.keys.set("sk-other", caller({ accountId: asId<AccountId>(account) }));
     await api.post(chatPath, chat(more as never), { authorization: "Bearer sk-other" });
@@ -174,13 +174,13 @@ test("conversations with the same beginning share an affinity, within one accoun
   expect(api.placement.asked.at(-1)!.affinityKey).toBeUndefined();
 });
 
-test("a node that is lost before the head of its answer is replaced, and nobody notices", async () => {
+test("another node answers if the first is lost before the head of its answer", async () => {
   api.nodes.script = (_request, node) => (node === "n1" ? { lost: true } : { chunks: ["{}"] });
   expect((await ask()).status).toBe(200);
   expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
 });
 
-test("so is one that is lost after the head, before the first byte", async () => {
+test("another node answers if the first is lost after the head and before the first byte", async () => {
   for (const broken of [{ ending: "broken" } as const, { failing: true } as const]) {
     api.nodes.sent.length = 0;
     api.nodes.script = (_request, node) =>
@@ -190,7 +190,7 @@ test("so is one that is lost after the head, before the first byte", async () =>
   }
 });
 
-test("two lost nodes are enough", async () => {
+test("a request is not sent to a third node after two nodes were lost", async () => {
   api.placement.names = ["n1", "n2", "n3"];
   api.nodes.script = () => ({ lost: true });
   const { status, json: body, headers } = await ask();
@@ -198,14 +198,14 @@ test("two lost nodes are enough", async () => {
   expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
 });
 
-test("a 503 of a node is tried once on another one", async () => {
+test("after a 503 of a node the request is sent to one other node", async () => {
   api.nodes.script = (_request, node) => (node === "n1" ? nodeError(503, "model_switching", 4) : { chunks: ["{}"] });
   expect((await ask()).status).toBe(200);
   expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
 });
 
 test.each([[["n1"]], [["n1", "n2"]], [["n1", "n2", "n3"]]])(
-  "a 503 everywhere reaches the client with its retry-after (%s)",
+  "the client receives a 503 with retry-after if all nodes answer 503 (%s)",
   async (names) => {
     api.placement.names = names;
     api.nodes.script = () => nodeError(503, "model_switching", 4);
@@ -220,7 +220,7 @@ test.each([[["n1"]], [["n1", "n2"]], [["n1", "n2", "n3"]]])(
   },
 );
 
-test("a 503 of the first node is told if the second one is lost", async () => {
+test("the client receives the 503 of the first node if the second node is lost", async () => {
   api.nodes.script = (_request, node) => (node === "n1" ? nodeError(503, "overloaded", 7) : { lost: true });
   const { json: body, headers } = await ask();
   expect([body.error.code, headers.get("retry-after")]).toEqual(["overloaded", "7"]);
@@ -230,7 +230,7 @@ test.each([
   [400, "400"],
   [500, "500"],
   [504, "timeout"],
-])("a %i of a node is not tried again", async (status, code) => {
+])("after a %i of a node no other node is asked", async (status, code) => {
   api.nodes.script = () => nodeError(status, code);
   const answer = await ask();
   expect([answer.status, answer.json.error.code, nodesAsked()]).toEqual([status, code, ["n1/1"]]);
@@ -238,9 +238,9 @@ test.each([
 
 test.each([
   ["no error in it", { status: 500, chunks: ["<html>engine</html>"] }],
-  ["a status that is none of ours", { status: 302, chunks: ["{}"] }],
+  ["a status that agents never send", { status: 302, chunks: ["{}"] }],
   ["an error without end", { status: 500, chunks: [Buffer.alloc(1 << 20, 65)] }],
-])("an answer of a node with %s is as good as none", async (_name, answer) => {
+])("a node's answer with %s counts as a lost node", async (_name, answer) => {
   api.nodes.script = () => answer;
   const { status, text } = await ask();
   expect(status).toBe(503);
@@ -260,7 +260,7 @@ test.each([
   expect(api.nodes.sent).toEqual([]);
 });
 
-test("a JSON answer that is broken off before anything was passed on is a 500, not tried again", async () => {
+test("a JSON answer that breaks off before its first byte was sent becomes a 500 without a second attempt", async () => {
   api.nodes.script = () => ({ chunks: ['{"choices":[]}'], ending: "broken" });
   const { status, json: body } = await ask();
   expect([status, body.error.code, nodesAsked()]).toEqual([500, "500", ["n1/1"]]);

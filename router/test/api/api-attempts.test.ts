@@ -1,4 +1,4 @@
-/** When a second node is asked after a failure, and what placement learns of each attempt. */
+/** Tests after which failures a second node is asked, and what placement learns of each attempt. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { errorBody, ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
@@ -27,7 +27,7 @@ async function ask(): Promise<readonly [number, string | undefined]> {
   return [status, body?.error?.code];
 }
 
-test("a 500 of a node or its engine is tried once on another node, and costs nothing there", async () => {
+test("after a 500 by a fault of a node or its engine one other node is asked, and the first attempt costs nothing", async () => {
   first(failed);
   expect(await ask()).toEqual([200, undefined]);
   expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
@@ -36,14 +36,14 @@ test("a 500 of a node or its engine is tried once on another node, and costs not
   expect(api.verdicts).toEqual(["void n1 1", "settled n2 2"]);
 });
 
-test("after two such failures the client is told, and no third node is asked", async () => {
+test("after two such failures the client receives the error, and no third node is asked", async () => {
   api.nodes.script = () => failed;
   expect(await ask()).toEqual([500, "500"]);
   expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
   expect(api.ends).toEqual(["n1 failed", "n2 failed"]);
 });
 
-test("such a failure is told at once if there is no other node", async () => {
+test("the client receives such a failure at once if there is no other node", async () => {
   api.placement.names = ["n1"];
   api.nodes.script = () => failed;
   expect(await ask()).toEqual([500, "500"]);
@@ -66,11 +66,11 @@ test.each<[string, SimAnswer, string]>([
   ["an engine that does not answer or start", error("model_unavailable"), "failed"],
   ["a node that is lost", { lost: true }, "failed"],
   ["a node that is lost after its head", { kind: "events", ending: "broken" }, "failed"],
-  ["an answer that is none", { status: 500, chunks: ["<html>"] }, "failed"],
+  ["an answer that is not an error object", { status: 500, chunks: ["<html>"] }, "failed"],
   ["a status that no agent sends", error("rate_limit_exceeded"), "failed"],
-  ["another one", error("invalid_api_key"), "failed"],
+  ["another status that no agent sends", error("invalid_api_key"), "failed"],
   ["a slot without room", error("overloaded"), "overloaded"],
-  ["a node without room of its own", error("overloaded", { nodeFault: "node-busy" }), "untold"],
+  ["a node that has no room itself", error("overloaded", { nodeFault: "node-busy" }), "untold"],
   ["a slot that switches", error("model_switching"), "untold"],
   ["a node in maintenance", error("maintenance"), "untold"],
 ])("another node is asked after %s", async (_what, answer, end) => {
@@ -96,7 +96,7 @@ describe("an answer that has begun", () => {
     expect([nodesAsked(), api.ends]).toEqual([["n1/1"], [`n1 ${end}`]]);
   });
 
-  test("says nothing of its node when the client leaves", async () => {
+  test("does not count against its node when the client leaves", async () => {
     api.nodes.script = () => events({ chunks: ["data: 1\n\n", new Promise(() => {})] });
     const client = new RawClient(api.port).send(rawPost(path, JSON.stringify(chat({ stream: true }))));
     await until(() => client.received.includes("data: 1"));
@@ -106,7 +106,7 @@ describe("an answer that has begun", () => {
   });
 });
 
-test("a client that leaves before the answer says nothing of the node", async () => {
+test("a client that leaves before the answer does not count against the node", async () => {
   api.nodes.script = () => ({ held: sleep(60_000, undefined, { ref: false }), chunks: [] });
   const client = new RawClient(api.port).send(rawPost(path, JSON.stringify(chat())));
   await until(() => api.nodes.sent.length === 1);

@@ -1,4 +1,4 @@
-/** The official client against the API: its error classes, its retries, and what it makes of a broken stream. */
+/** Tests the official client against the API: its error classes, its retries and its reaction to a broken stream. */
 import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI, {
   APIError,
@@ -45,7 +45,7 @@ const failing = (status: number, code: string, retryAfterSeconds?: number): SimA
   chunks: [JSON.stringify({ error: { message: "m", type: "t", param: null, code } })],
 });
 
-test("it lists models, chats and streams, with and without /v1", async () => {
+test("the client lists models, chats and streams, with and without /v1", async () => {
   for (const baseURL of [`http://127.0.0.1:${api.port}/v1`, `http://127.0.0.1:${api.port}`]) {
     const openai = client("sk-good", 0, baseURL);
     expect((await openai.models.list()).data.length).toBe(5);
@@ -130,7 +130,7 @@ test.each([
 });
 
 test.each(["model_switching", "overloaded"])(
-  "it tries a 503 %s again by itself after retry-after, and succeeds",
+  "the client repeats a request after 503 %s and its retry-after, and succeeds",
   async (code) => {
     api.nodes.script = () =>
       api.nodes.sent.length === 1 ? failing(503, code, 1) : { chunks: [JSON.stringify(completion)] };
@@ -141,12 +141,12 @@ test.each(["model_switching", "overloaded"])(
   },
 );
 
-test("who asks for the Responses API sees in the error what to use instead", async () => {
+test("the error for the Responses API names what to use instead", async () => {
   const asked = client().responses.create({ model: request.model, input: "Hello" });
   await expect(asked).rejects.toThrow(/In place of \/v1\/responses use \/v1\/chat\/completions/);
 });
 
-test("it does not try again when the quota is used up", async () => {
+test("the client does not repeat a request when the quota is used up", async () => {
   await client("sk-no-quota", 1)
     .chat.completions.create(request)
     .catch(() => {});
@@ -155,10 +155,10 @@ test("it does not try again when the quota is used up", async () => {
 
 const ofEach = (count: number, status: number) => Array<number>(count).fill(status);
 
-/** As its users make it: with its own number of retries. */
+/** Creates a client as users do, with its default number of retries. */
 const plainClient = (port: number) => new OpenAI({ apiKey: "sk-good", baseURL: `http://127.0.0.1:${port}/v1` });
 
-test("60 requests at once from one address are all answered, with the retries that the client has by itself", async () => {
+test("60 simultaneous requests of one address are all answered with the client's default retries", async () => {
   await using limited = await startApi({ limits: { perIpPerSecond: 10, perIpBurst: 20 } });
   limited.nodes.script = () => ({ chunks: [JSON.stringify(completion)] });
   const openai = plainClient(limited.port);
@@ -167,7 +167,7 @@ test("60 requests at once from one address are all answered, with the retries th
   expect(limited.finished.filter(({ status }) => status === 503).length).toBeLessThanOrEqual(45);
 });
 
-test("eight answers at once are all given where five may run, with the retries that the client has by itself", async () => {
+test("eight simultaneous requests are all answered with the client's default retries if five may run", async () => {
   api.keys.set(
     "sk-good",
     caller({ accountId: asId<AccountId>("starter"), requestsPerMinute: 30, parallelRequests: 5 }),
@@ -177,7 +177,7 @@ test("eight answers at once are all given where five may run, with the retries t
   const openai = plainClient(api.port);
   const askAtOnce = (count: number) =>
     Promise.all(Array.from({ length: count }, () => openai.chat.completions.create(request)));
-  // By these the router knows how long answers take.
+  // These requests let the router learn how long answers take.
   await askAtOnce(3);
   api.finished.length = 0;
   await askAtOnce(8);
@@ -188,7 +188,7 @@ test("eight answers at once are all given where five may run, with the retries t
   ]);
 });
 
-test("a stream that is broken off is an error, not an end", async () => {
+test("the client reports a broken stream as an error, not as an end", async () => {
   api.nodes.script = () => ({ kind: "events", chunks: [chunk({ content: "Hi" })], ending: "broken" });
   const stream = await client().chat.completions.create({ ...request, stream: true });
   const read = async () => {

@@ -16,10 +16,10 @@ const events = [
   "data: [DONE]\n\n",
 ];
 const stream = Buffer.from(events.join(""));
-/** The answers; the seed of a request is the index of its answer. */
+/** The answers. The seed of a request is the index of its answer. */
 const answers: SimAnswer[] = [];
 
-/** The body of a chunked answer, and whether its end came. */
+/** Returns the body of a chunked answer, and whether its end has arrived. */
 function chunked(received: string): { text: string; ended: boolean } {
   let at = received.indexOf("\r\n\r\n") + 4;
   let text = "";
@@ -38,7 +38,7 @@ async function askRaw(answer: SimAnswer): Promise<string> {
   return client.all();
 }
 
-/** Every byte alone, with a turn of the event loop between. */
+/** Sends each byte in its own turn of the event loop. */
 function* slowly(bytes: Buffer): Generator<Buffer | Promise<unknown>> {
   for (const byte of bytes) {
     yield Buffer.of(byte);
@@ -67,7 +67,7 @@ test.each(["broken", "failing", "byte by byte"])(
   },
 );
 
-/** A 500 if no event was whole; else the whole events, a well-formed error event, and no end. */
+/** Returns whether the answer is a 500 if no event was complete, or all complete events and an error event without an end. */
 function isHonest(received: string, part: Buffer): boolean {
   const whole = events
     .filter((_, index) => Buffer.byteLength(events.slice(0, index + 1).join("")) <= part.length)
@@ -79,7 +79,7 @@ function isHonest(received: string, part: Buffer): boolean {
   return error !== undefined && (JSON.parse(error) as { error: { code: string } }).error.code === "500";
 }
 
-test("an event that is longer than we hold passes in pieces; its stump is closed before the error event", async () => {
+test("an event longer than the router's buffer passes in pieces and, if cut, is closed before the error event", async () => {
   const long = [
     Buffer.from(events[0]!),
     Buffer.from('data: "'),
@@ -94,7 +94,7 @@ test("an event that is longer than we hold passes in pieces; its stump is closed
   expect(complete).toBe(`${Buffer.concat(long).toString()}"\n\ndata: [DONE]\n\n`);
 });
 
-test("after an error event of the node there is no second one, and the connection is cut", async () => {
+test("the router adds no second error event after the node's own, and cuts the connection", async () => {
   const told = [events[0]!, 'data: {"error":{"message":"m","type":"server_error","param":null,"code":"500"}}\n\n'];
   const { text, ended } = chunked(await askRaw({ kind: "events", chunks: told, ending: "error" }));
   expect([text, ended]).toEqual([told.join(""), false]);
@@ -115,12 +115,12 @@ test("a JSON answer that is cut never looks complete", async () => {
   });
 });
 
-test("what is whole ends as it should", async () => {
+test("complete answers end normally", async () => {
   const { text, ended } = chunked(await askRaw({ kind: "events", chunks: slowly(stream) }));
   expect([text, ended]).toEqual([stream.toString(), true]);
 });
 
-/** Eight at a time. */
+/** Runs a task for each item, eight at a time. */
 async function inTurns<T>(items: readonly T[], task: (item: T) => unknown): Promise<void> {
   const queue = [...items];
   await Promise.all(

@@ -1,4 +1,4 @@
-/** However a request ends, its place is given back once and its node is told: nothing leaks, nothing is freed twice. */
+/** Tests that a request's place is given back exactly once and its node is informed, however the request ends. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -59,7 +59,7 @@ function leaving(phase: (client: RawClient) => Promise<void>, leave: Leave, part
 }
 const inBody = [head("content-length: 1000"), '{"model":'];
 const counted = () => until(() => api.limiter.use(asId<AccountId>("one")).parallel === 1);
-/** Its last byte was read. */
+/** Resolves when the router has read the last byte of the request. */
 const whole = async () => {
   await counted();
   await until(() => latest.complete);
@@ -181,12 +181,12 @@ test.each(endings)("%s", async (_name, answer, act, outcome) => {
   expect(api.failures).toEqual([]);
 });
 
-test("nothing of a held stream is sent, so that its end is still a status", async () => {
+test("nothing of a held stream is sent, so that it can still end with a status", async () => {
   api.nodes.script = () => held;
   expect(await send(closing).all()).toMatch(/^HTTP\/1\.1 504 /);
 });
 
-test("a client that leaves stops its node within a second, also before the first byte", async () => {
+test("a node stops within a second after its client leaves, also before the first byte", async () => {
   for (const [answer, phase] of [
     [() => held, atNode],
     [streaming, firstByte],
@@ -202,7 +202,7 @@ test("a client that leaves stops its node within a second, also before the first
   }
 });
 
-test("requests that wait behind another one of their connection do not begin, and a client that leaves is noticed", async () => {
+test("pipelined requests do not begin before the first ends, and the router notices a client that leaves", async () => {
   api.keys.set("sk-three", caller({ accountId: asId<AccountId>("three"), parallelRequests: 3 }));
   api.nodes.script = () => held;
   for (const leave of [fin, rst]) {
@@ -217,7 +217,7 @@ test("requests that wait behind another one of their connection do not begin, an
   expect(new Set(api.left).size).toBe(api.left.length);
 });
 
-test("of 500 requests at once against a parallel limit of 10 exactly 10 are let in, and later 10 again", async () => {
+test("a parallel limit of 10 admits exactly 10 of 500 simultaneous requests, and later 10 again", async () => {
   await using ten = await startApi();
   ten.keys.set("sk-ten", caller({ parallelRequests: 10 }));
   for (let round = 1; round <= 2; round++) {
@@ -233,7 +233,7 @@ test("of 500 requests at once against a parallel limit of 10 exactly 10 are let 
   }
 });
 
-test("a request that was accepted runs to its end, whatever becomes of its key", async () => {
+test("an accepted request runs to its end even if its key is revoked or blocked meanwhile", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const whole = [event, "data: [DONE]\n\n"];
   for (const change of [

@@ -1,4 +1,4 @@
-/** A body that kills engines: its clients are told, and after the second death no node is asked any more. */
+/** Tests a body that kills engines. Its clients receive an error, and after two deaths no node is asked. */
 import { expect, test } from "vitest";
 import { apiErrors } from "@weiche/shared/errors.ts";
 import { asId } from "@weiche/shared/ids.ts";
@@ -16,7 +16,7 @@ const cut: SimAnswer = {
 };
 const poison = chat({ messages: [{ role: "user", content: "poison" }] });
 
-/** Nodes whose engines die over the poison. */
+/** Starts nodes whose engines die when a body contains "poison". */
 async function start(answer: SimAnswer): Promise<Harness> {
   const api = await startApi();
   api.nodes.script = ({ body }) => (body.includes("poison") ? answer : { chunks: ['{"ok":true}'] });
@@ -31,7 +31,7 @@ const ask = (api: Harness, body: object, key = "sk-good") =>
 test.each([
   ["before the first byte", died, [500, "engine_died", null]],
   ["after it", cut, "broken"],
-])("two deaths %s, then it is refused at once, and no node is asked", async (_name, answer, seen) => {
+])("after two deaths %s the body is refused at once, and no node is asked", async (_name, answer, seen) => {
   await using api = await start(answer);
   expect(await ask(api, poison)).toEqual(seen);
   expect(api.nodes.sent, "a death is not carried to another node").toHaveLength(1);
@@ -41,7 +41,7 @@ test.each([
   expect(api.refused.at(-1)).toBe("request_barred");
 });
 
-test("other bodies, and the same body of another account, are served all the while", async () => {
+test("other bodies, and the same body of another account, are served meanwhile", async () => {
   await using api = await start(died);
   api.keys.set("sk-other", caller({ accountId: asId("account-2") }));
   for (let times = 0; times < 3; times++) {
@@ -51,7 +51,7 @@ test("other bodies, and the same body of another account, are served all the whi
   expect(await ask(api, poison, "sk-other")).toEqual([500, "engine_died", null]);
 });
 
-test("a large body is recognised, too", async () => {
+test("a large body that kills engines is recognised too", async () => {
   await using api = await start(died);
   const large = { ...poison, user: "x".repeat(300_000) };
   for (let times = 0; times < 2; times++) await ask(api, large);
@@ -59,7 +59,7 @@ test("a large body is recognised, too", async () => {
   expect(await ask(api, { ...large, user: "x" })).toEqual([500, "engine_died", null]);
 });
 
-test("a body that was only there as well is cleared by its next answer", async () => {
+test("a body that only ran beside the deadly one is cleared by its next answer", async () => {
   await using api = await start({ ...died, engineDeath: "shared" });
   await ask(api, poison);
   api.nodes.script = () => ({ chunks: ['{"ok":true}'] });

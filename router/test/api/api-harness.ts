@@ -1,4 +1,4 @@
-/** The real API server with simulated keys and nodes behind it, and clients that speak to it over real sockets. */
+/** Starts the real API server with simulated keys and nodes. Clients connect over real sockets. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -49,7 +49,7 @@ export function allow(...models: string[]): Caller {
   return caller({ allowedModels: new Set(models.map((model) => asId<ModelId>(model))) });
 }
 
-/** Keys by their value; `sk-good` is there from the beginning. */
+/** Keys by their value. Contains `sk-good` from the beginning. */
 export class SimKeys extends Map<string, Caller | KeyRefusal> implements KeyCache {
   find(key: string): Caller | KeyRefusal {
     return this.get(key) ?? { refused: "invalid_api_key", why: "unknown" };
@@ -59,23 +59,23 @@ export class SimKeys extends Map<string, Caller | KeyRefusal> implements KeyCach
 /** The reaction of a simulated node to one request. */
 export interface SimAnswer {
   readonly status?: number;
-  /** Absent: `json`. */
+  /** Defaults to `json`. */
   readonly kind?: AnswerKind;
   readonly retryAfterSeconds?: number;
-  /** Pieces of the body, in order. A promise among them is waited for. */
+  /** The pieces of the body in order. The node waits for promises among them. */
   readonly chunks?: Iterable<string | Buffer | Promise<unknown>>;
   readonly ending?: AnswerEnding;
   readonly engineDeath?: EngineDeath;
   readonly nodeFault?: NodeFault;
-  /** The node goes before the head of its answer. */
+  /** The node is lost before the head of its answer. */
   readonly lost?: true;
-  /** The head waits for it. */
+  /** The head waits for this promise. */
   readonly held?: Promise<unknown>;
-  /** Its stream ends in an error. */
+  /** The stream ends in an error. */
   readonly failing?: true;
 }
 
-/** Nodes that answer as a script says. `open` are the requests that a node still works on. */
+/** Simulates nodes that answer as a script defines. `open` counts the requests still in work. */
 export class SimNodes implements Upstream {
   readonly sent: { readonly node: NodeId; readonly request: UpstreamRequest }[] = [];
   script: (request: UpstreamRequest, node: NodeId) => SimAnswer = () => ({ chunks: ['{"ok":true}'] });
@@ -150,9 +150,9 @@ export interface Harness extends AsyncDisposable {
   readonly keys: SimKeys;
   readonly nodes: SimNodes;
   readonly limiter: MemoryLimiter;
-  /** Requests that were given their place back, once for each time. */
+  /** The requests whose place was given back, once for each time. */
   readonly left: RequestId[];
-  /** Which nodes there are, a refusal instead, and what was asked. */
+  /** The nodes or a refusal that placement returns, and the requests for a placement. */
   readonly placement: {
     names: string[];
     refused?: "no_node_available" | "maintenance" | undefined;
@@ -160,11 +160,11 @@ export interface Harness extends AsyncDisposable {
     readonly asked: PlacementRequest[];
   };
   readonly finished: FinishedRequest[];
-  /** Errors that are bugs. */
+  /** The errors that the router reported as bugs. */
   readonly failures: unknown[];
   /** The refusals that were counted for known keys. */
   readonly refused: RefusalCode[];
-  /** Verdicts about attempts, such as `void n1 1`. */
+  /** The verdicts about attempts, such as `void n1 1`. */
   readonly verdicts: string[];
   /** What placement learns of attempts, such as `n1 failed`. */
   readonly ends: string[];
@@ -188,12 +188,12 @@ export interface HarnessOptions {
   readonly requestMsMax?: number;
   readonly tls?: ApiServerDeps["tls"];
   readonly catalogue?: () => Catalogue;
-  /** Instead of the simulated nodes. */
+  /** Replaces the simulated nodes. */
   readonly upstream?: Upstream;
   readonly place?: ApiServerDeps["place"];
-  /** Instead of the lists of the harness. */
+  /** Replaces the lists of the harness. */
   readonly events?: ApiServerDeps["events"];
-  /** Another limiter, around the one of the harness. */
+  /** Wraps the harness's limiter in another one. */
   readonly limiter?: (memory: Limiter) => Limiter;
 }
 
@@ -229,7 +229,7 @@ export async function startApi(options: HarnessOptions = {}): Promise<Harness> {
     began({ node }) {
       let isOver = false;
       return (end) => {
-        if (end !== "overloaded" && end.outcome === "answered") return; // the first byte is no end
+        if (end !== "overloaded" && end.outcome === "answered") return; // the first byte does not end the attempt
         if (!isOver) ends.push(`${node} ${end === "overloaded" ? end : end.outcome}`);
         isOver = true;
       };

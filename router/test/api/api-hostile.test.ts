@@ -1,4 +1,4 @@
-/** Clients that break the rules of HTTP, are slow, or do not read. */
+/** Tests clients that break the rules of HTTP, are slow, or do not read. */
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { chat, startApi, type Harness } from "./api-harness.ts";
@@ -41,7 +41,7 @@ test.each([
   ["chunks twice", `${head(good, type, "transfer-encoding: chunked, chunked")}0\r\n\r\n`],
   ["chunks in HTTP/1.0", head(good, type, "transfer-encoding: chunked").replace("HTTP/1.1", "HTTP/1.0") + "0\r\n\r\n"],
   ["a transfer coding and no chunks", head(good, type, "transfer-encoding: gzip")],
-])("%s gets one 400 in our shape, and the connection is closed", async (_name, bytes) => {
+])("%s gets one 400 with an error object, and the connection is closed", async (_name, bytes) => {
   await using api = await startApi();
   const received = await new RawClient(api.port).send(bytes).all();
   expect(answersIn(received)).toEqual(["HTTP/1.1 400"]);
@@ -49,7 +49,7 @@ test.each([
   expect(JSON.parse(received.split("\r\n\r\n")[1]!)).toMatchObject({ error: { code: "400", param: null } });
 });
 
-test("what follows a running request and is malformed does not become its answer", async () => {
+test("malformed bytes after a running request do not change its answer", async () => {
   await using api = await startApi();
   const { promise: held, resolve } = Promise.withResolvers<void>();
   api.nodes.script = () => ({ held });
@@ -95,7 +95,7 @@ async function trickle(api: Harness, clock: VirtualClock, steps: readonly [bytes
   return client;
 }
 
-test("a body has 60 s and one more for every 250 KB that came, however it trickles", async () => {
+test("a body may take 60 s and one more second for every 250 KB received, however slowly it arrives", async () => {
   const clock = new VirtualClock();
   await using api = await startApi({ clock });
   const client = await trickle(api, clock, [
@@ -109,7 +109,7 @@ test("a body has 60 s and one more for every 250 KB that came, however it trickl
   client.socket.destroy();
 });
 
-test("a body that stops has 60 s", async () => {
+test("a body that stops is refused after 60 s", async () => {
   const clock = new VirtualClock();
   await using api = await startApi({ clock });
   const client = await trickle(api, clock, [[10, 59_999]]);
@@ -139,7 +139,7 @@ test.each([
   client.socket.destroy();
 });
 
-test("a refused client that goes on sending is cut after the time for discarding", async () => {
+test("a refused client that continues to send is cut when the time for discarding ends", async () => {
   await using api = await startApi({ times: { discardMs: 200 } });
   const client = new RawClient(api.port).send(
     head("authorization: Bearer sk-wrong", type, "transfer-encoding: chunked"),
@@ -161,7 +161,7 @@ test("after a small refusal the connection is kept", async () => {
   client.socket.destroy();
 });
 
-test("a client that asks first is told to continue when its body is wanted, and only then", async () => {
+test("a client with `expect: 100-continue` receives 100 only when the router accepts its body", async () => {
   await using api = await startApi();
   const length = `content-length: ${body.length}`;
   const client = new RawClient(api.port).send(head(good, type, length, "expect: 100-continue"));
@@ -175,7 +175,7 @@ test("a client that asks first is told to continue when its body is wanted, and 
   expect(answersIn(refused)).toEqual(["HTTP/1.1 401"]);
 });
 
-test("a client that does not read is cut, and holds up its node meanwhile", async () => {
+test("a client that does not read slows its node down and is then cut", async () => {
   await using api = await startApi({ times: { stallMsMax: 1_000 } });
   let made = 0;
   api.nodes.script = () => ({
@@ -196,7 +196,7 @@ test("a client that does not read is cut, and holds up its node meanwhile", asyn
   client.socket.destroy();
 });
 
-test("a client that reads slowly gets everything", async () => {
+test("a client that reads slowly receives the whole answer", async () => {
   await using api = await startApi({ times: { stallMsMax: 2_000 } });
   const chunk = `data: ${"y".repeat(50_000)}\n\n`;
   api.nodes.script = () => ({ kind: "events", chunks: Array.from({ length: 400 }, () => chunk) });
@@ -208,7 +208,7 @@ test("a client that reads slowly gets everything", async () => {
   expect(client.received.endsWith("0\r\n\r\n")).toBe(true);
 }, 40_000);
 
-test("a slow client whose time is over still gets what was written, and the error event", async () => {
+test("a slow client whose request times out still receives the written bytes and the error event", async () => {
   await using api = await startApi({ requestMsMax: 300, times: { graceMs: 100 } });
   const event = `data: ${"y".repeat(15_000)}\n\n`;
   api.nodes.script = () => ({

@@ -1,4 +1,4 @@
-/** Large bodies: read in threads, kept once, and nobody else waits for them. */
+/** Tests large bodies. They are read in threads, kept once, and delay no other request. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -15,20 +15,20 @@ const path = "/v1/chat/completions";
 function image(url: string): object {
   return chat({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] });
 }
-/** A body of exactly so many bytes. */
+/** Returns a body of exactly this number of bytes. */
 function padded(body: object, bytes: number): Buffer {
   const text = JSON.stringify(body);
   return Buffer.from(text.replace("AAAB", "A".repeat(bytes - text.length + 3) + "B"));
 }
 
-test("a body of exactly 20 MB is taken, and reaches the node as it came", async () => {
+test("a body of exactly 20 MB is accepted and reaches the node unchanged", async () => {
   await using api = await startApi();
   const body = padded(image(png), bodyBytesMax);
   expect((await api.post(path, body)).status).toBe(200);
   expect(api.nodes.sent[0]!.request.body.equals(body)).toBe(true);
 });
 
-test("one byte more is a page with 413, announced or not", async () => {
+test("one byte more gets a page with 413, whether the length is announced or not", async () => {
   await using api = await startApi();
   const body = padded(image(png), bodyBytesMax + 1);
   expect((await api.post(path, body)).status).toBe(413);
@@ -43,7 +43,7 @@ test("one byte more is a page with 413, announced or not", async () => {
   expect((await api.fetch(path, init)).status).toBe(413);
 });
 
-test("bodies of three accounts that are announced and do not come hold nothing that another account needs", async () => {
+test("announced bodies of three accounts that never arrive take no memory that another account needs", async () => {
   await using api = await startApi();
   const sockets = ["a", "b", "c"].flatMap((account) => {
     api.keys.set(`sk-${account}`, caller({ accountId: asId(account) }));
@@ -59,7 +59,7 @@ test("bodies of three accounts that are announced and do not come hold nothing t
   for (const socket of sockets) socket.destroy();
 }, 29_000);
 
-test("bodies that do not tell their length take no room before they are large", async () => {
+test("bodies without an announced length reserve no memory before they are large", async () => {
   await using api = await startApi();
   const small = JSON.stringify(chat());
   const trickling = Array.from({ length: 64 }, () => connect(api.port, "127.0.0.1"));
@@ -108,7 +108,7 @@ test("large and small bodies with the same beginning share an affinity", async (
   expect([a, c]).toEqual([b, d]);
 });
 
-/** In a process of its own: what it used and how long its event loop was busy at a time, once all of these were answered. */
+/** Sends bodies to a server in its own process. Returns its memory and the longest time that its event loop was busy. */
 async function measured(
   bodies: readonly Buffer[],
   { heldUntil = 0, isAnnounced = (_n: number): boolean => true } = {},
@@ -118,7 +118,7 @@ async function measured(
     const [{ port }] = (await once(child, "message")) as [{ port: number }];
     const ask = async (body: Buffer, n: number): Promise<number> => {
       const status = await send(port, body, isAnnounced(n), accounts[n % accounts.length]!);
-      // On a slow machine a body may wait for room for more than 30 s: its client asks again.
+      // On a slow machine a body may wait for room for more than 30 s. Its client then sends it again.
       return status === 503 ? ask(body, n) : status;
     };
     const statuses = await Promise.all(bodies.map(ask));
@@ -132,7 +132,7 @@ async function measured(
 }
 
 const accounts = ["sk-good", "sk-b", "sk-c", "sk-d"];
-test("64 bodies of 20 MB at once leave room for the rest in 1.5 GB, and the event loop is never busy for more than 100 ms", async () => {
+test("64 simultaneous bodies of 20 MB fit in 1.5 GB and never occupy the event loop for more than 100 ms", async () => {
   const atOnce = 64;
   const body = padded(image(png), 20_000_000);
   const half = { heldUntil: atOnce / 2, isAnnounced: (n: number) => n % 2 === 0 };
@@ -150,7 +150,7 @@ const mistakes: readonly ((count: number) => Record<string, unknown>)[] = [
   (count) => ({ tools: ones(count) }),
   (count) => ({ stop: ones(count) }),
 ];
-test("of a body that is full of mistakes only the first one costs time", async () => {
+test("checking a body stops at its first mistake", async () => {
   const bodies = [lightValuesMax - 100, valuesMax - 100, 3_000_000].flatMap((count) =>
     mistakes.map((body) => Buffer.from(JSON.stringify(chat(body(count))))),
   );
@@ -160,7 +160,7 @@ test("of a body that is full of mistakes only the first one costs time", async (
   expect(workMs).toBeLessThan(500);
 }, 120_000);
 
-/** Over a socket of our own, so that the client does not copy the body either. */
+/** Sends a body over a plain socket, so that the client does not copy the body. */
 async function send(port: number, body: Buffer, isAnnounced: boolean, key: string): Promise<number> {
   const socket = connect(port, "127.0.0.1");
   socket.write(head(isAnnounced ? `content-length: ${body.length}` : "transfer-encoding: chunked", key));

@@ -1,4 +1,4 @@
-/** The limits as a client meets them, in virtual time: what it is told to wait, what holds unless an operator says otherwise. */
+/** Tests the limits as a client sees them, on virtual time: retry times and defaults. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { RawClient, rawPost, until } from "../edge/raw-client.ts";
 
 const path = "/v1/chat/completions";
 
-/** Loads a configuration file that names nothing but the catalogue. */
+/** Loads a configuration file that names only the catalogue. */
 function defaults() {
   const folder = temporaryDirectory();
   const file = join(folder, "router.yaml");
@@ -29,19 +29,22 @@ test.each([
   [58_999, "2"],
   [59_000, "1"],
   [59_999, "1"],
-])("%i ms into the minute it is told to wait %s s, and after them there is a place", async (ms, retryAfter) => {
-  const clock = new VirtualClock();
-  await using api = await startApi({ clock });
-  api.keys.set("sk-good", caller({ requestsPerMinute: 1 }));
-  expect((await api.post(path, chat())).status).toBe(200);
-  clock.advance(ms);
-  const refused = await api.post(path, chat());
-  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, retryAfter]);
-  clock.advance(Number(retryAfter) * 1_000);
-  expect((await api.post(path, chat())).status).toBe(200);
-});
+])(
+  "a request refused after %i ms of a minute has a retry-after of %s s and is then admitted",
+  async (ms, retryAfter) => {
+    const clock = new VirtualClock();
+    await using api = await startApi({ clock });
+    api.keys.set("sk-good", caller({ requestsPerMinute: 1 }));
+    expect((await api.post(path, chat())).status).toBe(200);
+    clock.advance(ms);
+    const refused = await api.post(path, chat());
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, retryAfter]);
+    clock.advance(Number(retryAfter) * 1_000);
+    expect((await api.post(path, chat())).status).toBe(200);
+  },
+);
 
-test("unless told otherwise an address has a burst of 20 and then ten a second, through no proxy", async () => {
+test("by default an address may send 20 requests at once and then ten a second, and no proxy is trusted", async () => {
   const clock = new VirtualClock();
   const { limits } = defaults();
   expect(limits.trustedProxies).toEqual([]);
@@ -57,7 +60,7 @@ test("unless told otherwise an address has a burst of 20 and then ten a second, 
   }
 });
 
-test("unless told otherwise a request may take 600 s at its node, and is cut here 5 s later", async () => {
+test("by default a request may take 600 s at its node, and the router cuts it 5 s later", async () => {
   const clock = new VirtualClock();
   const { requestMsMax } = defaults();
   await using api = await startApi({ clock, requestMsMax });
@@ -78,7 +81,7 @@ test("unless told otherwise a request may take 600 s at its node, and is cut her
   expect(api.nodes.sent.map(({ request }) => request.remainingMs)).toEqual([600_000, 600_000]);
 });
 
-/** A limiter elsewhere: it decides when it is asked, and its answer comes when it is let through. */
+/** Simulates a remote limiter. It decides when asked, and its answer arrives when the test releases it. */
 class DistantLimiter implements Limiter {
   readonly #near: Limiter;
   readonly answers: (() => void)[] = [];
@@ -102,7 +105,7 @@ class DistantLimiter implements Limiter {
   }
 }
 
-test("a limiter may answer later: nothing goes on before, and who has left meanwhile keeps no place", async () => {
+test("a request waits for a slow limiter, and a client that leaves meanwhile keeps no place", async () => {
   let distant!: DistantLimiter;
   await using api = await startApi({ limiter: (memory) => (distant = new DistantLimiter(memory)) });
   const account = asId<AccountId>("one");

@@ -1,4 +1,4 @@
-/** Names that clients make up add no series to the router's metrics. */
+/** Tests that names made up by clients add no series to the router's metrics. */
 import { Agent, request as httpRequest } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { asId } from "@weiche/shared/ids.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
   api = await startApi({
     events: createApiEvents(createLog("test", "silent"), metrics, { count: () => {} }, { remember: () => {} }),
   });
-  // A node may make up statuses and codes, too.
+  // Nodes make up statuses and codes, too.
   api.nodes.script = ({ body }) => {
     const n = Number(/node-(\d+)/.exec(body.toString())?.[1] ?? NaN);
     if (Number.isNaN(n)) return {};
@@ -34,7 +34,7 @@ afterAll(async () => {
 async function ask(method: string, path: string, headers: Record<string, string>, body?: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const made = httpRequest({ agent: connections, host: "127.0.0.1", port: api.port, method, path, headers });
-  // Whoever is refused may lose the connection.
+  // The router may close the connection of a refused request.
   made.once("close", resolve).once("error", () => resolve());
   made.once("response", (response) => response.resume());
   made.end(body);
@@ -43,7 +43,7 @@ async function ask(method: string, path: string, headers: Record<string, string>
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "REPORT"];
 
-/** One request of each kind, everything in it made up. */
+/** Sends one request of each kind with made-up names. */
 async function askAll(n: number): Promise<void> {
   const json = { authorization: "Bearer sk-good", "content-type": "application/json" };
   const model = JSON.stringify(chat({ model: `made-up-${n}` }));
@@ -61,7 +61,7 @@ async function series(): Promise<Set<string>> {
 
 test("made-up models, paths, methods, hosts, keys and codes add no series", { timeout: 600_000 }, async () => {
   const each = madeUp / 4;
-  // Every status of a node once.
+  // Each status that a node can send occurs once.
   for (let n = 0; n < 200; n += atOnce) await Promise.all(Array.from({ length: atOnce }, (_, k) => askAll(n + k)));
   const before = await series();
   for (let n = 200; n < each; n += atOnce) await Promise.all(Array.from({ length: atOnce }, (_, k) => askAll(n + k)));
@@ -70,10 +70,10 @@ test("made-up models, paths, methods, hosts, keys and codes add no series", { ti
   expect([...after].filter((one) => /\d{3}-|made-up|path-|host-|agent-\d|code-\d|type-/.test(one))).toEqual([]);
   expect(after.size).toBeLessThan(500);
   const asked = api.nodes.sent.length;
-  expect(asked).toBeGreaterThan(each / 2); // what nodes made up was met, too
+  expect(asked).toBeGreaterThan(each / 2); // nodes also answered with made-up codes
 });
 
-test("refusals are told apart by their reason, and each begins with 0", async () => {
+test("refusals are counted by reason, and each counter begins with 0", async () => {
   const own = createMetrics(() => 0);
   const events = createApiEvents(createLog("test", "silent"), own, { count: () => {} }, { remember: () => {} });
   const limits = { perIpPerSecond: 1, perIpBurst: 8 };
@@ -95,7 +95,7 @@ test("refusals are told apart by their reason, and each begins with 0", async ()
   await limited.post(path, chat({ model: "made-up" }));
   limited.placement.refused = "no_node_available";
   await limited.post(path, chat());
-  await limited.post(path, chat()); // one more than the address may
+  await limited.post(path, chat()); // one request more than the address may send
   const nonZero = Object.entries(await counts()).filter(([, value]) => value > 0);
   expect(Object.fromEntries(nonZero)).toEqual({
     ...{ rate_limit_minute: 1, rate_limit_parallel: 1, key_expired: 1, invalid_api_key: 1, path_not_supported: 1 },
@@ -103,7 +103,7 @@ test("refusals are told apart by their reason, and each begins with 0", async ()
   });
 });
 
-test("requests that hold a parallel place are counted while they do", async () => {
+test("the gauge of parallel requests counts each request while it holds its place", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const parallel = async () => /^weiche_router_parallel_requests (\d+)$/m.exec(await metrics.registry.metrics())?.[1];
   const before = api.nodes.script;

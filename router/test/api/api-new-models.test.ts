@@ -1,4 +1,4 @@
-/** Models with rules unlike those of the five: entries of a catalogue, and no code. */
+/** Tests models with rules of their own, which need only entries of the catalogue and no code. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -94,7 +94,7 @@ test.each(rows)("a catalogue with more models: %s", async (_sentence, model, pat
   expect(json.error?.message ?? "").toMatch(message);
 });
 
-test("more models are listed behind the five, and asked for at nodes by their names", async () => {
+test("added models are listed after the five, and nodes are asked for them by name", async () => {
   const { json } = await api.get("/v1/models");
   expect(json.data.slice(5).map(({ id }: { id: string }) => id)).toEqual(["deep-7b", "plain-3b", "short-vectors"]);
   await api.post(embeddings, { model: "short-vectors", input: "x" });

@@ -1,4 +1,4 @@
-/** The API on real data connections: registry, placement and frames, with simulated nodes at the other end. */
+/** Tests the API on real data connections: registry, placement and frames, with simulated nodes at the other end. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -24,7 +24,7 @@ let data: DataConnections;
 let registry: NodeRegistry;
 let api: Harness;
 let script: Script;
-/** Node, attempt, and how the stream was given up. */
+/** The streams that nodes received: node, attempt and why the stream was lost. */
 const seen: { node: string; attempt: unknown; lostBy?: Gone | undefined }[] = [];
 
 const refusedSessions: string[] = [];
@@ -52,7 +52,7 @@ beforeEach(async () => {
   for (const name of ["n1", "n2"]) await openNode(name);
 });
 
-/** A node that is linked, reports that the model is active, and dials one data connection. */
+/** Opens a node that is linked, reports the model as active and dials one data connection. */
 async function openNode(name: string): Promise<void> {
   if (registry.view(systemClock.monotonicMs()).some(({ node, reachable }) => node === name && reachable)) return;
   const node = asId<NodeId>(name);
@@ -82,7 +82,7 @@ async function openNode(name: string): Promise<void> {
   await until(() => registry.view(systemClock.monotonicMs()).some((view) => view.node === node && view.reachable));
 }
 
-/** The agent's end of a connection, which says who it is and leaves the rest to `handle`. */
+/** Opens the agent's end of a connection. Sends the identity and passes streams to `handle`. */
 function openAgent(socket: Socket, identity: object, handle: (stream: SimStream, record: readonly unknown[]) => void) {
   new FrameConnection(socket, {
     clock: systemClock,
@@ -100,7 +100,7 @@ function openAgent(socket: Socket, identity: object, handle: (stream: SimStream,
 const ask = () => api.post(path, chat({ stream: true }));
 
 test.each(["", "gpu 1", "gpu-1\n", "x".repeat(64), 7])(
-  "a data session is none of %j, which names no node",
+  "a data session is refused if its node is %j, which names no node",
   async (node) => {
     const before = refusedSessions.length;
     const socket = connect(data.address.port, data.address.host).on("error", () => {});
@@ -111,7 +111,7 @@ test.each(["", "gpu 1", "gpu-1\n", "x".repeat(64), 7])(
   },
 );
 
-test("a stream with its end is whole", async () => {
+test("a stream with its end reaches the client as a complete answer", async () => {
   script = (stream) => {
     stream.begin();
     for (let n = 0; n < 500; n++) stream.frames.write(`data: ${n} ${"x".repeat(1_000)}\n\n`);
@@ -139,7 +139,7 @@ test.each<[name: string, end: (stream: SimStream, socket: Socket) => void]>([
   expect(seen.length).toBe(1);
 });
 
-test("a node that goes before the head of its answer is replaced, and nobody notices", async () => {
+test("another node answers if the first is lost before the head of its answer", async () => {
   script = (stream, node, socket) => {
     if (seen.length === 1) socket.destroy();
     else stream.answer(JSON.stringify({ node }));
@@ -150,7 +150,7 @@ test("a node that goes before the head of its answer is replaced, and nobody not
   expect(seen[0]!.node).not.toBe(seen[1]!.node);
 });
 
-test("a client that leaves cancels its stream at the node, held or streaming, and its record counts", async () => {
+test("a client that leaves cancels its held or running stream at the node, and its record is billed", async () => {
   const scripts: Script[] = [
     () => {},
     (stream) => {
@@ -171,7 +171,7 @@ test("a client that leaves cancels its stream at the node, held or streaming, an
   expect(api.failures).toEqual([]);
 });
 
-test("a client that does not read holds up its own stream and no other", async () => {
+test("a client that does not read delays only its own stream", async () => {
   let written = 0;
   script = (stream) => {
     if (seen.length > 1) return stream.answer("data: [DONE]\n\n", "events");

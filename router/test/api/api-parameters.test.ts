@@ -113,13 +113,13 @@ const accepted: [sentence: string, more: Record<string, unknown>][] = [
   ["max_tokens as large as the context window is the node's to judge", { max_tokens: 32_768 }],
   ["integers may be written as 1.0 or 1e2", { n: 1.0, max_tokens: 1e2 }],
 ];
-/** Optional ones, as the service's table has them. */
+/** The optional parameters in the order of the service's table. */
 const optional = [
   ...["max_tokens", "max_completion_tokens", "temperature", "top_p", "stop", "n", "seed", "presence_penalty"],
   ...["frequency_penalty", "logprobs", "top_logprobs", "stream", "stream_options", "tools", "tool_choice"],
   ...["response_format", "reasoning_effort", "chat_template_kwargs"],
 ];
-test.each(optional)("null means that it is absent: %s", async (name) => {
+test.each(optional)("null counts as absent: %s", async (name) => {
   const answer = await api.post("/v1/chat/completions", chat({ [name]: null }));
   expect([answer.status, answer.json]).toEqual([200, { ok: true }]);
 });

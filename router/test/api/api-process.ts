@@ -1,4 +1,4 @@
-/** The API server in a process of its own, so that its memory and the work of its event loop can be measured. */
+/** Runs the API server in its own process, so that a test can measure its memory and the work of its event loop. */
 import { measureLoopWork } from "@weiche/shared/testing/loop-work.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import { caller, startApi } from "./api-harness.ts";
@@ -8,7 +8,7 @@ const api = await startApi();
 const { promise: enough, resolve } = Promise.withResolvers<void>();
 for (const account of ["b", "c", "d"]) api.keys.set(`sk-${account}`, caller({ accountId: asId(account) }));
 let sent = 0;
-// A body stays in memory until so many have come.
+// A body stays in memory until this number of bodies has arrived.
 api.nodes.script = () => {
   api.nodes.sent.length = 0;
   if (++sent === heldUntil) resolve();

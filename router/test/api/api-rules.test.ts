@@ -1,4 +1,4 @@
-/** The rules of the API, a row per sentence of the API's conformance page: who may ask, the order of refusals, and their form. */
+/** Tests the rules of the API: keys, the order of refusals and their form. Each row proves a sentence of the conformance page. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { valuesMax } from "@weiche/shared/http/json-guard.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
@@ -268,7 +268,7 @@ test.each(rows)("%s", async (_sentence, ask, expected) => {
   expect(answer.json.error.message).toMatch(message);
 });
 
-test("missing, wrong, revoked, expired and blocked differ in nothing but the message, and only for a key that exists", async () => {
+test("errors for missing, wrong, revoked, expired and blocked keys differ only in the message of existing keys", async () => {
   const keys = ["sk-wrong", "sk-revoked", "sk-expired", "sk-over-limit", "sk-blocked-user", "sk-blocked-account"];
   const answers = await Promise.all([without(chatPath), ...keys.map((key) => as(key))]);
   const rest = answers.map(({ status, headers, json: { error } }) => {
@@ -281,7 +281,7 @@ test("missing, wrong, revoked, expired and blocked differ in nothing but the mes
   expect(new Set(answers.map((answer) => answer.json.error.message)).size).toBe(6);
 });
 
-test("the list of models has their id and the constant fields, only those that the key may use, none that is announced", async () => {
+test("the list of models has id and constant fields, includes only the key's models and no announced model", async () => {
   const all = await api.get("/v1/models");
   expect(all.json).toEqual({
     object: "list",
@@ -298,7 +298,7 @@ test("the list of models has their id and the constant fields, only those that t
   expect(none.json).toEqual({ object: "list", data: [] });
 });
 
-test("a key is judged by the instant of its request's id, which decides on the billing period", async () => {
+test("a key is checked at the time of its request's id, which also decides on the billing period", async () => {
   await using api = await startApi();
   const asked: unknown[] = [];
   const find = api.keys.find.bind(api.keys);
@@ -310,7 +310,7 @@ test("a key is judged by the instant of its request's id, which decides on the b
   expect(asked).toEqual([uuidv7TimeMs(asId(answer.headers.get("x-request-id")!))]);
 });
 
-test("a refusal that has its own remedy is counted by its own word", async () => {
+test("refusals with different remedies are counted by different reasons", async () => {
   const nodeRefuses = (param: string) => () => ({
     status: 400,
     chunks: [JSON.stringify({ error: { message: "m", type: "invalid_request_error", param, code: "400" } })],

@@ -1,4 +1,4 @@
-/** Which attempts of a request cost something: the one whose answer the client got or ended, and no other. */
+/** Tests that only the attempt whose answer the client received or ended costs something. */
 import { beforeEach, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
@@ -97,7 +97,7 @@ test.each(cases)("%s", async (_name, first, second, act, verdicts) => {
   expect(api.verdicts).toEqual(verdicts);
 });
 
-test("what a stopping router cuts off costs nothing, though its clients seem to leave", async () => {
+test("answers that a stopping router cuts cost nothing, although their clients seem to leave", async () => {
   const stopping = await startApi();
   stopping.nodes.script = () => ({ kind: "events", chunks: [event, never] });
   const streams = [1, 2].map(() =>

@@ -1,4 +1,4 @@
-/** Settings of `router.yaml` whose effect takes time, in a whole router on virtual time. */
+/** Tests settings of `router.yaml` whose effect takes time, with a whole router on virtual time. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -27,7 +27,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** The router of a YAML file with these lines, on its database. */
+/** Starts a router on this database with a YAML file that contains these settings. */
 async function startRouter({ connection }: Database, clock: VirtualClock, settings: string) {
   const file = join(folder.path, "router.yaml");
   const listeners = ["api", "portal", "console", "nodes", "data", "ops"]
@@ -48,7 +48,7 @@ ${settings}
   return { ...router, [Symbol.asyncDispose]: () => router.close() };
 }
 
-test("credits.evaluateSeconds: a used-up quota is noticed so long after the start, and not before", async () => {
+test("credits.evaluateSeconds: a used-up quota is noticed this long after the start and not before", async () => {
   const database = await server.newDatabase();
   const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
   const accounts = createAccounts({ database, clock, portalUrl: "" });
@@ -63,7 +63,7 @@ test("credits.evaluateSeconds: a used-up quota is noticed so long after the star
     factor: millicredits(1_000n),
   });
   await commitUsage(database.pool, [{ node: asId("node-1"), record }]);
-  /** A router that ends after this time; an evaluation that has begun is finished first. */
+  /** Runs a router for this time and returns whether the quota was found exhausted. A begun evaluation ends first. */
   async function exhaustedAfter(ms: number): Promise<boolean> {
     {
       await using _router = await startRouter(
@@ -79,7 +79,7 @@ test("credits.evaluateSeconds: a used-up quota is noticed so long after the star
   expect(await exhaustedAfter(7_000)).toBe(true);
 });
 
-test("retention: usage records and entries of the audit log go when they are older than their days", async () => {
+test("retention: usage records and entries of the audit log are removed after their days", async () => {
   const database = await server.newDatabase();
   const startMs = Date.parse("2026-11-14T10:30:00Z");
   const accounts = (agoDays: number) =>
@@ -106,14 +106,14 @@ test("retention: usage records and entries of the audit log go when they are old
   };
   const numbers = async () => (await auditOf(database, id)).map(({ number }) => number);
   expect(await oldestDay()).toBe("20261111");
-  await until("the first entry is gone", 20_000, async () => (await numbers()).length === 2);
-  await until("the next day and the next entry are gone, a day later", 20_000, async () => {
+  await until("the first entry to be removed", 20_000, async () => (await numbers()).length === 2);
+  await until("the next day and the next entry to be removed a day later", 20_000, async () => {
     clock.advance(3_600_000);
     return (await oldestDay()) > "20261111" && (await numbers()).length < 2;
   });
 });
 
-test("shutdownAcceptSeconds: a router that stops is unready at once, and serves on for so long", async () => {
+test("shutdownAcceptSeconds: a stopping router is unready at once and serves for this time", async () => {
   const clock = new VirtualClock();
   const router = await startRouter(await server.newDatabase(), clock, "shutdownAcceptSeconds: 7");
   const { listen } = router;

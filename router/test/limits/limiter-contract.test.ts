@@ -1,4 +1,4 @@
-/** The rules that every limiter keeps: one router in memory, and three that share a server. */
+/** Tests the rules of every limiter: one router in memory, and three routers that share a server. */
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -13,12 +13,12 @@ const account = asId<AccountId>("a");
 const request = (n: number) => asId<RequestId>(`r${n}`);
 let rig: LimiterRig;
 
-/** Asks the limiters of the routers in turn. */
+/** Asks the routers' limiters in turn. */
 async function enter(n: number, limits: AccountLimits, of = account): Promise<LimitDecision> {
   return await rig.limiters[n % rig.limiters.length]!.enter(of, request(n), limits);
 }
 
-/** Resolves once the other routers know. */
+/** Resolves when the other routers can see that the request has left. */
 async function leave(n: number): Promise<void> {
   const limiter = rig.limiters[n % rig.limiters.length]!;
   limiter.leave(account, request(n));
@@ -51,7 +51,7 @@ describe.each([
   afterAll(() => server[Symbol.asyncDispose]());
   contract(() => onServer(server, [account], addressOf(server.url)), 20);
 
-  test("frees the places of a router that is gone after 15 s, and no other's", async () => {
+  test("frees the places of a gone router after 15 s and keeps those of other routers", async () => {
     const limits = { perMinute: 100, parallel: 2 };
     const [gone] = (rig as SharedRig).limiters;
     for (const n of [0, 1]) await enter(n, limits);
@@ -65,14 +65,14 @@ describe.each([
   });
 });
 
-/** `runs`: of the property. */
+/** Defines the tests of the contract. `runs`: how often the property test runs. */
 function contract(open: () => Promise<LimiterRig>, runs: number): void {
   beforeEach(async () => {
     rig = await open();
   });
   afterEach(() => rig[Symbol.asyncDispose]());
 
-  test("admits nothing where a limit is 0", async () => {
+  test("admits nothing if a limit is 0", async () => {
     for (const n of [0, 1, 2]) {
       const noMinute = { perMinute: 0, parallel: 10 };
       expect(await enter(n, noMinute)).toEqual({ admitted: false, limit: "minute", retryAfterMs: windowMs });
@@ -80,7 +80,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     }
   });
 
-  test("admits of 500 requests at once exactly as many as may run", async () => {
+  test("admits exactly as many of 500 simultaneous requests as the parallel limit allows", async () => {
     const limits = { perMinute: 1_000, parallel: 10 };
     const decisions = await Promise.all(Array.from({ length: 500 }, (_, n) => enter(n, limits)));
     expect(decisions.filter((decision) => decision.admitted).length).toBe(10);
@@ -88,7 +88,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(refused).toMatchObject({ admitted: false, limit: "parallel" });
   });
 
-  /** Returns the seconds that so many refused requests are told, in ascending order. */
+  /** Sends `count` requests and returns their retry times in seconds, in ascending order. */
   async function told(count: number, limits: AccountLimits, from = 100): Promise<number[]> {
     const decisions = await Promise.all(Array.from({ length: count }, (_, n) => enter(from + n, limits)));
     return decisions
@@ -96,23 +96,23 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
       .toSorted((a, b) => a - b);
   }
 
-  test("tells each of the refused of a minute another free time, as many at once as have room", async () => {
+  test("gives requests refused by the minute only as many equal retry times as there is room", async () => {
     const limits = { perMinute: 4, parallel: 100 };
     for (const n of [0, 1]) await enter(n, limits);
     await rig.advance(20_000);
     for (const n of [2, 3]) await enter(n, limits);
     expect(await told(4, limits)).toEqual([40, 40, 60, 60]);
-    // Their minute is full, too.
+    // The minute of the announced requests is full, too.
     expect(await told(3, limits, 200)).toEqual([60, 60, 60]);
     await rig.advance(40_000);
     expect([(await enter(100, limits)).admitted, (await enter(101, limits)).admitted]).toEqual([true, true]);
     expect(await told(1, limits, 300)).toEqual([60]);
   });
 
-  test("tells the refused of running answers as many times as places become free, by how long answers take", async () => {
+  test("estimates the retry times of requests refused by running answers from the durations of answers", async () => {
     const first = { perMinute: 1_000, parallel: 9 };
     for (let n = 0; n < 9; n++) await enter(n, first);
-    // Nothing is known yet of how long answers take.
+    // The limiter knows no durations yet.
     expect(await told(10, first)).toEqual([...Array<number>(9).fill(7), 14]);
     await rig.advance(20_000);
     for (let n = 0; n < 9; n++) await leave(n);
@@ -122,7 +122,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await told(7, limits, 200)).toEqual([15, 15, 15, 35, 35, 35, 55]);
   });
 
-  test("takes a running answer that lasts longer than all others for a long one", async () => {
+  test("expects an answer that runs longer than all others to run much longer", async () => {
     const limits = { perMinute: 1_000, parallel: 1 };
     await enter(0, limits);
     await rig.advance(5_000);
@@ -133,15 +133,15 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await told(1, limits, 200)).toEqual([60]);
   });
 
-  test("goes by the minute as well where the parallel limit refuses, so that one told time is enough", async () => {
+  test("includes the minute in the retry time of a refusal by the parallel limit, so that one retry is enough", async () => {
     const limits = { perMinute: 2, parallel: 1 };
     await enter(0, limits);
     await rig.advance(5_000);
-    // The second could have its place a little after the first.
+    // By the parallel limit alone, the second request would be admitted a little after the first.
     expect((await told(3, limits)).slice(1)).toEqual([55, 60]);
   });
 
-  test("forgets who does not come back: who is refused later is told the first free time again", async () => {
+  test("forgets requests that do not come back and gives their times to later refused requests", async () => {
     const limits = { perMinute: 2, parallel: 100 };
     for (const n of [0, 1]) await enter(n, limits);
     expect(await told(2, limits)).toEqual([60, 60]);
@@ -151,7 +151,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await told(2, limits, 200)).toEqual([30, 30]);
   });
 
-  test("admits of 500 requests at once exactly as many as a minute may have", async () => {
+  test("admits exactly as many of 500 simultaneous requests as the minute allows", async () => {
     const limits = { perMinute: 60, parallel: 1_000 };
     const decisions = await Promise.all(Array.from({ length: 500 }, (_, n) => enter(n, limits)));
     expect(decisions.filter((decision) => decision.admitted).length).toBe(60);
@@ -159,7 +159,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(refused.filter(({ limit }) => limit !== "minute")).toEqual([]);
   });
 
-  test("sees a burst across the boundary of a minute whole", async () => {
+  test("counts a burst across the boundary of a minute as one", async () => {
     const limits = { perMinute: 30, parallel: 1_000 };
     await rig.advance(55_000);
     let admitted = 0;
@@ -170,7 +170,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(admitted).toBe(30);
   });
 
-  test("says in a refusal when the next place is free, and then it is", async () => {
+  test("admits a refused request after its retry time and not earlier", async () => {
     const limits = { perMinute: 2, parallel: 10 };
     await enter(1, limits);
     await rig.advance(10_000);
@@ -179,7 +179,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     const refused = await enter(3, limits);
     expect(refused).toMatchObject({ admitted: false, limit: "minute" });
     const { retryAfterMs } = refused as { retryAfterMs: number };
-    // 45 s less what has passed meanwhile.
+    // The store's real clock has moved on, so the time is a little less than 45 s.
     expect(retryAfterMs).toBeGreaterThan(40_000);
     expect(retryAfterMs).toBeLessThanOrEqual(45_000);
     await rig.advance(40_000);
@@ -188,7 +188,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect((await enter(3, limits)).admitted).toBe(true);
   });
 
-  test("consumes nothing of the minute with a refusal by the parallel limit", async () => {
+  test("does not count a request refused by the parallel limit in the minute", async () => {
     const limits = { perMinute: 2, parallel: 1 };
     await enter(1, limits);
     for (let n = 10; n < 30; n++) expect((await enter(n, limits)).admitted).toBe(false);
@@ -197,7 +197,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await use()).toEqual(rig.limiters.map(() => ({ lastMinute: 2, parallel: 1 })));
   });
 
-  test("takes no place with a refusal by the minute", async () => {
+  test("gives no place to a request refused by the minute", async () => {
     const limits = { perMinute: 1, parallel: 2 };
     await enter(1, limits);
     await enter(2, limits);
@@ -205,7 +205,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect((await enter(3, limits)).admitted).toBe(true);
   });
 
-  test("gives no second place to who leaves twice, or without having entered", async () => {
+  test("frees no second place if a request leaves twice or has not entered", async () => {
     const limits = { perMinute: 100, parallel: 1 };
     await enter(1, limits);
     for (const n of [1, 1, 9]) await leave(n);
@@ -213,14 +213,14 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect((await enter(3, limits)).admitted).toBe(false);
   });
 
-  test("admits a request that is in already again, without counting", async () => {
+  test("admits a request that already holds a place again without counting it", async () => {
     const limits = { perMinute: 1, parallel: 1 };
     await enter(1, limits);
     expect((await enter(1, limits)).admitted).toBe(true);
     expect((await use())[0]).toEqual({ lastMinute: 1, parallel: 1 });
   });
 
-  test("waits after the lowering of a limit until enough places are free", async () => {
+  test("refuses after a limit is lowered until the earlier requests fit into it", async () => {
     for (let n = 0; n < 4; n++) {
       await enter(n, { perMinute: 10, parallel: 10 });
       await rig.advance(10_000);
@@ -232,19 +232,19 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect((await enter(9, { perMinute: 2, parallel: 10 })).admitted).toBe(true);
   });
 
-  test("goes by a limit that was raised at once", async () => {
+  test("applies a raised limit at once", async () => {
     await enter(1, { perMinute: 1, parallel: 1 });
     expect((await enter(2, { perMinute: 1, parallel: 1 })).admitted).toBe(false);
     expect((await enter(2, { perMinute: 2, parallel: 2 })).admitted).toBe(true);
   });
 
-  test("counts each account by itself", async () => {
+  test("counts each account separately", async () => {
     const limits = { perMinute: 1, parallel: 1 };
     for (const name of ["b", "c"]) expect((await enter(1, limits, asId<AccountId>(name))).admitted).toBe(true);
     for (const name of ["b", "c"]) expect((await enter(2, limits, asId<AccountId>(name))).admitted).toBe(false);
   });
 
-  test("holds places for as long as their requests run", async () => {
+  test("keeps a place while its request runs", async () => {
     const limits = { perMinute: 100, parallel: 3 };
     for (const n of [1, 2, 3]) await enter(n, limits);
     await rig.advance(300_000);
@@ -252,7 +252,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect((await use())[0]).toEqual({ lastMinute: 0, parallel: 3 });
   });
 
-  test("keeps the limits in every window and for every moment, whatever happens", async () => {
+  test("keeps both limits in every minute and at every moment for any order of requests", async () => {
     const step = fc.record({ fives: fc.nat(4), enter: fc.boolean(), which: fc.nat(7) });
     await fc.assert(
       fc.asyncProperty(

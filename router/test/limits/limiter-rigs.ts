@@ -1,4 +1,4 @@
-/** Limiters below one contract, on virtual time: in memory, and of three routers that share a real server. */
+/** Opens the limiters of the contract on virtual time: one in memory, and three routers that share a real server. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "iovalkey";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -12,9 +12,9 @@ import type { Limiter } from "../../src/limits/limiter.ts";
 import type { ValkeyServer } from "./valkey-server.ts";
 
 export interface LimiterRig extends AsyncDisposable {
-  /** One for each router that shares the limits. */
+  /** One limiter for each router that shares the limits. */
   readonly limiters: readonly Limiter[];
-  /** Multiples of 5 s. The store's own clock runs on: less than 5 s may pass between two calls. */
+  /** Advances by a multiple of 5 s. The store's clock is real, so less than 5 s may pass between two calls. */
   advance(ms: number): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export function inMemory(): LimiterRig {
 
 const stepMs = 5_000;
 
-/** Makes what the store knows older, as if its clock had moved on. KEYS: times, then sorted sets; ARGV: milliseconds. */
+/** Makes all entries of the store older, as if time had passed. KEYS: times, then sorted sets. ARGV: milliseconds. */
 const ageScript = `
 local us = ARGV[1] * 1000
 local function older(at) return string.format('%.0f', tonumber(at) - us) end
@@ -47,11 +47,11 @@ end`;
 
 export interface SharedRig extends LimiterRig {
   readonly limiters: readonly SharedLimiter[];
-  /** Events of the limiters, each with the number of its router. */
+  /** The events of the limiters, each with the number of its router. */
   readonly told: [router: number, what: keyof SharedLimiterEvents][];
 }
 
-/** `accounts`: those whose time passes. */
+/** Opens three routers on a server. `advance` makes the entries of these accounts older. */
 export async function onServer(
   server: ValkeyServer,
   accounts: readonly AccountId[],
@@ -59,7 +59,7 @@ export async function onServer(
 ): Promise<SharedRig> {
   await server.tell("FLUSHALL");
   const clock = new VirtualClock();
-  // The pause before a store is asked again is over at once.
+  // The pause before the store is asked again ends at once, because nothing advances the virtual clock meanwhile.
   const after: Clock["after"] = (ms, then) => (ms === 10 ? systemClock.after(0, then) : clock.after(ms, then));
   const hurried: Clock = { now: () => clock.now(), monotonicMs: () => clock.monotonicMs(), after };
   const admin = new Redis({ port: server.port });
@@ -67,7 +67,7 @@ export async function onServer(
   const told: SharedRig["told"] = [];
   const opening = Promise.all([0, 1, 2].map((number) => open(number)));
   const isOpen = opening.then(() => true);
-  // They look for the server until their connections are there.
+  // The limiters try the server until they are connected.
   while (!(await Promise.race([isOpen, sleep(5, false)]))) clock.advance(20);
   const limiters = await opening;
   for (const { alone } of limiters) if (alone) throw new Error(alone.reason);
@@ -100,7 +100,7 @@ export async function onServer(
           await admin.eval(ageScript, keys.length, ...keys, stepMs);
         }
         clock.advance(stepMs);
-        // A limiter that has been answered this has been answered all that it asked before: renewals have two turns.
+        // When these answers arrive, all earlier commands are answered too. A renewal needs two turns.
         for (let turn = 0; turn < 2; turn++) await Promise.all(limiters.map((limiter) => limiter.use(accounts[0]!)));
       }
     },

@@ -1,4 +1,4 @@
-/** Routers whose limit store is slow, gone, forgets or comes back, on virtual time. */
+/** Tests routers whose limit store is slow, gone, loses its data or returns, on virtual time. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -33,7 +33,7 @@ async function setUp({ routers = 1, whenDown = "full" as "full" | "share", fault
 
 type SetUp = Awaited<ReturnType<typeof setUp>>;
 
-/** Asks at each router for so many requests; returns how many are admitted after the longest wait. */
+/** Sends `count` requests to each router and returns how many are admitted after the longest wait. */
 async function admitted({ limiters, clock }: Pick<SetUp, "limiters" | "clock">, count: number, limits: Limits) {
   const asked = limiters.flatMap((limiter, of) =>
     Array.from({ length: count }, (_, n) => limiter.enter(account, requestOf(of * 1_000 + n), limits)),
@@ -47,7 +47,7 @@ interface Limits {
   readonly parallel: number;
 }
 
-test("a store that falls silent holds a request up for 100 ms, and none after it", async () => {
+test("a store that stops answering delays one request by 100 ms and no later request", async () => {
   const { clock, store, told, limiters } = await setUp();
   const limits = { perMinute: 10, parallel: 10 };
   store.fault = "silent";
@@ -60,7 +60,7 @@ test("a store that falls silent holds a request up for 100 ms, and none after it
   expect(await limiters[0]!.enter(account, requestOf(2), limits)).toEqual({ admitted: true });
 });
 
-test("an answer that is there is taken, however long this process was held up before it could read it", async () => {
+test("an answer that has arrived is used even if the process was blocked for longer than the timeout", async () => {
   const { clock, store, told, limiters } = await setUp();
   store.fault = "unread";
   const decided = limiters[0]!.enter(account, requestOf(1), { perMinute: 1, parallel: 1 });
@@ -69,7 +69,7 @@ test("an answer that is there is taken, however long this process was held up be
   expect(told).toEqual([]);
 });
 
-test("a store that is back decides again within a second, and says so once", async () => {
+test("a store that returns decides again within a second, and the event is sent once", async () => {
   const rig = await setUp({ routers: 2 });
   const { clock, store, told, limiters } = rig;
   store.fault = "refusing";
@@ -86,7 +86,7 @@ test("a store that is back decides again within a second, and says so once", asy
   expect(await limiters[0]!.use(account)).toEqual({ lastMinute: 0, parallel: 6 });
 });
 
-test("a router that starts without its store serves after a second, by its own count", async () => {
+test("a router that starts without its store serves after a second by its own count", async () => {
   const rig = await setUp({ fault: "silent" });
   expect(rig.told).toEqual(["lost: it took longer than 100 ms"]);
   expect(await admitted(rig, 9, { perMinute: 100, parallel: 3 })).toBe(3);
@@ -97,7 +97,7 @@ test.each([
   [{ perMinute: 9, parallel: 100 }, 36, 8],
   [{ perMinute: 2, parallel: 2 }, 8, 4],
 ])(
-  "without a store four routers allow of %j together %i, or %i where each takes its share",
+  "limits of %j allow four routers without a store %i requests together, or %i if each router takes its share",
   async (limits, full, share) => {
     for (const [whenDown, sum] of [
       ["full", full],
@@ -110,7 +110,7 @@ test.each([
   },
 );
 
-test("a refusal by the minute holds until its time, and the store is only asked what to tell, unless the limit is another one", async () => {
+test("a refusal by the minute is repeated without the store until its time, unless the account's limit changes", async () => {
   const { clock, store, limiters } = await setUp({ routers: 2 });
   const [one, other] = limiters as [SharedLimiter, SharedLimiter];
   const limits = { perMinute: 1, parallel: 10 };
@@ -119,7 +119,7 @@ test("a refusal by the minute holds until its time, and the store is only asked 
   expect(await other.enter(account, requestOf(2), limits)).toMatchObject({ limit: "minute", retryAfterMs: 50_000 });
   await clock.advanceAsync(10_000);
   const before = store.asked;
-  // The place that is free in 40 s was promised, and no other one is within a minute.
+  // The place that becomes free in 40 s was announced to another request. No other place becomes free within a minute.
   for (let n = 0; n < 10; n++)
     expect(await other.enter(account, requestOf(3), limits)).toMatchObject({ limit: "minute", retryAfterMs: 60_000 });
   expect(store.asked).toBe(before + 1);
@@ -129,7 +129,7 @@ test("a refusal by the minute holds until its time, and the store is only asked 
   expect(await other.enter(account, requestOf(5), limits)).toMatchObject({ limit: "minute", retryAfterMs: 20_000 });
 });
 
-test("a client that asks the next router before the store has heard that its last answer is over is not refused", async () => {
+test("a client is admitted at another router although the store learns 9 ms later that its last answer has ended", async () => {
   const { clock, limiters } = await setUp({ routers: 2 });
   const [one, other] = limiters as [SharedLimiter, SharedLimiter];
   const limits = { perMinute: 100, parallel: 1 };
@@ -144,7 +144,7 @@ test("a client that asks the next router before the store has heard that its las
   expect(await refused).toMatchObject({ admitted: false, limit: "parallel" });
 });
 
-test("the places of a router that is gone are free within 15 s, and not while it may live", async () => {
+test("the places of a gone router become free within 15 s and not while it may live", async () => {
   const { clock, limiters } = await setUp({ routers: 2 });
   const [gone, other] = limiters as [SharedLimiter, SharedLimiter];
   const limits = { perMinute: 100, parallel: 2 };
@@ -158,7 +158,7 @@ test("the places of a router that is gone are free within 15 s, and not while it
   expect((await other.enter(account, requestOf(3), limits)).admitted).toBe(true);
 });
 
-test("what a stopped store reads late, after its router has decided otherwise, holds no place for longer than 5 s", async () => {
+test("requests that a stopped store reads late hold places for at most 5 s", async () => {
   const { clock, store, limiters } = await setUp();
   const [limiter] = limiters as [SharedLimiter];
   const limits = { perMinute: 100, parallel: 2 };
@@ -173,7 +173,7 @@ test("what a stopped store reads late, after its router has decided otherwise, h
   expect(await store.of("other").use(account)).toMatchObject({ parallel: 0 });
 });
 
-test("leases that a fail-over brings back, since the replica had not heard of their end, are gone within 5 s", async () => {
+test("leases that ended but return with a failover end again within 5 s", async () => {
   const { clock, store, limiters } = await setUp();
   const [limiter] = limiters as [SharedLimiter];
   await limiter.enter(account, requestOf(1), { perMinute: 100, parallel: 2 });
@@ -186,7 +186,7 @@ test("leases that a fail-over brings back, since the replica had not heard of th
   expect(await store.of("other").use(account)).toMatchObject({ parallel: 0 });
 });
 
-test("a store that has forgotten everything lets no router allow more than the limit", async () => {
+test("no router exceeds the limit by its own requests after the store lost all data", async () => {
   const { store, limiters } = await setUp();
   const [limiter] = limiters as [SharedLimiter];
   const limits = { perMinute: 3, parallel: 2 };
@@ -201,7 +201,7 @@ test("a store that has forgotten everything lets no router allow more than the l
   expect(await enter(5)).toMatchObject({ admitted: false, limit: "minute" });
 });
 
-test("accounts that have been idle for a while are not in memory: a store that is back hears nothing of them", async () => {
+test("a store that returns receives no renewals for idle accounts", async () => {
   const { clock, store, limiters } = await setUp();
   const [limiter] = limiters as [SharedLimiter];
   for (let n = 0; n < 100; n++) {
@@ -218,7 +218,7 @@ test("accounts that have been idle for a while are not in memory: a store that i
   expect(store.asked - before).toBe(1);
 });
 
-test("whatever happens to the store: no account is without limits, and within 5 s of its return all hold, the minute's within one", async () => {
+test("despite any faults of the store each router keeps the limits, and after its return all routers together do", async () => {
   const faults = ["silent", "refusing", "flush", "fail over", "heal"] as const;
   const step = fc.record({
     afterMs: fc.oneof(fc.nat(300), fc.nat(8_000)),
@@ -242,7 +242,7 @@ test("whatever happens to the store: no account is without limits, and within 5 
       if (!(await asked).admitted) return false;
       live.add(id);
       times.push(clock.now());
-      // None has more than all may have, whatever the store knows.
+      // No router alone exceeds the limits of the account, whatever data the store has.
       expect(live.size).toBeLessThanOrEqual(limits.parallel);
       expect(times.filter((at) => at > clock.now() - windowMs + 100).length).toBeLessThanOrEqual(limits.perMinute);
       return true;
@@ -280,7 +280,7 @@ test("whatever happens to the store: no account is without limits, and within 5 
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 40 }), check), { numRuns: 150 });
 });
 
-test("the store is not asked for the time of each of 500 that are refused at once, only while there are times within a minute", async () => {
+test("500 simultaneous refusals ask the store only until no retry time within a minute is left", async () => {
   const { clock, store, limiters } = await setUp();
   const [limiter] = limiters as [SharedLimiter];
   const limits = { perMinute: 1_000, parallel: 1 };

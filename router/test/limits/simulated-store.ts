@@ -1,4 +1,4 @@
-/** A limit store on virtual time, with faults: silent as a stopped process, refusing as a replica, forgetting. */
+/** Simulates a limit store on virtual time. It can be silent like a stopped process, refuse like a replica or lose data. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, RequestId } from "@weiche/shared/ids.ts";
 import { leaseMs } from "../../src/limits/limit-scripts.ts";
@@ -9,16 +9,16 @@ import { secondsToWait, ToldTimes, windowMs } from "../../src/limits/told-times.
 interface Known {
   /** Newest first. */
   readonly times: number[];
-  /** Ends of leases by router and request. */
+  /** The ends of leases by router and request. */
   readonly live: Map<string, number>;
-  /** Times that were told. */
+  /** The retry times given to refused requests. */
   readonly told: number[];
 }
 
 export class SimulatedStore {
-  /** `unread`: it has answered, and the process that asked has not read it yet. */
+  /** `unread`: the store has answered, but the asking process has not read the answer yet. */
   fault: "none" | "silent" | "refusing" | "unread" = "none";
-  /** How often it was asked. */
+  /** How many commands were sent. */
   asked = 0;
   readonly #clock: Clock;
   #accounts = new Map<AccountId, Known>();
@@ -29,7 +29,7 @@ export class SimulatedStore {
     this.#clock = clock;
   }
 
-  /** A silent one reads what it was told meanwhile. */
+  /** Ends the fault. A silent store now reads the commands sent meanwhile. */
   heal(): void {
     this.fault = "none";
     for (const read of this.#unread.splice(0)) read();
@@ -39,7 +39,7 @@ export class SimulatedStore {
     this.#accounts.clear();
   }
 
-  /** Keeps what a replica knows at this moment. The function that is returned makes it the primary. */
+  /** Copies the data to a replica. The returned function makes this replica the primary. */
   replicate(): () => void {
     const copy = structuredClone(this.#accounts);
     return () => {
@@ -85,7 +85,7 @@ export class SimulatedStore {
     return { admitted: true };
   }
 
-  /** Takes all running requests for new. */
+  /** Returns a retry time as if all running requests had just begun. */
   #tell(account: AccountId, limits: AccountLimits, durationsMs: readonly number[]): number | undefined {
     const { times, live, told } = this.#knownOf(account);
     const nowMs = this.#clock.now();

@@ -1,4 +1,4 @@
-/** A Valkey, or Redis where that is what the machine has, as a process of a test: it can be stopped, killed and started again. */
+/** Starts Valkey, or Redis if only this is installed, as a process that a test can stop, kill and start again. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
@@ -22,7 +22,7 @@ export class ValkeyServer implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** `options`: as on its command line, where a configuration file comes first. */
+  /** Starts a server with these command-line options. A configuration file comes first. */
   static async start(...options: readonly string[]): Promise<ValkeyServer> {
     const server = new ValkeyServer(await freePort(), options);
     await server.startAgain();
@@ -33,7 +33,7 @@ export class ValkeyServer implements AsyncDisposable {
     return `valkey://127.0.0.1:${this.port}`;
   }
 
-  /** Empty, on the same port. */
+  /** Starts the server again without data, on the same port. */
   async startAgain(): Promise<void> {
     const usual = ["--port", String(this.port), "--save", "", "--dir", this.#folder, "--bind", "127.0.0.1"];
     this.#process = spawn(findProgram("valkey-server")!, [...this.#options, ...usual], { stdio: "ignore" });
@@ -44,10 +44,10 @@ export class ValkeyServer implements AsyncDisposable {
     }
   }
 
-  /** Tells it a command. */
+  /** Sends a command to the server and returns the reply. */
   async tell(...words: readonly string[]): Promise<unknown> {
     const client = new Redis({ port: this.port, retryStrategy: () => null });
-    client.on("error", () => {}); // the command's answer says it, too
+    client.on("error", () => {}); // the command rejects with the same error
     try {
       return await client.call(words[0]!, ...words.slice(1));
     } finally {
@@ -55,7 +55,7 @@ export class ValkeyServer implements AsyncDisposable {
     }
   }
 
-  /** SIGSTOP: its connections stay open and nothing answers. */
+  /** Sends a signal. After SIGSTOP the connections stay open, but the server does not answer. */
   signal(signal: "SIGSTOP" | "SIGCONT"): void {
     this.#process.kill(signal);
   }
@@ -80,7 +80,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** A server that asks for a password answers, too. */
+/** Returns whether the server answers, even if it only asks for a password. */
 async function answers(port: number): Promise<boolean> {
   const client = new Redis({ port, retryStrategy: () => null, enableReadyCheck: false, lazyConnect: true });
   client.on("error", () => {});

@@ -1,4 +1,4 @@
-/** Two routers that share limits, and what a real server may do meanwhile; each fault on a server of its own, at once. */
+/** Tests two routers that share limits while their real server has faults. Each test has its own server. */
 import { chmodSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
@@ -17,7 +17,7 @@ import { temporaryFolder, until } from "../db/database-fixture.ts";
 import { requestOf } from "./simulated-store.ts";
 import { freePort, ValkeyServer } from "./valkey-server.ts";
 
-/** A machine under load may take longer than the 0.1 s that a store has: here it has one second. */
+/** Gives the store one second instead of 0.1 s, because a busy machine may be slower. */
 const clock: Clock = { ...systemClock, after: (ms, then) => systemClock.after(ms === 100 ? 1_000 : ms, then) };
 const account = asId<AccountId>("a");
 const limits = { perMinute: 1_000, parallel: 4 };
@@ -26,9 +26,9 @@ afterAll(() => folder[Symbol.dispose]());
 
 interface Routers extends AsyncDisposable {
   readonly limiters: readonly [SharedLimiter, SharedLimiter];
-  /** Their events about the store, in order. */
+  /** The routers' events about the store, in order. */
   readonly told: string[];
-  /** Resolves once both say so many running requests. */
+  /** Resolves when both routers report this number of running requests. */
   shown(parallel: number, msMax: number): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ async function openRouters(address: string, more: Partial<LimitStoreConfig> = {}
   };
 }
 
-/** Two requests of the first router run, one of the second. */
+/** Starts two requests at the first router and one at the second. */
 async function enterThree({ limiters: [one, other] }: Routers): Promise<void> {
   await one.enter(account, requestOf(1), limits);
   await one.enter(account, requestOf(2), limits);
@@ -71,13 +71,13 @@ async function enterThree({ limiters: [one, other] }: Routers): Promise<void> {
 
 interface Cable extends AsyncDisposable {
   readonly port: number;
-  /** How many connections were made so far. */
+  /** The number of connections made so far. */
   readonly opened: number;
-  /** Its connections stay open and nothing gets through; new ones work. */
+  /** Keeps the present connections open but passes nothing on. New connections work. */
   cut(): void;
 }
 
-/** A proxy. `hidesEnd`: a connection stays open when the server ends it. */
+/** Opens a proxy. With `hidesEnd`, a connection stays open when the server ends it. */
 async function openCable(to: number, hidesEnd = false): Promise<Cable> {
   const open = new Set<Socket>();
   const listener = createServer((socket) => {
@@ -130,7 +130,7 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
     await enterThree(routers);
     await routers.shown(3, 1_000);
     await begin(server);
-    // Each goes on by its own count.
+    // Each router continues by its own count.
     for (const [n, limiter] of limiters.entries()) {
       const asked = Array.from({ length: 20 }, (_, more) =>
         limiter.enter(account, requestOf(100 * n + more + 10), limits),
@@ -146,7 +146,7 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
       expect(await limiter.enter(account, requestOf(999), limits)).toMatchObject({ limit: "parallel" });
   });
 
-  test("forgets everything knows all that run within 5 s, and lets no router have more than the limit meanwhile", async () => {
+  test("loses all data knows all running requests within 5 s, and no router exceeds the limit meanwhile", async () => {
     await using server = await ValkeyServer.start();
     await using routers = await openRouters(server.url);
     const [one] = routers.limiters;
@@ -158,7 +158,7 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
     expect(routers.told).toEqual([]);
   });
 
-  test("becomes a replica is left for what its name leads to now", async () => {
+  test("becomes a replica is disconnected so that the routers look up its name again", async () => {
     await using server = await ValkeyServer.start();
     await using routers = await openRouters(server.url);
     const connections = async () =>
@@ -174,7 +174,7 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
     expect((await connections()).filter((id) => before.includes(id))).toEqual([]);
   });
 
-  test("is gone without a word, and its connection with it, is connected to again", async () => {
+  test("disappears without closing its connections is connected to again", async () => {
     await using server = await ValkeyServer.start();
     await using cable = await openCable(server.port);
     await using routers = await openRouters(`valkey://127.0.0.1:${cable.port}`);
@@ -185,7 +185,7 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
     expect(routers.told.length).toBe(4);
   });
 
-  test("hears from a router which requests run ends the leases of its others, and of no other router", async () => {
+  test("gets a renewal ends only the other leases of the same router", async () => {
     await using server = await ValkeyServer.start();
     const config = { ...parseStore(server.url)!, tlsFiles: {}, whenDown: "full" } as const;
     const open = () => new ValkeyStore({ config, routerId: uuidv7(clock), clock, random: () => 0.5 });
@@ -205,7 +205,7 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
     expect(await one.use(account)).toEqual({ lastMinute: 3, parallel: 1 });
   });
 
-  test("forgets its scripts is told them again", async () => {
+  test("loses its scripts receives them again", async () => {
     await using server = await ValkeyServer.start();
     await using routers = await openRouters(server.url);
     await enterThree(routers);
@@ -215,7 +215,7 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
     expect(routers.told).toEqual([]);
   });
 
-  test("has a clock behind the newest admission, as after a fail-over, does not turn time back", async () => {
+  test("has a clock behind the newest admission, as after a failover, continues from the admission's time", async () => {
     await using server = await ValkeyServer.start();
     await using routers = await openRouters(server.url);
     const [one] = routers.limiters;
@@ -233,7 +233,7 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
 });
 
 describe.concurrent("a store is reached", needs("valkey-server"), () => {
-  // As deploy/INSTALL.md gives them.
+  // The same rights as in deploy/INSTALL.md.
   const rights = [
     "~weiche:*",
     "+@connection",
@@ -246,7 +246,7 @@ describe.concurrent("a store is reached", needs("valkey-server"), () => {
     "+pexpire",
   ];
 
-  test("by a user with a password and few rights; with another password the reason is told, and no password", async () => {
+  test("by a user with a password and few rights, and a wrong password is reported without the password", async () => {
     await using server = await ValkeyServer.start();
     await server.tell("ACL", "SETUSER", "limits", "on", ">right-horse", ...rights);
     await server.tell("ACL", "SETUSER", "default", "off");
@@ -260,7 +260,7 @@ describe.concurrent("a store is reached", needs("valkey-server"), () => {
     expect(JSON.stringify(refused.told)).not.toContain("horse");
   });
 
-  test("through Sentinels, and again when they have made the replica the primary", async () => {
+  test("through Sentinels, also after they have made the replica the primary", async () => {
     await using primary = await ValkeyServer.start();
     await using replica = await ValkeyServer.start("--replicaof", "127.0.0.1", String(primary.port));
     const file = join(folder.path, "sentinel.conf");
@@ -276,14 +276,16 @@ describe.concurrent("a store is reached", needs("valkey-server"), () => {
     await routers.shown(3, 1_000);
     expect(routers.told).toEqual([]);
     await primary.kill();
-    // Its clients are cut off meanwhile.
+    // The replica disconnects its clients while it becomes the primary.
     const role = () => replica.tell("ROLE").catch(() => "");
     await until("the replica to be the primary", 30_000, async () => String(await role()).startsWith("master"));
-    await until("both to have found it", 5_000, () => routers.limiters.every((limiter) => !limiter.alone));
+    await until("both routers to find the new primary", 5_000, () =>
+      routers.limiters.every((limiter) => !limiter.alone),
+    );
     await routers.shown(3, 5_000);
   });
 
-  test("over TLS with the authority and a certificate of one's own, and not without them", async () => {
+  test("over TLS with the authority and a client certificate, and not without either", async () => {
     const ca = join(folder.path, "ca");
     const making = { folder: ca, nowMs: Date.now() };
     makeAuthority(making);

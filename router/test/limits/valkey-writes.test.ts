@@ -1,4 +1,4 @@
-/** How many writes a router needs for what it says to a store. */
+/** Tests how many writes a router needs for its commands to a store. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { ValkeyServer } from "./valkey-server.ts";
 const account = asId<AccountId>("a");
 const limits = { perMinute: 1_000, parallel: 4 };
 
-/** Of each write to a port from now on: how many commands it held. */
+/** Records how many commands each later write to this port contains. */
 function watchWrites(port: number): Disposable & { readonly commands: number[] } {
   const commands: number[] = [];
   const watch = (message: unknown) => {
@@ -30,7 +30,7 @@ function watchWrites(port: number): Disposable & { readonly commands: number[] }
 }
 
 test(
-  "a store that is asked several things in one turn of the event loop gets them in one write",
+  "several commands of one turn of the event loop reach the store in one write",
   needs("valkey-server"),
   async () => {
     await using server = await ValkeyServer.start();
@@ -48,7 +48,7 @@ test(
     expect((await Promise.all(asked)).every((decision) => decision.admitted)).toBe(true);
     const left = [1, 2, 3].map((n) => store.leave(account, requestOf(n)));
     await Promise.all(left);
-    // The server did not know the script, and was told it.
+    // The server did not know the script, so the router sent it.
     expect(written.commands.slice(before)).toEqual([3, 3, 3]);
   },
 );
