@@ -1,4 +1,4 @@
-/** API.md says what the portal's page Help says, and both say the bounds that hold. */
+/** API.md and the portal's help page agree, and show the bounds that apply. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { apiErrors } from "@weiche/shared/errors.ts";
@@ -12,7 +12,7 @@ test("API.md is fresh (node deploy/api-page.ts)", () => {
   expect(apiPage(page)).toBe(page);
 });
 
-test("it names every status with its code", () => {
+test("API.md names every status with its code", () => {
   const rows = page.slice(page.indexOf("<!-- begin refusals"), page.indexOf("<!-- end refusals"));
   const missing = Object.values(apiErrors).filter(({ status, type, code }) => {
     const name = code === String(status) ? type : code;
@@ -21,7 +21,7 @@ test("it names every status with its code", () => {
   expect(missing).toEqual([]);
 });
 
-test("the bounds on JSON Schemas are those of the agents' dialects", () => {
+test("API.md has the bounds on JSON Schemas of the agents' dialects", () => {
   const said = (column: "others" | "vllm") =>
     Object.fromEntries(Object.entries(schemaBounds).map(([name, columns]) => [name, columns[column] ?? Infinity]));
   const { openai, "llama-server": llamaServer, vllm } = agentsBounds;

@@ -1,7 +1,7 @@
 /**
- * Makes the parts of API.md that the portal's page Help says, too, from the same tables and texts: refusals, retries,
- * streaming, costs, limits and bounds on JSON Schemas. `node deploy/api-page.ts` writes them between their marks. The portal
- * shows the whole page, too: `npm run portal` builds it in.
+ * Makes the parts of API.md that are also on the portal's help page, from the same tables and texts: refusals, retries,
+ * streaming, costs, limits and bounds on JSON Schemas. `node deploy/api-page.ts` writes them between their marks. The
+ * portal also shows the whole page: `npm run portal` builds it in.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { list, table, withMade } from "./made-parts.ts";
 
 export const apiFile = join(import.meta.dirname, "API.md");
 
-/** The page with fresh parts. Throws if one has no place in it. */
+/** Returns the page with fresh parts. Throws if a part has no place in it. */
 export function apiPage(page: string): string {
   const rulesOf = (name: "retries" | "streaming" | "costs") => list(Object.values(help[name].rules));
   const parts = {
@@ -40,7 +40,7 @@ function refusalTable(): string {
   return table([columns.status, columns.means, columns.todo, columns.retry], rows);
 }
 
-/** The limits that hold unless the operator sets others. */
+/** The default limits. */
 function limits(): string {
   const { address, body, duration, keys, evaluation } = help.limits;
   return list([

@@ -1,4 +1,4 @@
-/** A checkout on a Debian with nothing but git, npm and ca-certificates: `npm start` and `npm test` as a new user meets them. */
+/** `npm start` and `npm test` of a checkout on a Debian with only git, npm and ca-certificates, as for a new user. */
 import { execFile, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ const folder = mkdtempSync(join(tmpdir(), "weiche-bare-"));
 const bundle = join(folder, "weiche.bundle");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** With a clone of this checkout's commit in the user's home. Its lists of packages are gone, as on a new machine. */
+/** Makes a host with a clone of this commit in the user's home, and without package lists, as on a new machine. */
 async function bareHost(suite: "bookworm" | "trixie"): Promise<DebianHost> {
   const host = await DebianHost.make(join(folder, suite), suite);
   await host.install(["git", "npm", "ca-certificates"]);
@@ -27,7 +27,7 @@ async function bareHost(suite: "bookworm" | "trixie"): Promise<DebianHost> {
   return host;
 }
 
-/** What a command of the checkout says that fails. */
+/** Runs a command of the checkout that fails. Returns its output. */
 async function refusal(host: DebianHost, command: string): Promise<string> {
   const said = await host.run(`cd weiche && ${command}`, user).catch((error: Error) => error.message);
   expect(said).toContain("weiche: nothing is installed yet: this host lacks\n");
@@ -40,7 +40,7 @@ describe("on Debian 13", needsHost(), () => {
   beforeAll(async () => void (host = await bareHost("trixie")), 10 * minutes);
 
   test(
-    "npm start names all that is missing before it installs anything, and serves once that is there, after an installation that was cut off, too",
+    "npm start names everything that is missing before it installs anything, and serves afterwards, also after an interrupted installation",
     { timeout: 15 * minutes, ...needs("curl") },
     async () => {
       const said = await refusal(host, "npm start");
@@ -68,7 +68,7 @@ describe("on Debian 13", needsHost(), () => {
   );
 
   test(
-    "npm test passes there, and counts what needs a program that is not there as not run, with the reason",
+    "npm test passes there, and counts tests without their program as not run, with the reason",
     { timeout: 90 * minutes },
     async () => {
       const said = await host.run("cd weiche && npm test", user);
@@ -80,19 +80,15 @@ describe("on Debian 13", needsHost(), () => {
 });
 
 describe("on Debian 12", needsHost(), () => {
-  test(
-    "npm start says that its Node.js is too old, and what to install instead",
-    { timeout: 10 * minutes },
-    async () => {
-      await using host = await bareHost("bookworm");
-      const said = await refusal(host, "npm start");
-      expect(said).toContain("Node.js 20.17 or newer, on which npm runs; this is 18.");
-      expect(said).toContain("Best install the packages of a release, which bring theirs (deploy/INSTALL.md)");
-    },
-  );
+  test("npm start reports that its Node.js is too old, and what to install", { timeout: 10 * minutes }, async () => {
+    await using host = await bareHost("bookworm");
+    const said = await refusal(host, "npm start");
+    expect(said).toContain("Node.js 20.17 or newer, on which npm runs; this is 18.");
+    expect(said).toContain("Best install the packages of a release, which bring theirs (deploy/INSTALL.md)");
+  });
 });
 
-/** `npm start`, on free ports of this machine. */
+/** Runs `npm start` on free ports of this machine. */
 class Start {
   said = "";
   readonly #process: ChildProcess;
@@ -105,7 +101,7 @@ class Start {
       stream.on("data", (chunk: Buffer) => (this.said += chunk.toString()));
   }
 
-  /** @throws with all that it has said, if it has ended. */
+  /** Throws with its whole output if it has ended. */
   says(text: string): boolean {
     if (this.#process.exitCode !== null) throw new Error(this.said);
     return this.said.includes(text);

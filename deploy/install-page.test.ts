@@ -1,4 +1,4 @@
-/** The install page is right: its commands are done in a root of its own, and what they leave is what the units need. */
+/** The install page's commands run in a separate root, and make the files that the units need. */
 import { execFileSync } from "node:child_process";
 import {
   cpSync,
@@ -23,7 +23,7 @@ const runbook = readFileSync(join(here, "RUNBOOK.md"), "utf8");
 const host = mkdtempSync(join(tmpdir(), "weiche-install-"));
 afterAll(() => rmSync(host, { recursive: true }));
 
-/** The lines of the first block of a section. */
+/** Returns the lines of a section's first block. */
 function commandsOf(section: string): readonly string[] {
   const begin = page.indexOf(`\n## ${section}\n`);
   expect(begin).toBeGreaterThan(0);
@@ -36,10 +36,10 @@ roles.engines = [...engineBlocks]
   .find((block) => block.includes("systemctl"))!
   .split("\n");
 
-/** Replacements for steps that cannot be done here: packages, a clone, processes. The clone is a copy of `deploy`. */
+/** Replacements for steps that cannot run here: packages, a clone (a copy of `deploy`), processes. */
 const elsewhere = /^(apt-get|git clone|npx) /;
 
-/** The same command for the host below `host`. */
+/** Returns the command for the host below `host`. */
 function moved(command: string): string {
   return command
     .replace(/^ssh \S+ /, "")
@@ -68,20 +68,20 @@ beforeAll(() => {
 });
 
 describe.each(["router", "node"] as const)("the page's commands for a %s", (role) => {
-  test("are at most ten, one thing each", () => {
+  test("are at most ten, with one step each", () => {
     expect(roles[role].length).toBeLessThanOrEqual(10);
     expect(roles[role].filter((command) => /&&|;|\\$/.test(command))).toEqual([]);
     for (const command of roles[role]) execFileSync("bash", ["-nc", command]);
   });
 
-  test("install what they use", () => {
+  test("install the programs that they use", () => {
     const packages = roles[role].find((command) => command.startsWith("apt-get install"))!;
     for (const program of ["git", "npm"]) expect(packages).toContain(program);
   });
 });
 
 test(
-  "done one after the other, they leave the files that units and examples name, keys for root alone",
+  "run in order, they make the files that units and examples name, with keys for root only",
   needs("systemd-analyze"),
   () => {
     for (const command of roles.router.filter((each) => !elsewhere.test(each))) run(command);
@@ -109,7 +109,7 @@ test(
   },
 );
 
-test("every unit, path and user of ours that the pages name is there", () => {
+test("every unit, path and user of Weiche on the pages exists", () => {
   const pages = `${page}\n${runbook}`;
   const units = new Set(
     pages.match(/weiche-[a-z-]+@?(?=\.service)|(?<=-u |start |stop |reload |restart )weiche-(?:node-agent|router)/g),

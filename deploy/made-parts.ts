@@ -1,8 +1,8 @@
-/** Parts of a page that a program makes, between marks; the text around them is written by hand. */
+/** Replaces a page's generated parts between their marks. The text around them is written by hand. */
 
 /**
- * The page with these parts in their places, by name: `<!-- begin NAME: made by PROGRAM -->` … `<!-- end NAME -->`.
- * Throws if a part has no place.
+ * Returns the page with these parts in their places, by name: `<!-- begin NAME: made by PROGRAM -->` … `<!-- end NAME
+ * -->`. Throws if a part has no place.
  */
 export function withMade(page: string, parts: Readonly<Record<string, string>>, program: string): string {
   return Object.entries(parts).reduce((text, [name, part]) => {

@@ -1,4 +1,4 @@
-/** The page of metrics says what the programs declare, in words that stand alone. */
+/** The metrics page has the programs' declarations, in sentences that can be read alone. */
 import { expect, test } from "vitest";
 import { declaredMetrics, metricsFile, metricsPage } from "./metrics-page.ts";
 
@@ -6,7 +6,7 @@ test("METRICS.md is fresh (node deploy/metrics-page.ts)", async () => {
   await expect(await metricsPage()).toMatchFileSnapshot(metricsFile);
 });
 
-test("every metric says what it means, and what alerts look at says when to look into it", async () => {
+test("every metric has a meaning, and every metric in alerts has a hint when to look into it", async () => {
   const { router, agent } = await declaredMetrics();
   expect([router.length > 30, agent.length > 50]).toEqual([true, true]);
   for (const { name, meaning, worry = "never" } of [...router, ...agent]) {
@@ -17,9 +17,9 @@ test("every metric says what it means, and what alerts look at says when to look
   expect(worrying.length).toBeGreaterThan(40);
 });
 
-test("no label has a name that Prometheus gives to every target", async () => {
+test("no label has the name of a label that Prometheus adds to targets", async () => {
   const { router, agent } = await declaredMetrics();
-  // A target's own labels: `job` and `instance` of all, `node` of nodes (the router's metrics are about nodes).
+  // Labels of targets: `job` and `instance` of all, `node` of nodes. The router's metrics about nodes also have `node`.
   const taken = [...router, ...agent].flatMap(({ name, labels }) =>
     labels.filter((label) => ["job", "instance"].includes(label)).map((label) => `${name} ${label}`),
   );

@@ -1,6 +1,5 @@
 /**
- * Makes METRICS.md: every metric of router and agent as its program declares it. `node deploy/metrics-page.ts` writes the
- * page.
+ * Makes METRICS.md from the metrics that router and agent declare. `node deploy/metrics-page.ts` writes the page.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +14,7 @@ interface DeclaredMetric {
   readonly type: string;
   readonly labels: readonly string[];
   readonly meaning: string;
-  /** When to look into it. Absent: it explains what others show. */
+  /** When to look into the metric. Undefined if it only explains others. */
   readonly worry: string | undefined;
 }
 
@@ -46,7 +45,7 @@ const ofAgent = `## Agent
 scrape, measurements of engines, host and GPUs as they were read last, every 2 s, those of the machine every 15 s.
 `;
 
-/** The metrics of router and agent, in the order of their declarations, without those of Node.js. */
+/** Returns the metrics of router and agent in the order of their declarations, without those of Node.js. */
 export async function declaredMetrics(): Promise<Readonly<Record<"router" | "agent", readonly DeclaredMetric[]>>> {
   return {
     router: await listMetrics(createRouterMetrics(() => 0)),

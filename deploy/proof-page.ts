@@ -1,10 +1,10 @@
-/** A page of claims, each with the tests that prove it. What is claimed and by which tests stands in a YAML file. */
+/** Makes a page of claims, each with the tests that prove it. A YAML file has the claims and the titles of tests. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import type { TestList, TestName } from "./test-list.ts";
 
-/** `by`: titles of tests by the file that they stand in. */
+/** A claim. `by`: titles of tests by their file. */
 export interface Claim {
   readonly by: Readonly<Record<string, readonly string[] | null | undefined>>;
 }
@@ -12,13 +12,13 @@ type Sections<C extends Claim> = Readonly<Record<string, readonly C[]>>;
 
 export interface ProofPage {
   readonly page: string;
-  /** Claims without a test, tests that are not there. */
+  /** Claims without a test, and tests that do not exist. */
   readonly mistakes: readonly string[];
 }
 
 export interface PageShape<C extends Claim> {
   head(claims: number): readonly string[];
-  /** Names of the columns; that of the tests is the third. */
+  /** Names of the columns. The third is for tests. */
   readonly columns: readonly string[];
   cells(claim: C, position: string): readonly [name: string, claim: string, ...after: string[]];
 }

@@ -1,4 +1,4 @@
-/** The pages that tell what is proven are right, and say what the tests say. */
+/** The pages of proofs are fresh, and refer only to existing tests. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { conformanceShape, promisesShape, proofPages } from "./proof-pages.ts";
 import { proofPage, testsOf } from "./proof-page.ts";
@@ -38,7 +38,7 @@ describe("of some claims", () => {
     tests = listTests(testsOf(rules));
   });
 
-  test("those without a test, and tests that are not there, are mistakes", () => {
+  test("claims without a test, and missing tests, are mistakes", () => {
     expect(proofPage(rules, tests, conformanceShape).mistakes).toEqual([
       "no test proves: nobody proves this",
       "no test of this name in api-rules: gone",
@@ -49,7 +49,7 @@ describe("of some claims", () => {
     ]);
   });
 
-  test("a promise says how much of it is tried", () => {
+  test("a promise shows how much of it is tested", () => {
     const { page } = proofPage(promises, tests, promisesShape);
     expect(page).toMatch(/^\| Z1 \| p \| .*kills\.test\.ts\): gone \| one \| many \|$/m);
   });

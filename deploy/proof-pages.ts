@@ -1,6 +1,7 @@
 /**
- * Makes CONFORMANCE.md (every rule of the service) and PROMISES.md (every promise to operators), each claim with the tests
- * that prove it. The claims are in conformance.yaml and promises.yaml. `node deploy/proof-pages.ts` writes both pages.
+ * Makes CONFORMANCE.md (every rule of the service) and PROMISES.md (every promise to operators), each claim with the
+ * tests that prove it. The claims are in conformance.yaml and promises.yaml. `node deploy/proof-pages.ts` writes both
+ * pages.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +44,7 @@ export const promisesShape: PageShape<Promised> = {
   cells: ({ id, promise, quick, nightly }) => [id, promise, quick, nightly],
 };
 
-/** The two pages by their files. */
+/** Returns the two pages by their files. */
 export function proofPages(): ReadonlyMap<string, ProofPage> {
   const rules = readSections<Rule>("conformance.yaml");
   const promises = readSections<Promised>("promises.yaml");

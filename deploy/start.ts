@@ -1,4 +1,4 @@
-/** `npm start`. The rest is loaded once it is known that this Node.js can read it. */
+/** `npm start`. Loads the rest after a check that this Node.js can read it. */
 import { requireNode } from "@weiche/shared/program/node-version.ts";
 
 requireNode("weiche");

@@ -1,4 +1,4 @@
-/** A run of Vitest with a test that lacks something, one that was skipped, and one that passes, as `npm test` counts it. */
+/** How `npm test` counts a run with a test that lacks a program, a skipped test and a passing one. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,13 +29,13 @@ function counted(env: NodeJS.ProcessEnv): TestCounts {
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const args = [vitest, "run", "--root", folder, "--reporter=json", `--outputFile=${report}`];
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("VITEST") && name !== "CI");
-  // Without a PATH no program is found.
+  // Without a PATH, no program is found.
   spawnSync(process.execPath, args, { env: { ...Object.fromEntries(own), PATH: folder, ...env }, cwd: folder });
   rmSync(join(folder, "node_modules"));
   return countTests(JSON.parse(readFileSync(report, "utf8")) as TestReport);
 }
 
-test("what lacks a program is counted by the reason, what is skipped without one as failed", () => {
+test("tests that lack a program are counted by the reason, and tests skipped without a reason as failed", () => {
   const prometheus = "promtool is missing; as root: apt-get install -y --no-install-recommends prometheus";
   expect(counted({})).toEqual({
     passed: 1,
@@ -47,6 +47,6 @@ test("what lacks a program is counted by the reason, what is skipped without one
   });
 });
 
-test("in CI everything runs, and fails for what it lacks", () => {
+test("in CI every test runs, and fails without its program", () => {
   expect(counted({ CI: "true" })).toEqual({ passed: 1, failed: 5, notRun: new Map() });
 });

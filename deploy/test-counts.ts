@@ -1,4 +1,4 @@
-/** Counts of a run of Vitest, from its report in JSON. */
+/** Counts the tests of a Vitest run, from its JSON report. */
 
 export interface TestReport {
   readonly testResults: readonly { readonly assertionResults: readonly TestResult[] }[];
@@ -12,11 +12,11 @@ interface TestResult {
 export interface TestCounts {
   readonly passed: number;
   readonly failed: number;
-  /** Tests that need what this machine lacks, by what that is. */
+  /** Number of tests that need something that this machine lacks, by the reason. */
   readonly notRun: ReadonlyMap<string, number>;
 }
 
-/** A test that was skipped without saying why is a failure: it proves nothing, and nobody would notice. */
+/** Counts tests. One that was skipped without a reason counts as failed, because otherwise nobody would notice. */
 export function countTests({ testResults }: TestReport): TestCounts {
   const all = testResults.flatMap(({ assertionResults }) => assertionResults);
   const passed = all.filter(({ status }) => status === "passed").length;

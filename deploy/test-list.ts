@@ -1,22 +1,22 @@
 /**
- * Lists all tests without running any. The test runner reads the titles from the sources, which takes two seconds for all.
- * Rows of a table have no titles there: files whose rows are asked for are loaded, too.
+ * Lists all tests without running any. The test runner reads the titles from the sources, which takes two seconds.
+ * Titles of table rows are not in the sources, so files with requested rows are also loaded.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 
-/** A file by its path's end without `.test.ts`, such as `kills` or `intake/chat-request`. */
+/** A test file, by the end of its path without `.test.ts`, such as `kills` or `intake/chat-request`. */
 export interface TestName {
   readonly file: string;
   readonly title: string;
 }
 
 export interface TestList {
-  /** Relative to the project. Undefined: there is none, or more than one. */
+  /** Returns the path relative to the project, or undefined for no file or several. */
   pathOf(file: string): string | undefined;
-  /** A title alone, or behind those of the blocks around it (`block > title`). `…` stands for any text. */
+  /** Returns whether the test exists, by its title or with its blocks (`block > title`). `…` stands for any text. */
   has(test: TestName): boolean;
 }
 
@@ -27,7 +27,7 @@ interface Listed {
 
 const root = join(import.meta.dirname, "..");
 
-/** `names`: the tests that will be asked for. */
+/** Lists tests. `names`: the tests to look up later. */
 export function listTests(names: readonly TestName[]): TestList {
   const titles = new Map<string, Set<string>>();
   add(listed(["list"]));
@@ -61,7 +61,7 @@ export function listTests(names: readonly TestName[]): TestList {
   }
 }
 
-/** The files that have a test whose title matches the regular expression. */
+/** Returns the files with a test whose title matches the regular expression. */
 export function filesWithTitle(pattern: string): readonly string[] {
   return [...new Set(listed(["list", "--testNamePattern", pattern]).map(({ file }) => relative(root, file)))];
 }
@@ -81,7 +81,7 @@ function listed(args: readonly string[]): readonly Listed[] {
   }
 }
 
-/** Removes the runner's own variables, which make it believe that it is a worker if a test calls this. */
+/** Removes the runner's variables. With them, a runner that a test starts would act as a worker. */
 function withoutRunner(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("VITEST")));
 }

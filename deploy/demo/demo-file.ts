@@ -1,4 +1,4 @@
-/** The file in which `npm start` notes key and addresses, for its user and for its next start. */
+/** The file in which `npm start` stores key and addresses, for its user and its next start. */
 import { readFileSync, writeFileSync } from "node:fs";
 
 export interface Demo {
@@ -11,7 +11,9 @@ export function writeDemo(file: string, demo: Demo): void {
   writeFileSync(file, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
 }
 
-/** The key of an earlier start; undefined if there is none, or the file is damaged: another one is made then. */
+/**
+ * Returns the key of an earlier start, or undefined if there is none or the file is damaged. Then a new key is made.
+ */
 export function readDemoKey(file: string): string | undefined {
   try {
     const { apiKey } = JSON.parse(readFileSync(file, "utf8")) as Partial<Demo>;

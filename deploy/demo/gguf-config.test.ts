@@ -1,4 +1,4 @@
-/** `--gguf FILE`: what is wrong with the file is said at the start, not at the first chat. */
+/** `--gguf FILE`: a wrong file is reported at the start, not at the first chat. */
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,28 +25,28 @@ function truncatedTo(bytes: number): void {
   truncateSync(file, bytes);
 }
 
-test("a whole file is taken, also one with something behind its last tensor", () => {
+test("a complete file is accepted, also with bytes after its last tensor", () => {
   copyFileSync(whole, file);
   expect(start()).toBe("my-model");
   writeFileSync(file, Buffer.alloc(100), { flag: "a" });
   expect(start()).toBe("my-model");
 });
 
-test("a file that lacks a single byte is cut off, and says how much of it is there", () => {
+test("a file that lacks a single byte is reported as cut off, with both sizes", () => {
   truncatedTo(size - 1);
-  expect(start).toThrow(`${file} is cut off: ${size - 1} of its ${size} bytes are there`);
+  expect(start).toThrow(`${file} is cut off: it has ${size - 1} of its ${size} bytes`);
   truncatedTo(size / 2);
-  expect(start).toThrow(/is cut off: \d+ of its \d+ bytes are there/);
+  expect(start).toThrow(/is cut off: it has \d+ of its \d+ bytes/);
 });
 
-test("a file that ends within its header says so, wherever that is", () => {
+test("a file that ends anywhere within its header is reported as cut off", () => {
   for (const bytes of [0, 3, 4, 20, 1_000]) {
     truncatedTo(bytes);
     expect(start, `${bytes} bytes`).toThrow(`${file} is cut off within its header`);
   }
 });
 
-test("what is no GGUF, of another version or damaged is told apart", () => {
+test("a file that is no GGUF, has another version or is damaged is reported as such", () => {
   const bytes = readFileSync(whole);
   const written = (change: (copy: Buffer) => unknown) => {
     const copy = Buffer.from(bytes);
@@ -56,12 +56,12 @@ test("what is no GGUF, of another version or damaged is told apart", () => {
   written((copy) => copy.write("PK"));
   expect(start).toThrow(`${file} is not a GGUF file`);
   written((copy) => copy.writeUInt32LE(1, 4));
-  expect(start).toThrow(`${file} is GGUF of version 1; 2 and 3 can be read`);
+  expect(start).toThrow(`${file} is GGUF of version 1, but only 2 and 3 can be read`);
   written((copy) => copy.writeBigUInt64LE(2n ** 63n, 8));
-  expect(start).toThrow(`${file} is damaged: its header has a number beyond all bounds`);
+  expect(start).toThrow(`${file} is damaged: its header has an impossible number`);
 });
 
-test("a file that is not there is one line, too", () => {
+test("a missing file is reported in one line", () => {
   rmSync(file);
   expect(start).toThrow(`cannot read ${file}: ENOENT`);
 });

@@ -1,4 +1,4 @@
-/** `npm start -- --gguf FILE`: the demonstration with one more model in its chat slot. */
+/** `npm start -- --gguf FILE`: adds the user's model to the demonstration's chat slot. */
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse, stringify } from "yaml";
@@ -9,7 +9,7 @@ interface AgentFile {
   slots: { engines: { model: string; directory?: string; command: string[]; [key: string]: unknown }[] }[];
 }
 
-/** Tokens of context that a model of the user's gets in the demonstration; the engine bounds it by what the model was trained for. */
+/** Context window of the user's model in the demonstration. The engine reduces it to the model's trained length. */
 const contextTokens = 8192;
 
 /** Writes copies of the demonstration's files into the data directory and returns their paths and the model's id. */
@@ -44,13 +44,13 @@ export function writeGgufConfig(file: string, dataDir: string): { router: string
   return { router: join(folder, "router.yaml"), agent: join(folder, "agent.yaml"), model };
 }
 
-/** An engine would say the same, but only at the first request. */
+/** Checks that the file is complete. An engine would notice only at the first request. */
 function requireGguf(file: string): void {
   try {
     using opened = openFile(file);
     const needed = ggufBytesNeeded(opened.descriptor);
     const { size } = fstatSync(opened.descriptor);
-    if (size < needed) throw new GgufError(`is cut off: ${size} of its ${needed} bytes are there`);
+    if (size < needed) throw new GgufError(`is cut off: it has ${size} of its ${needed} bytes`);
   } catch (error) {
     if (error instanceof GgufError) throw new StartError(`${file} ${error.message}`);
     throw new StartError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);

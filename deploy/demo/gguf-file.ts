@@ -1,18 +1,19 @@
 /**
- * Computes the length of a GGUF file from its header and table of tensors: a download that was cut off looks whole until an
- * engine loads it. Format: `docs/gguf.md` of ggml-org/ggml. Nothing but header and table is read.
+ * Computes the length of a GGUF file from its header and table of tensors, because a cut-off download looks complete
+ * until an engine loads it. Reads only header and table. Format: `docs/gguf.md` of ggml-org/ggml.
  */
 import { readSync } from "node:fs";
 
-/** The file ends before its header or table does, or they say what cannot be. */
+/** The file ends within its header or table, or these contain impossible values. */
 export class GgufError extends Error {}
 
-/** Bytes that the file must have. Throws a `GgufError` with what is wrong, such as `is not a GGUF file`. */
+/** Returns the size that the file must have. Throws a `GgufError` with the reason, such as `is not a GGUF file`. */
 export function ggufBytesNeeded(descriptor: number): number {
   const reader = new Reader(descriptor);
   if (reader.bytes(4).toString("latin1") !== "GGUF") throw new GgufError("is not a GGUF file");
   const version = reader.u32();
-  if (version !== 2 && version !== 3) throw new GgufError(`is GGUF of version ${version}; 2 and 3 can be read`);
+  if (version !== 2 && version !== 3)
+    throw new GgufError(`is GGUF of version ${version}, but only 2 and 3 can be read`);
   const tensors = reader.count();
   const alignment = readAlignment(reader) ?? 32;
   let end = 0;
@@ -20,7 +21,7 @@ export function ggufBytesNeeded(descriptor: number): number {
   return Math.ceil(reader.position / alignment) * alignment + end;
 }
 
-/** Reads over all metadata; only the alignment of the tensors' data matters here. */
+/** Skips all metadata. Returns only the alignment of the tensors' data. */
 function readAlignment(reader: Reader): number | undefined {
   let alignment: number | undefined;
   for (let left = reader.count(); left > 0; left--) {
@@ -32,14 +33,14 @@ function readAlignment(reader: Reader): number | undefined {
   return alignment;
 }
 
-/** The end of the tensor's data, counted from the beginning of all data. */
+/** Returns the end of the tensor's data, counted from the start of all data. */
 function tensorEnd(reader: Reader): number {
   reader.text();
   let elements = 1;
   for (let dimensions = reader.u32(); dimensions > 0; dimensions--) elements *= reader.count();
   const type = reader.u32();
   const offset = reader.count();
-  // A type that is not in the table counts only with its beginning.
+  // Of a type that is not in the table, only the start is known.
   const [blockElements, blockBytes] = tensorTypes[type] ?? [Infinity, 0];
   return offset + Math.ceil(elements / blockElements) * blockBytes;
 }
@@ -75,7 +76,7 @@ const tensorTypes: Readonly<Record<number, readonly [elements: number, bytes: nu
 };
 
 const chunkBytes = 1 << 20;
-/** A damaged file may claim anything. */
+/** Bounds, because a damaged file may contain any number. */
 const textBytesMax = 1 << 16;
 
 class Reader {
@@ -111,13 +112,13 @@ class Reader {
 
   count(): number {
     const value = Number(this.bytes(8).readBigUInt64LE());
-    if (!Number.isSafeInteger(value)) throw new GgufError("is damaged: its header has a number beyond all bounds");
+    if (!Number.isSafeInteger(value)) throw new GgufError("is damaged: its header has an impossible number");
     return value;
   }
 
   text(): string {
     const length = this.count();
-    if (length > textBytesMax) throw new GgufError("is damaged: its header has a name beyond all bounds");
+    if (length > textBytesMax) throw new GgufError("is damaged: its header has a name of impossible length");
     return this.bytes(length).toString("utf8");
   }
 }

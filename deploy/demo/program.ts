@@ -1,4 +1,7 @@
-/** One of the two programs of `npm start`. Its log goes to a file, warnings to the screen; it is started again if it dies. */
+/**
+ * One of the two programs of `npm start`. Logs to a file, shows warnings on the screen, and restarts the program if it
+ * dies.
+ */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream, type WriteStream } from "node:fs";
@@ -7,12 +10,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
 
-/** A program that dies this soon after its start is not started again. */
+/** A program that dies this soon after its start is not restarted. */
 const aliveMsMin = 2_000;
 const lastWordsMsMax = 1_000;
 
 export class Program implements AsyncDisposable {
-  /** Its warnings go to its log only. */
+  /** Whether its warnings go only to its log. */
   quiet = false;
   readonly #name: string;
   readonly #args: readonly string[];
@@ -22,7 +25,7 @@ export class Program implements AsyncDisposable {
   #child: ChildProcess;
   #stopping = false;
   #isUp = false;
-  /** Why it did not start, if it said so. */
+  /** The reason in its log why it did not start. */
   #lastError: string | undefined;
   #gone = Promise.withResolvers<void>();
 
@@ -35,7 +38,7 @@ export class Program implements AsyncDisposable {
     this.#child = this.#spawn();
   }
 
-  /** The addresses that it says it listens on. Rejects if it ends before, or if the start is interrupted. */
+  /** Resolves with the addresses on which it listens. Rejects if it ends first, or if the start is interrupted. */
   listening(stop: { readonly signal: AbortSignal }): Promise<Record<string, string>> {
     const interrupted = new Promise<never>((_, reject) => {
       stop.signal.addEventListener("abort", () => reject(stop.signal.reason as Error), { once: true });
@@ -43,7 +46,7 @@ export class Program implements AsyncDisposable {
     return Promise.race([this.#started.promise, interrupted]);
   }
 
-  /** Asks it to end and waits until it has. Harmless the second time. */
+  /** Stops the program and waits for its end. Can be called twice. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#stopping) this.#child.kill("SIGTERM");
     this.#stopping = true;
@@ -51,7 +54,9 @@ export class Program implements AsyncDisposable {
     this.#log.end();
   }
 
-  /** Its own process group: Ctrl-C reaches `npm start` alone, which then stops things in order. */
+  /**
+   * Starts it in its own process group, so that Ctrl-C reaches only `npm start`, which stops both programs in order.
+   */
   #spawn(): ChildProcess {
     const startedMs = performance.now();
     const child = spawn(process.execPath, this.#args, {
@@ -67,7 +72,7 @@ export class Program implements AsyncDisposable {
     });
     child.once("exit", (code, signal) => {
       const livedMs = performance.now() - startedMs;
-      // Its last lines may still be in the pipe, which the database may hold open for longer.
+      // Its last lines may still be in the pipe, which the database may keep open longer.
       void Promise.race([once(errors, "close"), sleep(lastWordsMsMax)]).then(() => {
         this.#exited(signal ?? `exit code ${code}`, livedMs);
       });
@@ -108,12 +113,12 @@ export class Program implements AsyncDisposable {
       process.kill(process.pid, "SIGTERM");
       return;
     }
-    console.error(`${this.#name} ended by itself (${reason}); starting it again`);
+    console.error(`${this.#name} ended unexpectedly (${reason}); restarting it`);
     this.#child = this.#spawn();
   }
 }
 
-/** Started again, a program listens where it did, also if it took any free ports: others know them. */
+/** Sets the old addresses for a restart, because the other program knows them, even if they were free ports. */
 function variablesOf(name: string, listen: Readonly<Record<string, string>>): Record<string, string> {
   const beginning = name === "router" ? "WEICHE" : "WEICHE_AGENT";
   return Object.fromEntries(

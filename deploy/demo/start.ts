@@ -1,7 +1,7 @@
 /**
  * `npm start`: router and node-agent on loopback in one command, with the embedded database, the embedded engine and a
- * tiny real model. Starts both as they run in production, makes a demonstration account on the first start, says how to
- * chat, and ends everything it started at Ctrl-C.
+ * tiny real model. Starts both as in production, makes a demonstration account on the first start, prints how to chat,
+ * and stops everything at Ctrl-C.
  */
 import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
@@ -17,7 +17,7 @@ import { Program } from "./program.ts";
 const root = join(import.meta.dirname, "../..");
 const dataDir = dataDirectory(process.env);
 const demoFile = join(dataDir, "demo.json");
-/** Where the user is: npm runs scripts in the folder of the project. */
+/** The user's folder, because npm runs scripts in the project's. */
 const cwd = process.env["INIT_CWD"] ?? process.cwd();
 
 try {
@@ -49,7 +49,7 @@ async function start(): Promise<void> {
   writeDemo(demoFile, demo);
   printWelcome(demo, configs.model, invitationUrl);
   await stop.promise;
-  agent.quiet = true; // else it would report that its router is gone
+  agent.quiet = true; // otherwise it would warn that its router is gone
   console.log("\nStopping: running answers get 10 s, then engines and database end …");
   await router[Symbol.asyncDispose](); // first, so that no request begins while the agent stops its engines
 }
@@ -71,8 +71,8 @@ function bundledConfigs() {
 }
 
 /**
- * Settles at the first Ctrl-C or SIGTERM; a second one ends this program at once. The scripts of package.json begin with
- * `exec`: a shell in between would not pass the signals of npm on, and leave the programs running.
+ * Settles at the first Ctrl-C or SIGTERM. A second one ends this program at once. The scripts of package.json begin
+ * with `exec`, because a shell in between would not forward npm's signals and would leave the programs running.
  */
 function stopSignal(): { readonly promise: Promise<void>; readonly signal: AbortSignal } {
   const controller = new AbortController();
@@ -87,8 +87,8 @@ function stopSignal(): { readonly promise: Promise<void>; readonly signal: Abort
 }
 
 /**
- * The account and key of an earlier start if they still work, else new ones. `invitationUrl`: where the Owner of a new
- * account chooses a password for the portal.
+ * Returns the account and key of an earlier start if they still work, otherwise new ones. `invitationUrl`: where the
+ * Owner of a new account chooses a password for the portal.
  */
 async function demoAccess(baseUrl: string, portalUrl: string): Promise<{ demo: Demo; invitationUrl?: string }> {
   const apiKey = readDemoKey(demoFile);
@@ -108,11 +108,11 @@ async function demoAccess(baseUrl: string, portalUrl: string): Promise<{ demo: D
 interface DemoAccount {
   readonly name: string;
   readonly ownerUserId: string;
-  /** Only in the reply that creates the account. */
+  /** Set only when the account was created now. */
   readonly invitationUrl?: string;
 }
 
-/** Waits until the router has a node to send to. */
+/** Waits until the router has a node for requests. */
 async function nodeLinked(stop: { readonly signal: AbortSignal }): Promise<void> {
   for (;;) {
     stop.signal.throwIfAborted();
@@ -121,7 +121,7 @@ async function nodeLinked(stop: { readonly signal: AbortSignal }): Promise<void>
   }
 }
 
-/** The operators' command, as a person would use it. */
+/** Runs the operators' command. */
 async function weiche(...args: string[]): Promise<unknown> {
   const env = { ...process.env, WEICHE_DATA_DIR: dataDir };
   const command = [join(root, "router/bin/weiche.js"), ...args, "--json"];

@@ -1,4 +1,4 @@
-/** Builds a dashboard from rows of panels and from variables that select routers, nodes, slots and models. */
+/** Builds a dashboard from rows of panels, and from variables that select routers, nodes, slots and models. */
 import type { Builder } from "@grafana/grafana-foundation-sdk/cog";
 import {
   DashboardBuilder,
@@ -24,7 +24,7 @@ interface Content {
   readonly rows: Readonly<Record<string, readonly Builder<Panel>[]>>;
 }
 
-/** The values of each variable, in the order in which they depend on each other. */
+/** Queries for the variables' values. A variable may depend on earlier ones. */
 const queries = {
   router: "label_values(weiche_router_parallel_requests, instance)",
   node: "label_values(weiche_agent_maintenance, node)",
@@ -32,7 +32,7 @@ const queries = {
   model: "label_values(weiche_router_requests_total, model)",
 } as const;
 
-/** A dashboard in the classic form, which every Grafana since version 10 reads from files. */
+/** Returns a dashboard in the classic form, which every Grafana since version 10 reads from files. */
 export function dashboard({ uid, title, description, variables, rows }: Content): Dashboard {
   const builder = new DashboardBuilder(`Weiche: ${title}`)
     .uid(uid)

@@ -1,4 +1,4 @@
-/** The dashboards are fresh, ask for metrics that exist, and explain each panel. */
+/** The dashboards are fresh, query existing metrics, and explain each panel. */
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ interface Placed {
   readonly h: number;
 }
 
-/** A panel as the JSON has it. */
+/** A panel in the JSON. */
 interface PanelJson {
   readonly id: number;
   readonly type: string;
@@ -54,7 +54,7 @@ describe.each(names)("%s", (name) => {
   const { panels, templating } = read(name);
   const shown = panels.filter(({ type }) => type !== "row");
 
-  test("every panel has a unit, a description, something to show without data, and a data source that can be chosen", () => {
+  test("every panel has a unit, a description, a text for missing data, and a selectable data source", () => {
     expect(shown.length).toBeGreaterThan(15);
     const lacking = shown.filter(({ title, description, datasource, fieldConfig, targets = [] }) => {
       const { unit, noValue } = fieldConfig?.defaults ?? {};
@@ -69,7 +69,7 @@ describe.each(names)("%s", (name) => {
     expect(unnamed).toEqual([]);
   });
 
-  test("panels have numbers of their own, and none covers another or leaves the grid", () => {
+  test("panels have different numbers, and none covers another or leaves the grid", () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const covers = (a: Placed, b: Placed) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
     const covered = panels.flatMap((one, at) =>
@@ -82,13 +82,13 @@ describe.each(names)("%s", (name) => {
     for (const { targets = [] } of panels) expect(new Set(targets.map(({ refId }) => refId)).size).toBe(targets.length);
   });
 
-  test("each variable is used, and each that is used is there", () => {
+  test("every variable is used, and every used variable exists", () => {
     const json = JSON.stringify(panels);
     const used = new Set([...json.matchAll(/\$\{?(?!__)(\w+)/g)].map(([, used]) => used!));
     expect([...used].toSorted()).toEqual(templating.list.map((variable) => variable.name).toSorted());
   });
 
-  test("every variable and every expression asks for metrics and labels that there are", async () => {
+  test("every variable and every expression queries existing metrics and labels", async () => {
     const labelsOf = await labelsOfMetrics();
     const queries = templating.list.flatMap(({ query }) => (typeof query === "string" ? [] : [query.query]));
     const wrong = [...queries, ...shown.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))].flatMap(
@@ -102,13 +102,13 @@ describe.each(names)("%s", (name) => {
   });
 });
 
-test("dashboards have ids and titles of their own, and panels of one dashboard titles of their own", () => {
+test("dashboards have different ids and titles, and panels of one dashboard different titles", () => {
   expect(new Set(all.map(({ uid }) => uid)).size).toBe(3);
   expect(new Set(all.map(({ title }) => title)).size).toBe(3);
   expect(all.filter(({ uid }) => !/^[a-z-]{8,40}$/.test(uid))).toEqual([]);
 });
 
-test("promtool can read every expression", needs("promtool"), () => {
+test("promtool can parse every expression", needs("promtool"), () => {
   const written = new Set(expressions.map((expr) => expand(expr, { rateInterval: "1m", range: "1h" })));
   const rules = [...written].map((expr, at) => ({ record: `expression:number:${at}`, expr }));
   const folder = mkdtempSync(join(tmpdir(), "weiche-dashboards-"));
@@ -120,7 +120,7 @@ test("promtool can read every expression", needs("promtool"), () => {
   expect(rules.length).toBeGreaterThan(70);
 });
 
-test("each recorded series is asked for by an alert, another recording rule or a dashboard", () => {
+test("every recorded series is used by an alert, another recording rule or a dashboard", () => {
   const { alerts, recorded } = readRules();
   const asked = [...alerts, ...recorded]
     .map(({ expr }) => expr)
@@ -130,11 +130,11 @@ test("each recorded series is asked for by an alert, another recording rule or a
   expect(recorded.map(({ record }) => record).filter((record) => !names.has(record))).toEqual([]);
 });
 
-test("no dashboard asks for anything by account, user or key", () => {
+test("no dashboard has data by account, user or key", () => {
   expect(expressions.filter((expr) => /account|user|key_id/.test(expr.replaceAll(/"[^"]*"/g, "")))).toEqual([]);
 });
 
-test("every file of the folder's JSON is one of these", () => {
+test("every JSON file in the folder is a dashboard of this list", () => {
   const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith(".json"));
   expect(files.map((file) => join(import.meta.dirname, file)).toSorted()).toEqual(names.map(dashboardFile).toSorted());
 });

@@ -5,7 +5,7 @@ import { money } from "./money.ts";
 import { nodesAndSlots } from "./nodes-and-slots.ts";
 import { service } from "./service.ts";
 
-/** The dashboards by the name of their file. */
+/** The dashboards by their file names. */
 export const dashboards = { service, "nodes-and-slots": nodesAndSlots, money };
 
 export const dashboardFile = (name: string) => join(import.meta.dirname, `${name}.json`);
@@ -14,7 +14,7 @@ export function jsonOf(dashboard: (typeof dashboards)[keyof typeof dashboards]):
   return `${JSON.stringify(dashboard, null, 2)}\n`;
 }
 
-/** Replaces the variables of an expression as Grafana does when every value is chosen. */
+/** Replaces an expression's variables as Grafana does if all values are selected. */
 export function expand(expr: string, { rateInterval, range }: { rateInterval: string; range: string }): string {
   return expr
     .replaceAll("$__rate_interval", rateInterval)

@@ -4,14 +4,14 @@ import { lines } from "./panels.ts";
 const node = 'node=~"$node"';
 const gpu = "{{node}} GPU {{gpu}}";
 const noGpu = "no GPU is measured";
-const noHost = "no node says so";
+const noHost = "no node reports it";
 const perNode = "{{node}}";
 
 export const gpus = [
   lines(
     {
       title: "GPU memory",
-      description: "In use, by whatever program, as a share.",
+      description: "Share of GPU memory in use by all programs.",
       unit: "percentunit",
       empty: noGpu,
       max: 1,
@@ -24,7 +24,7 @@ export const gpus = [
   lines(
     {
       title: "GPU utilisation",
-      description: "Share of time in which a kernel ran.",
+      description: "Share of time in which the GPU was busy.",
       unit: "percentunit",
       empty: noGpu,
       max: 1,
@@ -38,7 +38,7 @@ export const gpus = [
   lines(
     {
       title: "GPU power",
-      description: "Power draw of all GPUs, one on top of the other.",
+      description: "Power draw of all GPUs, stacked.",
       unit: "watt",
       empty: noGpu,
       stacked: true,
@@ -50,9 +50,9 @@ export const gpus = [
     {
       title: "GPU slowed down",
       description:
-        "Share of the last ten minutes in which the GPU ran slower than it could, by NVIDIA's reason. `sw_power_cap` is usual under load; the others are an alert above a half.",
+        "Share of the last ten minutes in which the GPU was slowed down, by NVIDIA's reason. `sw_power_cap` is usual under load. Alert if another reason exceeds a half.",
       unit: "percentunit",
-      empty: "no GPU says so",
+      empty: "no GPU reports it",
       max: 1,
       width: 12,
     },
@@ -62,17 +62,28 @@ export const gpus = [
 
 export const hosts = [
   lines(
-    { title: "Processors", description: "Time in use over all cores.", unit: "percentunit", empty: noHost, max: 1 },
+    {
+      title: "Processors",
+      description: "Share of time in use, over all cores.",
+      unit: "percentunit",
+      empty: noHost,
+      max: 1,
+    },
     { expr: `weiche_agent_host_cpu_use_ratio{${node}}`, legend: perNode },
   ),
   lines(
-    { title: "Load", description: "Programs that ran or waited, over five minutes.", unit: "short", empty: noHost },
+    {
+      title: "Load",
+      description: "Programs that ran or waited, on average over five minutes.",
+      unit: "short",
+      empty: noHost,
+    },
     { expr: `weiche_agent_host_load_average{${node}, minutes="5"}`, legend: perNode },
   ),
   lines(
     {
       title: "Memory left",
-      description: "What programs could still get, caches included. Alert below a twentieth.",
+      description: "Memory that programs can still get, including caches. Alert below 5 %.",
       unit: "percentunit",
       empty: noHost,
       max: 1,
@@ -80,13 +91,13 @@ export const hosts = [
     { expr: `instance_node:weiche_agent_host_memory_available_per_total:ratio{${node}}`, legend: perNode },
   ),
   lines(
-    { title: "Swap", description: "Swap in use. It grows: memory is short.", unit: "bytes", empty: noHost },
+    { title: "Swap", description: "Swap in use. If it grows, memory is short.", unit: "bytes", empty: noHost },
     { expr: `weiche_agent_host_swap_used_bytes{${node}}`, legend: perNode },
   ),
   lines(
     {
       title: "File systems: bytes left",
-      description: "Of those that hold models, state or the outbox. Alert below a twentieth.",
+      description: "Free share of file systems with models, state or the outbox. Alert below 5 %.",
       unit: "percentunit",
       empty: noHost,
       max: 1,
@@ -99,9 +110,9 @@ export const hosts = [
   lines(
     {
       title: "File systems: files left",
-      description: "Share of the files that may still be made there. Alert below a twentieth.",
+      description: "Free share of inodes. Alert below 5 %.",
       unit: "percentunit",
-      empty: "no file system says so",
+      empty: "no file system reports it",
       max: 1,
     },
     {
@@ -110,14 +121,14 @@ export const hosts = [
     },
   ),
   lines(
-    { title: "Disks", description: "Read from and written to all disks.", unit: "Bps", empty: noHost },
+    { title: "Disks", description: "Bytes read from and written to all disks.", unit: "Bps", empty: noHost },
     { expr: `rate(weiche_agent_host_disk_read_bytes_total{${node}}[$__rate_interval])`, legend: "{{node}} read" },
     { expr: `rate(weiche_agent_host_disk_written_bytes_total{${node}}[$__rate_interval])`, legend: "{{node}} written" },
   ),
   lines(
     {
       title: "Network",
-      description: "Received and sent over all interfaces that lead out of the host.",
+      description: "Bytes received and sent over all interfaces that lead out of the host.",
       unit: "Bps",
       empty: noHost,
     },
@@ -139,7 +150,8 @@ export const hosts = [
   lines(
     {
       title: "Limit of the processor's frequency",
-      description: "What the core that is limited most may run at. Far below 1: the host is too hot, or saves power.",
+      description:
+        "Frequency limit of the most limited core, as a share of its maximum. Far below 1, the host is too hot or saves power.",
       unit: "percentunit",
       empty: noHost,
       max: 1,

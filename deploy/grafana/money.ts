@@ -1,4 +1,4 @@
-/** The dashboard *Money*: from usage at the nodes to credits in the ledger. It names models, and no account. */
+/** The dashboard *Money*: from usage at the nodes to credits in the ledger. It shows models, but no accounts. */
 import { dashboard } from "./dashboard.ts";
 import { lines, number } from "./panels.ts";
 
@@ -10,7 +10,7 @@ const now = [
   number(
     {
       title: "Credits in the last hour",
-      description: "Credits of the usage that was committed in the last hour, without what was taken back.",
+      description: "Credits of usage committed in the last hour, without voided usage.",
       unit: "short",
       empty: "no router",
       width: 6,
@@ -20,7 +20,7 @@ const now = [
   number(
     {
       title: "Not committed",
-      description: "Usage records on the disks of nodes that no router has committed yet.",
+      description: "Usage records on the nodes' disks that no router has committed yet.",
       unit: "none",
       empty: "no node",
       width: 6,
@@ -30,7 +30,7 @@ const now = [
   number(
     {
       title: "Oldest of these",
-      description: "Age of the oldest usage record that is not committed. Alert above 5 min.",
+      description: "Age of the oldest uncommitted usage record. Alert above 5 min.",
       unit: "s",
       empty: "no node",
       width: 6,
@@ -40,7 +40,7 @@ const now = [
   number(
     {
       title: "Since the last evaluation",
-      description: "Time since usage was compared with quotas, at the router that waits longest. Alert above 10 min.",
+      description: "Longest time since a router compared usage with quotas. Alert above 10 min.",
       unit: "s",
       empty: "no router",
       width: 6,
@@ -53,7 +53,7 @@ const credits = [
   lines(
     {
       title: "Credits per hour by model",
-      description: "Credits of usage that was committed within the hour before, without what was taken back.",
+      description: "Credits of usage committed within the previous hour, without voided usage.",
       unit: "short",
       empty: "no router",
       stacked: true,
@@ -64,7 +64,7 @@ const credits = [
   lines(
     {
       title: "Share of each model",
-      description: "Share of the credits of the last hour.",
+      description: "Each model's share of the credits of the last hour.",
       unit: "percentunit",
       empty: "no credits in the last hour",
       stacked: true,
@@ -79,7 +79,7 @@ const credits = [
   lines(
     {
       title: "Tokens per hour",
-      description: "Tokens as they are billed, by model: of prompts and of answers.",
+      description: "Billed tokens of prompts and answers, by model.",
       unit: "short",
       empty: "no node",
       stacked: true,
@@ -92,9 +92,9 @@ const credits = [
   ),
   lines(
     {
-      title: "Taken back per hour",
+      title: "Voided per hour",
       description:
-        "Credits of answers that their clients did not get, by model. More than a small share: nodes or routers die.",
+        "Credits of answers that their clients did not get, by model. If it is more than a small share, nodes or routers die.",
       unit: "short",
       empty: "no router",
       stacked: true,
@@ -109,7 +109,7 @@ const records = [
     {
       title: "Usage records",
       description:
-        "`repeated`: known already, after a node sent them again. `refused`: set aside and billed to nobody. `voided`: cost was taken back.",
+        "`repeated`: already known, sent again by a node. `refused`: set aside and billed to nobody. `voided`: the cost was cancelled.",
       unit: "cps",
       empty: "no router",
       stacked: true,
@@ -133,7 +133,7 @@ const records = [
   lines(
     {
       title: "Commit, 95 %",
-      description: "How long the database takes for a batch of usage records.",
+      description: "Time of the database for a batch of usage records.",
       unit: "s",
       empty: "no usage",
     },
@@ -166,16 +166,16 @@ const outboxes = [
   lines(
     {
       title: "Room for usage",
-      description: "What may still be written to the disk of each outbox. Below 1 MiB the node takes no requests.",
+      description: "Free space on the disk of each outbox. Below 1 MiB the node accepts no requests.",
       unit: "bytes",
-      empty: "no node says so",
+      empty: "no node reports it",
     },
     { expr: `weiche_agent_outbox_disk_free_bytes{${node}}`, legend: "{{node}}" },
   ),
   lines(
     {
-      title: "Outboxes that take usage",
-      description: "0 for a node whose outbox has no room: it takes no requests.",
+      title: "Outboxes with room for usage",
+      description: "0 for a node whose outbox has no room. Such a node accepts no requests.",
       unit: "none",
       empty: "no node",
       width: 12,
@@ -184,8 +184,8 @@ const outboxes = [
   ),
   lines(
     {
-      title: "Answers that a router did not hand over",
-      description: "Finished answers of the last hour that cost nothing, because their router died first.",
+      title: "Answers lost with their router",
+      description: "Finished answers of the last hour that cost nothing, because their router died before delivery.",
       unit: "none",
       empty: "no node",
       width: 12,
@@ -199,7 +199,7 @@ const evaluation = [
     {
       title: "Since the last evaluation",
       description:
-        "Time since usage was compared with quotas, by router. Beyond ten minutes accounts go on over their limits.",
+        "Time since usage was compared with quotas, by router. Above ten minutes, accounts exceed their limits.",
       unit: "s",
       empty: "no router",
       width: 12,
@@ -209,7 +209,8 @@ const evaluation = [
   lines(
     {
       title: "Refused for quota, blocks and limits",
-      description: "Requests that were refused for what their account may use. Reasons that occurred alone.",
+      description:
+        "Requests refused because of quotas, blocks and limits of their account. Only reasons that occurred.",
       unit: "reqps",
       empty: "nothing was refused",
       stacked: true,
@@ -225,7 +226,7 @@ const evaluation = [
 export const money = dashboard({
   uid: "weiche-money",
   title: "Money",
-  description: "From usage at the nodes to credits in the ledger. Names models, and no account.",
+  description: "From usage at the nodes to credits in the ledger. Shows models, but no accounts.",
   variables: ["router", "node", "model"],
   rows: { Now: now, Credits: credits, "Usage records": records, "Outboxes of the nodes": outboxes, Quotas: evaluation },
 });

@@ -10,7 +10,7 @@ const over = [
   lanes(
     {
       title: "Model of each slot",
-      description: "The model that the slot serves, starts or stops. A lane for each slot of each node.",
+      description: "The model that the slot serves, starts or stops. One lane per slot.",
       unit: "none",
       empty: "no slot has a model",
       height: 10,
@@ -25,7 +25,7 @@ const over = [
     {
       title: "State of each slot",
       description:
-        "Between two models a slot drains, stops the one engine and starts the other. `failed`: see the alerts.",
+        "Between two models a slot drains, stops one engine and starts the next. For `failed`, see the alerts.",
       unit: "none",
       empty: "no slot",
       height: 10,
@@ -51,7 +51,7 @@ const waiters = [
   lines(
     {
       title: "Waiting, by model",
-      description: "Requests that are held, each as often as it asks for answers. Near `waitersMax` more are refused.",
+      description: "Held requests, each counted once per answer (`n`). Above `waitersMax` requests are refused.",
       unit: "none",
       empty: "no slot",
       stacked: true,
@@ -61,7 +61,8 @@ const waiters = [
   lines(
     {
       title: "Oldest waiter",
-      description: "How long the oldest held request has waited. Alert above 120 s; refused after `waiterSeconds`.",
+      description:
+        "Waiting time of the oldest held request. Alert above 120 s. Requests are refused after `waiterSeconds`.",
       unit: "s",
       empty: "no slot",
     },
@@ -70,7 +71,7 @@ const waiters = [
   lines(
     {
       title: "Running",
-      description: "Requests that run, each as often as it asks for answers: places of the engine in use.",
+      description: "Places of the engine in use: running requests, each counted once per answer (`n`).",
       unit: "none",
       empty: "no slot",
       stacked: true,
@@ -83,10 +84,9 @@ const switches = [
   lines(
     {
       title: "Parts of a switch",
-      description:
-        "How long each part took on average in the last quarter of an hour: drain, stop, memory, start, probe.",
+      description: "Average duration of each part in the last 15 minutes: drain, stop, memory, start, probe.",
       unit: "s",
-      empty: "no switch in a quarter of an hour",
+      empty: "no switch in 15 minutes",
       stacked: true,
     },
     {
@@ -106,7 +106,7 @@ const switches = [
   lines(
     {
       title: "Share of time spent switching",
-      description: "Alert above a half: more models than the slot can serve.",
+      description: "Alert above a half, because the slot has too many models.",
       unit: "percentunit",
       empty: "no slot has switched",
       max: 1,
@@ -129,7 +129,7 @@ const switches = [
   lines(
     {
       title: "Drain closes in",
-      description: "While a drain is open, the old model still takes requests. Then it closes.",
+      description: "Time until an open drain closes. Until then the slot accepts requests for the old model.",
       unit: "s",
       empty: "no drain is open",
     },
@@ -138,7 +138,7 @@ const switches = [
   lines(
     {
       title: "Refused by slots",
-      description: "Requests that a slot refused, by code, per minute. Only codes that occurred.",
+      description: "Requests refused by slots per minute, by code. Only codes that occurred.",
       unit: "cpm",
       empty: "nothing was refused",
       stacked: true,
@@ -153,7 +153,7 @@ const switches = [
       title: "Sleeping engines",
       description: "GPU memory that each sleeping engine keeps.",
       unit: "bytes",
-      empty: "no engine sleeps, or no GPU tells what it keeps",
+      empty: "no engine sleeps, or its memory is not measured",
       stacked: true,
     },
     { expr: `weiche_agent_sleeper_gpu_memory_bytes{${ofModel}}`, legend: "{{node}} / {{slot}} {{model}}" },
@@ -164,7 +164,7 @@ const engines = [
   lines(
     {
       title: "Engine failures per hour",
-      description: "What went wrong with engines. Only what occurred.",
+      description: "Engine failures by kind. Only kinds that occurred.",
       unit: "none",
       empty: "no engine failed",
       stacked: true,
@@ -177,7 +177,7 @@ const engines = [
   lines(
     {
       title: "Engines ready per hour",
-      description: "Engines that were proven ready: started, woken, adopted from an earlier agent, probed once more.",
+      description: "Engines that were proven ready: started, woken, adopted from an earlier agent, or probed again.",
       unit: "none",
       empty: "no slot",
       stacked: true,
@@ -186,8 +186,8 @@ const engines = [
   ),
   lines(
     {
-      title: "Engines lost and started again, per hour",
-      description: "By why they were lost.",
+      title: "Engines lost and restarted, per hour",
+      description: "Lost engines by the reason of the loss.",
       unit: "none",
       empty: "no node",
       stacked: true,
@@ -200,9 +200,9 @@ const engines = [
   lines(
     {
       title: "KV cache in use",
-      description: "Near 1 for long: the engine moves requests out of its batches. llama-server does not say.",
+      description: "Near 1 for long, the engine moves requests out of its batches. llama-server does not report it.",
       unit: "percentunit",
-      empty: "no engine says so",
+      empty: "no engine reports it",
       max: 1,
       width: 12,
     },
@@ -211,9 +211,9 @@ const engines = [
   lines(
     {
       title: "Prompts found in the prefix cache",
-      description: "Share of prompt tokens that the awake engine found since it started.",
+      description: "Share of prompt tokens that the awake engine found in its cache since its start.",
       unit: "percentunit",
-      empty: "no engine says so",
+      empty: "no engine reports it",
       max: 1,
       width: 12,
     },
@@ -225,7 +225,7 @@ const nodes = [
   lanes(
     {
       title: "State of each node",
-      description: "As the routers see it. A lane for each node at each router.",
+      description: "The state as seen by each router. One lane per node and router.",
       unit: "none",
       empty: "no node",
       height: 8,
@@ -241,7 +241,7 @@ const nodes = [
   lines(
     {
       title: "Age of the last report",
-      description: "One comes each second. Above 3 s no request goes to the node.",
+      description: "Nodes report every second. Above 3 s the router sends no requests to the node.",
       unit: "s",
       empty: "no node",
     },
@@ -255,7 +255,7 @@ const nodes = [
 export const nodesAndSlots = dashboard({
   uid: "weiche-nodes-and-slots",
   title: "Nodes and slots",
-  description: "Which model each slot serves, and how it, its GPUs and its host do.",
+  description: "The model of each slot, and the state of slots, GPUs and hosts.",
   variables: ["router", "node", "slot", "model"],
   rows: {
     Slots: over,

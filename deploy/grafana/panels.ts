@@ -16,21 +16,21 @@ export const datasource = { type: "prometheus", uid: "${datasource}" };
 interface Shown {
   readonly title: string;
   readonly description: string;
-  /** A unit of Grafana's, or `suffix:…`. */
+  /** A Grafana unit, or `suffix:…`. */
   readonly unit: string;
-  /** Stands in the place of missing data. */
+  /** The text for missing data. */
   readonly empty: string;
-  /** Width in columns; a row has 24. */
+  /** Width in columns. A row has 24. */
   readonly width?: number;
 }
 
 interface Query {
   readonly expr: string;
-  /** The name of each series, with its labels as `{{label}}`. */
+  /** The series' name, with labels as `{{label}}`. */
   readonly legend: string;
 }
 
-/** Lines over time. `stacked`: areas that add up. */
+/** Makes a panel with lines over time, or with stacked areas. */
 export function lines(shown: Shown & { readonly stacked?: true; readonly max?: number }, ...queries: Query[]) {
   const panel = new TimeSeriesBuilder()
     .title(shown.title)
@@ -55,7 +55,7 @@ export function lines(shown: Shown & { readonly stacked?: true; readonly max?: n
   return shown.max === undefined ? panel : panel.max(shown.max);
 }
 
-/** The present value in large type. */
+/** Makes a panel with the current value in large type. */
 export function number(shown: Shown, expr: string): Builder<Panel> {
   return new StatBuilder()
     .title(shown.title)
@@ -69,8 +69,8 @@ export function number(shown: Shown, expr: string): Builder<Panel> {
 }
 
 /**
- * A lane per thing, which shows the word that it had at each time. `expr` has a series for each thing and word, present while
- * the thing has this word; `lane` and `word` are labels of these.
+ * Makes a panel with one lane per thing, such as a slot, which shows its word, such as a state, over time. `expr` has a
+ * series for each thing and word while the thing has this word. `lane` and `word` are labels of these series.
  */
 export function lanes(
   shown: Shown & { readonly height: number; readonly colours?: Readonly<Record<string, string>> },
@@ -96,7 +96,7 @@ export function lanes(
         id: "groupingToMatrix",
         options: { columnField: lane, rowField: "Time", valueField: word, emptyValue: "null" },
       },
-      // The matrix takes the times for words.
+      // The matrix has the times as words.
       { id: "convertFieldType", options: { conversions: [{ targetField: times, destinationType: "time" }] } },
     ]);
 }

@@ -7,14 +7,14 @@ export const routers = [
   lines(
     {
       title: "Event loop, 99 %",
-      description: "How late the event loops of routers and agents are. Above 0.25 s streams stutter.",
+      description: "Lag of the event loops of routers and agents. Above 0.25 s streams stutter.",
       unit: "s",
       empty: "no router",
     },
     { expr: 'nodejs_eventloop_lag_p99_seconds{job=~"weiche-.*"}', legend: "{{instance}}" },
   ),
   lines(
-    { title: "Processor", description: "Cores that each router and agent uses.", unit: "none", empty: "no router" },
+    { title: "Processor", description: "Cores in use by each router and agent.", unit: "none", empty: "no router" },
     { expr: 'rate(process_cpu_seconds_total{job=~"weiche-.*"}[$__rate_interval])', legend: "{{instance}}" },
   ),
   lines(
@@ -24,7 +24,7 @@ export const routers = [
   lines(
     {
       title: "Data sessions",
-      description: "Connections that each router has to the nodes. 0 while the link is up: the node gets no requests.",
+      description: "Data connections of each router to the nodes. A linked node without one gets no requests.",
       unit: "none",
       empty: "no node",
     },
@@ -33,7 +33,7 @@ export const routers = [
   lines(
     {
       title: "Versions",
-      description: "How many routers and agents run each version. More than one for a day is an alert.",
+      description: "Routers and agents by version. Alert if several versions run for a day.",
       unit: "none",
       empty: "no router",
     },
@@ -42,7 +42,7 @@ export const routers = [
   lines(
     {
       title: "Proofs of identity",
-      description: "Sign-ins to the portal by how they ended, per minute.",
+      description: "Sign-ins to the portal per minute, by outcome.",
       unit: "cpm",
       empty: "nobody signed in",
       stacked: true,
@@ -58,7 +58,7 @@ export const database = [
   lines(
     {
       title: "Round trip, 95 %",
-      description: "How long the database takes for a small statement. Alert above 0.1 s.",
+      description: "Time of the database for a small statement. Alert above 0.1 s.",
       unit: "s",
       empty: "no statement was answered",
     },
@@ -67,7 +67,7 @@ export const database = [
   lines(
     {
       title: "Errors",
-      description: "Failed uses of the database, those of jobs by the job's name, per minute. Only uses that failed.",
+      description: "Failed uses of the database per minute. Those of jobs have the job's name. Only uses that failed.",
       unit: "cpm",
       empty: "nothing failed",
       stacked: true,
@@ -80,7 +80,7 @@ export const database = [
   lines(
     {
       title: "Connections in use",
-      description: "Share of the connections of each pool that are used, and statements that wait for one.",
+      description: "Share of each pool's connections in use, and statements that wait for one.",
       unit: "short",
       empty: "no router",
     },
@@ -92,8 +92,8 @@ export const database = [
   ),
   lines(
     {
-      title: "Age of the known keys",
-      description: "How long ago changes of keys were read. Above 10 s revoked keys still work.",
+      title: "Age of the key cache",
+      description: "Time since changes of keys were read. Above 10 s revoked keys still work.",
       unit: "s",
       empty: "no router",
     },

@@ -1,4 +1,4 @@
-/** The dashboard *Service*: requests and answers of users, and the state of routers and database. */
+/** The dashboard *Service*: users' requests and answers, and the state of routers and database. */
 import { dashboard } from "./dashboard.ts";
 import { lines, number } from "./panels.ts";
 import { database, routers } from "./routers.ts";
@@ -6,7 +6,7 @@ import { database, routers } from "./routers.ts";
 const router = 'instance=~"$router"';
 const ofModel = `${router}, model=~"$model"`;
 
-/** Expression for a quantile of a histogram, grouped by the labels `by`. */
+/** Returns the expression for a quantile of a histogram, grouped by the labels `by`. */
 function quantile(q: number, histogram: string, matchers: string, by: string): string {
   return `histogram_quantile(${q}, sum by (${by}, le) (rate(${histogram}_bucket{${matchers}}[$__rate_interval])))`;
 }
@@ -15,7 +15,7 @@ const now = [
   number(
     {
       title: "Requests",
-      description: "Requests that ended, however they did, over the last five minutes.",
+      description: "Ended requests of every outcome, over the last five minutes.",
       unit: "reqps",
       empty: "no router",
     },
@@ -23,9 +23,9 @@ const now = [
   ),
   number(
     {
-      title: "Refused by us",
+      title: "Refused by the service",
       description:
-        "Share of requests that were refused for reasons of ours (no place, no node, no engine, a switch) at the router that refuses most. Alert above 5 %.",
+        "Share of requests that the service refused (no place, no node, no engine, a switch), at the router with the largest share. Alert above 5 %.",
       unit: "percentunit",
       empty: "no requests",
     },
@@ -34,7 +34,7 @@ const now = [
   number(
     {
       title: "Broken answers",
-      description: "Share of answers that ended before they were whole, over ten minutes. Alert above 1 %.",
+      description: "Share of answers that broke off, over ten minutes. Alert above 1 %.",
       unit: "percentunit",
       empty: "no requests",
     },
@@ -43,7 +43,7 @@ const now = [
   number(
     {
       title: "First byte, 95 %",
-      description: "95 % of the chats and completions had their first byte within this time. Alert above 30 s.",
+      description: "95 % of chats and completions had their first byte within this time. Alert above 30 s.",
       unit: "s",
       empty: "no chats",
     },
@@ -52,7 +52,7 @@ const now = [
   number(
     {
       title: "Routers that answer",
-      description: "Routers that Prometheus reaches.",
+      description: "Routers that Prometheus can reach.",
       unit: "none",
       empty: "no router",
     },
@@ -60,8 +60,8 @@ const now = [
   ),
   number(
     {
-      title: "Next certificate ends",
-      description: "When the first of all certificates in use expires, of routers and nodes. Alert 21 days before.",
+      title: "Next certificate expires",
+      description: "When the first certificate of routers and nodes expires. Alert 21 days before.",
       unit: "dateTimeFromNow",
       empty: "no TLS",
     },
@@ -74,7 +74,7 @@ const requests = [
     {
       title: "Requests by outcome",
       description:
-        "How requests ended. `broken` and `timeout` are failures of ours, `stalled` is a client that did not read.",
+        "Ended requests by outcome. `broken` and `timeout`: the service failed. `stalled`: the client did not read.",
       unit: "reqps",
       empty: "no requests",
       stacked: true,
@@ -87,7 +87,7 @@ const requests = [
   lines(
     {
       title: "Requests by model",
-      description: "`none`: the request named no model of the catalogue, or ended before it was read.",
+      description: "`none`: the request had no catalogue model, or ended before its body was read.",
       unit: "reqps",
       empty: "no requests",
       stacked: true,
@@ -97,7 +97,7 @@ const requests = [
   lines(
     {
       title: "Refusals by reason",
-      description: "Only reasons that occurred. What helps against each: the page of refusals in the portal's help.",
+      description: "Only reasons that occurred. The portal's help page has advice for each.",
       unit: "reqps",
       empty: "nothing was refused",
       stacked: true,
@@ -110,7 +110,7 @@ const requests = [
   lines(
     {
       title: "Errors by status and code",
-      description: "Answers with a status of 500 and above, as clients see them.",
+      description: "Answers to clients with a status of 500 or above.",
       unit: "reqps",
       empty: "no such answer",
       stacked: true,
@@ -124,7 +124,7 @@ const requests = [
     {
       title: "Second attempts and refused connections",
       description:
-        "Requests that were tried on a second node, and connections that were reset since their address opened too many.",
+        "Requests that were sent to a second node, and connections that were reset because their address opened too many.",
       unit: "cps",
       empty: "no router",
     },
@@ -137,8 +137,7 @@ const requests = [
   lines(
     {
       title: "Bugs",
-      description:
-        "Requests that met an error that nobody planned for, in the last hour. The router's log has the stack.",
+      description: "Requests of the last hour that failed with an unexpected error. The router's log has the stack.",
       unit: "none",
       empty: "no router",
     },
@@ -151,7 +150,7 @@ const times = [
     {
       title: "First byte",
       description:
-        "From the request line to the first byte of the answer. An answer that is not streamed has it at its end.",
+        "From the request line to the first byte of the answer. Without streaming, the first byte comes at the answer's end.",
       unit: "s",
       empty: "no answers",
     },
@@ -172,7 +171,7 @@ const times = [
   lines(
     {
       title: "Held for a switch or a place, 95 %",
-      description: "How long admitted requests waited at their slot.",
+      description: "Waiting time of admitted requests at their slot.",
       unit: "s",
       empty: "no requests",
     },
@@ -181,7 +180,7 @@ const times = [
   lines(
     {
       title: "Time to first token, 95 %",
-      description: "From admission to the engine's first chunk: prompts, and the engine's own queue.",
+      description: "From admission to the engine's first chunk. Includes prompt processing and the engine's own queue.",
       unit: "s",
       empty: "no answers",
     },
@@ -193,7 +192,7 @@ const times = [
   lines(
     {
       title: "Between two tokens, 99 %",
-      description: "Time between two chunks of an answer, a token each with most engines.",
+      description: "Time between two chunks of an answer. Most engines send one token per chunk.",
       unit: "s",
       empty: "no answers",
     },
@@ -205,7 +204,7 @@ const streams = [
   lines(
     {
       title: "Tokens",
-      description: "Tokens as they are billed: of prompts and of answers.",
+      description: "Billed tokens of prompts and answers.",
       unit: "suffix: tok/s",
       empty: "no tokens",
       stacked: true,
@@ -218,7 +217,7 @@ const streams = [
   lines(
     {
       title: "Requests in parallel",
-      description: "Requests of all accounts that hold a parallel place, by router.",
+      description: "Requests of all accounts that count as parallel, by router.",
       unit: "none",
       empty: "no router",
       stacked: true,
@@ -240,7 +239,7 @@ const streams = [
 export const service = dashboard({
   uid: "weiche-service",
   title: "Service",
-  description: "What users get, and how routers and database do.",
+  description: "Requests and answers of users, and the state of routers and database.",
   variables: ["router", "model"],
   rows: { Now: now, Requests: requests, Times: times, Streams: streams, Routers: routers, Database: database },
 });

@@ -1,6 +1,5 @@
 /**
- * The rules as Prometheus' own checker sees them, what they ask for, that each is tried, and that each alert has its entry in
- * the runbook.
+ * Checks the rules with promtool: their metrics exist, every alert is tested, and the runbook has an entry for it.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,13 +15,13 @@ const { alerts, recorded } = readRules();
 const rules = [...alerts, ...recorded];
 const names = alerts.map(({ alert }) => alert);
 
-test("promtool takes the rules", needs("promtool"), () => {
+test("promtool accepts the rules", needs("promtool"), () => {
   const { status, said } = promtool(["check", "rules", rulesFile]);
   expect([status, said]).toEqual([0, expect.stringContaining(`SUCCESS: ${rules.length} rules found`)]);
 });
 
 test(
-  "each fault fires its alerts and no other, a healthy fleet none",
+  "each simulated fault fires exactly its alerts, and a healthy fleet fires none",
   { ...needs("promtool"), timeout: 300_000 },
   () => {
     const { status, said } = promtool(["test", "rules", ...testFiles]);
@@ -30,19 +29,19 @@ test(
   },
 );
 
-test("each alert fires in a fault that is tried", () => {
+test("every alert fires in a simulated fault", () => {
   const tried = testFiles.map((file) => readFileSync(file, "utf8")).join("\n");
   const fired = new Set([...tried.matchAll(/alertname="(\w+)"/g)].map(([, name]) => name!));
   expect(fired).toEqual(new Set(names));
 });
 
-test("each recorded series is tried with known numbers", () => {
+test("every recorded series is tested with known numbers", () => {
   const tried = readFileSync(join(here, "tests-of-recorded.yml"), "utf8");
   const untried = recorded.filter(({ record }) => !new RegExp(`expr: .*${record}`).test(tried));
   expect(untried.map(({ record }) => record)).toEqual([]);
 });
 
-test("each alert has its entry in the runbook, and the runbook has no other", () => {
+test("the runbook has an entry for every alert, and no others", () => {
   const runbook = readFileSync(join(here, "../RUNBOOK.md"), "utf8");
   const entries = [...runbook.matchAll(/^### (\w+)\n\n\*\*Means:\*\* .+\n\n\*\*Look at:\*\* .+\n\n\*\*Do:\*\* .+$/gm)];
   expect(entries.map(([, name]) => name)).toEqual(names);
@@ -52,7 +51,7 @@ test("each alert has its entry in the runbook, and the runbook has no other", ()
   expect(alerts.filter(({ labels }) => !["critical", "warning"].includes(labels.severity))).toEqual([]);
 });
 
-test("the rules ask for metrics and labels that router and agent have", async () => {
+test("the rules use only metrics and labels of router and agent", async () => {
   const labelsOf = await labelsOfMetrics();
   const wrong = rules.flatMap(({ expr }) => unknownSeries(expr, labelsOf));
   expect(wrong).toEqual([]);
@@ -68,7 +67,7 @@ async function refusalReasons(): Promise<readonly string[]> {
   return values.map(({ labels }) => String(labels.reason));
 }
 
-test("the values of labels that the rules ask for are ones that exist", async () => {
+test("the rules use only label values that exist", async () => {
   const text = readFileSync(rulesFile, "utf8");
   const page = readFileSync(join(here, "../METRICS.md"), "utf8");
   const asked = [...text.matchAll(/\b(state|outcome|result|name|what|reason)=~?"([^"]+)"/g)].flatMap(([, , words]) =>

@@ -1,4 +1,4 @@
-/** The rules of rules.yml, and what expressions ask for: for the tests of rules and dashboards. */
+/** Reads rules.yml, and finds the metrics and labels in expressions. For the tests of rules and dashboards. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -14,7 +14,7 @@ interface AlertRule {
 }
 
 interface RecordingRule {
-  /** `level:metric:operations`; the level is the labels of its series, joined by `_`. */
+  /** `level:metric:operations`. The level is the series' labels, joined by `_`. */
   readonly record: string;
   readonly expr: string;
 }
@@ -36,7 +36,7 @@ interface AskedSeries {
   readonly labels: readonly string[];
 }
 
-/** The metrics of ours that an expression asks for, with the labels that it matches. */
+/** Returns Weiche's metrics in an expression, with the labels that it matches. */
 export function askedSeries(expr: string): readonly AskedSeries[] {
   const selectors = expr.matchAll(/(?<![\w:"])((?:\w+:)?weiche_[\w:]+)(?:\{([^}]*)\})?/g);
   return Array.from(selectors, ([selector, name, matchers = ""]) => ({
@@ -46,9 +46,9 @@ export function askedSeries(expr: string): readonly AskedSeries[] {
   }));
 }
 
-/** The labels of all metrics that can be asked for: those of the programs and those that the rules record. */
+/** Returns the labels of all metrics, from the programs and from recording rules. */
 export async function labelsOfMetrics(): Promise<ReadonlyMap<string, readonly string[]>> {
-  // Labels of every target; nodes also have `node`.
+  // Every target has these labels. Nodes also have `node`.
   const { router, agent } = await declaredMetrics();
   const ofPrograms = [
     ...router.map(({ name, type, labels }) => ({ name, type, labels: [...labels, "job", "instance"] })),

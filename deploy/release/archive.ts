@@ -1,4 +1,4 @@
-/** Archives that have the same bytes for the same files, whenever and wherever they are made. */
+/** Makes reproducible archives: the same files always give the same bytes. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
@@ -6,10 +6,13 @@ import { basename, dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress } from "node:zlib";
 
-/** Beyond it Node.js's binary, most of a release, takes 3 times as long for 0.5 % (13), or 39 times for 12 % (19). */
+/**
+ * Higher levels take much longer on Node.js's binary, the largest file: level 13 three times for 0.5 %, 19 39 times for
+ * 12 %.
+ */
 const zstdLevel = 10;
 
-/** `FOLDER.tar.zst` of a folder, which stands at the top of it. Sorted, of root, of one instant. */
+/** Writes a folder as `FOLDER.tar.zst`. Files are sorted, owned by root, and have one timestamp. */
 export async function writeTarball(folder: string, file: string, made: Date): Promise<void> {
   const tar = spawn(
     "tar",
@@ -28,7 +31,10 @@ export async function writeTarball(folder: string, file: string, made: Date): Pr
 
 const pieceBytes = 1 << 20;
 
-/** The same bytes in pieces of one size: what zstd makes of them depends on how they come, and a pipe is read as it fills. */
+/**
+ * Splits bytes into pieces of one size, because zstd's output depends on the sizes of its input, and those of a pipe
+ * vary.
+ */
 async function* inPieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer[] = [];
   let bytes = 0;
@@ -45,7 +51,7 @@ async function* inPieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
   if (bytes > 0) yield Buffer.concat(held);
 }
 
-/** A Debian package of `folder`, which holds `DEBIAN/control`. Needs `dpkg-deb` 1.21.18 or newer. */
+/** Writes a Debian package of `folder`, which contains `DEBIAN/control`. Needs `dpkg-deb` 1.21.18 or newer. */
 export function writeDebianPackage(folder: string, file: string, made: Date): void {
   const options = ["--root-owner-group", "-Zzstd", `-z${zstdLevel}`, "--threads-max=1"];
   const { error, status, stderr } = spawnSync("dpkg-deb", [...options, "--build", folder, file], {

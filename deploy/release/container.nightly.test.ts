@@ -1,4 +1,4 @@
-/** The router in a container: built with buildah from a Debian that debootstrap makes instead of a registry's, and run. */
+/** Builds and runs the router's container with buildah, on a Debian from debootstrap instead of a registry's image. */
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -26,10 +26,10 @@ import { buildTree } from "./tree.ts";
 
 const minutes = 60_000;
 const folder = mkdtempSync(join(tmpdir(), "weiche-container-"));
-chmodSync(folder, 0o755); // the container's user passes it on its way to the volumes
+chmodSync(folder, 0o755); // the container's user needs access to the volumes below
 const [etc, data] = [join(folder, "etc"), join(folder, "data")];
 const volumes = ["--volume", `${etc}:/etc/weiche:ro`, "--volume", `${data}:/var/lib/weiche`];
-/** Images and containers of the test alone, without a daemon or a file system of layers. */
+/** Images and containers of this test only, without a daemon or a layered file system. */
 const store = ["--root", join(folder, "store"), "--runroot", join(folder, "run"), "--storage-driver", "vfs"];
 let running: ChildProcess | undefined;
 
@@ -44,7 +44,7 @@ async function buildah(...args: readonly string[]): Promise<string> {
 }
 
 test(
-  "the Containerfile makes an image whose router says that it lives and answers the command beside it",
+  "the Containerfile makes an image whose router is healthy and answers the `weiche` command",
   { timeout: 15 * minutes, ...needs("buildah"), ...needsHost() },
   async () => {
     const file = join(import.meta.dirname, "Containerfile");
@@ -61,7 +61,7 @@ test(
     const { User: user, Entrypoint: entrypoint, Volumes: volumesOfImage } = image.config;
     expect(user).toBe("weiche-router");
     expect(volumesOfImage).toEqual({ "/var/lib/weiche": {} });
-    // buildah would mount a volume of its own there as well, and which of the two is seen changes from run to run.
+    // buildah would also mount its own volume there, and it varies which of both is visible.
     await buildah("config", "--volume", "/var/lib/weiche-", container);
     const { ops } = await listening(container, entrypoint);
     const health = await fetch(`http://${ops}/healthz`);
@@ -79,7 +79,7 @@ interface Inspected {
   };
 }
 
-/** An image with the name that the Containerfile begins with. */
+/** Makes an image with the name in the Containerfile's first line. */
 async function makeBase(name: string): Promise<void> {
   await using _host = await DebianHost.make(join(folder, "debian"), "bookworm");
   const container = await buildah("from", "scratch");
@@ -87,7 +87,7 @@ async function makeBase(name: string): Promise<void> {
   await buildah("commit", "--quiet", "--rm", container, name);
 }
 
-/** On the host's network, as chroot isolates no network, and therefore on free ports. */
+/** Uses free ports, because chroot isolation shares the host's network. */
 function writeConfig(): void {
   mkdirSync(etc);
   copyFileSync(join(root, "deploy/demo/catalogue.yaml"), join(etc, "catalogue.yaml"));
@@ -98,7 +98,7 @@ function writeConfig(): void {
   chownSync(data, 10001, 10001);
 }
 
-/** Runs what the container runs by itself. Resolves with its addresses once it is ready. */
+/** Runs the container's own command. Resolves with its addresses once it is ready. */
 async function listening(container: string, entrypoint: readonly string[]): Promise<Record<string, string>> {
   const run = ["buildah", ...store, "run", "--isolation", "chroot", ...volumes, container, "--", ...entrypoint];
   const alone = ["--mount", "--pid", "--mount-proc", "--fork", "--kill-child"];

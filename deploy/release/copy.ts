@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** `wanted`: by the path below `from`; a folder that is not wanted is not entered. */
+/** Copies files. `wanted` selects by the path below `from`, and unwanted folders are not entered. */
 export function copyFolder(from: string, to: string, wanted: (path: string) => boolean = () => true, below = ""): void {
   for (const name of readdirSync(join(from, below)).toSorted()) {
     const path = join(below, name);
@@ -35,13 +35,13 @@ export function writeText(to: string, text: string, mode = 0o644): void {
   chmodSync(to, mode);
 }
 
-/** Links that packages make at their installation lead to a file of the same folder. */
+/** Copies a link. Links that packages make at their installation point to a file of the same folder. */
 function linkBeside(from: string, to: string): void {
   mkdirSync(dirname(to), { recursive: true });
   symlinkSync(basename(readlinkSync(from)), to);
 }
 
-/** Every file and link below, as sorted paths. */
+/** Lists every file and link below a folder, as sorted paths. */
 export function filesBelow(folder: string, below = ""): readonly string[] {
   return readdirSync(join(folder, below), { withFileTypes: true })
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))

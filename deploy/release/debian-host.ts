@@ -1,6 +1,6 @@
 /**
- * A host with Debian in a folder. Commands run in it in namespaces of their own, with this machine's network; once it is
- * booted, with systemd as process 1 and no network. Needs root and debootstrap.
+ * A Debian host in a folder. Commands run in their own namespaces, with this machine's network. After a boot, they run
+ * with systemd as process 1 and without network. Needs root and debootstrap.
  */
 import { execFile, spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ const mirror = "http://deb.debian.org/debian";
 const bootMsMax = 120_000;
 const enter = join(import.meta.dirname, "in-namespaces.sh");
 const namespaces = ["--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child"];
-/** Certificates of authorities that this machine trusts besides those of its Node.js. */
+/** File of authorities that this machine trusts besides those of Node.js. */
 const authorities = process.env["NODE_EXTRA_CA_CERTS"];
 const authoritiesThere = "/etc/authorities.pem";
 const path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
@@ -23,7 +23,7 @@ const variables = [
   ...(authorities === undefined ? [] : [`NODE_EXTRA_CA_CERTS=${authoritiesThere}`]),
 ];
 
-/** Options of a test that makes such a host. */
+/** Options of a test that needs such a host. */
 export function needsHost(): RunOptions {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return notRun("it needs root on Linux");
   const programs = ["debootstrap", "dpkg-deb", "unshare", "nsenter"];
@@ -35,14 +35,14 @@ export function needsHost(): RunOptions {
 export class DebianHost implements AsyncDisposable {
   readonly #folder: string;
   #boot: ChildProcess | undefined;
-  /** Process 1 of the booted host, as this machine counts. */
+  /** The booted host's process 1, by its pid on this machine. */
   #first: number | undefined;
 
   private constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** A bare Debian, with what `debootstrap --variant=minbase` installs. */
+  /** Makes a bare Debian with `debootstrap --variant=minbase`. */
   static async make(folder: string, suite: "bookworm" | "trixie"): Promise<DebianHost> {
     await promisify(execFile)("debootstrap", ["--variant=minbase", suite, folder, mirror], { maxBuffer: 1 << 26 });
     copyFileSync("/etc/resolv.conf", join(folder, "etc/resolv.conf"));
@@ -50,12 +50,12 @@ export class DebianHost implements AsyncDisposable {
     return new DebianHost(folder);
   }
 
-  /** `packages`: of Debian by their names, of ours by the files' paths on the host. */
+  /** Installs packages: Debian's by their names, ours by the files' paths on the host. */
   async install(packages: readonly string[]): Promise<void> {
     await this.run(`apt-get update && apt-get install -y --no-install-recommends ${packages.join(" ")}`);
   }
 
-  /** Copies files into a folder of the host. Returns where each lies there. */
+  /** Copies files into a folder of the host. Returns their paths there. */
   bring(folder: string, files: readonly string[]): readonly string[] {
     mkdirSync(join(this.#folder, folder), { recursive: true });
     for (const file of files) copyFileSync(file, join(this.#folder, folder, basename(file)));
@@ -88,7 +88,7 @@ export class DebianHost implements AsyncDisposable {
     }
   }
 
-  /** Runs a line of shell, as root or in the home of a user. Returns what it said; rejects with it when it failed. */
+  /** Runs a shell line, as root or in a user's home. Returns its output, or rejects with it if it fails. */
   async run(line: string, user?: string): Promise<string> {
     const [program, ...args] = this.#command(line, user);
     try {
@@ -100,7 +100,7 @@ export class DebianHost implements AsyncDisposable {
     }
   }
 
-  /** As `run`, on a host that is not booted, without waiting. SIGKILL ends it with all that it has started. */
+  /** Like `run`, on a host that is not booted, without waiting. SIGKILL ends it and all its children. */
   start(line: string, user?: string): ChildProcess {
     const [program, ...args] = this.#command(line, user);
     return spawn(program!, args, { stdio: ["ignore", "pipe", "pipe"] });
@@ -109,18 +109,18 @@ export class DebianHost implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#boot && this.#boot.exitCode === null && this.#boot.signalCode === null) {
       const ended = once(this.#boot, "exit");
-      this.#boot.kill("SIGKILL"); // --kill-child: the host goes along
+      this.#boot.kill("SIGKILL"); // --kill-child also ends the host
       await ended;
     }
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
   }
 
-  /** With a new host's environment: nothing of this machine's. */
+  /** Uses a new host's environment, without variables of this machine. */
   #command(line: string, user?: string): readonly string[] {
     const booted = ["nsenter", "--target", String(this.#first), "--all", "env", "-i"];
     const own = this.#first === undefined ? ["unshare", ...namespaces, enter, this.#folder] : booted;
     const shell = user === undefined ? ["sh", "-c", line] : asUser(user, line);
-    // Process 1 stays root's: the signal that ends it with this machine's process is lost when the user changes.
+    // Process 1 stays root's. After a change of user it would lose the signal that ends it with its parent here.
     return [...own, ...variables, "sh", "-c", '"$@"; exit $?', "sh", ...shell];
   }
 }

@@ -1,4 +1,4 @@
-/** The Debian packages of a release, cut from its tree: one of what all need, and one for each part. */
+/** Makes the Debian packages of a release from its tree: one for the common files, and one for each part. */
 import { linkSync, lstatSync, mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { parts, type PartName } from "./parts.ts";
 import { unitFor, type Release } from "./tree.ts";
 
 const prefix = "/usr/lib/weiche";
-/** As Debian names processors. */
+/** Debian's names of processors. */
 export const architectures: Readonly<Record<Arch, string>> = { x64: "amd64", arm64: "arm64" };
 
 interface DebianPackage {
@@ -18,13 +18,13 @@ interface DebianPackage {
   readonly description: readonly string[];
   readonly depends: readonly string[];
   readonly recommends?: string;
-  /** Whether a file of the tree belongs to it. */
+  /** Returns whether a file of the tree belongs to the package. */
   readonly owns: (path: string) => boolean;
   /** The units' files in `deploy/systemd`. */
   readonly units?: readonly string[];
-  /** Examples in `deploy` that become `/etc/weiche/…`: dpkg asks before it replaces a changed one. */
+  /** Examples in `deploy` that become files in `/etc/weiche`. dpkg asks before it replaces a changed one. */
   readonly conffiles?: readonly string[];
-  /** Users of `weiche.sysusers`, by the beginning of their lines. */
+  /** Users in `weiche.sysusers`, by the start of their lines. */
   readonly users?: readonly string[];
   readonly polkit?: string;
 }
@@ -75,7 +75,7 @@ export const debianPackages: readonly DebianPackage[] = [
   },
 ];
 
-/** Lays a package out in `folder`, ready for dpkg-deb. Files are links to those of the tree. */
+/** Makes a package's layout in `folder` for dpkg-deb. Its files are links to the tree's. */
 export function stagePackage(one: DebianPackage, tree: string, folder: string, release: Release, arch: Arch): void {
   rmSync(folder, { recursive: true, force: true });
   for (const path of filesBelow(tree)) if (one.owns(path)) place(join(tree, path), join(folder, prefix, path));
@@ -92,7 +92,7 @@ export function stagePackage(one: DebianPackage, tree: string, folder: string, r
   addControl(one, folder, release, arch);
 }
 
-/** Pages belong to no part: they are in one package, so that each finds the others. */
+/** Pages belong to no part. They are all in one package, so that links between them work. */
 function ownedBy(name: PartName, path: string): boolean {
   const { folder, files, commands } = parts[name];
   return (

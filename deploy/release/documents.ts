@@ -1,22 +1,22 @@
 /**
- * The pages of a release, where they lie in the checkout: those of `deploy`, and every page that one of them names. A link
- * to what a release does not have, such as a source, becomes its words.
+ * Copies the pages of a release to their paths in the checkout: those of `deploy`, and every page that one of them
+ * links. A link to a file that is not in the release, such as a source, becomes its text.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { copyFile, copyFolder, filesBelow, writeText } from "./copy.ts";
 import { root } from "./lock-file.ts";
 
-/** Below `deploy`. */
+/** Paths below `deploy`. */
 const ownPages =
   /^(INSTALL|CONFIGURE|RUNBOOK|CALLS|API|README|CHANGELOG|METRICS|CONFORMANCE|PROMISES|release\/THIRD-PARTY|decisions\/.+|grafana\/README)\.md$/;
 const examples = /^(router|agent|catalogue|openapi)\.yaml$|^haproxy\.cfg$/;
 
-/** A link to a file: its words, and the path, without what stands after `#`. */
+/** A link to a file: its text, and its path without the part after `#`. */
 const link = /(?<![!\w])\[((?:[^[\]]|\[[^\]]*\])+)\]\((?!https?:|mailto:|#)([^()#\s]+)[^()\s]*\)/g;
 const image = /!\[[^\]]*\]\((?!https?:)([^()\s]+)\)/g;
 
-/** `tree` has everything else already: links to that stay. */
+/** Copies the pages into `tree`, which has all other files already, so that links to those stay. */
 export function addDocuments(tree: string): void {
   const from = join(root, "deploy");
   copyFolder(from, join(tree, "deploy"), (path) => examples.test(path));
@@ -45,7 +45,7 @@ function withLiveLinks(page: string, tree: string): string {
   );
 }
 
-/** From the root of the checkout, as of the tree. */
+/** A path from the root of the checkout, and of the tree. */
 function pathOf(page: string, target: string): string {
   return normalize(join(dirname(page), target));
 }

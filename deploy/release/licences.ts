@@ -1,11 +1,11 @@
-/** The licence texts of all third parties, one file for each. */
+/** Writes the licence texts of all third parties, one file for each. */
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { copyFile, writeText } from "./copy.ts";
 import type { Arch } from "./lock-file.ts";
 import { thirdParties, type ThirdParty } from "./third-party.ts";
 
-/** `installed`: where a path of the project lies. */
+/** Writes the texts. `installed` finds a path of the project. */
 export function writeLicences(folder: string, arch: Arch, installed: (path: string) => string): void {
   for (const one of thirdParties().filter(({ arches }) => arches.includes(arch)))
     writeText(join(folder, `${fileName(one)}.txt`), licenceOf(one, installed(one.path)));
@@ -16,7 +16,7 @@ function fileName({ name, version }: ThirdParty): string {
   return `${name.replace("/", "__")}-${version}`;
 }
 
-/** The texts that the package brings; where it brings none, what its package.json says. */
+/** Returns the package's licence texts, or the facts in its package.json if it has none. */
 function licenceOf({ name, version, license }: ThirdParty, installed: string): string {
   const texts = readdirSync(installed)
     .filter((file) => /^(licen[cs]e|copying|notice|unlicense)/i.test(file))
@@ -28,7 +28,7 @@ function licenceOf({ name, version, license }: ThirdParty, installed: string): s
     `Licence: ${license}`,
     ...(author ? [`Author: ${typeof author === "string" ? author : author.name}`] : []),
     ...(repository ? [`Source: ${typeof repository === "string" ? repository : repository.url}`] : []),
-    ...(texts.length === 0 ? ["The package brings no text of its licence."] : []),
+    ...(texts.length === 0 ? ["The package contains no text of its licence."] : []),
   ];
   return `${[said.join("\n"), ...texts].join("\n\n")}\n`;
 }

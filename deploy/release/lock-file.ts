@@ -1,23 +1,23 @@
-/** Reads package-lock.json: the packages that a workspace brings, with version, licence and digest. */
+/** Reads package-lock.json: the packages of a workspace, with version, licence and digest. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export const root = join(import.meta.dirname, "../..");
 
-/** Processors that releases are made for, all with Linux and glibc. Named as Node.js and npm do. */
+/** Processors with releases, all with Linux and glibc. The names are those of Node.js and npm. */
 export const arches = ["x64", "arm64"] as const;
 export type Arch = (typeof arches)[number];
 
 export interface LockedPackage {
-  /** Where it is installed, relative to the project. */
+  /** The path of its installation, relative to the project. */
   readonly path: string;
   readonly name: string;
   readonly version: string;
   /** An SPDX expression. */
   readonly license: string;
-  /** `sha512-…`, of the package as the registry has it. */
+  /** The digest of the registry's package, as `sha512-…`. */
   readonly integrity: string;
-  /** The releases that hold it. */
+  /** Processors whose releases contain the package. */
   readonly arches: readonly Arch[];
 }
 
@@ -39,8 +39,8 @@ const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "u
 };
 
 /**
- * The packages that `names` need, as they are found from the workspace `from` (its path, "" for the project itself), and
- * what those need in turn. Sorted by name and version; those of systems that a release is not made for are left out.
+ * Returns the packages `names`, as found from the workspace `from` (its path, or "" for the project), and all that they
+ * need. They are sorted by name and version. Packages for systems without a release are left out.
  */
 export function packagesOf(names: Iterable<string>, from: string): readonly LockedPackage[] {
   const found = new Map<string, LockedPackage>();
@@ -58,7 +58,7 @@ export function packagesOf(names: Iterable<string>, from: string): readonly Lock
   return [...found.values()].toSorted((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
 }
 
-/** The dependencies in a workspace's own package.json, besides workspaces of ours. */
+/** Returns the dependencies in a workspace's own package.json, except our workspaces. */
 export function dependenciesOfWorkspace(path: string): readonly string[] {
   return dependenciesOf(packages[path]!).filter((name) => !name.startsWith("@weiche/"));
 }
@@ -71,7 +71,7 @@ function dependenciesOf({ dependencies, optionalDependencies }: LockEntry): read
   return Object.keys({ ...dependencies, ...optionalDependencies });
 }
 
-/** Finds a package as Node.js does: in the folder itself, then in each one above. */
+/** Finds a package as Node.js does: in the folder itself, then in each folder above. */
 function resolvePath(name: string, inside: string): string | undefined {
   for (let folder = inside; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/")))) {
     const path = folder === "" ? `node_modules/${name}` : `${folder}/node_modules/${name}`;
@@ -83,7 +83,7 @@ function resolvePath(name: string, inside: string): string | undefined {
 function archesOf(name: string, { os, cpu, libc }: LockEntry): readonly Arch[] {
   const allows = (list: readonly string[] | undefined, wanted: string) => list === undefined || list.includes(wanted);
   if (!allows(os, "linux") || !allows(libc, "glibc")) return [];
-  // npm installs the builds of llama.cpp for other processors, too.
+  // npm also installs llama.cpp's builds for other processors.
   const build = /^@node-llama-cpp\/linux-(.*)$/.exec(name)?.[1];
   return arches.filter((arch) => allows(cpu, arch) && (build === undefined || build === arch));
 }

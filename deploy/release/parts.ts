@@ -1,12 +1,12 @@
-/** The parts of a release: which programs each has, and which files of the checkout they read at run time. */
+/** The parts of a release, with their programs, and the files of the checkout that they read at run time. */
 import type { Part } from "./bundle.ts";
 
 export interface ReleasePart extends Part {
-  /** The workspace whose packages it needs. */
+  /** The workspace whose packages the part needs. */
   readonly workspace: string;
-  /** Folders and files of the checkout that lie in the tree as they lie here. */
+  /** Folders and files that have the same path in the tree as in the checkout. */
   readonly files: readonly string[];
-  /** Commands in `bin`: what each runs, and what it sets where the environment does not. */
+  /** Commands in `bin`, with their programs and their defaults for unset variables. */
   readonly commands: Readonly<
     Record<string, { readonly program: string; readonly defaults: Readonly<Record<string, string>> }>
   >;

@@ -1,4 +1,4 @@
-/** Packages for another processor, from a registry on this machine. */
+/** Packages for another processor, from a local registry. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const name = "native-code-for-another";
 const version = "1.2.3";
 let integrity: string;
 
-/** It answers for one package, whose postinstall script is that of the embedded PostgreSQL. */
+/** A registry with one package, which has the postinstall script of the embedded PostgreSQL. */
 const registry = createServer((request, response) => {
   const tarball = `http://${request.headers.host}/it.tgz`;
   const manifest = { name, version, dist: { tarball, integrity } };
@@ -40,19 +40,19 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-test("a package that is what the lock file pins is unpacked with its links", async () => {
+test("a package that matches the lock file is unpacked with its links", async () => {
   await fetchPackage({ name, version, integrity }, join(folder, "right"));
   expect(readlinkSync(join(folder, "right/link"))).toBe("package.json");
   expect(JSON.parse(readFileSync(join(folder, "right/package.json"), "utf8"))).toEqual({ name, version });
 });
 
-test("one that the registry has replaced is refused, and nothing of it is unpacked or run", async () => {
+test("a package that was replaced in the registry is refused, and none of it is unpacked or run", async () => {
   const pinned = `sha512-${"A".repeat(86)}==`;
   const fetched = fetchPackage({ name, version, integrity: pinned }, join(folder, "wrong"));
-  await expect(fetched).rejects.toThrow(`${name}@${version} of the registry is not the one that is pinned`);
+  await expect(fetched).rejects.toThrow(`the registry's ${name}@${version} differs from the pinned one`);
   expect(existsSync(join(folder, "wrong/package.json"))).toBe(false);
 });
 
-test("a processor that no release is made for is named", () => {
+test("a processor without a release is refused by name", () => {
   expect(() => archOf("riscv64")).toThrow('no release is made for "riscv64": --arch is x64 or arm64');
 });

@@ -1,6 +1,6 @@
 /**
- * The parts of a release that depend on the processor. Packages with native code are installed for this machine's processor
- * alone: those for another one are fetched from the registry.
+ * Handles the parts of a release that depend on the processor. Packages with native code are installed only for this
+ * machine's processor, so those for another one are fetched from the registry.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -14,19 +14,22 @@ const execute = promisify(execFile);
 
 type Wanted = Pick<LockedPackage, "path" | "name" | "version" | "integrity">;
 
-/** @throws if no release is made for it. */
+/** Reads a processor's name. Throws if no release is made for it. */
 export function archOf(text: string): Arch {
   const arch = arches.find((one) => one === text);
   if (arch === undefined) throw new Error(`no release is made for "${text}": --arch is ${arches.join(" or ")}`);
   return arch;
 }
 
-/** Where the binary of Node.js is installed, with its licence, relative to the project. */
+/** Returns the folder of Node.js's binary and licence, relative to the project. */
 export function nodePath(arch: Arch): string {
   return `node_modules/node/node_modules/node-linux-${arch}`;
 }
 
-/** Fetches into `folder` what a release for `arch` holds and this checkout lacks, at the paths that it has in a checkout. */
+/**
+ * Fetches into `folder` the packages that a release for `arch` needs and this checkout lacks, at their paths in a
+ * checkout.
+ */
 export async function fetchMissing(arch: Arch, folder: string): Promise<void> {
   const node = insideBinaries().find(({ integrity }) => integrity !== undefined)!;
   const { version, integrity } = node;
@@ -35,7 +38,7 @@ export async function fetchMissing(arch: Arch, folder: string): Promise<void> {
   for (const one of wanted) if (!existsSync(join(root, one.path))) await fetchPackage(one, join(folder, one.path));
 }
 
-/** Unpacks a package as the registry has it, and makes the links that it makes at its installation. Needs npm and tar. */
+/** Unpacks a package from the registry, and makes the links of its installation. Needs npm and tar. */
 export async function fetchPackage({ name, version, integrity }: Omit<Wanted, "path">, folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const spec = `${name}@${version}`;
@@ -48,17 +51,17 @@ export async function fetchPackage({ name, version, integrity }: Omit<Wanted, "p
   );
   const digest = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`;
   if (digest !== integrity)
-    throw new Error(`${spec} of the registry is not the one that is pinned: ${digest}, wanted ${integrity}`);
+    throw new Error(`the registry's ${spec} differs from the pinned one: it has ${digest}, expected ${integrity}`);
   await execute("tar", ["--extract", "--file", file, "--strip-components=1", "--no-same-owner"], { cwd: folder });
   rmSync(file);
   const links = "scripts/hydrate-symlinks.js";
   if (existsSync(join(folder, links))) await execute(process.execPath, [links], { cwd: folder });
 }
 
-/** Values of `e_machine` in the head of an ELF file (elf.h of glibc). */
+/** Values of `e_machine` in an ELF header (glibc's elf.h). */
 const machines: Readonly<Record<Arch, number>> = { x64: 62, arm64: 183 };
 
-/** Those of these files below `folder` that are programs or libraries for another processor. */
+/** Returns the files that are programs or libraries for another processor. */
 export function filesOfOthers(folder: string, files: readonly string[], arch: Arch): readonly string[] {
   return files.filter((file) => {
     const machine = machineOf(join(folder, file));
@@ -66,7 +69,7 @@ export function filesOfOthers(folder: string, files: readonly string[], arch: Ar
   });
 }
 
-/** Undefined: it is no ELF file. */
+/** Returns an ELF file's processor, or undefined if the file is no ELF file. */
 function machineOf(file: string): number | undefined {
   const head = Buffer.alloc(20);
   const opened = openSync(file, "r");

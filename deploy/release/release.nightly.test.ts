@@ -1,4 +1,4 @@
-/** The release itself: the same bytes twice; and its packages on a bare Debian 12 and 13, from the installation to the purge. */
+/** A release is reproducible, and its packages work on a bare Debian 12 and 13 from installation to purge. */
 import { X509Certificate } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test(
-  "a release for both processors that is built twice has the same bytes",
+  "two builds of a release for both processors have the same bytes",
   async () => {
     await buildRelease(join(folder, "elsewhere/two"), release, arches);
     const sums = (out: string) => readFileSync(join(folder, out, "SHA256SUMS"), "utf8");
@@ -41,7 +41,7 @@ test.each(Object.values(architectures))("a GPU host downloads at most 60 MB, %s"
 });
 
 test.each(["bookworm", "trixie"] as const)(
-  "the packages on a bare Debian, %s, serve an answer under systemd, take renewed certificates over, come back from a backup, and go without the data",
+  "on a bare Debian %s, the packages serve under systemd, reload certificates, restore a backup, and are removed without the data",
   { timeout: 9 * minutes, ...needsHost() },
   async (suite) => {
     const packages = files.filter((file) => file.endsWith(`_${architectures[archOf(process.arch)]}.deb`));
@@ -52,7 +52,7 @@ test.each(["bookworm", "trixie"] as const)(
     for (const command of ["weiche", "weiche-agent", "weiche-router", "weiche-node-agent"])
       expect(await host.run(`${command} --version`)).toBe(`${version}\n`);
     const running = "systemctl list-units --plain --no-legend 'weiche*'";
-    expect(await host.run(running)).toBe(""); // nothing starts before it is configured
+    expect(await host.run(running)).toBe(""); // nothing starts before its configuration
 
     await configure(host);
     await host.run("weiche-agent check-config /etc/weiche/agent.yaml");
@@ -68,7 +68,7 @@ test.each(["bookworm", "trixie"] as const)(
     await restoreBackup(host);
     await askOnce(host, key);
 
-    // An update: what runs is started anew, and what the operator has changed stays.
+    // An update restarts running services and keeps the operator's changes.
     const names = packages.map((file) => `/packages/${basename(file)}`).join(" ");
     await host.run(`dpkg -i ${names}`);
     await expect
@@ -91,10 +91,10 @@ test.each(["bookworm", "trixie"] as const)(
   },
 );
 
-/** Renews the certificates as RUNBOOK.md says, from the copies that either of the ways has made. */
+/** Renews the certificates by RUNBOOK.md, with the copies of either way. */
 async function renewCertificates(host: DebianHost): Promise<void> {
   await renewOnce(host);
-  // Nobody but the program reads its copy, and the program itself cannot put another file there.
+  // Only the program can read its copy, and even the program cannot replace it.
   const modes = "stat -c '%U %a %n' /run/weiche/* /run/weiche/*/*";
   expect((await host.run(modes)).trimEnd().split("\n")).toEqual([
     "root 755 /run/weiche/agent",
@@ -120,7 +120,7 @@ async function renewCertificates(host: DebianHost): Promise<void> {
   );
   await renewOnce(host);
   const ownKey = "/run/credentials/weiche-router.service/api.key";
-  const nodeKey = "/root/weiche-ca/node-gpu-1.key"; // renewed since
+  const nodeKey = "/root/weiche-ca/node-gpu-1.key"; // renewed in the meantime
   await expect(host.run(`cmp ${ownKey} ${nodeKey}`)).rejects.toThrow("differ");
   await host.run(`cp ${nodeKey} /etc/weiche/api.key && systemctl reload weiche-router && cmp ${ownKey} ${nodeKey}`);
   await expect(host.run(`touch ${ownKey}`)).rejects.toThrow("Read-only");
@@ -129,7 +129,7 @@ async function renewCertificates(host: DebianHost): Promise<void> {
   await host.run("systemctl daemon-reload && systemctl restart weiche-router weiche-node-agent");
 }
 
-/** Both programs read the new files and keep running. */
+/** Checks that both programs read the new files and keep running. */
 async function renewOnce(host: DebianHost): Promise<void> {
   const pids = () => host.run("systemctl show -P MainPID weiche-router weiche-node-agent");
   const timesRead = async (unit: string) =>
@@ -150,9 +150,9 @@ async function renewOnce(host: DebianHost): Promise<void> {
   expect(await pids()).toBe(running);
 }
 
-/** The password of a database that root alone reads: a credential of both units, as INSTALL.md says. */
+/** Uses a database password that only root can read, as a credential of both units by INSTALL.md. */
 async function backUpByCredential(host: DebianHost): Promise<void> {
-  const folder = "/var/lib/weiche/router/database"; // that of the router, by a URL
+  const folder = "/var/lib/weiche/router/database"; // the router's database, by a URL
   const url = `postgres://weiche@localhost:5432/weiche?host=${encodeURIComponent(folder)}`;
   const passwordFile = "/run/credentials/weiche-router.service/database-password";
   host.write("etc/weiche/other.yaml", JSON.stringify({ catalogue: "catalogue.yaml", database: { url, passwordFile } }));
@@ -175,7 +175,7 @@ async function backUpByCredential(host: DebianHost): Promise<void> {
   await host.run(`rm -r ${dropIns} /var/lib/weiche-backups/* /etc/weiche/other.yaml && systemctl daemon-reload`);
 }
 
-/** The example has changed, as the operator's file has: without a terminal as RUNBOOK.md says. */
+/** Updates without a terminal by RUNBOOK.md, after both the example and the operator's file have changed. */
 async function updateWithOtherExample(host: DebianHost, file: string): Promise<void> {
   const repack = "dpkg-deb -R FILE /root/tree && echo '# more' >>/root/tree/etc/weiche/catalogue.yaml";
   await host.run(`${repack} && dpkg-deb -Znone -b /root/tree FILE`.replaceAll("FILE", file));
@@ -185,7 +185,7 @@ async function updateWithOtherExample(host: DebianHost, file: string): Promise<v
   expect(host.read("etc/weiche/catalogue.yaml.dpkg-dist")).toContain("# more");
 }
 
-/** Restores what the unit of the backup has written into an empty data directory, as RUNBOOK.md says. */
+/** Restores the backup unit's file into an empty data directory by RUNBOOK.md. */
 async function restoreBackup(host: DebianHost): Promise<void> {
   await host.run("systemctl start weiche-backup");
   const written = (await host.run("ls /var/lib/weiche-backups")).trim();
@@ -194,7 +194,7 @@ async function restoreBackup(host: DebianHost): Promise<void> {
   await host.run(`set -e\n${restoring!.replace("< FILE", `< /var/lib/weiche-backups/${written}`)}`);
 }
 
-/** SHA-256 of what the router shows to nodes. */
+/** Returns the SHA-256 of the certificate that the router presents to nodes. */
 async function shownCertificate(host: DebianHost): Promise<string> {
   host.write(
     "root/shown.mjs",

@@ -1,4 +1,4 @@
-/** The contents of a release before it is packed: built twice, in different folders. */
+/** The contents of a release before packing, built twice in different folders. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -47,7 +47,7 @@ function contents(folder: string): readonly (readonly [string, string])[] {
   return filesBelow(folder).map((file) => [file, describeFile(join(folder, file))]);
 }
 
-test("the same checkout gives the same files, wherever it is built", () => {
+test("a checkout gives the same files, whatever folder it is built in", () => {
   const [one, two] = trees.map(contents);
   expect(one!.length).toBeGreaterThan(1000);
   expect(two).toEqual(one);
@@ -58,7 +58,7 @@ test("the same checkout gives the same files, wherever it is built", () => {
     for (const name of Object.keys(programs)) expect(code).toContain(`${part}/lib/${name}.js.map`);
 });
 
-test("every command runs from a link to it, without any variable, on the Node.js that comes along", () => {
+test("every command runs through a link, without variables, on the release's own Node.js", () => {
   const commands = Object.values(parts).flatMap(({ commands: each }) => Object.keys(each));
   const links = join(folder, "links");
   for (const name of commands.filter((each) => each !== "weiche-embedded-engine")) {
@@ -72,7 +72,7 @@ test("every command runs from a link to it, without any variable, on the Node.js
   }
 });
 
-test.each(["/opt/weiche", "/usr/lib/weiche"])("units for %s start what lies there", (prefix) => {
+test.each(["/opt/weiche", "/usr/lib/weiche"])("units for %s start programs that exist there", (prefix) => {
   for (const unit of ["weiche-router.service", "weiche-node-agent.service"]) {
     const [, node, program] = /^ExecStart=(\S+) (\S+)$/m.exec(unitFor(prefix, unit))!;
     expect(node).toBe(`${prefix}/node/bin/node`);
@@ -84,7 +84,7 @@ test.each(["/opt/weiche", "/usr/lib/weiche"])("units for %s start what lies ther
   expect(existsSync(join(tree, reload!.slice(prefix.length)))).toBe(true);
 });
 
-test("every link of a page leads to a file of its package, and the pages for operators and clients lose none", () => {
+test("every link of a page points to a file of its package, and the pages for operators and clients lose no link", () => {
   const pages = filesBelow(tree).filter((file) => file.endsWith(".md"));
   const links = pages.flatMap((page) => {
     const text = readFileSync(join(tree, page), "utf8");
@@ -102,7 +102,7 @@ test("every link of a page leads to a file of its package, and the pages for ope
   }
 });
 
-test("programs and libraries are for this processor, and the build would notice others", () => {
+test("programs and libraries are for this processor, and the build refuses others", () => {
   const [other] = arches.filter((one) => one !== arch);
   const binaries = filesOfOthers(tree, filesBelow(tree), other!);
   for (const file of ["node/bin/node", /\/native\/bin\/postgres$/, /\/llama-addon\.node$/])
@@ -117,7 +117,7 @@ test("every file of the tree is in exactly one Debian package", () => {
   expect(owners.filter(([, count]) => count !== 1)).toEqual([]);
 });
 
-test("a Debian package has its units, users, examples as conffiles, and scripts that a shell can read", () => {
+test("a Debian package has its units, its users, its examples as conffiles, and scripts without syntax errors", () => {
   for (const one of debianPackages) {
     const staged = join(folder, "debian", one.name);
     stagePackage(one, tree, staged, release, arch);
@@ -138,14 +138,14 @@ test("a Debian package has its units, users, examples as conffiles, and scripts 
   }
 });
 
-test("the maintainer is a name with an address, and cannot bring further fields", () => {
+test("the maintainer is a name with an address, and cannot contain further fields", () => {
   expect(maintainer("Ada Lovelace <ada@example.com>")).toBe("Ada Lovelace <ada@example.com>");
   expect(maintainer()).toMatch(/\.invalid>$/);
   for (const wrong of ["", "ada@example.com", "Ada <ada>", "Ada <ada@example.com>\nDepends: x"])
     expect(() => maintainer(wrong)).toThrow("WEICHE_MAINTAINER");
 });
 
-test("the bill of materials lists every package once, with the digest that the lock file has", () => {
+test("the bill of materials lists every package once, with its digest from the lock file", () => {
   const { components } = JSON.parse(readFileSync(join(tree, "sbom.cdx.json"), "utf8")) as {
     components: { "bom-ref": string; name: string; version: string; hashes?: { content: string }[] }[];
   };
@@ -158,7 +158,7 @@ test("the bill of materials lists every package once, with the digest that the l
   expect(`sha512-${digest}`).toBe(lock.packages["node_modules/fastify"]!.integrity);
 });
 
-test("every third party in the tree has a licence text or says that it brings none", () => {
+test("every third party in the tree has a licence text, or a note that it contains none", () => {
   const texts = readdirSync(join(tree, "licenses"));
   expect(texts.length).toBeGreaterThan(150);
   for (const file of texts)

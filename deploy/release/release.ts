@@ -1,7 +1,7 @@
 /**
  * `npm run release`: a tarball and Debian packages for Linux on this machine's processor, or on each `--arch`, in
- * `deploy/release/out`. The same commit gives the same bytes, on any machine. `--tree` ends when the tree is there, before
- * anything is packed.
+ * `deploy/release/out`. The same commit gives the same bytes on any machine. With `--tree`, it builds only the tree,
+ * without packing it.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -16,14 +16,14 @@ import { root, type Arch } from "./lock-file.ts";
 import { archOf } from "./processor.ts";
 import { buildTree, type Release } from "./tree.ts";
 
-/** The release of this checkout. */
+/** The version of this checkout. */
 export function currentRelease(): Release {
   return { version, made: commitDate(), maintainer: maintainer(process.env["WEICHE_MAINTAINER"]) };
 }
 
 /**
- * Checks the form that Debian's policy demands. Whoever distributes the packages sets a name and an address that reach
- * them.
+ * Checks the maintainer's form, as required by Debian's policy. Distributors of the packages set their own name and
+ * address.
  */
 export function maintainer(text = "Weiche maintainers <maintainers@weiche.invalid>"): string {
   if (!/^[^<>\n\r,]+ <[^<>@\s]+@[^<>@\s]+>$/.test(text))
@@ -31,7 +31,7 @@ export function maintainer(text = "Weiche maintainers <maintainers@weiche.invali
   return text;
 }
 
-/** Builds everything into `out`, which is emptied. Returns the files, each tarball before its packages. */
+/** Empties `out` and builds everything into it. Returns the files, each tarball before its packages. */
 export async function buildRelease(
   out: string,
   release: Release,
@@ -69,12 +69,12 @@ async function digestOf(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** `SOURCE_DATE_EPOCH` in seconds, as other tools read it, else the date of the commit. */
+/** Returns `SOURCE_DATE_EPOCH` (in seconds, as in other tools), or the commit's date. */
 function commitDate(): Date {
   const { stdout } = spawnSync("git", ["log", "-1", "--format=%ct"], { cwd: root, encoding: "utf8" });
   const seconds = process.env["SOURCE_DATE_EPOCH"] ?? stdout?.trim();
   if (!/^\d+$/.test(seconds ?? ""))
-    throw new Error("no commit here: set SOURCE_DATE_EPOCH to the seconds of the release");
+    throw new Error("no git commit found: set SOURCE_DATE_EPOCH to the release's time in seconds");
   return new Date(Number(seconds) * 1000);
 }
 

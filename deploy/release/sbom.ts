@@ -1,8 +1,10 @@
-/** The bill of materials of a release: CycloneDX 1.6 in JSON. */
+/** Makes a release's bill of materials: CycloneDX 1.6 in JSON. */
 import type { Arch } from "./lock-file.ts";
 import { insideBinaries, thirdParties } from "./third-party.ts";
 
-/** `made`: the instant of the commit. The same release has the same text, so it has no serial number. */
+/**
+ * Returns the bill. It has no serial number, so that the same release has the same text. `made`: the commit's instant.
+ */
 export function billOfMaterials(version: string, made: Date, arch: Arch): string {
   const own = {
     type: "application",

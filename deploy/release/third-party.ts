@@ -1,6 +1,6 @@
 /**
- * The software of others that a release holds: packages that run in router, agent or embedded engine, those that are
- * built into the portal's pages, and what is inside binaries. `node deploy/release/third-party.ts` writes THIRD-PARTY.md.
+ * Lists third-party software in a release: packages of router, agent and embedded engine, packages that are built into
+ * the portal's pages, and software inside binaries. `node deploy/release/third-party.ts` writes THIRD-PARTY.md.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,17 +17,17 @@ interface InsideBinary {
   readonly version: string;
   readonly license: string;
   readonly source: string;
-  /** The package that brings it. */
+  /** The package that contains it. */
   readonly package: string;
   readonly files?: readonly string[];
-  /** Digests of npm's packages of Node.js, which an install script fetches. */
+  /** Digests of Node.js's npm packages, which an install script fetches. */
   readonly integrity?: Readonly<Record<Arch, string>>;
   readonly note?: string;
 }
 
 const page = join(import.meta.dirname, "THIRD-PARTY.md");
 
-/** Which workspaces make up a part. */
+/** The workspaces of each part. */
 const workspacesOf: Readonly<Record<string, readonly string[]>> = {
   router: ["", "proto", "shared", "router"],
   "node-agent": ["", "proto", "shared", "node-agent"],
@@ -56,7 +56,7 @@ export function insideBinaries(): readonly InsideBinary[] {
   return parse(readFileSync(join(import.meta.dirname, "inside-binaries.yaml"), "utf8")) as InsideBinary[];
 }
 
-/** The text of THIRD-PARTY.md. */
+/** Returns the text of THIRD-PARTY.md. */
 export function thirdPartyPage(): string {
   const row = (...cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [
@@ -81,7 +81,7 @@ export function thirdPartyPage(): string {
   ].join("\n");
 }
 
-/** Packages that the portal's pages import; they are built into its files. */
+/** Finds the packages that the portal's pages import, which are built into its files. */
 function importedByPages(): ReadonlySet<string> {
   const pages = globSync("router/portal-web/src/**/*.{ts,tsx}", { cwd: root }).filter(
     (file) => !file.includes(".test."),

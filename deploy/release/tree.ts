@@ -1,4 +1,4 @@
-/** The tree of a release: everything that is delivered, in one folder, as the tarball holds it in /opt/weiche. */
+/** Builds the tree of a release: all its files in one folder, as the tarball unpacks them to /opt/weiche. */
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -13,21 +13,21 @@ import { billOfMaterials } from "./sbom.ts";
 
 export interface Release {
   readonly version: string;
-  /** The instant of the commit: every file of the release has it. */
+  /** The commit's instant, which every file of the release has as its time. */
   readonly made: Date;
-  /** The maintainer that the Debian packages name: `Name <address>`. */
+  /** The maintainer in the Debian packages, as `Name <address>`. */
   readonly maintainer: string;
-  /** SQL files besides those of the checkout: tests make a newer version so. */
+  /** Additional SQL migrations, by which tests make a newer version. */
   readonly moreMigrations?: readonly string[];
 }
 
-/** Where a tarball is unpacked. */
+/** The folder for a tarball's files. */
 const tarballPrefix = "/opt/weiche";
 
-/** Where what is installed lies; `path`: relative to the project. */
+/** Finds an installed file. `path`: relative to the project. */
 type Installed = (path: string) => string;
 
-/** For an `arch` that is not this machine's it needs the registry. */
+/** Builds the tree. For an `arch` that is not this machine's, it needs the registry. */
 export async function buildTree(tree: string, { version, made, moreMigrations = [] }: Release, arch: Arch) {
   process.umask(0o022); // modes of folders are part of a release
   const fetched = mkdtempSync(join(tmpdir(), "weiche-fetched-"));
@@ -49,10 +49,10 @@ export async function buildTree(tree: string, { version, made, moreMigrations = 
   addUnits(join(tree, "deploy/systemd"));
   addDocuments(tree);
   const others = filesOfOthers(tree, filesBelow(tree), arch);
-  if (others.length > 0) throw new Error(`for another processor than ${arch}: ${others.join(", ")}`);
+  if (others.length > 0) throw new Error(`files for another processor than ${arch}: ${others.join(", ")}`);
 }
 
-/** The text of a unit or example, for a release that lies in `prefix`. */
+/** Returns the text of a unit or example, for a release in the folder `prefix`. */
 export function unitFor(prefix: string, file: string): string {
   return readFileSync(join(root, "deploy/systemd", file), "utf8")
     .replaceAll(
@@ -82,13 +82,13 @@ async function addPart(tree: string, part: ReleasePart, version: string, arch: A
     writeText(join(tree, "bin", name), command(part.folder, program, defaults), 0o755);
 }
 
-/** Copies the files that a package reads beside its code: descriptions of protocols. */
+/** Copies the files that a package reads besides its code, such as protocol descriptions. */
 function addReadFiles(path: string, to: string): void {
   const isFolder = (file: string) => statSync(join(root, path, file)).isDirectory() && !file.endsWith("node_modules");
   copyFolder(join(root, path), to, (file) => file.endsWith(".proto") || isFolder(file));
 }
 
-/** A command works from any link to it. */
+/** Writes a command that also works through links to it. */
 function command(folder: string, program: string, defaults: Readonly<Record<string, string>>): string {
   return [
     "#!/bin/sh",
@@ -99,7 +99,7 @@ function command(folder: string, program: string, defaults: Readonly<Record<stri
   ].join("\n");
 }
 
-/** Without what one develops with, and what one builds llama.cpp with. `path`: below a package. */
+/** Leaves out development files, and the sources of llama.cpp. `path`: below a package. */
 function isRunTimeFile(path: string): boolean {
   const left =
     /\.(d\.ts|map|md|markdown|ts|cts|mts)$|(^|\/)(test|tests|docs|example|examples|\.github)$|^(templates|llama\/(addon|cmake|gitRelease\.bundle|patches|profiles|toolchains|xpack|grammars))$/;

@@ -1,4 +1,4 @@
-/** A host goes from a version to the next one and back with packages, under load, and its clients get whole answers. */
+/** Upgrades a host to the next version and back with packages under load. Its clients get complete answers. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -18,7 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const release = currentRelease();
 const nextVersion = release.version.replace(/\d+$/, (last) => String(Number(last) + 1));
 
-/** The packages of this checkout, and of the same with another number and one more migration. */
+/** Builds the packages of this checkout, and of a newer version with one more migration. */
 async function buildBoth(): Promise<Record<"now" | "next", readonly string[]>> {
   const migration = join(folder, "9999-shades.sql");
   const statements = [
@@ -34,7 +34,7 @@ async function buildBoth(): Promise<Record<"now" | "next", readonly string[]>> {
 }
 
 test(
-  "an upgrade and the way back let running answers end, keep the engine, and bill what the clients received",
+  "an upgrade and its rollback finish running answers, keep the engine, and bill what clients received",
   { timeout: 18 * minutes, ...needsHost() },
   async () => {
     const packages = await buildBoth();
@@ -74,13 +74,13 @@ test(
       const health = "require('node:http').get('http://127.0.0.1:9464/healthz', (r) => r.pipe(process.stdout))";
       expect(await host.run(`/usr/lib/weiche/node/bin/node -e "${health}"`)).toContain(version);
     }
-    // The version before runs on the schema of the next one, and says so.
+    // The older version runs on the newer schema and logs it.
     const log = await host.run("journalctl -u weiche-router -o cat");
     const lines = log.split("\n").filter((line) => line.includes("a newer version has migrated the database"));
     expect(lines.map((line) => (JSON.parse(line) as { migrations: unknown }).migrations)).toEqual([["9999-shades"]]);
 
     const seen = await load.stop();
-    // An answer that has begun is whole: what fails is refused before, or finds no router.
+    // Every begun answer is complete. Other requests are refused or find no router.
     expect(seen.filter(({ ending, status }) => ending !== "whole" && status === 200)).toEqual([]);
     const whole = seen.filter(({ ending }) => ending === "whole");
     const usages = [first.usage, ...whole.map(({ usage }) => usage!)];
@@ -98,16 +98,16 @@ test(
   },
 );
 
-/** Within this time after the router is ready its node is linked and the engine proven. */
+/** Time after the router's readiness in which its node links and proves the engine. */
 const linkMsMax = minutes;
 
-/** When the router was told to stop and when the new one was ready, in ms since 1970. */
+/** When the old router was stopped and when the new one was ready, in ms since 1970. */
 interface Restart {
   readonly stoppingAtMs: number;
   readonly readyAtMs: number;
 }
 
-/** Installs these packages as INSTALL.md says, and waits until what they start is ready. */
+/** Installs the packages by INSTALL.md, and waits until their services are ready. */
 async function change(host: DebianHost, version: string, files: readonly string[]): Promise<Restart> {
   const units = ["weiche-router", "weiche-node-agent"];
   const pids = () => host.run(`systemctl show -P MainPID ${units.join(" ")}`);
@@ -130,7 +130,7 @@ async function change(host: DebianHost, version: string, files: readonly string[
   return { stoppingAtMs: await instantOf("ActiveExitTimestamp"), readyAtMs: await instantOf("ActiveEnterTimestamp") };
 }
 
-/** Reads the engine's pid from the handle that the agent has written; a new agent adopts the engine by it. */
+/** Reads the engine's pid from the agent's handle, by which a new agent adopts the engine. */
 function enginePid(host: DebianHost): number {
   return (JSON.parse(host.read("var/lib/weiche/agent/engines/a-tiny-chat.json")) as { pid: number }).pid;
 }
@@ -143,7 +143,7 @@ class ClientLoad {
     this.#host = host;
   }
 
-  /** The clients are a unit of the host; their program is this checkout's. */
+  /** Starts the clients as a unit of the host, with this checkout's program. */
   static async start(host: DebianHost, key: string): Promise<ClientLoad> {
     host.bring("root/load/deploy/release", [join(import.meta.dirname, "client-load.ts")]);
     host.bring("root/load/benchmarks/cluster", [join(root, "benchmarks/cluster/api-client.ts")]);
@@ -157,13 +157,13 @@ class ClientLoad {
     return load;
   }
 
-  /** The answers that the clients have got so far. */
+  /** Returns the clients' answers so far. */
   seen(): readonly SeenAnswer[] {
     const lines = this.#host.read("root/load/answers").split("\n").slice(0, -1);
     return lines.map((line) => JSON.parse(line) as SeenAnswer);
   }
 
-  /** Resolves when clients get whole answers (again). */
+  /** Resolves when clients get complete answers (again). */
   async moreAnswers(): Promise<void> {
     const whole = () => this.seen().filter(({ ending }) => ending === "whole").length;
     const before = whole();

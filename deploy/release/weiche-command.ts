@@ -1,4 +1,4 @@
-/** `weiche` of a release: the command without the search for the right Node.js. */
+/** A release's `weiche` command, which need not search for the right Node.js. */
 import { runCli } from "../../router/src/surface/cli/cli.ts";
 
 process.exitCode = await runCli(process.argv.slice(2), process.env);

@@ -1,4 +1,4 @@
-/** The units as systemd itself judges them, and what the agent's user may do to engine units. Needs `systemd-analyze`. */
+/** Checks the units with systemd's own tool, and the agent's rights over engine units. Needs `systemd-analyze`. */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ const units = readdirSync(import.meta.dirname).filter((file) => file.endsWith(".
 const text = (file: string) => readFileSync(join(import.meta.dirname, file), "utf8");
 let installed: string;
 
-/** The units with this checkout in the place of /opt/weiche, so that systemd finds what they start. */
+/** The units with this checkout in place of /opt/weiche, so that systemd finds their programs. */
 beforeAll(() => {
   installed = mkdtempSync(join(tmpdir(), "weiche-units-"));
   mkdirSync(join(installed, "engines"));
@@ -38,7 +38,7 @@ function analyze(...args: readonly string[]): { readonly status: number | null; 
 }
 
 test.each(["weiche-router", "weiche-backup", "weiche-node-agent", "weiche-engine@a-small-24b"])(
-  "%s is right to systemd",
+  "systemd accepts %s",
   needs("systemd-analyze"),
   (unit) => {
     const { status, output } = analyze("verify", "--man=no", `./${unit}.service`);
@@ -59,7 +59,7 @@ test.each([
 });
 
 describe("a unit", () => {
-  test("never forbids memory that is written and executed: Node.js and engines compile", () => {
+  test("never forbids writable and executable memory, because Node.js and engines compile code", () => {
     expect(units.filter((unit) => /^MemoryDenyWriteExecute=/m.test(text(unit)))).toEqual([]);
   });
   const nvidia = ["char-nvidia*", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"];
@@ -78,13 +78,13 @@ describe("a unit", () => {
       ...files.map((file) => `/etc/weiche/${file}`),
     ].join(" ") + "'";
   test.each<[what: string, unit: string, lines: readonly string[]]>([
-    ["of the agent says when it is ready and that it lives", "weiche-node-agent", speaks],
-    ["of the router says when it is ready and that it lives", "weiche-router", speaks],
-    ["of the agent reaches NVIDIA's devices and no others", "weiche-node-agent", gpus],
-    ["of an engine reaches NVIDIA's devices and no others", "weiche-engine@", gpus],
-    ["of the router reaches no devices", "weiche-router", ["PrivateDevices=yes", "DevicePolicy=closed"]],
+    ["of the agent has readiness notification and a watchdog", "weiche-node-agent", speaks],
+    ["of the router has readiness notification and a watchdog", "weiche-router", speaks],
+    ["of the agent can access only NVIDIA's devices", "weiche-node-agent", gpus],
+    ["of an engine can access only NVIDIA's devices", "weiche-engine@", gpus],
+    ["of the router can access no devices", "weiche-router", ["PrivateDevices=yes", "DevicePolicy=closed"]],
     [
-      "of the agent gets copies of certificate and key, which root keeps, at each start and reload",
+      "of the agent gets copies of root's certificate and key at each start and reload",
       "weiche-node-agent",
       [
         `ExecStartPre=${copyOf("agent", "node.pem", "node.key")}`,
@@ -96,7 +96,7 @@ describe("a unit", () => {
       ],
     ],
     [
-      "of the router gets a copy of its key, which root keeps, at each start and reload, and hears whether its catalogue is wrong",
+      "of the router gets a copy of root's key at each start and reload, and fails to reload a wrong catalogue",
       "weiche-router",
       [
         `ExecStartPre=${copyOf("router", "router.key")}`,
@@ -107,10 +107,14 @@ describe("a unit", () => {
         "LoadCredential=router.key:/etc/weiche/router.key",
       ],
     ],
-    ["of the agent keeps its state from others", "weiche-node-agent", ["StateDirectoryMode=0700", "UMask=0077"]],
-    ["of the router keeps its state from others", "weiche-router", ["StateDirectoryMode=0700", "UMask=0077"]],
-    ["of the router ends its database itself, last of all", "weiche-router", ["KillMode=mixed", "OOMPolicy=continue"]],
-    ["of an engine talks to this host only", "weiche-engine@", ["IPAddressDeny=any", "IPAddressAllow=localhost"]],
+    ["of the agent hides its state from other users", "weiche-node-agent", ["StateDirectoryMode=0700", "UMask=0077"]],
+    ["of the router hides its state from other users", "weiche-router", ["StateDirectoryMode=0700", "UMask=0077"]],
+    ["of the router lets the router stop its database last", "weiche-router", ["KillMode=mixed", "OOMPolicy=continue"]],
+    [
+      "of an engine can communicate only with this host",
+      "weiche-engine@",
+      ["IPAddressDeny=any", "IPAddressAllow=localhost"],
+    ],
     ["of an engine ends with all its processes", "weiche-engine@", ["KillMode=mixed", "TimeoutStopSec=60"]],
   ])("%s", (_, unit, lines) => {
     const keyOf = (line: string) => line.split("=")[0]!;
@@ -120,24 +124,27 @@ describe("a unit", () => {
       .filter((line) => keys.has(keyOf(line)));
     expect(said.toSorted()).toEqual(lines.toSorted());
   });
-  test.each(["weiche-router", "weiche-node-agent"])("of %s lets running answers end before it is killed", (unit) => {
-    const shutdownSeconds = 600 + 10; // the defaults of an agent, and of a router that serves on before
-    const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(text(`${unit}.service`))!;
-    expect(Number(seconds)).toBeGreaterThan(shutdownSeconds);
-  });
-  test("of an engine gets nothing of the node's key", () => {
+  test.each(["weiche-router", "weiche-node-agent"])(
+    "of %s is killed only after its running answers have ended",
+    (unit) => {
+      const shutdownSeconds = 600 + 10; // the defaults: shutdownSeconds, and a router's shutdownAcceptSeconds
+      const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(text(`${unit}.service`))!;
+      expect(Number(seconds)).toBeGreaterThan(shutdownSeconds);
+    },
+  );
+  test("of an engine has no access to the node's key", () => {
     expect(text("weiche-engine@.service")).not.toMatch(/^(LoadCredential|User=weiche-agent)/m);
   });
-  test("of the agent leaves engines alone, whatever happens to the agent", () => {
+  test("of the agent never stops engines", () => {
     expect(text("weiche-node-agent.service")).toMatch(/^KillMode=process$/m);
     expect(text("weiche-node-agent.service")).toMatch(/^OOMPolicy=continue$/m);
     expect(text("weiche-node-agent.service")).not.toMatch(/^(PrivateUsers|PrivateIPC|RemoveIPC)=/m);
   });
-  test("of an engine is started again by its slot, not by systemd", () => {
+  test("of an engine is restarted by its slot, not by systemd", () => {
     expect(text("weiche-engine@.service")).toMatch(/^Restart=no$/m);
     expect(text("weiche-engine@.service")).toMatch(/^EnvironmentFile=\/var\/lib\/weiche\/agent\/units\/%i\.env$/m);
   });
-  test("starts and documents with files that are there", () => {
+  test("refers only to existing programs and documents", () => {
     const named = units.flatMap((unit) => [
       ...[...text(unit).matchAll(/\/opt\/weiche\/([\w./-]+)/g)].map(([, file]) => file!),
       ...[...text(unit).matchAll(/^ExecStart=\S+ (\S+\.ts)$/gm)].map(([, file]) => file!),
@@ -145,7 +152,7 @@ describe("a unit", () => {
     expect(named.length).toBeGreaterThan(5);
     expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([]);
   });
-  test("runs as a user that sysusers makes", () => {
+  test("runs as a user from sysusers", () => {
     const users = units.map((unit) => /^User=(.+)$/m.exec(text(unit))?.[1]);
     expect(users.filter((user) => !new RegExp(`^u ${user} `, "m").test(text("weiche.sysusers")))).toEqual([]);
   });
@@ -176,7 +183,7 @@ describe("polkit", () => {
   ])("does not let the agent do more: %s %s", (unit, verb) => {
     expect(asked("weiche-agent", unit, verb)).toBe("no");
   });
-  test("says nothing about others and other actions", () => {
+  test("decides nothing about other units and actions", () => {
     expect(asked("weiche-engine", "weiche-engine@a.service", "start")).toBe("not handled");
     expect(asked("weiche-agent", "weiche-engine@a.service", "start", "org.freedesktop.login1.reboot")).toBe(
       "not handled",
