@@ -1,7 +1,7 @@
 /**
- * `npm run bench:agent [seconds]` measures what the agent costs: its processor time per streamed chunk under load, and the
- * time to the first byte through the agent against that of the engine asked directly. The agent is a real process below a
- * simulated vLLM engine; this process is its router, without API, keys and limits.
+ * Measures the agent's cost (`npm run bench:agent [seconds]`): its processor time per streamed chunk under load, and the time
+ * it adds to the engine's first byte. The agent is a real process with a simulated vLLM engine. This process is its router,
+ * without API, keys and limits.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,7 +24,7 @@ await using agent = await LoneAgent.start({
   slots: [{ name: "a", engines: [simEngine(model, { "itl-ms": itlMs, "ttft-ms": ttftMs })] }],
 });
 const engine = new SimNodeEngine(agent.directory, "a", model);
-for (let n = 0; n < 100; n++) await throughAgent(3); // starts the engine, warms the code
+for (let n = 0; n < 100; n++) await throughAgent(3); // starts the engine and compiles the code
 const added = await firstBytes();
 report(added, await underLoad());
 
@@ -49,7 +49,7 @@ async function direct(tokens: number): Promise<number> {
   return firstByteMs;
 }
 
-/** Asks agent and engine in turn, so that both meet the same machine. */
+/** Asks agent and engine in turn, so that disturbances of the machine affect both. */
 async function firstBytes() {
   const times = { agent: [] as number[], engine: [] as number[] };
   for (let n = 0; n < samples; n++) {
@@ -84,7 +84,7 @@ async function underLoad() {
   };
 }
 
-/** Processor time of the agent's process, user and system together. */
+/** Returns the processor time of the agent's process, user and system together. */
 function cpuMs(): number {
   const fields = readFileSync(`/proc/${agent.program.pid}/stat`, "utf8").split(") ")[1]!.split(" ");
   return ((Number(fields[11]) + Number(fields[12])) / ticksPerSecond) * 1_000;

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: router, agent and both together against other proxies, on this machine. Writes a report, all numbers
- * and pictures to `benchmarks/results/<date>-<machine>/`, and the table of benchmarks/README.md to `results/latest.md`.
+ * Compares router, agent and both together with other proxies on this machine (`npm run bench`). Writes a report, all numbers
+ * and charts to `benchmarks/results/<date>-<machine>/`, and the table of benchmarks/README.md to `results/latest.md`.
  *
  *   --quick                 the most telling scenarios, two rounds, under three minutes; writes into a folder of its own
  *   --rounds N --seed N     five, and by the clock
@@ -75,7 +75,7 @@ function scaleOptions(): ScaleOptions {
   };
 }
 
-/** One run. The nightly comparison makes up to three, which tell more. */
+/** Compares once. The nightly comparison runs up to three times, which proves more. */
 async function compare(commit: string, seed: number): Promise<void> {
   say(`installing the code of ${commit} …`);
   using committed = await checkOut(commit);
@@ -83,7 +83,7 @@ async function compare(commit: string, seed: number): Promise<void> {
   console.log([`\nworse than ${commit} by a factor of:`, ...changeLines(changes)].join("\n"));
 }
 
-/** A part of a bench goes into a folder of its own, so that it never replaces a whole one. */
+/** Writes a partial bench into a separate folder, so that it never replaces a whole bench. */
 function write(result: BenchResult, isPart: boolean): void {
   const directory = join(resultsOf(result.date), isPart ? "raw" : "");
   writePage(directory, { "report.md": reportPage(result), "results.json": result });

@@ -1,7 +1,7 @@
 /**
- * Runs client libraries in Python, and qwen-code, against the whole system with the simulated engine, and prints what each
- * found, with its version: `node benchmarks/clients.ts FOLDER [NAME…]`. FOLDER has an environment for each, since they
- * need different versions of the same packages.
+ * Runs Python client libraries and qwen-code against the whole system with the simulated engine, and prints each one's
+ * result and version: `node benchmarks/clients.ts FOLDER [NAME…]`. FOLDER has an environment for each, because they need
+ * different versions of the same packages.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { simulated, startService, type Service } from "./test/clients/client-service.ts";
 
-/** Script and packages of each. */
+/** The packages of each client script. */
 const clients: Readonly<Record<string, string>> = {
   openai: "openai",
   litellm: "litellm",
@@ -24,11 +24,11 @@ const clients: Readonly<Record<string, string>> = {
   llama_index: "llama-index-llms-openai-like",
 };
 
-/** A coding agent of Node.js. It asks once, with its whole instructions and tools. Its requests fail on Node.js 26. */
+/** A coding agent in Node.js. It sends one request with all its instructions and tools. It fails on Node.js 26. */
 const qwenCode = "qwen_code";
 
 const [folder = "", ...wanted] = process.argv.slice(2);
-// As an operator's: the limit per address holds.
+// The limit per address applies, as in production.
 await using service = await startService({ limits: {} });
 for (const name of wanted.length > 0 ? wanted : [...Object.keys(clients), qwenCode]) {
   if (name === qwenCode) {

@@ -1,6 +1,6 @@
 /**
- * `npm run engines`: real engines below a real router and agent, each through the same list of checks. Engines are found in
- * PATH or by variables; the embedded one is always there.
+ * Runs the same checks on real engines with a real router and agent (`npm run engines`). Finds engines in PATH or by
+ * variables. The embedded engine is always included.
  */
 import { parseArgs } from "node:util";
 import { describeMachine } from "./cluster/result.ts";
@@ -11,12 +11,12 @@ import { writeResults } from "./engines/results.ts";
 
 const { values } = parseArgs({
   options: {
-    /** Engines, separated by commas. */
+    /** The names of engines, separated by commas. */
     engine: { type: "string" },
-    /** Part of a check's name. */
+    /** A part of a check's name. */
     check: { type: "string" },
     long: { type: "boolean", default: false },
-    /** Writes benchmarks/results/engines.md and .json; engines that did not run keep what they have there. */
+    /** Writes benchmarks/results/engines.md and .json. Engines that did not run keep their earlier results. */
     write: { type: "boolean", default: false },
   },
 });

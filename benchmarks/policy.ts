@@ -1,7 +1,7 @@
 /**
- * `npm run bench:policy [-- FOLDER]`: how long requests wait on one slot whose models take turns, by the policy of its
- * agent as it is and as it was, on virtual time. FOLDER, or the variable WEICHE_TRACES, has trace files; without them the
- * generators are measured.
+ * Measures how long requests wait on one slot whose models take turns, under the agent's present and earlier policy, on
+ * virtual time (`npm run bench:policy [-- FOLDER]`). FOLDER or the variable WEICHE_TRACES names a folder with traces. Without
+ * traces, generators make the load.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ function rowOf(scenario: Scenario): Row {
   return { scenario: name, places, switchSeconds, requests: loads[0]!.length, before, now };
 }
 
-/** One load by the policy of now, for each minimum residency. */
+/** Measures one load under the present policy for each minimum residency. */
 function residencyRowOf(scenario: Scenario) {
   const { name, places, switchSeconds } = scenario;
   const load = scenario.load(1);
@@ -130,7 +130,7 @@ function chartOf(all: readonly Row[]): string {
   return barChart("Mean wait in seconds", "by load and time of a switch; blue: now, grey: before", bars);
 }
 
-/** Short enough for the chart. */
+/** Returns a label that is short enough for the chart. */
 function labelOf({ scenario, switchSeconds }: Row): string {
   const short = scenario.replace(/servegen-|, two models|, one model rare| chats|,/g, "");
   return `${short} ${switchSeconds}s`;

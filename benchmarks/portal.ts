@@ -1,8 +1,8 @@
 /**
- * `npm run bench:portal [rounds]`: how long the portal's pages take in Chromium, against their budgets. A real router with
- * its database, an account of 25 people with 500 keys and 10,000 rows of usage. Measured are, from the navigation on: the
- * largest paint of each page (LCP) with a cold cache; the first row of Keys and Usage, and of a search and a new order of
- * them; the CSV of all rows, first byte and whole. Browser and router share the machine.
+ * Measures the portal's pages in Chromium against their budgets (`npm run bench:portal [rounds]`). A real router with its
+ * database has an account of 25 people with 500 keys and 10,000 rows of usage. From the navigation on, it measures the
+ * largest paint of each page (LCP) with a cold cache, the first row of Keys and Usage, also after a search or a new order,
+ * and the first and last byte of the CSV of all rows. Browser and router share the machine.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ const origin = `http://${cluster.router.listen["portal"]}`;
 
 const times = new Map<string, number[]>();
 const note = (what: string, ms: number) => times.set(what, [...(times.get(what) ?? []), ms]);
-for (const path of pages) await visit(path); // the router's files are compressed, its statements known
+for (const path of pages) await visit(path); // the router compresses its files and the database plans its statements
 times.clear();
 for (let nth = 0; nth < rounds; nth++) {
   await visit(undefined);
@@ -68,7 +68,7 @@ function budgetOf(what: string): { readonly budgetMs?: number } {
   return what.startsWith("CSV") || what.includes("search") ? {} : { budgetMs };
 }
 
-/** Undefined: signed out. From a cold cache; the address of the largest paint is the page's own. */
+/** Visits a page with a cold cache, or the sign-in page if `path` is undefined, and notes its largest paint. */
 async function visit(path: string | undefined): Promise<void> {
   await using tab = await openTab(browser, origin, path === undefined ? {} : { cookie: owner.cookie });
   await tab.page.goto(path ?? "/");
@@ -86,7 +86,7 @@ async function largestPaint(page: Page): Promise<number> {
   return round(Number(ms));
 }
 
-/** The first row of a list of many; then of another order; then, where it has one, of a search. */
+/** Measures the first row of a long list, then in another order, then of a search if the list has one. */
 async function measureList(path: string, name: string, sortBy: string, search?: string): Promise<void> {
   await using tab = await openTab(browser, origin, { cookie: owner.cookie });
   const { page } = tab;
@@ -111,7 +111,7 @@ async function nowOf(page: Page): Promise<number> {
   return Number(await page.evaluate("performance.now()"));
 }
 
-/** When a row is first shown that is not the one of before, in the page's own time. */
+/** Returns the page's time at which a first row other than `before` is shown. */
 async function firstRow(page: Page, before: string): Promise<number> {
   const ms = await page.evaluate(`new Promise((resolve, reject) => {
     setTimeout(() => reject(new Error("no other row came within 20 s")), 20_000);

@@ -1,8 +1,8 @@
 /**
- * `npm run bench:switch [switches]`: how much of a switch is ours. One slot, two models that sleep and wake, one client
- * that asks for the sleeping one. Measured is the time from its request to the first byte of the answer, less what the
- * new engine took by its own journal to wake and to make its first token. Beside it: less all that the engines took, so
- * also the old one's falling asleep and the probe's token. The rest is agent and router, HTTP and this client.
+ * Measures Weiche's own share of a switch (`npm run bench:switch [switches]`). One slot has two models that sleep and wake,
+ * and one client asks for the sleeping model. The result is the time from the request to the first byte of the answer, minus
+ * the time that the new engine needs by its journal to wake and to make its first token. A second result also subtracts the
+ * old engine's falling asleep and the probe's token. The rest is agent, router, HTTP and this client.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -15,16 +15,16 @@ import type { JournalLine } from "./sim-engine/ledger.ts";
 const switches = Number(process.argv[2] ?? 200);
 const goalMs = 50;
 const models = ["model-a", "model-b"] as const;
-/** A package allows 150 requests a minute. */
+/** Below the 150 requests a minute that a package allows. */
 const requestsPerAccount = 120;
 
 interface Switch {
   readonly totalMs: number;
   readonly engineMs: number;
   readonly oursMs: number;
-  /** The whole less the time to wake and to the first token of the answer, as a client counts. */
+  /** The whole time minus waking and the first token of the answer, as a client counts. */
   readonly aboveWakeMs: number;
-  /** The parts of `oursMs`, in order of time. */
+  /** The parts of `oursMs` in order of time. */
   readonly stagesMs: Readonly<Record<string, number>>;
 }
 
@@ -49,7 +49,7 @@ try {
     if (seen.ending !== "whole") throw new Error(`a request was not answered: ${JSON.stringify(seen)}`);
     return seen;
   };
-  for (const model of [...models, ...models]) await ask(model); // both are started, and the code is warm
+  for (const model of [...models, ...models]) await ask(model); // both engines have started, and the code is compiled
   const seen: Answer[] = [];
   for (let n = 0; n < switches; n++) seen.push(await ask(models[n % 2]!));
   const lines = readFileSync(journal, "utf8").trim().split("\n");
@@ -91,7 +91,7 @@ function verdict({ p99 }: Quantiles): string {
   return p99 <= goalMs ? "met" : "missed";
 }
 
-/** Reads the times of the engines within the request from their journals, to 1 ms. */
+/** Reads the engines' times during the request from their journals, exact to 1 ms. */
 function measure({ id, sentAtMs, firstByteMs = NaN }: Answer, written: readonly JournalLine[]): Switch {
   const firstByteAtMs = sentAtMs + firstByteMs;
   const own = written.filter((line) => timeOf(line) >= sentAtMs - 1 && timeOf(line) <= firstByteAtMs + 1);

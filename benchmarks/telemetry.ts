@@ -1,7 +1,7 @@
 /**
- * `npm run bench:telemetry [seconds] [rounds]`: what reading the machine costs the agent's event loop. Agents without it,
- * with it in threads as in production, and with readings by the library alone, in a thread and on the loop itself, take
- * turns under the same load.
+ * Measures how much the telemetry of the machine delays the agent's event loop (`npm run bench:telemetry [seconds] [rounds]`).
+ * Agents take turns under the same load: without telemetry, with threads as in production, and with the library alone in a
+ * thread or on the event loop.
  */
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const warmMs = 3_000;
 const modes = ["none", "threads", "library-thread", "loop"] as const;
 type Mode = (typeof modes)[number];
 
-/** How late the loop was, in ms; apart from the time in which other programs had the processor. */
+/** How late the event loop was in ms, without the time in which other programs had the processor. */
 interface Lateness {
   readonly p50: number;
   readonly p99: number;

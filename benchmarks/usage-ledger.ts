@@ -1,8 +1,8 @@
 /**
- * `npm run bench:usage [records]` measures how many usage records per second the ledger commits to the embedded database, and
- * how long it holds up the event loop. Prints one line of JSON. As in production, several nodes send batches of up to 200
- * records and wait for each acknowledgement; 2 % of the records come twice. Records are made in small steps, so that the lag
- * is the ledger's own. `loopBusyMs` does not count other programs of the machine.
+ * Measures how many usage records per second the ledger commits to the embedded database, and how long it occupies the event
+ * loop (`npm run bench:usage [records]`). Prints one line of JSON. As in production, several nodes send batches of up to 200
+ * records and wait for each acknowledgement, and 2 % of the records are sent twice. Records are made in small steps, so that
+ * only the ledger causes lag. `loopBusyMs` excludes other programs of the machine.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -26,7 +26,7 @@ const nodes = 16;
 const batchRecords = 200;
 const random = createRandom(1);
 
-await using opened = new AsyncDisposableStack(); // ends the database server also if this program fails
+await using opened = new AsyncDisposableStack(); // ends the database server even if this program fails
 const stateDir = mkdtempSync(join(tmpdir(), "weiche-bench-"));
 opened.defer(() => rmSync(stateDir, { recursive: true, force: true }));
 const database = opened.use(await openDatabase({ stateDir }, systemClock, silent));
@@ -40,7 +40,7 @@ const grants = createGrants(randomBytes(32));
 const ledger = opened.use(await createUsageLedger(database, systemClock, events, { grants }));
 await insertUsageAccounts(database.pool);
 
-await send(20_000); // warm
+await send(20_000); // so that V8 compiles the code
 batches.length = 0;
 const lag = monitorEventLoopDelay({ resolution: 1 });
 const cpu = process.cpuUsage();
@@ -68,8 +68,8 @@ console.log(
 );
 
 /**
- * Measures how long the event loop worked between two timers of a millisecond: CPU time of its thread, so that other programs
- * do not count. The returned function stops and returns all times.
+ * Measures how long the event loop works between two timers of a millisecond, as CPU time of its thread, so that other
+ * programs do not count. The returned function stops the measurement and returns all times.
  */
 function watchBusy(): () => number[] {
   const spells: number[] = [];
@@ -89,7 +89,7 @@ function watchBusy(): () => number[] {
   };
 }
 
-/** Every node sends one batch after the other until `count` records are sent. Returns the milliseconds that it took. */
+/** Lets every node send batches in turn until `count` records are sent. Returns the milliseconds that this took. */
 async function send(count: number): Promise<number> {
   const startMs = performance.now();
   let left = count;

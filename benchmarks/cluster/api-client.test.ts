@@ -12,7 +12,7 @@ interface Given {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly text: string;
-  /** The answer stays open behind the text. */
+  /** Whether the connection stays open after the text. */
   readonly isOpen?: boolean;
 }
 let given: Given;
@@ -42,7 +42,7 @@ const delta = (said: object, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta: said, finish_reason }],
 });
 
-test("a stream and a body say the same", async () => {
+test("a stream and a body yield the same answer", async () => {
   const pieces: number[] = [];
   const stream = streamed(
     ...[delta({ role: "assistant", content: "" }), delta({ reasoning_content: "hm" }), delta({ content: "Hel" })],
@@ -59,7 +59,7 @@ test("a stream and a body say the same", async () => {
   expect(pieces).toEqual([1, 2, 3]);
 });
 
-test("a call is put together from its pieces, and no content is told apart from an empty one", async () => {
+test("a call is joined from its pieces, and missing content differs from empty content", async () => {
   const answer = await answerTo(
     streamed(
       ...[delta({ role: "assistant", content: "" }), delta({ tool_calls: [call({ id: "c", name: "f" }, '{"a')] })],
@@ -69,7 +69,7 @@ test("a call is put together from its pieces, and no content is told apart from 
   expect(answer.choices[0]).toMatchObject({ isNull: true, calls: [{ id: "c", name: "f", arguments: '{"a":1}' }] });
 });
 
-test("an error event, a refusal, a cut and a client that leaves are told apart", async () => {
+test("an error event, a refusal, a cut and a client that leaves have different endings", async () => {
   expect(await answerTo(streamed(delta({ content: "a" }), { error }))).toMatchObject({ ending: "error", error });
   const refusal = { status: 429, headers: { "retry-after": "7" }, text: JSON.stringify({ error }) };
   expect(await answerTo(refusal)).toMatchObject({ ending: "refused", status: 429, error, retryAfterSeconds: 7 });

@@ -1,66 +1,66 @@
-/** A client of the API: sends one request, reads its answer as it comes, and knows nothing but what it received. */
+/** Sends one request to the API and reads its answer as it arrives. Reports only what the client received. */
 import { once } from "node:events";
 import { request, type Agent, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface Client {
-  /** Ends with `/v1`. */
+  /** The URL ends with `/v1`. */
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** Keeps connections; absent: each request has a connection of its own. */
+  /** Keeps connections open. If undefined, each request uses a new connection. */
   readonly agent?: Agent;
 }
 
 export interface Reading {
-  /** The client leaves when it aborts. */
+  /** The client leaves when this signal aborts. */
   readonly signal?: AbortSignal;
-  /** Told of each event with text, reasoning or a tool call. */
+  /** Called for each event with text, reasoning or a tool call. */
   readonly onPiece?: (pieces: number) => unknown;
   /** A slow client pauses this long after each read. */
   readonly readEveryMs?: number;
-  /** Reads on after `[DONE]` until the router ends the answer. Absent: leaves at once, as many clients do. */
+  /** Reads after `[DONE]` until the router ends the answer. If undefined, the client leaves at once, as many do. */
   readonly toTheEnd?: boolean;
 }
 
 export interface Question extends Client, Reading {
   readonly model: string;
-  /** May begin with a word that steers the simulated engine: `sim:tokens=5`. */
+  /** May begin with a word that controls the simulated engine, such as `sim:tokens=5`. */
   readonly text: string;
 }
 
 /**
- * `whole`: the answer came to its end. `left`: the client ended it. `error`: an error event came. `refused`: an error
- * status. `broken`: the connection ended before any of these.
+ * `whole`: the answer is complete. `left`: the client left. `error`: the stream had an error event. `refused`: the answer
+ * had an error status. `broken`: the connection ended before any of these.
  */
 export type Ending = "whole" | "left" | "error" | "refused" | "broken";
 
-/** A client's knowledge of its request; the same whether the answer came as one body or as a stream. */
+/** What a client knows about its request, equal for a body and a stream. */
 export interface Answer {
-  /** The header `x-request-id`; undefined: no head came. */
+  /** The header `x-request-id`. Undefined if no head was received. */
   readonly id: string | undefined;
-  /** 0: no head came. */
+  /** 0 if no head was received. */
   readonly status: number;
   readonly ending: Ending;
   readonly choices: readonly Choice[];
-  /** Embeddings, as lists of numbers or as base64. */
+  /** The embeddings as lists of numbers or base64. */
   readonly vectors: readonly (readonly number[] | string)[];
   readonly usage: Usage | undefined;
   readonly error: ApiError | undefined;
   readonly retryAfterSeconds: number | undefined;
-  /** Events with text, reasoning or a tool call. The simulated engines put one token into each. */
+  /** The number of events with text, reasoning or a tool call. Simulated engines put one token into each. */
   readonly pieces: number;
-  /** The longest time between two events, or between the last one and the end of an answer that is not whole. */
+  /** The longest time between two events, or between the last event and the end of an incomplete answer. */
   readonly longestGapMs: number;
-  /** From the request to the first byte of the body. */
+  /** The time from the request to the first byte of the body. */
   readonly firstByteMs: number | undefined;
-  /** Wall time, for comparison with what engines say. */
+  /** Wall time, for comparison with the times of engines. */
   readonly sentAtMs: number;
   readonly endedAtMs: number;
 }
 
 export interface Choice {
   content: string;
-  /** The answer said that there is no content, or never sent any. */
+  /** Whether the content was null or missing. */
   isNull: boolean;
   reasoning: string;
   calls: { id: string; name: string; arguments: string }[];
@@ -76,7 +76,7 @@ interface TokenLogprob {
 
 interface Usage {
   readonly prompt_tokens: number;
-  /** Absent in the usage of embeddings. */
+  /** Undefined in the usage of embeddings. */
   readonly completion_tokens?: number;
   readonly total_tokens: number;
   readonly prompt_tokens_details?: { readonly cached_tokens?: number } | null;
@@ -95,7 +95,7 @@ interface Delta {
   readonly tool_calls?: readonly { index?: number; id?: string; function?: { name?: string; arguments?: string } }[];
 }
 
-/** An event of a stream, or a whole body. */
+/** An event of a stream, or a complete body. */
 interface Chunk {
   readonly error?: ApiError;
   readonly usage?: Usage | null;
@@ -110,7 +110,7 @@ interface Chunk {
   }[];
 }
 
-/** A streamed chat of one message, with usage. */
+/** Sends a streamed chat of one message, with usage. */
 export function askStream({ model, text, ...rest }: Question): Promise<Answer> {
   const messages = [{ role: "user", content: text }];
   return ask(
@@ -121,7 +121,7 @@ export function askStream({ model, text, ...rest }: Question): Promise<Answer> {
   );
 }
 
-/** Posts `body` on a connection of its own. Never rejects. */
+/** Posts `body` and resolves with the answer. Never rejects. */
 export async function ask(client: Client, path: string, body: object, reading: Reading = {}): Promise<Answer> {
   const reader = new AnswerReader(reading);
   try {
@@ -153,7 +153,7 @@ class AnswerReader {
     const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json" };
     const { signal } = this.#reading;
     const call = request(`${baseUrl}${path}`, { method: "POST", agent: agent ?? false, headers, signal });
-    call.on("error", () => {}).end(JSON.stringify(body)); // `once` and the response report it, too
+    call.on("error", () => {}).end(JSON.stringify(body)); // `once` and the response report the error too
     const [response] = (await once(call, "response")) as [IncomingMessage];
     this.#response = response;
     const isStream = response.headers["content-type"]?.startsWith("text/event-stream");
@@ -233,7 +233,7 @@ class AnswerReader {
   }
 }
 
-/** Returns whether the delta holds text, reasoning or a tool call. */
+/** Adds a delta. Returns whether it contains text, reasoning or a tool call. */
 function add(choice: Choice, { content, reasoning_content: reasoning, tool_calls: calls = [] }: Delta): boolean {
   choice.content += content ?? "";
   choice.isNull &&= !content;

@@ -1,4 +1,4 @@
-/** A real HAProxy with deploy/haproxy.cfg in front of routers: its text, with their addresses in the place of the example's. */
+/** Starts a real HAProxy in front of routers with deploy/haproxy.cfg, in which their addresses replace the example's. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ interface Balancer extends AsyncDisposable {
   readonly baseUrl: string;
 }
 
-/** `checkMs`: how often routers are asked whether they are ready; absent: as in the file. */
+/** Starts HAProxy. `checkMs`: the interval of readiness checks. Defaults to the file's. */
 export async function startBalancer(
   routers: readonly Pick<RunningProgram, "listen">[],
   folder: string,

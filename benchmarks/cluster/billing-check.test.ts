@@ -23,7 +23,7 @@ const voided = (one: DumpedRecord): DumpedRecord => ({
   ...{ ...one, outcome: "void", promptTokens: 0, completionTokens: 0, credits: 0n },
 });
 
-/** With sums that are right, and engines that met what clients asked. */
+/** Checks these answers and records with correct sums and with engines that received all requests. */
 function faultsOf(received: readonly Received[], records: readonly DumpedRecord[], more: Partial<Evidence> = {}) {
   const counted = records.filter(({ outcome }) => outcome !== "void");
   const total = (of: string): DumpedSum => ({
@@ -41,8 +41,12 @@ function faultsOf(received: readonly Received[], records: readonly DumpedRecord[
 
 test.each<[what: string, received: Received, records: readonly DumpedRecord[]]>([
   ["a whole answer is billed once", whole, [record]],
-  ["its other attempt is void", whole, [voided(onNode1), { ...record, attempt: 2 }]],
-  ["who left pays what was made until then", left, [{ ...record, outcome: "client-ended", completionTokens: 8 }]],
+  ["the other attempt of a request is void", whole, [voided(onNode1), { ...record, attempt: 2 }]],
+  [
+    "a client that left pays the tokens made until then",
+    left,
+    [{ ...record, outcome: "client-ended", completionTokens: 8 }],
+  ],
   ["an error costs nothing", refused, [voided(record)]],
 ])("right: %s", (_, received, records) => {
   expect(faultsOf([received], records)).toEqual([]);
@@ -59,17 +63,17 @@ test.each<[what: string, received: readonly Received[], records: readonly Dumped
   ["the other node's usage", [whole], [onNode1], /was received with 10 \+ 41 tokens/],
   ["the node that did not answer", [whole], [{ ...record, node: "node-1" }], /was answered by node-2/],
   ["an error costs", [refused], [record], /refused\) costs something/],
-  ["who left pays the whole answer", [left], [record], /left when at most 31 tokens were made/],
-  ["who left pays less than it got", [left], [{ ...record, completionTokens: 2 }], /received 5 tokens/],
-  ["who left after two seconds pays nothing", [left], [], /is not billed/],
-  ["nobody asked", [], [{ ...record, requestId: "r9" }], /no client asked r9/],
+  ["a client that left pays the whole answer", [left], [record], /left when at most 31 tokens were made/],
+  ["a client that left pays less than it received", [left], [{ ...record, completionTokens: 2 }], /received 5 tokens/],
+  ["a client that left after two seconds pays nothing", [left], [], /is not billed/],
+  ["a record belongs to no request", [], [{ ...record, requestId: "r9" }], /no client asked r9/],
 ])("wrong: %s", (_, received, records, fault) => {
   const faults = faultsOf(received, records);
   expect(faults).toHaveLength(1);
   expect(faults[0]).toMatch(fault);
 });
 
-test("sums that are not those of the records are told, days as well as totals", () => {
+test("totals and days that differ from the sums of the records are reported", () => {
   const usage = { records: [record], totals: [], days: [] };
   expect(faultsOf([whole], [record], { usage })).toEqual(
     ["account a", "user a u", "key a k", "model a m", "day a 2026-11-22 u k m"].map(
@@ -78,7 +82,7 @@ test("sums that are not those of the records are told, days as well as totals", 
   );
 });
 
-test("in doubt the smaller number is right: right before its router was killed, a whole answer may be free; it never costs twice", () => {
+test("a whole answer just before its router is killed may be free, but never costs twice", () => {
   const outage = (what: Outage["what"], fromMs: number): Partial<Evidence> => ({
     outages: [{ what, fromMs, untilMs: fromMs + 5_000 }],
   });

@@ -1,7 +1,7 @@
 /**
- * A whole Weiche as real processes on free ports and a temporary data directory: one router with its embedded database,
- * any number of node-agents, engines as the agents' files say. For tests and load; each part can be killed and started
- * again on its own.
+ * Runs a whole Weiche for tests and load: real processes on free ports with a temporary data directory. It has one router
+ * with its embedded database, any number of agents and the engines of the agents' files. Tests can kill and restart each
+ * part.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ import { runProgram, weiche } from "./commands.ts";
 const root = join(import.meta.dirname, "../..");
 const anyPort = "127.0.0.1:0";
 
-/** How the C library gives memory back, as the units of router and agent say it. */
+/** Makes the C library return memory as in the units of router and agent. */
 const unitMemory = environmentLine("MALLOC_MMAP_THRESHOLD_");
 
 function environmentLine(name: string): Record<string, string> {
@@ -28,21 +28,21 @@ function environmentLine(name: string): Record<string, string> {
 }
 
 export interface ClusterOptions {
-  /** Contents of `catalogue.yaml`. */
+  /** The content of `catalogue.yaml`. */
   readonly catalogue: unknown;
-  /** Contents of `agent.yaml` by node name; `node` is filled in. */
+  /** The content of each `agent.yaml` by node name. The cluster adds `node`. */
   readonly agents: Readonly<Record<string, object>>;
-  /** More keys of `router.yaml`. */
+  /** Further keys of `router.yaml`. */
   readonly router?: object;
-  /** More of the programs' environment. */
+  /** Further variables of the programs' environment. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Called with the router's data directory before anything runs. May give more keys of `router.yaml`. */
+  /** Called with the router's data directory before any program starts. May return further keys of `router.yaml`. */
   readonly prepare?: (dataDir: string) => void | Promise<object | void>;
-  /** Folders with other code of Weiche, where a program is not to be that of this checkout. */
+  /** Folders with other versions of Weiche for these programs. Defaults to this checkout. */
   readonly code?: { readonly router?: string; readonly agents?: string };
 }
 
-/** A node as the command `weiche nodes` shows it. */
+/** A node in the output of `weiche nodes`. */
 interface NodeShown {
   readonly name: string;
   readonly state: string;
@@ -72,7 +72,7 @@ export class Cluster implements AsyncDisposable {
     const defaults = { catalogue: "catalogue.yaml", limits: { perIpPerSecond: 0 }, ...stops };
     const dataDir = join(cluster.directory, "data");
     mkdirSync(dataDir);
-    // A router of other code migrates a database of its own.
+    // A router of another version migrates its own database.
     if (options.code?.router === undefined) await prepareDatabase(join(dataDir, "router"));
     const router = { ...defaults, ...options.router, ...(await options.prepare?.(dataDir)) };
     writeFileSync(join(cluster.directory, "router.yaml"), stringify(router), { mode: 0o600 });
@@ -91,7 +91,7 @@ export class Cluster implements AsyncDisposable {
     return `http://${this.router.listen["api"]}/v1`;
   }
 
-  /** Starts the router, on the ports it had before if it ran already. */
+  /** Starts the router. A restart uses the same ports. */
   async startRouter(): Promise<void> {
     const before = (this.router as RunningProgram | undefined)?.listen;
     const main = join(this.#options.code?.router ?? root, "router/src/main.ts");
@@ -100,7 +100,7 @@ export class Cluster implements AsyncDisposable {
     this.router = await RunningProgram.start(main, [], { ...this.#options.environment, ...env, ...config });
   }
 
-  /** `more`: keys of its file that win over those it was given at first. */
+  /** Starts an agent. Keys of `more` override those of its first file. */
   async startAgent(name: string, more: object = {}): Promise<void> {
     const routers = [this.router.listen["nodes"]];
     const config = { node: name, routers, shutdownSeconds: 10, ...this.#options.agents[name], ...more };
@@ -108,7 +108,7 @@ export class Cluster implements AsyncDisposable {
     this.agents.set(name, await startAgent(join(this.directory, name), config, this.#options.environment, main));
   }
 
-  /** Resolves once the router can reach every node. `weiche`: the command against another router. */
+  /** Resolves when the router reaches every node. `weiche` may run the command against another router. */
   async linked(weiche = (...args: string[]) => this.weiche(...args)): Promise<void> {
     await until("every node to be live", async () => {
       const nodes = (await weiche("nodes")) as NodeShown[];
@@ -120,7 +120,7 @@ export class Cluster implements AsyncDisposable {
     return (await this.weiche("nodes")) as NodeShown[];
   }
 
-  /** The operators' command against this cluster's router. */
+  /** Runs the command `weiche` against this cluster's router. */
   weiche(...args: string[]): Promise<unknown> {
     const { router } = this.#options.code ?? {};
     const dataDir = join(this.directory, "data");
@@ -129,12 +129,12 @@ export class Cluster implements AsyncDisposable {
       : runProgram(join(router, "router/bin/weiche.js"), dataDir, args);
   }
 
-  /** The command of the engineer at one node. */
+  /** Runs the command `weiche-agent` at one node. */
   weicheAgent(node: string, ...args: string[]): Promise<unknown> {
     return runProgram("node-agent/bin/weiche-agent.js", join(this.directory, node), args);
   }
 
-  /** An account with an Owner and one key. */
+  /** Creates an account with an Owner and one key. */
   async account(name = "Test", packageName = "Business Plus"): Promise<Account> {
     const owner = ["--name", name, "--owner-email", `${name.toLowerCase()}@example.com`];
     const made = await this.weiche("account", "create", ...owner, "--package", packageName, "--yes");
@@ -143,7 +143,7 @@ export class Cluster implements AsyncDisposable {
     return { baseUrl: this.baseUrl, accountId, userId, apiKey };
   }
 
-  /** Ends everything, engines included, whatever state it is in. */
+  /** Ends all processes, including engines, in whatever state they are. */
   async [Symbol.asyncDispose](): Promise<void> {
     const engines = [...this.agents.keys()].flatMap((name) => [...enginePids(join(this.directory, name)).values()]);
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
@@ -159,7 +159,7 @@ export interface Account extends Client {
   readonly userId: string;
 }
 
-/** Where a router keeps its data, and for each of its listeners the address it had `before`, or any free port. */
+/** Returns the variables for a router's data directory and listeners. Each uses its address of `before` or a free port. */
 export function routerEnvironment(dataDir: string, before?: RunningProgram["listen"]): Record<string, string> {
   const listen = ["api", "portal", "console", "nodes", "data", "ops"].map((name) => [
     `WEICHE_${name.toUpperCase()}_LISTEN`,
@@ -168,7 +168,7 @@ export function routerEnvironment(dataDir: string, before?: RunningProgram["list
   return { WEICHE_DATA_DIR: dataDir, ...Object.fromEntries(listen) };
 }
 
-/** Starts an agent with this `agent.yaml`, which is written beside its data directory. */
+/** Writes this `agent.yaml` beside the data directory and starts an agent with it. */
 export async function startAgent(
   dataDir: string,
   config: object,
@@ -185,7 +185,7 @@ export async function startAgent(
   });
 }
 
-/** One of our programs as a child process. */
+/** A router or an agent as a child process. */
 export class RunningProgram {
   readonly listen: Readonly<Record<string, string>>;
   readonly #child: ChildProcess;
@@ -197,7 +197,7 @@ export class RunningProgram {
     this.#lines = lines;
   }
 
-  /** `file`: of this checkout, or absolute. Resolves once it says where it listens; rejects with its output if it ends before. */
+  /** Starts a file of this checkout or an absolute path. Resolves when it logs its listeners, rejects if it ends before. */
   static async start(file: string, args: readonly string[], env: Record<string, string>): Promise<RunningProgram> {
     const child = spawn(process.execPath, [resolve(root, file), ...args], {
       env: { ...process.env, ...unitMemory, ...env },
@@ -223,7 +223,7 @@ export class RunningProgram {
     return this.#child.pid!;
   }
 
-  /** The lines that it has printed so far. */
+  /** The lines printed so far. */
   get output(): readonly string[] {
     return this.#lines;
   }
@@ -232,7 +232,7 @@ export class RunningProgram {
     this.#child.kill(signal);
   }
 
-  /** Resolves with the exit code, or the signal, once it is gone. */
+  /** Resolves with the exit code or the signal when the process ends. */
   async exited(): Promise<number | NodeJS.Signals> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, "exit");
     return this.#child.exitCode ?? this.#child.signalCode!;
@@ -244,7 +244,7 @@ export class RunningProgram {
   }
 }
 
-/** Awaits a condition with a bound: a promise's deadline, not a speed measurement. */
+/** Waits for a condition and throws after `boundMs`. The bound detects a hang and measures no speed. */
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
@@ -257,14 +257,14 @@ export async function until(
   }
 }
 
-/** A temporary directory that the database's own user can pass, where a test runs as root. */
+/** Makes a temporary directory that the database's user can enter if the test runs as root. */
 export function reachableDirectory(prefix: string): string {
   const directory = mkdtempSync(join(tmpdir(), prefix));
   chmodSync(directory, 0o711);
   return directory;
 }
 
-/** Whether a process runs; one that is dead and that nobody has reaped does not. */
+/** Returns whether a process runs. A zombie does not count. */
 export function isAlive(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -273,15 +273,15 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** The handle that an agent wrote for an engine that it started. */
+/** The handle that an agent writes for an engine it has started. */
 export interface EngineHandle {
   readonly pid: number;
   readonly endpoint: { readonly origin: string };
-  /** The state into which the agent is bringing it. */
+  /** The state that the agent is bringing the engine into. */
   readonly heading?: "asleep" | "awake";
 }
 
-/** The engines that an agent has started, by `<slot>-<model>`. */
+/** Returns the engines that an agent has started, by `<slot>-<model>`. */
 export function engineHandles(dataDir: string): ReadonlyMap<string, EngineHandle> {
   const directory = join(dataDir, "agent/engines");
   const files = existsSync(directory) ? readdirSync(directory).filter((file) => file.endsWith(".json")) : [];
@@ -290,7 +290,7 @@ export function engineHandles(dataDir: string): ReadonlyMap<string, EngineHandle
       const handle = JSON.parse(readFileSync(join(directory, file), "utf8")) as EngineHandle;
       return [[file.slice(0, -".json".length), handle]];
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return []; // The agent has removed it meanwhile.
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return []; // The agent has removed the file meanwhile.
       throw error;
     }
   });

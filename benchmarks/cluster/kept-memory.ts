@@ -1,13 +1,13 @@
 /** Measures the memory that a program holds after garbage collection, through V8's inspector. */
 import type { RunningProgram } from "./cluster.ts";
 
-/** The environment of a program that can be asked. */
+/** The environment that opens a program's inspector. */
 export const inspected = { NODE_OPTIONS: "--inspect=127.0.0.1:0" };
 
-/** V8 frees what was found dead in one collection partly in the next. */
+/** Several are needed, because V8 frees some dead objects only in the next collection. */
 const collections = 3;
 
-/** Bytes of its heap, and of what hangs on it outside. */
+/** Returns the bytes of the heap and of the external memory that it references. */
 export async function keptBytes(program: RunningProgram): Promise<number> {
   const [address] = /ws:\/\/\S+/.exec(program.output.find((line) => line.startsWith("Debugger listening"))!)!;
   const socket = new WebSocket(address);
@@ -22,7 +22,7 @@ export async function keptBytes(program: RunningProgram): Promise<number> {
   return (answer as { result: { value: number } }).result.value;
 }
 
-/** One call at a time. */
+/** Calls one method of the inspector. Do not call it concurrently. */
 async function call(socket: WebSocket, method: string, params: object = {}): Promise<unknown> {
   const { promise, resolve } = Promise.withResolvers<MessageEvent>();
   socket.addEventListener("message", resolve, { once: true });

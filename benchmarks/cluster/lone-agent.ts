@@ -1,4 +1,4 @@
-/** A real agent process whose router is this process, so that a test sees what it reports and steers each request. */
+/** Runs a real agent process with this process as its router, so that a test sees its reports and controls each request. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentStatus } from "@weiche/node-agent/src/status/status.ts";
@@ -21,9 +21,9 @@ interface LoneAgentOptions {
   readonly slots: readonly object[];
   readonly models: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** More keys of `agent.yaml`. */
+  /** Further keys of `agent.yaml`. */
   readonly more?: object;
-  /** Another program that runs the agent. */
+  /** A program that runs the agent in place of the usual one. */
   readonly main?: string;
 }
 
@@ -41,7 +41,7 @@ export class LoneAgent implements AsyncDisposable {
   readonly #root = reachableDirectory("weiche-lone-agent-");
   /** The agent's data directory. */
   readonly directory = join(this.#root, "data");
-  /** Resolves with the acknowledgement of usage; another promise holds it up. */
+  /** The router acknowledges usage when this promise resolves. A test may set a pending one. */
   recording: Promise<void> = Promise.resolve();
   program!: RunningProgram;
   readonly #options: LoneAgentOptions;
@@ -79,22 +79,22 @@ export class LoneAgent implements AsyncDisposable {
     return this.registry.view(clock.monotonicMs())[0]?.reachable ?? false;
   }
 
-  /** Ends it with `kill -9` and starts the next one, which takes over what it left. Resolves when that one is linked. */
+  /** Kills the agent with `kill -9` and starts another with the same data. Resolves when this one is linked. */
   async restart(): Promise<void> {
     this.program.kill("SIGKILL");
     await this.program.exited();
-    await until("its link to be gone", () => !this.#isLinked);
+    await until("the agent's link to end", () => !this.#isLinked);
     await this.#run();
   }
 
-  /** The output of `weiche-agent status --json`. */
+  /** Returns the output of `weiche-agent status --json`. */
   async status(): Promise<AgentStatus> {
     return (await askSocket(join(this.directory, "agent/admin.sock"), "GET", "/status")).body as AgentStatus;
   }
 
   /**
-   * Sends a chat, each from an account of its own unless `account` is given. Rejects if `signal` aborts or the agent goes.
-   * Calls `onBegun` when the agent answers.
+   * Sends a chat from a new account, or from `account`. Rejects if `signal` aborts or the agent ends. Calls `onBegun` when
+   * the agent answers.
    */
   async chat(
     model: string,
@@ -136,7 +136,7 @@ export class LoneAgent implements AsyncDisposable {
     return samplesOf(await this.metrics());
   }
 
-  /** Closes the router's end: the agent stays. */
+  /** Closes the router's end while the agent continues to run. */
   async closeRouter(): Promise<void> {
     await this.#end[Symbol.asyncDispose]();
   }

@@ -1,11 +1,11 @@
-/** Reads `/metrics` of a program as a Prometheus server does, as samples and as families. */
+/** Reads `/metrics` of a program as Prometheus does, into samples and families. */
 import type { RunningProgram } from "./cluster.ts";
 
 export interface MetricFamily {
   readonly name: string;
   readonly help: readonly string[];
   readonly types: readonly string[];
-  /** Value by series: `name{label="value",…}`, labels in alphabetical order. */
+  /** The value of each series `name{label="value",…}`, with labels in alphabetical order. */
   readonly samples: ReadonlyMap<string, number>;
 }
 
@@ -19,7 +19,7 @@ export async function readSamples(program: RunningProgram): Promise<ReadonlyMap<
   return samplesOf(await readMetrics(program));
 }
 
-/** Throws at a line that is no comment and no sample, and at a series that is there twice. */
+/** Parses the text. Throws if a line is neither comment nor sample, or if a series occurs twice. */
 export function parseMetrics(text: string): ReadonlyMap<string, MetricFamily> {
   const families = new Map<string, { name: string; help: string[]; types: string[]; samples: Map<string, number> }>();
   const family = (name: string) => {
@@ -51,7 +51,7 @@ export function seriesOf(name: string, labels: Readonly<Record<string, string>>)
   return `${name}{${pairs.map(([key, value]) => `${key}="${value}"`).join(",")}}`;
 }
 
-/** All samples of all families. */
+/** Returns the samples of all families. */
 export function samplesOf(families: ReadonlyMap<string, MetricFamily>): ReadonlyMap<string, number> {
   return new Map([...families.values()].flatMap(({ samples }) => [...samples]));
 }

@@ -1,9 +1,9 @@
-/** Mutual TLS between the router of a cluster and its nodes, as an operator sets it up. */
+/** Sets up mutual TLS between a cluster's router and its nodes as an operator does. */
 import { dirname, join } from "node:path";
 import { makeAuthority, makeCertificate } from "@weiche/router/src/certificates/certificate-folder.ts";
 import type { Cluster } from "./cluster.ts";
 
-/** For `ClusterOptions.prepare`: makes the certificates, and gives the router its own. */
+/** Returns a function for `ClusterOptions.prepare` that makes the certificates and returns the router's settings. */
 export function nodeCertificates(nodes: readonly string[]): (dataDir: string) => Promise<object> {
   return async (dataDir) => {
     const folder = folderIn(dirname(dataDir));
@@ -15,7 +15,7 @@ export function nodeCertificates(nodes: readonly string[]): (dataDir: string) =>
   };
 }
 
-/** A key of the node's `agent.yaml`. */
+/** Returns the setting `tls` for a node's `agent.yaml`. */
 export function tlsOfNode({ directory }: Cluster, node: string): { readonly tls: ReturnType<typeof files> } {
   return { tls: files(folderIn(directory), `node-${node}`) };
 }

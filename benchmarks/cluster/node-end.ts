@@ -1,4 +1,4 @@
-/** A router's end of links and data connections in this process, without API, keys, limits and database. */
+/** Opens a router's end of links and data connections in this process, without API, keys, limits and database. */
 import { randomBytes } from "node:crypto";
 import { createGrants } from "@weiche/router/src/usage/grants.ts";
 import { DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
@@ -13,13 +13,13 @@ export interface NodeEnd extends AsyncDisposable {
   readonly registry: NodeRegistry;
   readonly data: DataConnections;
   readonly link: NodeLink;
-  /** Where agents dial the link. */
+  /** The address at which agents dial the link. */
   readonly address: string;
 }
 
 /**
- * Every node may host every model. `record` resolves with the acknowledgement of usage. `dataAddress`: where nodes dial
- * their data connections, if not here.
+ * Opens the router's end. Every node may host every model. Usage is acknowledged when `record` resolves. `dataAddress`: the
+ * address at which nodes dial data connections. Defaults to this end.
  */
 export async function openNodeEnd(
   catalogue: ReadonlyMap<string, CatalogueEntry>,

@@ -1,4 +1,4 @@
-/** The Owner of a new account of a cluster, signed in at its portal. */
+/** Signs the Owner of a new account in at a cluster's portal. */
 import type { Cluster } from "./cluster.ts";
 
 export const ownerPassword = "a password that nobody guesses";
@@ -6,7 +6,7 @@ export const ownerPassword = "a password that nobody guesses";
 export interface PortalOwner {
   readonly accountId: string;
   readonly userId: string;
-  /** The session's cookie, as `name=value`. */
+  /** The session's cookie as `name=value`. */
   readonly cookie: string;
   /** Reads JSON from a path below `/api`. */
   get<Reply>(path: string): Promise<Reply>;

@@ -1,6 +1,6 @@
 /**
- * For modules that are loaded before every program of a cluster (`NODE_OPTIONS=--import=URL?directory=PATH`): the file of
- * the directory by which a test steers this program, `router` or `node-agent`. Undefined in other programs and in threads.
+ * Serves modules that are preloaded into every program of a cluster (`NODE_OPTIONS=--import=URL?directory=PATH`). Finds the
+ * file with which a test controls this program, `router` or `node-agent`. Undefined in other programs and in threads.
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -12,7 +12,7 @@ export function fileOfProgram(importUrl: string): string | undefined {
   return join(new URL(importUrl).searchParams.get("directory")!, program);
 }
 
-/** The option that loads `module` before a program and steers it by files of `directory`. */
+/** Returns the option that preloads `module`, which reads its file from `directory`. */
 export function preload(module: string, directory: string): string {
   const url = pathToFileURL(module);
   url.searchParams.set("directory", directory);

@@ -1,7 +1,7 @@
-/** Prometheus' own checker, which Debian's package `prometheus` brings. */
+/** Runs promtool, the checker of Prometheus, which Debian's package `prometheus` installs. */
 import { spawnSync } from "node:child_process";
 
-/** Runs promtool; returns its status and all that it printed. Throws, with what to install, where it is not there. */
+/** Runs promtool and returns its status and output. If it is missing, throws an error that names the package. */
 export function promtool(args: readonly string[], input = ""): { readonly status: number; readonly said: string } {
   const { status, error, stdout, stderr } = spawnSync("promtool", args, { input, encoding: "utf8" });
   if (error)

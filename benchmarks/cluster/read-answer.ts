@@ -1,7 +1,7 @@
-/** Reads a node's answer as a router gets it. */
+/** Reads a node's answer as a router receives it. */
 import type { UpstreamResponse } from "@weiche/router/src/nodes/upstream.ts";
 
-/** Reads from now on to the end of the answer, however it ends. `first`: the first piece. */
+/** Reads the answer to its end, also if it fails. `first` resolves with the first piece. */
 export function readAnswer({ body }: UpstreamResponse): {
   readonly first: Promise<Buffer>;
   readonly whole: Promise<Buffer>;

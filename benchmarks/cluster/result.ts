@@ -1,4 +1,4 @@
-/** Where a benchmark leaves what it measured: JSON and a short page in `benchmarks/results/<date>-<machine>/`. */
+/** Writes the results of a benchmark as JSON and a short page to `benchmarks/results/<date>-<machine>/`. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, hostname, loadavg, totalmem } from "node:os";
@@ -10,9 +10,9 @@ export interface Machine {
   readonly memoryGiB: number;
   readonly node: string;
   readonly commit: string;
-  /** Load average of the minute before the benchmark began. */
+  /** The load average of the minute before the benchmark. */
   readonly loadBefore: number;
-  /** Other programs that have used more than a tenth of a core since they started. */
+  /** Other programs that have used more than a tenth of a core since their start. */
   readonly alsoRunning: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export function machineText({ cores, cpu, memoryGiB, node, commit }: Omit<Machin
   return `${cores} cores of ${cpu}, ${memoryGiB} GiB, Node.js ${node}, commit ${commit}`;
 }
 
-/** The machine's load by other programs before the benchmark. */
+/** Describes the machine's load by other programs before the benchmark. */
 export function loadText({ loadBefore, alsoRunning }: Machine): string {
   return `Load before: ${loadBefore}; also running: ${alsoRunning.join(", ") || "nothing of note"}.`;
 }
@@ -40,7 +40,7 @@ export function loadText({ loadBefore, alsoRunning }: Machine): string {
 /** The results of all days and machines. */
 export const resultsDirectory = join(import.meta.dirname, "../results");
 
-/** The results of this machine on one day. */
+/** Returns the directory for this machine's results of one day. */
 export function resultsOf(date: string): string {
   return join(resultsDirectory, `${date}-${hostname()}`);
 }
@@ -50,7 +50,7 @@ export function today(): string {
   return Temporal.Now.plainDateISO().toString();
 }
 
-/** Writes what one benchmark measured, with the machine, and prints the page. */
+/** Writes the result of a benchmark with the machine's description, and prints the page. */
 export function writeResult(name: string, machine: Machine, result: object, page: readonly string[]): void {
   const date = today();
   const about = `${machineText(machine)}. ${loadText(machine)}`;
@@ -58,7 +58,7 @@ export function writeResult(name: string, machine: Machine, result: object, page
   writePage(resultsOf(date), { [`${name}.md`]: text, [`${name}.json`]: { date, machine, ...result } });
 }
 
-/** Writes texts as they are and objects as JSON, and prints the texts. */
+/** Writes texts unchanged and objects as JSON, and prints the texts. */
 export function writePage(directory: string, files: Readonly<Record<string, string | object>>): void {
   mkdirSync(directory, { recursive: true });
   for (const [name, content] of Object.entries(files)) {
@@ -69,7 +69,7 @@ export function writePage(directory: string, files: Readonly<Record<string, stri
   console.log(directory);
 }
 
-/** The lines of a table in Markdown. */
+/** Returns the lines of a Markdown table. */
 export function markdownTable(heads: readonly string[], rows: readonly (readonly (string | number)[])[]): string[] {
   const line = (cells: readonly (string | number)[]) => `| ${cells.join(" | ")} |`;
   return [line(heads), `|${"---|".repeat(heads.length)}`, ...rows.map(line)];
@@ -81,14 +81,14 @@ export interface Quantiles {
   readonly max: number;
 }
 
-/** Rounded to a tenth. */
+/** Returns quantiles, rounded to a tenth. */
 export function quantiles(values: readonly number[]): Quantiles {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number) => round(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!);
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
-/** To a tenth. */
+/** Rounds to a tenth. */
 export function round(value: number): number {
   return Math.round(value * 10) / 10;
 }

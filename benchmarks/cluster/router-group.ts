@@ -1,7 +1,6 @@
 /**
- * Several routers on one database, as processes of their own. The nodes are told of the first one and hear of the others
- * from it. Unless another database is named, it is an embedded server that this process runs in the place where the first
- * router would have it.
+ * Runs several router processes on one database. Nodes know only the first router and learn the others from it. Unless a
+ * test names a database, this process runs an embedded server in the directory in which the first router would have it.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +20,7 @@ export class RouterGroup implements AsyncDisposable {
     this.#opened = opened;
   }
 
-  /** `code`: a checkout with the code of the routers after the first; absent: this one. */
+  /** Starts the group. `code`: the checkout of all routers but the first. Defaults to this one. */
   static async start(
     count: number,
     options: ClusterOptions,
@@ -36,7 +35,7 @@ export class RouterGroup implements AsyncDisposable {
       return { database: { url: opened.use(await startSharedDatabase(stateDir)).url } };
     };
     const { router = {} } = options as { readonly router?: { readonly limits?: object } };
-    // Routers that limit on their own have to be told so.
+    // Several routers refuse to limit accounts alone unless `store: memory` is set.
     const limits = { perIpPerSecond: 0, store: "memory", ...router.limits };
     const cluster = opened.use(await Cluster.start({ ...options, router: { ...router, limits }, prepare }));
     const group = new RouterGroup(
@@ -58,7 +57,7 @@ export class RouterGroup implements AsyncDisposable {
     return [this.cluster.router, ...this.#others];
   }
 
-  /** Starts a router, on the ports it had before if it ran already. */
+  /** Starts a router. A restart uses the same ports. */
   async startAt(index: number): Promise<void> {
     if (index === 0) return this.cluster.startRouter();
     const dataDir = this.dataDir(index);
@@ -72,12 +71,12 @@ export class RouterGroup implements AsyncDisposable {
     return join(this.cluster.directory, index === 0 ? "data" : `data-${index}`);
   }
 
-  /** The operators' command against one of the routers. */
+  /** Runs the command `weiche` against one of the routers. */
   weiche(index: number, ...args: readonly string[]): Promise<unknown> {
     return weiche(this.dataDir(index), args);
   }
 
-  /** Resolves once every router can reach every node. */
+  /** Resolves when every router reaches every node. */
   async linked(): Promise<void> {
     for (const index of this.routers.keys()) await this.cluster.linked((...args) => this.weiche(index, ...args));
   }

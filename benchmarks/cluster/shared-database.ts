@@ -1,4 +1,4 @@
-/** An embedded server that a test runs itself, so that several routers can use it by its address. */
+/** Runs an embedded server in the test, so that several routers can use it by its address. */
 import type { ClientConfig } from "pg";
 import { startEmbeddedServer } from "@weiche/router/src/db/embedded-server.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
@@ -8,7 +8,7 @@ interface SharedDatabase extends AsyncDisposable {
   readonly connection: ClientConfig;
 }
 
-/** `stateDir`: where a router would have it. */
+/** Starts the server in this router's state directory. */
 export async function startSharedDatabase(stateDir: string): Promise<SharedDatabase> {
   const noted = () => {};
   const events = { databaseRestarted: noted, databaseRestartFailed: noted };

@@ -1,10 +1,10 @@
-/** Simulated vLLM engines below an agent of a cluster: how they are configured, and what they say of themselves. */
+/** Configures simulated vLLM engines for an agent of a cluster, and reads their state. */
 import { join } from "node:path";
 import type { EngineState } from "../sim-engine/sim-engine.ts";
 import type { LedgerEntry } from "../sim-engine/ledger.ts";
 import { engineHandles, type EngineHandle } from "./cluster.ts";
 
-/** One engine of an agent's file, with sleep level 1. `options`: of `sim-engine/main.ts`, without the dashes. */
+/** Returns an engine for an agent's file, with sleep level 1. `options`: those of `sim-engine/main.ts` without dashes. */
 export function simEngine(model: string, options: Readonly<Record<string, string | number>> = {}): object {
   const all = { "itl-ms": 5, "ttft-ms": 5, ...options };
   const flags = Object.entries(all).flatMap(([name, value]) => [`--${name}`, String(value)]);
@@ -28,13 +28,13 @@ export function catalogueOf(...models: readonly string[]): object[] {
   }));
 }
 
-/** Options of a cluster whose nodes have one slot `a` each, with a simulated engine for each model. `slot`: more keys of it. */
+/** Returns cluster options. Each node has one slot `a` with a simulated engine per model and the further keys of `slot`. */
 export function simNodes(models: readonly string[], nodes: readonly string[] = ["node-1"], slot: object = {}) {
   const slots = [{ name: "a", ...slot, engines: models.map((model) => simEngine(model)) }];
   return { catalogue: catalogueOf(...models), agents: Object.fromEntries(nodes.map((node) => [node, { slots }])) };
 }
 
-/** The engine of one model, as its agent's handle finds it; another process after a restart. */
+/** The engine of one model. It is found by the agent's handle, so it is another process after a restart. */
 export class SimNodeEngine {
   readonly #dataDir: string;
   readonly #name: string;
@@ -44,7 +44,7 @@ export class SimNodeEngine {
     this.#name = `${slot}-${model}`;
   }
 
-  /** Undefined: there is none. */
+  /** Undefined if no engine runs. */
   get pid(): number | undefined {
     return engineHandles(this.#dataDir).get(this.#name)?.pid;
   }

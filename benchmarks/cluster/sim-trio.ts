@@ -1,4 +1,4 @@
-/** Simulated engines in this process, one for each dialect, and how an agent is told of them. */
+/** Runs a simulated engine for each dialect in this process, and returns the configuration for an agent. */
 import {
   startSimEngine,
   type SimDialectName,

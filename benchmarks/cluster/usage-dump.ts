@@ -1,4 +1,4 @@
-/** Reads what the database of a cluster really holds, for checkers that trust no report. */
+/** Reads the usage from a cluster's database, for checkers that do not rely on reports. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "pg";
@@ -16,16 +16,16 @@ export interface DumpedRecord {
   readonly keyId: string;
   readonly model: string;
   readonly day: string;
-  /** `void`: the router gave up on the attempt. */
+  /** `void`: the router has declared the attempt void. */
   readonly outcome: "finished" | "client-ended" | "limit-ended" | "broken" | "void";
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly credits: bigint;
 }
 
-/** The sums of all periods together. */
+/** A sum over all periods. */
 export interface DumpedSum {
-  /** Names what is summed up: `account <id>`, `model <id> <name>`, `day <id> <day> <user> <key> <model>`. */
+  /** What is summed: `account <id>`, `model <id> <name>`, `day <id> <day> <user> <key> <model>`. */
   readonly of: string;
   readonly requests: bigint;
   readonly promptTokens: bigint;
@@ -43,7 +43,7 @@ export async function dumpUsage(cluster: Cluster): Promise<readonly DumpedRecord
   return (await dumpAllUsage(cluster)).records;
 }
 
-/** Reads all tables of usage in one snapshot. */
+/** Reads all usage tables in one snapshot. */
 export async function dumpAllUsage(cluster: Cluster): Promise<UsageDump> {
   await using client = await connect(cluster);
   return await readUsage(client);
@@ -61,7 +61,7 @@ export async function readUsage(client: Pick<Client, "query">): Promise<UsageDum
   };
 }
 
-/** Every row of every table of the database, as text. */
+/** Returns all rows of all tables as text. */
 export async function dumpTexts(cluster: Cluster): Promise<string> {
   await using client = await connect(cluster);
   const tables = await client.query<{ name: string }>(

@@ -1,4 +1,4 @@
-/** Makes usage records as nodes send them, of 50 accounts with a subscription. */
+/** Makes usage records, as nodes send them, for 50 accounts with a subscription. */
 import type { Pool } from "pg";
 import type { Grants } from "@weiche/router/src/usage/grants.ts";
 import { millicredits } from "@weiche/shared/credits.ts";

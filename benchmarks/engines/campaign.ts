@@ -1,4 +1,4 @@
-/** The campaign: all checks against each engine that was found, one after the other. */
+/** Runs all checks against each engine found, one after the other. */
 import { runCheck, type Check, type CheckResult } from "./check.ts";
 import { answers } from "./checks/answers.ts";
 import { leaving } from "./checks/leaving.ts";
@@ -18,16 +18,16 @@ const checks: readonly Check[] = [
 export interface EngineResult {
   readonly engine: KindName;
   readonly version: string;
-  /** Why it was not tried; then there are no results. */
+  /** Why the engine was not tried. Then there are no results. */
   readonly missing?: string;
   readonly results: readonly CheckResult[];
 }
 
 interface CampaignOptions {
   readonly withLong: boolean;
-  /** Part of a check's name; absent: all checks. */
+  /** A part of a check's name. If undefined, all checks run. */
   readonly only?: string;
-  /** Ends it after the check that runs, with what there is by then. */
+  /** Ends the campaign after the running check and keeps the results so far. */
   readonly signal?: AbortSignal;
   readonly onResult?: (engine: KindName, result: CheckResult) => void;
 }
@@ -38,7 +38,7 @@ export async function tryEngine(found: Found, options: CampaignOptions): Promise
   await using service = await Service.start(found);
   for (const check of checks) {
     if (options.signal?.aborted) break;
-    // The first one starts the engine.
+    // The first check starts the engine.
     if (options.only !== undefined && check !== checks[0] && !check.name.includes(options.only)) continue;
     const result = await runCheck(check, service, options.withLong);
     results.push(result);

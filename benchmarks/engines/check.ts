@@ -1,4 +1,4 @@
-/** A check: one thing that every engine must do below a router and an agent. */
+/** A check of one behaviour that every engine must show with a router and an agent. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Answer } from "../cluster/api-client.ts";
 import type { EngineKind } from "./engine-kinds.ts";
@@ -6,13 +6,13 @@ import type { Service } from "./service.ts";
 
 export interface Check {
   readonly name: string;
-  /** Takes minutes: runs only with `--long`. */
+  /** Whether the check takes minutes and runs only with `--long`. */
   readonly isLong?: boolean;
-  /** Longest time that it may take, beyond an engine's start. */
+  /** The timeout without the engine's start. */
   readonly boundMs?: number;
-  /** Why this kind of engine cannot do it; undefined: it can. */
+  /** Returns why this kind of engine cannot do it, or undefined if it can. */
   readonly notPossible?: (kind: EngineKind) => string | undefined;
-  /** Throws if the engine fails. What it returns becomes a note in the table, such as a measured time. */
+  /** Throws if the engine fails. The result, such as a measured time, becomes a note in the table. */
   readonly run: (service: Service) => Promise<string | void>;
 }
 
@@ -21,14 +21,14 @@ export type Outcome = "pass" | "fail" | "not possible" | "not run";
 export interface CheckResult {
   readonly check: string;
   readonly outcome: Outcome;
-  /** Why not, or what was measured. One line. */
+  /** A line with the reason of a failure or the measured values. */
   readonly note: string;
   readonly seconds: number;
 }
 
 const boundMsDefault = 60_000;
 
-/** Never throws: an exception of the check is its failure. */
+/** Runs a check. Never throws, because an exception becomes a failed result. */
 export async function runCheck(check: Check, service: Service, withLong: boolean): Promise<CheckResult> {
   const sinceMs = performance.now();
   const ended = (outcome: Outcome, note: string): CheckResult => {
@@ -55,14 +55,14 @@ export async function runCheck(check: Check, service: Service, withLong: boolean
   }
 }
 
-/** Throws an error with what was expected and what was seen instead. */
+/** Throws an error with the expectation and the observation if the condition is false. */
 export function expect(condition: boolean, expected: string, seen: unknown = ""): asserts condition {
   if (condition) return;
   const told = typeof seen === "string" ? seen : JSON.stringify(seen);
   throw new Error(told === "" ? expected : `${expected}; seen: ${told}`);
 }
 
-/** Expects the refusal of a prompt that is too long. Returns the window, and the tokens of input and completion. */
+/** Expects the refusal of a prompt that is too long. Returns the window and the tokens of input and completion. */
 export function expectOverflow({ status, error }: Answer): number[] {
   expectEqual(status, 400, "the status");
   expectEqual(error?.type, "ContextWindowExceededError", "error.type");

@@ -1,4 +1,4 @@
-/** The engines of the campaign: how each is started below an agent, and what it says of its own work. */
+/** The engines of the campaign: how an agent starts each, and which metrics count its work. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,11 +8,11 @@ import { findProgram, versionOf } from "./find-program.ts";
 const root = join(import.meta.dirname, "../..");
 const tinyModel = join(root, "node-agent/models/weiche-tiny.gguf");
 
-/** Answers that each engine is started for at once. */
+/** The number of simultaneous answers of each engine. */
 export const places = 4;
-/** Tokens of prompt and answer together. */
+/** The most tokens of prompt and answer together. */
 export const windowTokens = 8_192;
-/** Longest text to embed. */
+/** The most tokens of a text to embed. */
 export const inputTokens = 2_048;
 
 export type KindName = "embedded" | "llama-server" | "vllm";
@@ -20,16 +20,16 @@ export type KindName = "embedded" | "llama-server" | "vllm";
 export interface EngineKind {
   readonly name: KindName;
   readonly version: string;
-  /** Entries of `agent.yaml`, without `model`. */
+  /** The entries of `agent.yaml` without `model`. */
   readonly chat: (model: string) => object;
   readonly embeddings: (model: string) => object;
   /** How long a start may take on a slow machine. */
   readonly startMs: number;
-  /** Series of the engine's metrics whose sum counts what was read, what was made, and what runs. */
+  /** The series of the engine's metrics whose sums count read tokens, generated tokens and running requests. */
   readonly counters: Readonly<Record<"prompt" | "completion" | "running", readonly string[]>>;
 }
 
-/** A found engine, or in `missing` what to install or which variable to set. */
+/** An engine, or in `missing` what to install or which variable to set. */
 export type Found = EngineKind | { readonly name: KindName; readonly missing: string };
 
 export async function findEngines(): Promise<readonly Found[]> {
@@ -60,7 +60,7 @@ function embedded(): EngineKind {
   };
 }
 
-/** Started as deploy/INSTALL.md says, on one thread: its threads spin while they wait. */
+/** Starts as in deploy/INSTALL.md, but with one thread, because its threads spin while they wait. */
 function llamaServer(): Found {
   const program = findProgram("llama-server", "WEICHE_LLAMA_SERVER");
   if (program === undefined)
@@ -93,7 +93,7 @@ function llamaServer(): Found {
   };
 }
 
-/** Without sleep: its CPU build refuses `--enable-sleep-mode`. */
+/** Starts without sleep, because the CPU build refuses `--enable-sleep-mode`. */
 async function vllm(): Promise<Found> {
   const program = findProgram("vllm", "WEICHE_VLLM");
   if (program === undefined)

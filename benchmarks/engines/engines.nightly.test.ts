@@ -1,4 +1,4 @@
-/** Every engine that is found on this machine goes through all checks. */
+/** Runs all checks on every engine found on this machine. */
 import { expect, test } from "vitest";
 import { tryEngine } from "./campaign.ts";
 import { findEngines } from "./engine-kinds.ts";
@@ -6,7 +6,7 @@ import { findEngines } from "./engine-kinds.ts";
 const found = await findEngines();
 
 test.each(found.map((engine) => [engine.name, engine] as const))(
-  "%s below router and agent does what every engine has to do, or was not found",
+  "%s passes all checks with router and agent, or was not found",
   async (_, engine) => {
     const onResult = (name: string, result: object) => console.log(`${name}: ${JSON.stringify(result)}`);
     const { results, missing } = await tryEngine(engine, { withLong: true, onResult });

@@ -22,13 +22,13 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const env = (more: NodeJS.ProcessEnv = {}) => ({ PATH: `${directory}/first:${directory}/bin`, ...more });
 
-test("the first program of that name in PATH is found, not a folder", () => {
+test("the first program with the name in PATH is found, and a folder is skipped", () => {
   expect(findProgram("engine", "WEICHE_ENGINE_PROGRAM", env())).toBe(program);
   expect(findProgram("other", "WEICHE_ENGINE_PROGRAM", env())).toBeUndefined();
   expect(findProgram("engine", "WEICHE_ENGINE_PROGRAM", {})).toBeUndefined();
 });
 
-test("the variable wins, and what it names must be a program", () => {
+test("the variable overrides PATH and must name a program", () => {
   const named = (file: string) => findProgram("other", "WEICHE_ENGINE_PROGRAM", env({ WEICHE_ENGINE_PROGRAM: file }));
   expect(named(program)).toBe(program);
   expect(named("")).toBeUndefined();
@@ -37,7 +37,7 @@ test("the variable wins, and what it names must be a program", () => {
   expect(() => named(join(directory, "bin"))).toThrow("is no program");
 });
 
-test("a program's version is what it says of it, on either output", () => {
+test("a program's version is read from stdout or stderr", () => {
   expect(versionOf(program)).toBe("version: 42 (abc)");
   expect(versionOf(join(directory, "nothing"))).toBe("unknown");
 });

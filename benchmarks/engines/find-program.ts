@@ -1,9 +1,9 @@
-/** Where the programs of real engines are on this machine. */
+/** Finds the programs of real engines on this machine. */
 import { execFileSync } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** The file that `variable` names, else the first `name` in PATH; undefined: neither. Throws if the named one cannot run. */
+/** Returns the file that `variable` names, or the first `name` in PATH. Throws if the variable's file cannot be run. */
 export function findProgram(name: string, variable?: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
   const named = variable && env[variable];
   if (named) {
@@ -23,7 +23,7 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** The line with its version that the program prints on either output; "unknown" if there is none. */
+/** Returns the line with the version that the program prints on stdout or stderr, or "unknown". */
 export function versionOf(program: string): string {
   try {
     const options = { encoding: "utf8", timeout: 120_000 } as const;

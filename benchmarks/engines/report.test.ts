@@ -19,7 +19,7 @@ const engines: EngineResult[] = [
   { engine: "vllm", version: "not found", missing: "set WEICHE_VLLM", results: [] },
 ];
 
-test("the table has a row for each check and a column for each engine, found or not", () => {
+test("the table has a row for each check and a column for each engine, also if it was not found", () => {
   expect(table(engines)).toEqual([
     "| check | embedded<br>node-llama-cpp 1 | llama-server<br>2 | vllm<br>not found |",
     "|---|---|---|---|",
@@ -30,7 +30,7 @@ test("the table has a row for each check and a column for each engine, found or 
   expect(count(engines[1]!.results, "fail")).toBe(1);
 });
 
-test("what has something to say has a line, without markup of its own", () => {
+test("each result with a note has a line in which markup is escaped", () => {
   expect(notes(engines)).toEqual([
     ...["## embedded", "", "- sleeps (not possible, 1.5 s): it \\| cannot", ""],
     ...["## llama-server", "", "- chats (**FAIL**, 1.5 s): seen: \\<html\\>", ""],
@@ -38,7 +38,7 @@ test("what has something to say has a line, without markup of its own", () => {
   ]);
 });
 
-test("an engine that was not found, or not tried, keeps its earlier run", () => {
+test("an engine that was not found or not tried keeps its earlier run", () => {
   const run = (engine: EngineResult, date: string) => ({ ...engine, date }) as Run;
   const [embedded, llamaServer, vllm] = engines as [EngineResult, EngineResult, EngineResult];
   const dates = (runs: readonly Run[]) => runs.map(({ engine, date }) => [engine, date]);

@@ -1,4 +1,4 @@
-/** The campaign's table: engines beside each other, and below it what was measured and what failed. */
+/** Makes the campaign's table with a column per engine, followed by the measurements and failures. */
 import { markdownTable } from "../cluster/result.ts";
 import type { Outcome } from "./check.ts";
 import type { EngineResult } from "./campaign.ts";
@@ -26,7 +26,7 @@ export function table(engines: readonly EngineResult[]): string[] {
   );
 }
 
-/** One line for each result with a note. */
+/** Returns a line for each result with a note. */
 export function notes(engines: readonly EngineResult[]): string[] {
   return engines.flatMap(({ engine, missing, results }) => {
     const lines = results
@@ -36,7 +36,7 @@ export function notes(engines: readonly EngineResult[]): string[] {
   });
 }
 
-/** Escapes Markdown: a note may quote what an engine said. */
+/** Escapes Markdown, because a note may quote an engine's output. */
 function escaped(note: string): string {
   return note.replaceAll(/[<>|*_`]/g, "\\$&");
 }

@@ -1,4 +1,4 @@
-/** The last run of each engine, as it is committed: a page and the same as JSON. */
+/** Reads and writes the committed last run of each engine, as a page and as JSON. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { machineText, resultsDirectory, today, type Machine } from "../cluster/result.ts";
@@ -8,11 +8,11 @@ import { notes, table } from "./report.ts";
 export interface Run extends EngineResult {
   readonly date: string;
   readonly machine: Omit<Machine, "loadBefore"> & { readonly loadBefore: number | null };
-  /** Added to the page by hand. */
+  /** A remark that a person has added to the JSON. */
   readonly remark?: string;
 }
 
-/** An engine that ran replaces its earlier run; one that did not run keeps it. */
+/** Replaces the runs of engines that ran, and keeps those of other engines. */
 export function merged(before: readonly Run[], now: readonly Run[]): Run[] {
   const names = [...new Set([...before, ...now].map(({ engine }) => engine))];
   const of = (runs: readonly Run[], name: string) => runs.find(({ engine }) => engine === name);

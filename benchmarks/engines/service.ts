@@ -1,4 +1,4 @@
-/** A whole Weiche above one kind of engine: two chat models share a slot, an embedding model has another. */
+/** Runs a whole Weiche with one kind of engine. Two chat models share a slot, an embedding model has another. */
 import { join } from "node:path";
 import { ask, type Answer, type Reading } from "../cluster/api-client.ts";
 import { Cluster, engineHandles, until, type Account, type EngineHandle } from "../cluster/cluster.ts";
@@ -6,14 +6,14 @@ import { parseMetrics, samplesOf } from "../cluster/metrics-text.ts";
 import { inputTokens, windowTokens, type EngineKind } from "./engine-kinds.ts";
 
 const node = "node-1";
-/** The models; the first two are the same weights under two names. */
+/** The models. The first two have the same weights under two names. */
 export const [first, second, embedder] = ["tiny-first", "tiny-second", "tiny-embed"] as const;
 const slotOf = (model: string) => (model === embedder ? "embeddings" : "chat");
 
-/** A word in the prompts of the checks: it must not be written to any file. */
+/** A word in the prompts of the checks that must not appear in any file. */
 export const canary = "Zyxwalbatross";
 
-/** The forms in which an answer can be asked for. */
+/** The forms of an answer. */
 export const forms = ["body", "stream"] as const;
 
 interface Counters {
@@ -52,7 +52,7 @@ export class Service implements AsyncDisposable {
     return service;
   }
 
-  /** Requests without an account of their own come from a new one from now on. */
+  /** Creates an account. Later requests without an account use it. */
   async freshAccount(): Promise<Account> {
     return (this.#account = await this.account());
   }
@@ -65,7 +65,7 @@ export class Service implements AsyncDisposable {
     return ask({ baseUrl: this.cluster.baseUrl, apiKey: account.apiKey }, path, body, reading);
   }
 
-  /** A chat with the first model, unless `body` names another; a text is the user's message. */
+  /** Sends a chat to the first model, unless `more` names another. A text is the user's message. */
   chat(asked: string | object, more: object = {}, options: AskOptions = {}): Promise<Answer> {
     const messages = typeof asked === "string" ? { messages: [{ role: "user", content: asked }] } : asked;
     return this.ask("/chat/completions", { model: first, temperature: 0, ...messages, ...more }, options);
@@ -75,7 +75,7 @@ export class Service implements AsyncDisposable {
     return await (form === "stream" ? this.stream(asked, more) : this.chat(asked, more));
   }
 
-  /** Like `chat`, as a stream with usage. */
+  /** Sends a chat as `chat` does, as a stream with usage. */
   async stream(asked: string | object, more: object = {}, options: AskOptions = {}): Promise<Answer> {
     return await this.chat(asked, { stream: true, stream_options: { include_usage: true }, ...more }, options);
   }
@@ -88,12 +88,12 @@ export class Service implements AsyncDisposable {
     return engineHandles(this.agentDirectory).get(`${slotOf(model)}-${model}`);
   }
 
-  /** The engine's process; undefined: it does not run. */
+  /** Returns the engine's process id, or undefined if no engine runs. */
   pidOf(model: string): number | undefined {
     return this.#engineOf(model)?.pid;
   }
 
-  /** The counters of the first chat model's engine, asked of the engine itself. */
+  /** Reads the counters of the first chat model's engine from the engine itself. */
   async counters(): Promise<Counters> {
     const text = await (await fetch(`${this.#engineOf(first)!.endpoint.origin}/metrics`)).text();
     const samples = [...samplesOf(parseMetrics(text))];
@@ -105,7 +105,7 @@ export class Service implements AsyncDisposable {
     return { prompt: sum(prompt), completion: sum(completion), running: sum(running) };
   }
 
-  /** Resolves once the engine works on nothing, with the milliseconds that it took. */
+  /** Waits until the engine is idle. Resolves with the milliseconds that this took. */
   async idle(): Promise<number> {
     const sinceMs = performance.now();
     await until("the engine to be idle", async () => (await this.counters()).running === 0);
@@ -118,7 +118,7 @@ export class Service implements AsyncDisposable {
     await agent.exited();
   }
 
-  /** Asks the agent to end, and resolves with its exit code. */
+  /** Stops the agent and resolves with its exit code. */
   async stopAgent(): Promise<number | NodeJS.Signals> {
     return await this.cluster.agents.get(node)!.stop();
   }

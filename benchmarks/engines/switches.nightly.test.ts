@@ -1,6 +1,6 @@
 /**
- * Two models on one slot of a real engine, switched under load, on every engine that is found here. `WEICHE_SWITCHES` sets
- * how often.
+ * Switches two models on one slot under load, with every real engine found on this machine. `WEICHE_SWITCHES` sets the
+ * number of switches.
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,13 +13,13 @@ import { first, second, Service } from "./service.ts";
 const switchesWanted = Number(process.env["WEICHE_SWITCHES"] ?? 200);
 const models = [first, second] as const;
 const questions = ["Who are you?", "What's the capital of Norway?", "Count from 1 to 100."];
-/** Clients of each model: the engines have 4 places. */
+/** The number of clients per model. Few, because the engines have 4 places. */
 const clients = 2;
 
 const found = await findEngines();
 
 test.each(found.map((engine) => [engine.name, engine] as const))(
-  `over ${switchesWanted} switches of %s under load no answer is cut or wrong, and the memory comes back`,
+  `over ${switchesWanted} switches of %s under load no answer is cut or wrong, and the memory is returned`,
   async (_, engine) => {
     if ("missing" in engine) return console.log(`${engine.name} was not found: ${engine.missing}`);
     await using service = await Service.start(engine);
@@ -64,7 +64,7 @@ test.each(found.map((engine) => [engine.name, engine] as const))(
   7_200_000,
 );
 
-/** The answers of each model to each question, asked alone. */
+/** Asks each model each question alone and returns the answers. */
 async function referencesOf(service: Service): Promise<ReadonlyMap<string, string>> {
   const references = new Map<string, string>();
   for (const model of models)
@@ -88,7 +88,7 @@ async function switchesOf({ cluster }: Service): Promise<number> {
   return own.reduce((sum, [, value]) => sum + value, 0);
 }
 
-/** 0: the process has ended. */
+/** Returns the resident memory in bytes, or 0 if the process has ended. */
 function residentBytes(pid: number): number {
   try {
     return 1_024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);

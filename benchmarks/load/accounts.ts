@@ -1,6 +1,6 @@
 /**
- * Makes many accounts with the largest package and one key each, so that no account's limits hold the load back while every
- * request is still authenticated, limited and metered. Writes into the router's database: the command would take minutes.
+ * Makes many accounts with the largest package and one key each. So no account's limits reduce the load, and the router still
+ * authenticates, limits and meters every request. Writes into the database, because the command would take minutes.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { uuidv7 } from "@weiche/shared/ids.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { connect } from "../cluster/usage-dump.ts";
 
-/** Writes a file with a key on each line, and returns its name. */
+/** Inserts accounts, writes a file with a key on each line and returns its path. */
 export async function insertAccounts(cluster: Cluster, count: number): Promise<string> {
   const keys = Array.from({ length: count }, () => makeApiKey());
   const ids = (): string[] => keys.map(() => uuidv7(systemClock));

@@ -1,6 +1,6 @@
 /**
- * `node benchmarks/load/by-hand.ts [--plain] [--agents N]`: Weiche above the native engine, to be loaded by hand. Prints
- * the commands, and runs until Ctrl-C.
+ * Runs Weiche with the native engine until Ctrl-C and prints the commands that load it by hand:
+ * `node benchmarks/load/by-hand.ts [--plain] [--agents N]`.
  */
 import { once } from "node:events";
 import { parseArgs } from "node:util";
@@ -25,7 +25,7 @@ console.log(
     `  ${client} ${weiche.port} --connections 64 --tokens 8 --warmup 2 --seconds 5 ${cut}`,
     "64 streams, a token each 10 ms:",
     `  ${client} ${weiche.port} --connections 64 --stream 1 --tokens 500 --itl 10000 --ramp 0.5 --warmup 1 --seconds 10 ${cut}`,
-    "streams as fast as they go:",
+    "streams as fast as possible:",
     `  ${client} ${weiche.port} --connections 16 --stream 1 --tokens 2000 --warmup 1 --seconds 5 ${cut}`,
     "first byte, one client:",
     `  ${client} ${weiche.port} --connections 1 --stream 1 --tokens 1 --warmup 1 --seconds 5 ${cut}`,

@@ -1,6 +1,6 @@
 /**
- * The rounds: every program is started once and stays warm. In each round, for each scenario, the programs take their turns
- * in random order, so that disturbances of the machine meet all of them. Only the measured one runs on the test core.
+ * Runs the rounds of a bench. Each program starts once and stays warm. In each round and scenario the programs take turns in
+ * random order, so that disturbances of the machine affect all of them. Only the measured program runs on the test core.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -27,25 +27,25 @@ export interface Started {
 export interface CampaignOptions {
   readonly quick: boolean;
   readonly rounds: number;
-  /** How long each program is loaded before its first round. */
+  /** For how many seconds each program is loaded before its first round. */
   readonly warmSeconds: number;
   readonly seed: number;
 }
 
 export interface Campaign extends CampaignOptions {
   readonly bench: Bench;
-  /** How many files one process may hold open. */
+  /** The most file descriptors of one process. */
   readonly descriptors: number;
   readonly random: () => number;
-  /** Whether this program is measured in this scenario. */
+  /** Returns whether this program is measured in this scenario. */
   readonly takesPart: (scenario: string, program: string) => boolean;
   readonly say: (line: string) => void;
 }
 
-/** The engine itself, asked directly: what client and engine do alone. */
+/** The client asks the engine directly, without a program between them. */
 export const direct = "direct";
 
-/** Its engine runs until `opened` is closed. */
+/** Opens a campaign. Its engine runs until `opened` is closed. */
 export async function openCampaign(
   options: CampaignOptions & Pick<Campaign, "takesPart" | "say">,
   opened: AsyncDisposableStack,
@@ -55,7 +55,7 @@ export async function openCampaign(
   return { ...options, bench: await openBench(opened), descriptors, random: () => random.next() };
 }
 
-/** Whether a program may hold so many streams open; if not, says so. */
+/** Returns whether a program has descriptors for this number of streams, and reports it if not. */
 export function mayHold({ say, descriptors }: Campaign, program: Program, streams: number): boolean {
   const needed = descriptorsFor(streams, program.connectionsPerStream);
   const what = `${program.name} with ${streams} streams`;
@@ -64,7 +64,7 @@ export function mayHold({ say, descriptors }: Campaign, program: Program, stream
   return descriptors >= needed;
 }
 
-/** Starts the programs on the core of the load. One that fails is reported and left out. */
+/** Starts the programs on the load's core. Reports and omits programs that fail. */
 export async function startPrograms(
   { bench, say }: Campaign,
   programs: readonly Program[],
@@ -82,7 +82,7 @@ export async function startPrograms(
   return started;
 }
 
-/** The stream that a program must pass on before it is measured. */
+/** The stream that a program must relay before it is measured. */
 const proof = { stream: true, tokens: 10, itl: 1_000 } as const;
 
 export async function startProgram(bench: Bench, program: Program): Promise<RunningProgram> {
@@ -128,12 +128,12 @@ export async function runRounds(
   return samples;
 }
 
-/** A failure is only reported, so that it does not spoil what was measured before. */
+/** Does the work and only reports a failure, so that earlier measurements are kept. */
 export async function attempt({ say }: Pick<Campaign, "say">, what: string, work: () => Promise<void>): Promise<void> {
   await work().catch((error: Error) => say(`${what}: ${error.message}`));
 }
 
-/** Moves the processes of the program to the test core, and back when the work is done. `direct` has none. */
+/** Moves a program's processes to the test core during the work. `direct` has no processes. */
 export async function onCoreOfItsOwn<T>(bench: Bench, running: RunningProgram, work: () => Promise<T>): Promise<T> {
   pin(running.processes, bench.cores.test);
   try {
@@ -143,7 +143,7 @@ export async function onCoreOfItsOwn<T>(bench: Bench, running: RunningProgram, w
   }
 }
 
-/** Loads each program, so that its code is compiled, its connections are open and each key has been read once. */
+/** Loads each program until its code is compiled, its connections are open and each key has been read once. */
 async function warm({ bench, warmSeconds, say }: Campaign, started: readonly Started[]): Promise<void> {
   for (const { program, running } of started) {
     const seconds = warmSeconds / 2;

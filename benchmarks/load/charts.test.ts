@@ -3,7 +3,7 @@ import { barChart, delayChart } from "./charts.ts";
 
 const spread = (median: number) => ({ median, min: median * 0.9, max: median * 1.2, rounds: 5 });
 
-test("bars stand in the order of their values, ours in our colour and in parts", () => {
+test("bars are sorted by value, and Weiche's bar has its own colour and parts", () => {
   const svg = barChart("CPU <per> chunk", "note", [
     { label: "portkey", isOurs: false, spread: spread(80) },
     {
@@ -22,7 +22,7 @@ test("bars stand in the order of their values, ours in our colour and in parts",
   expect(svg).not.toMatch(/NaN|undefined|Infinity/);
 });
 
-test("a line for each program rises to the whole", () => {
+test("each program has a line that rises to 100 %", () => {
   const svg = delayChart("Delay", "note", [
     {
       label: "nginx",
@@ -33,6 +33,6 @@ test("a line for each program rises to the whole", () => {
     },
     { label: "nothing", buckets: [] },
   ]);
-  expect(svg).toContain('d="M60.0,182.0L264.0,44.0"'); // half of them after 10 µs, all of them after 1 ms
+  expect(svg).toContain('d="M60.0,182.0L264.0,44.0"'); // half of the chunks after 10 µs, all after 1 ms
   expect(svg).not.toMatch(/NaN|undefined|Infinity/);
 });

@@ -1,11 +1,11 @@
-/** Draws SVG pictures that are readable on light and on dark pages. Pure. */
+/** Draws SVG charts that are readable on light and dark pages. Pure. */
 import { short, type Buckets, type Spread } from "./statistics.ts";
 
 export interface Bar {
   readonly label: string;
   readonly isOurs: boolean;
   readonly spread: Spread;
-  /** Parts of the median, from the left; absent: one. */
+  /** The parts of the median, from the left. If undefined, the bar has one part. */
   readonly parts?: readonly { readonly label: string; readonly value: number }[];
 }
 
@@ -27,7 +27,7 @@ text { fill: #e6edf3 } .note { fill: #9198a1 } .ours { fill: #4493f8 } .ours1 { 
 }
 </style>`;
 
-/** Bars from the smallest to the largest value, with a whisker from minimum to maximum. */
+/** Draws bars in ascending order, each with a whisker from minimum to maximum. */
 export function barChart(title: string, note: string, bars: readonly Bar[]): string {
   const sorted = bars.toSorted((a, b) => a.spread.median - b.spread.median);
   const most = Math.max(...sorted.map(({ spread }) => spread.max), Number.MIN_VALUE);
@@ -53,7 +53,7 @@ function barRow({ label, isOurs, spread, parts }: Bar, y: number, scale: (value:
   return [name, ...rects, whisker, value].join("");
 }
 
-/** The share of chunks that arrived within a time: a line for each program, time on a logarithmic axis. */
+/** Draws a line per program with the share of chunks that arrived within a time, on a logarithmic axis. */
 export function delayChart(
   title: string,
   note: string,

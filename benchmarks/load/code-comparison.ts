@@ -1,6 +1,6 @@
 /**
- * Measures the working tree beside the code of a commit, in the same rounds, so that disturbances of the machine meet both.
- * Ratios of two days would differ by the machine as much as by the code.
+ * Measures the working tree and the code of a commit in the same rounds, so that disturbances of the machine affect both.
+ * Between two days, ratios differ as much by the machine as by the code.
  */
 import { programs } from "../peers/all.ts";
 import { direct, openCampaign, runRounds, startPrograms } from "./campaign.ts";
@@ -16,13 +16,13 @@ const loads = allScenarios.filter(({ name }) =>
 const besideName = "json-beside-6000";
 const scenarios = [...loads.map(({ name }) => name), besideName];
 
-/** Many short rounds, since single values move by 15 % and more within seconds. */
+/** Many short rounds, because single values change by 15 % and more within seconds. */
 const options = { quick: true, rounds: 10, warmSeconds: 20 };
 
-/** Added to the names of the programs of the commit. */
+/** The suffix of the names of the commit's programs. */
 const older = "-before";
 
-/** Ten minutes. Throws if something that is compared could not be measured. */
+/** Compares within ten minutes. Throws if a compared value could not be measured. */
 export async function compareCode(
   committed: CommittedCode,
   seed: number,
@@ -45,7 +45,7 @@ export async function compareCode(
   );
 }
 
-/** The changes as lines of a table. */
+/** Returns the changes as lines of a table. */
 export function changeLines(changes: readonly Change[]): string[] {
   return changes.map(({ what, worse }) => {
     const { median, min, max } = worse;

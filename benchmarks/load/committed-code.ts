@@ -1,4 +1,4 @@
-/** Weiche as it was at a commit: a clone of its own, installed, whose programs run beside those of the working tree. */
+/** Installs Weiche at a commit in a separate clone, so that its programs run beside those of the working tree. */
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,20 +8,20 @@ import type { Program } from "../peers/program.ts";
 
 export interface CommittedCode extends Disposable {
   readonly commit: string;
-  /** Its folder. */
+  /** The folder of the clone. */
   readonly root: string;
-  /** Every program that its bench knows. */
+  /** All programs of the commit's bench. */
   readonly programs: readonly Program[];
 }
 
 const root = join(import.meta.dirname, "../..");
 
-/** Takes half a minute for the packages. Throws if the commit is not in this clone or cannot be installed. */
+/** Clones and installs the commit, which takes half a minute. Throws if it is not in this clone or cannot be installed. */
 export async function checkOut(commit: string): Promise<CommittedCode> {
   using opened = new DisposableStack();
   const directory = mkdtempSync(join(tmpdir(), "weiche-before-"));
   opened.defer(() => rmSync(directory, { recursive: true, force: true }));
-  // The embedded database has a user of its own where root runs this.
+  // If root runs this, the embedded database runs as another user, who must be able to enter.
   chmodSync(directory, 0o755);
   const found = git("rev-parse", "--verify", "--quiet", `${commit}^{commit}`);
   if (found.status !== 0)
@@ -37,7 +37,7 @@ export async function checkOut(commit: string): Promise<CommittedCode> {
   return { commit, root: directory, programs, [Symbol.dispose]: () => closing.dispose() };
 }
 
-/** The commit of the youngest whole bench in `benchmarks/results`. */
+/** Returns the commit of the latest whole bench in `benchmarks/results`. */
 export function committedReport(): string {
   const files = readdirSync(resultsDirectory).map((name) => join(resultsDirectory, name, "results.json"));
   const youngest = files

@@ -12,11 +12,11 @@ function found(samples: readonly Sample[], id: string): GoalResult {
 }
 
 describe("goals", () => {
-  test("are told apart by name", () => {
+  test("have different ids", () => {
     expect(new Set(goals.map(({ id }) => id)).size).toBe(goals.length);
   });
 
-  test("a ratio is taken round by round", () => {
+  test("a ratio is computed round by round", () => {
     const samples = [1, 2, 3].flatMap((round) => [
       sample("json-64", "weiche", round, { requestsPerSecond: 5_000 * round }),
       sample("json-64", "portkey", round, { requestsPerSecond: 1_000 * round }),
@@ -24,7 +24,7 @@ describe("goals", () => {
     expect(found(samples, "json-portkey")).toMatchObject({ reached: { median: 5, min: 5, max: 5 }, isMet: true });
   });
 
-  test("what is added to a first byte is without the engine's own", () => {
+  test("the added first byte time excludes the engine's own", () => {
     const samples = [
       sample("first-byte", "direct", 1, { firstByteP50Us: 100 }),
       sample("first-byte", "weiche-plain", 1, { firstByteP50Us: 700 }),
@@ -34,7 +34,7 @@ describe("goals", () => {
     expect(found(samples.slice(1), "first-byte-hops").reached).toBeUndefined();
   });
 
-  test("costs of several processes are added up", () => {
+  test("the costs of several processes are added", () => {
     const samples = [
       sample("stream-256x20", "weiche-plain", 1, { "cpuMicrosPerChunk router": 30, "cpuMicrosPerChunk database": 2 }),
       sample("stream-256x20", "bare-router", 1, { "cpuMicrosPerChunk router": 32 }),
@@ -42,7 +42,7 @@ describe("goals", () => {
     expect(found(samples, "chunk-metering")).toMatchObject({ reached: { median: 1 }, isMet: true });
   });
 
-  test("what the shared store of limits adds is a difference, round by round", () => {
+  test("the cost of the limit store is a difference, round by round", () => {
     const samples = [1, 2, 3].flatMap((round) => [
       sample("first-byte", "weiche-store", round, { firstByteP50Us: 1_500 * round }),
       sample("first-byte", "weiche", round, { firstByteP50Us: 1_200 * round }),
@@ -55,7 +55,7 @@ describe("goals", () => {
     expect(found(slower, "store-first-byte")).toMatchObject({ reached: { median: 606 }, isMet: false });
   });
 
-  test("what a program adds to the first token is told for the README", () => {
+  test("the README shows how much time a program adds to the first token", () => {
     const samples = [1, 2, 3].flatMap((round) => [
       sample("first-byte", "direct", round, { firstByteP50Us: 100 * round }),
       sample("first-byte", "nginx", round, { firstByteP50Us: 110 * round }),
@@ -63,7 +63,7 @@ describe("goals", () => {
     expect(addedFirstByte(samples, "nginx")).toMatchObject({ median: 20, min: 10, max: 30 });
   });
 
-  test("what was not measured is neither reached nor missed", () => {
+  test("a goal without a measurement is neither reached nor missed", () => {
     expect(judgeGoals([]).every(({ reached, isMet }) => reached === undefined && isMet === undefined)).toBe(true);
   });
 });
@@ -76,7 +76,7 @@ describe("a change of the code", () => {
     sample("json-64", "weiche-plain", 1, { "cpuMicrosPerRequest router": cpu }),
   ];
 
-  test("is seen in Weiche's part of each ratio, whichever way round that stands, without a yardstick", () => {
+  test("is computed from Weiche's part of each ratio, whether it is first or second", () => {
     expect(changesOf(["json-64"], json(4_000, 120), json(5_000, 100))).toMatchObject([
       { id: "json-portkey", worse: { median: 1.25 } },
       { id: "json-hops", worse: { median: 1.2 } },
@@ -85,7 +85,7 @@ describe("a change of the code", () => {
     ]);
   });
 
-  test("of a first byte is without the engine's own", () => {
+  test("of a first byte excludes the engine's own time", () => {
     const at = (us: number) =>
       ["weiche", "weiche-plain"].map((name) => sample("first-byte", name, 1, { firstByteP50Us: us }));
     const engine = sample("first-byte", "direct", 1, { firstByteP50Us: 100 });
@@ -96,19 +96,19 @@ describe("a change of the code", () => {
     ]);
   });
 
-  test("is asked of everything that a ratio of these scenarios has of Weiche", () => {
+  test("throws if a value of Weiche in a ratio of these scenarios is missing", () => {
     expect(() => changesOf(["json-64"], json(4_000, 120), json(5_000, 100).slice(0, 1))).toThrow(
       "not measured: weiche-plain in json-64 (cpuMicrosPerRequest router)",
     );
   });
 
-  test("leaves out differences, which are near nothing", () => {
+  test("excludes differences, because they are near zero", () => {
     const ids = changesOf(["json-64"], json(1, 1), json(1, 1)).map(({ id }) => id);
     expect(ids).not.toContain("store-request");
     expect(isChanging("json-64", "weiche-store")).toBe(false);
   });
 
-  test("needs only these and, for the first byte, the engine alone", () => {
+  test("needs only Weiche's programs and, for the first byte, the engine alone", () => {
     const programs = ["direct", "weiche", "weiche-plain", "bare-router", "nginx", "portkey", "hops-h2"];
     const taking = (scenario: string) => programs.filter((name) => isChanging(scenario, name));
     expect(taking("json-64")).toEqual(["weiche", "weiche-plain"]);
@@ -119,7 +119,7 @@ describe("a change of the code", () => {
 });
 
 test.each([0, 49, 50, 60, 75, 400, 7_999, 9_000])(
-  "the search for a limit of %d comes near it from below",
+  "the search for a limit of %d approaches it from below",
   async (limit) => {
     let asked = 0;
     const most = await search(async (count) => (asked++, count <= limit), 50, 8_000);

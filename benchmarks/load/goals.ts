@@ -1,26 +1,26 @@
 /**
- * The numbers to reach: mostly ratios of two programs in the same round, since absolute values belong to a machine; what a
- * part of Weiche may add is their difference. Also the change of Weiche's part of a ratio from one commit to another. Pure.
+ * The goals of the bench. Most are ratios of two programs in the same round, because absolute values depend on the machine.
+ * The cost of a part of Weiche is a difference. Also computes how Weiche's part of a ratio changes between commits. Pure.
  */
 import { direct, type Sample } from "./campaign.ts";
 import { pairDifferences, pairRatios, spreadOf, type Spread, type Value } from "./statistics.ts";
 
 export interface Goal {
-  /** Stable: results of other days are compared by it. */
+  /** Never changes, because results of different days are compared by it. */
   readonly id: string;
   readonly what: string;
   readonly sense: "at most" | "at least";
   readonly goal: number;
   readonly unit: string;
-  /** One value, which belongs to a machine, or two whose ratio is taken, round by round. */
+  /** One value, or two values whose ratio is computed round by round. One value depends on the machine. */
   readonly of: readonly [Operand, Operand?];
-  /** The second value is subtracted from the first instead. */
+  /** The goal is the difference of the two values in place of their ratio. */
   readonly isDifference?: true;
 }
 
 export interface GoalResult extends Omit<Goal, "of"> {
   readonly isRatio: boolean;
-  /** Absent: not measured in this run. */
+  /** Undefined if it was not measured in this run. */
   readonly reached?: Spread;
   readonly isMet?: boolean;
 }
@@ -37,7 +37,7 @@ export function judgeGoals(samples: readonly Sample[]): GoalResult[] {
   });
 }
 
-/** Whether `changesOf` needs the program in the scenario: as Weiche's part of a ratio, or as the engine alone. */
+/** Returns whether `changesOf` needs the program in the scenario, as Weiche's part of a ratio or as the engine alone. */
 export function isChanging(scenario: string, program: string): boolean {
   return ratios.some((goal) => {
     const part = partOfWeiche(goal);
@@ -45,15 +45,15 @@ export function isChanging(scenario: string, program: string): boolean {
   });
 }
 
-/** The change of Weiche's part of a ratio between two runs in the same rounds of one machine. */
+/** The change of Weiche's part of a ratio between two versions in the same rounds. */
 export interface Change extends Pick<Goal, "id" | "what"> {
-  /** 1.2: a fifth worse, whether it is a cost that has grown or a rate that has sunk. */
+  /** The factor of worsening: 1.2 is a fifth worse, for a higher cost as for a lower rate. */
   readonly worse: Spread;
 }
 
 /**
- * One for each ratio of these scenarios. The other part of a ratio is its yardstick, the same for both, and cancels out.
- * Throws for what was not measured.
+ * Returns the change of each ratio of these scenarios. The other part of a ratio is equal for both versions and cancels
+ * out. Throws if a value was not measured.
  */
 export function changesOf(scenarios: readonly string[], now: readonly Sample[], before: readonly Sample[]): Change[] {
   const asked = ratios.filter((goal) => scenarios.includes(partOfWeiche(goal).scenario));
@@ -68,7 +68,7 @@ export function changesOf(scenarios: readonly string[], now: readonly Sample[], 
   });
 }
 
-/** The first one: where both parts are Weiche's, the second is its yardstick. */
+/** Returns Weiche's part of a ratio. If both parts are Weiche's, it is the first. */
 function partOfWeiche({ of }: Goal): Operand {
   return of.find((part) => part?.program === "weiche" || part?.program === "weiche-plain")!;
 }
@@ -76,13 +76,13 @@ function partOfWeiche({ of }: Goal): Operand {
 interface Operand {
   readonly scenario: string;
   readonly program: string;
-  /** Metrics that are added up. */
+  /** The metrics to add. */
   readonly metrics: readonly string[];
   /** Whether the value of the engine alone in the same round is subtracted. */
   readonly added?: true;
 }
 
-/** `where`: scenario and program. */
+/** Returns an operand. `where`: scenario and program. */
 function part(where: string, ...metrics: readonly string[]): Operand {
   const [scenario, program] = where.split(" ") as [string, string];
   return { scenario, program, metrics };
@@ -104,7 +104,7 @@ function valuesIn(samples: readonly Sample[], { scenario, program, metrics, adde
   });
 }
 
-/** The time that the program adds to the engine's own first byte, in µs. */
+/** Returns the time in µs that the program adds to the engine's own first byte. */
 export function addedFirstByte(samples: readonly Sample[], program: string): Spread | undefined {
   return spreadOf(valuesIn(samples, added(`first-byte ${program}`, "firstByteP50Us")).map(({ value }) => value));
 }

@@ -1,4 +1,4 @@
-/** One load on one program: what the client saw, what the program cost, and what else the machine did meanwhile. */
+/** Measures one load on one program: the client's results, the program's cost and the machine's other work. */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,11 +11,11 @@ export interface Bench {
   readonly natives: Natives;
   readonly cores: { readonly load: number; readonly test: number };
   readonly engine: RunningEngine;
-  /** Scratch space that the database's own user can pass, where root runs this. */
+  /** A temporary directory that the database's user can enter if root runs this. */
   readonly directory: string;
 }
 
-/** Compiles the native programs and starts the engine. `opened` ends it and removes the directory. */
+/** Compiles the native programs and starts the engine. Closing `opened` ends it and removes the directory. */
 export async function openBench(opened: AsyncDisposableStack): Promise<Bench> {
   const natives = compileNatives();
   const cores = chooseCores();
@@ -27,11 +27,11 @@ export async function openBench(opened: AsyncDisposableStack): Promise<Bench> {
 
 export interface Measured {
   readonly result: LoadResult;
-  /** Seconds of processor time by role, while measuring. */
+  /** The seconds of processor time by role during the measurement. */
   readonly cpuSeconds: Readonly<Record<string, number>>;
-  /** Cores that programs other than load, engine and the program under test kept busy. */
+  /** How many cores were busy with programs other than load, engine and the program under test. */
   readonly foreignCores: number;
-  /** Share of all cores that the host gave to others. */
+  /** The share of all cores' time that the host gave to other machines. */
   readonly stolenShare: number;
 }
 
@@ -43,7 +43,7 @@ export async function measure(bench: Bench, program: RunningProgram, wish: LoadW
   const { natives, cores, engine } = bench;
   const look = () => ({
     atMs: performance.now(),
-    // The load client and programs that wait for their turn are below this process.
+    // The load client and the waiting programs are children of this process.
     all: cpuSecondsOf({ ...program.processes, [loadRoles.engine]: engine.pid, [loadRoles.bench]: process.pid }),
     machine: machineTime(),
   });
@@ -71,7 +71,7 @@ export function loadOn({ port, otherPorts = [], path, keys, headers }: RunningPr
   return { ...wish, port: [port, ...otherPorts].join(","), path, keys, headers };
 }
 
-/** Everything that is counted, as named numbers for tables and ratios. */
+/** Returns all measured values as named numbers for tables and ratios. */
 export function valuesOf({ result, cpuSeconds, foreignCores, stolenShare }: Measured): Record<string, number> {
   const { seconds, requests, tokens, endings, firstByteUs, gapUs, delayUs, wholeUs } = result;
   const cpu = sum(Object.values(cpuSeconds));

@@ -1,6 +1,6 @@
 /**
- * Costs of single steps of the hot path, in one process: `node benchmarks/load/micro.ts` prints one line of JSON with
- * microseconds of processor time per step. The best of several runs: what disturbs only ever adds.
+ * Measures single steps of the hot path in one process. `node benchmarks/load/micro.ts` prints a line of JSON with
+ * microseconds of processor time per step. Uses the best of several runs, because disturbances only add time.
  */
 import { judge, type CachedKey } from "@weiche/router/src/callers/cached-key.ts";
 import { hashApiKey, makeApiKey } from "@weiche/router/src/callers/api-key.ts";
@@ -19,9 +19,9 @@ const runs = 7;
 const keysCount = 10_000;
 const random = createRandom(1);
 
-/** Processor time per step in microseconds; `work` does the given number of steps. */
+/** Returns the processor time per step in microseconds. `work` does the given number of steps. */
 function cost(steps: number, work: (steps: number) => void): number {
-  work(steps); // compiled
+  work(steps); // so that V8 compiles the code
   const times = Array.from({ length: runs }, () => {
     const before = process.cpuUsage();
     work(steps);
@@ -48,7 +48,7 @@ function cachedKey(): CachedKey {
   return { ...identity, ...states, expiresMs: Infinity, terms: [{ startMs: 0, endMs: Infinity, caller }] };
 }
 
-/** Hashes a key, looks it up, judges it, and enters and leaves the limits. */
+/** Hashes a key, looks it up, checks it, and enters and leaves the limits. */
 function authenticate(steps: number): void {
   const limiter = new MemoryLimiter(clock);
   for (let n = 0; n < steps; n++) {
@@ -65,13 +65,13 @@ const chunk = Buffer.from(
   `data: {"id":"chatcmpl-0190","object":"chat.completion.chunk","created":1760000000,"model":"load","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}\n\n`,
 );
 
-/** The router's work on each chunk: it withholds unfinished events. */
+/** Does the router's work on each chunk, which withholds unfinished events. */
 function withhold(steps: number): void {
   const unfinished = new UnfinishedEvent();
   for (let n = 0; n < steps; n++) unfinished.push(chunk);
 }
 
-/** The agent's first work on each chunk: it finds the event and parses it. */
+/** Does the agent's first work on each chunk, which finds and parses the event. */
 function parse(steps: number): void {
   const parser = new SseParser();
   for (let n = 0; n < steps; n++)
@@ -96,7 +96,7 @@ function placeAmong(steps: number): void {
   }
 }
 
-/** A request of one of 64 accounts comes to an engine of 256 places, of which so many are held, and the oldest one ends. */
+/** Admits a request of one of 64 accounts to an engine with 256 places beside running requests, and ends the oldest one. */
 function admitBeside(running: number): (steps: number) => void {
   const limits = {
     minResidencyMs: 5_000,

@@ -1,6 +1,6 @@
 /**
- * Reads from /proc the processor time and memory of whole trees of processes, and what else the machine did meanwhile. `utime` and `stime` are fed by the scheduler's exact clock and rounded to 10 ms; children that
- * have ended are in `cutime` and `cstime` of their parents.
+ * Reads the processor time and memory of process trees and the machine's other work from /proc. `utime` and `stime` come
+ * from the scheduler's exact clock, rounded to 10 ms. Ended children are in `cutime` and `cstime` of their parents.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
@@ -13,7 +13,7 @@ interface ProcessLine {
   readonly ticks: number;
 }
 
-/** Processes by role; a child belongs to the role of the nearest root above it. */
+/** Returns the processes by role. A child has the role of its nearest root. */
 export function membersOf(roots: Readonly<Record<string, number>>): ReadonlyMap<string, readonly number[]> {
   const all = readProcesses();
   const roles = new Map(Object.entries(roots).map(([role, pid]) => [pid, role]));
@@ -29,20 +29,20 @@ export function membersOf(roots: Readonly<Record<string, number>>): ReadonlyMap<
   return members;
 }
 
-/** Seconds of processor time by role, ended children included. */
+/** Returns the seconds of processor time by role, including ended children. */
 export function cpuSecondsOf(roots: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
   const all = readProcesses();
   const sum = (pids: readonly number[]) => pids.reduce((ticks, pid) => ticks + (all.get(pid)?.ticks ?? 0), 0);
   return Object.fromEntries([...membersOf(roots)].map(([role, pids]) => [role, sum(pids) / ticksPerSecond]));
 }
 
-/** Bytes of memory that are these processes' own or shared in part (Pss), by role. */
+/** Returns the bytes of memory by role as Pss, which divides shared pages among their processes. */
 export function memoryBytesOf(roots: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
   const bytes = (pid: number) => {
     try {
       return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1] ?? 0) * 1024;
     } catch {
-      return 0; // it has just ended
+      return 0; // the process has just ended
     }
   };
   return Object.fromEntries(
@@ -50,16 +50,16 @@ export function memoryBytesOf(roots: Readonly<Record<string, number>>): Readonly
   );
 }
 
-/** Every thread of every process of these trees runs on `core` from now on. */
+/** Moves all threads of these process trees to `core`. */
 export function pin(roots: Readonly<Record<string, number>>, core: number): void {
   for (const pids of membersOf(roots).values())
     for (const pid of pids) spawnSync("taskset", ["-acp", String(core), String(pid)], { stdio: "ignore" });
 }
 
 export interface MachineTime {
-  /** Seconds that each core was busy, for whatever program. */
+  /** The seconds that each core was busy. */
   readonly busy: readonly number[];
-  /** Seconds that the host of a virtual machine gave to others. */
+  /** The seconds that the host of a virtual machine gave to other machines. */
   readonly stolen: number;
 }
 
@@ -75,7 +75,7 @@ export function machineTime(): MachineTime {
   };
 }
 
-/** Two cores that share no execution units, for the load and for the program under test. The same core twice if there is only one. */
+/** Returns two cores without shared execution units, for the load and the program under test. May return one core twice. */
 export function chooseCores(): { readonly load: number; readonly test: number } {
   const cores = allowedCores();
   const siblings = (core: number) => {
@@ -108,24 +108,24 @@ function readProcesses(): ReadonlyMap<number, ProcessLine> {
       const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
       lines.set(pid, { pid, parent: Number(fields[1]), ticks });
     } catch {
-      // it has just ended
+      // The process has just ended.
     }
   }
   return lines;
 }
 
-/** File descriptors that a process needs for so many streams. */
+/** Returns how many file descriptors a process needs for this number of streams. */
 export function descriptorsFor(streams: number, connectionsPerStream = 2): number {
   return connectionsPerStream * streams + 500;
 }
 
-/** Tries to allow this process, and those it starts, enough descriptors. Returns how many there are. */
+/** Tries to raise the descriptor limit of this process and its children. Returns the limit. */
 export function raiseDescriptors(): number {
   spawnSync("prlimit", ["--pid", String(process.pid), "--nofile=131072:131072"], { stdio: "ignore" });
   return Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))![1]!);
 }
 
-/** Ends what this process has started and not yet ended: after a failure half-way, some of it would outlive it. */
+/** Ends all descendants, because after a failure some would outlive this process. */
 export function endDescendants(): void {
   for (const pid of membersOf({ own: process.pid }).get("own")!) if (pid !== process.pid) end(pid);
 }
@@ -134,6 +134,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, "SIGTERM");
   } catch {
-    // it has just ended
+    // The process has just ended.
   }
 }

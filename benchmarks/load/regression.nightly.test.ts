@@ -1,11 +1,11 @@
-/** The working tree beside the code of the committed report, in three runs; in two, if nothing is worse in either. */
+/** Compares the working tree with the code of the committed report in three runs, or two if neither finds a regression. */
 import { expect, test } from "vitest";
 import { changeLines, compareCode } from "./code-comparison.ts";
 import { checkOut, committedReport } from "./committed-code.ts";
 import type { Change } from "./goals.ts";
 import { findRegressions, needsThird } from "./regression.ts";
 
-test("no ratio is more than 15 % worse than with the code of the committed report, in two runs of three", async () => {
+test("no ratio is more than 15 % worse than the committed report's code in two of three runs", async () => {
   using committed = await checkOut(committedReport());
   const runs: (readonly Change[])[] = [];
   for (const seed of [3, 4, 5]) {

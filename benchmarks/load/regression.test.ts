@@ -13,7 +13,7 @@ describe("a regression", () => {
   test("is not a single bad run", () => {
     expect(findRegressions([at(3), at(1.14), at(0.9)])).toEqual([]);
   });
-  test("is searched for in a third run only if one of two has found something", () => {
+  test("needs a third run only if one of the first two finds a worse ratio", () => {
     expect(needsThird([at(1.1), at(1.14)])).toBe(false);
     expect(needsThird([at(1.1), at(1.16)])).toBe(true);
   });

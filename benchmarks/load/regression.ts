@@ -1,4 +1,4 @@
-/** Whether ratios got worse than those of the committed report's code. Pure; one run of a busy machine proves nothing. */
+/** Finds ratios that are worse than with the committed report's code, in several runs because one run proves nothing. Pure. */
 import type { Change } from "./goals.ts";
 
 export const worseMax = 1.15;
@@ -10,7 +10,7 @@ export interface Regression {
   readonly worse: readonly number[];
 }
 
-/** Ratios that are more than 15 % worse in at least two of the runs. Each run has the same ratios. */
+/** Returns the ratios that are more than 15 % worse in at least two runs. Each run has the same ratios. */
 export function findRegressions(runs: readonly (readonly Change[])[]): Regression[] {
   return (runs[0] ?? []).flatMap(({ id, what }) => {
     const worse = runs.map((run) => run.find((change) => change.id === id)!.worse.median);
@@ -18,7 +18,7 @@ export function findRegressions(runs: readonly (readonly Change[])[]): Regressio
   });
 }
 
-/** Whether a third run could still find what these two did not. */
+/** Returns whether a third run could find a regression that these two did not. */
 export function needsThird(runs: readonly (readonly Change[])[]): boolean {
   return runs.some((run) => run.some(({ worse }) => worse.median > worseMax));
 }

@@ -1,4 +1,4 @@
-/** The pages of a bench: goals beside what was reached, a table for each scenario, pictures, and the table of benchmarks/README.md. Pure. */
+/** Makes the pages of a bench: goals and results, a table per scenario, charts, and the table of benchmarks/README.md. Pure. */
 import { loadText, machineText, markdownTable, type Machine } from "../cluster/result.ts";
 import { direct, type Sample } from "./campaign.ts";
 import { barChart, delayChart, type Bar } from "./charts.ts";
@@ -18,10 +18,10 @@ export interface BenchResult {
   readonly goals: readonly GoalResult[];
 }
 
-/** Busy cores of other programs above which the report warns. */
+/** The report warns if other programs keep more cores busy. */
 const busyCoresMax = 0.15;
 
-/** The columns of a scenario's table; those that none of its samples has are left out. */
+/** The columns of a scenario's table. Columns without a value are omitted. */
 const columns: readonly (readonly [metric: string, head: string])[] = [
   ["cpuMicrosPerRequest", "CPU µs/request"],
   ["cpuMicrosPerRequest router", "router"],
@@ -121,7 +121,7 @@ function scenarioTable(samples: readonly Sample[], order: readonly string[]): st
   return tableText(["", ...shown.map(([, head]) => head)], rows);
 }
 
-/** The spread of one program, or of all. */
+/** Returns the spread of one program, or of all. */
 function spreadIn(samples: readonly Sample[], metric: string, program?: string): Spread | undefined {
   const own = samples.filter((sample) => program === undefined || sample.program === program);
   return spreadOf(own.flatMap(({ values }) => values[metric] ?? []));
@@ -138,7 +138,7 @@ interface BarPicture {
   readonly title: string;
   readonly scenario: string;
   readonly metric: string;
-  /** Processes that are shown as parts of a bar. */
+  /** The processes shown as parts of a bar. */
   readonly roles?: readonly string[];
 }
 
@@ -152,7 +152,7 @@ const barPictures: readonly BarPicture[] = [
     ...{ ...cpuPerChunk, scenario: "stream-64x10" },
     title: "CPU per streamed chunk, µs: 64 streams, a chunk each 10 ms (less is better)",
   },
-  // Replaces the one before it, if it was measured.
+  // Replaces the chart before, if it was measured.
   {
     ...{ ...cpuPerChunk, scenario: "stream-256x20" },
     title: "CPU per streamed chunk, µs: 256 streams, a chunk each 20 ms (less is better)",
@@ -167,10 +167,10 @@ const barPictures: readonly BarPicture[] = [
   },
 ];
 
-/** Programs that would make the pictures of delays unreadable. */
+/** Programs that are omitted from the charts of delays to keep these readable. */
 const withoutDelays = ["weiche-plain", "bare-router", "hops-h2"];
 
-/** SVG by file name. */
+/** Returns the charts as SVG by file name. */
 export function chartsOf(result: BenchResult): ReadonlyMap<string, string> {
   const { date, machine } = result;
   const charts = new Map<string, string>();
@@ -205,7 +205,7 @@ function barsOf(samples: readonly Sample[], metric: string, roles: readonly stri
   });
 }
 
-/** The columns of the table in benchmarks/README.md: first what users feel, then what it costs. */
+/** The columns of the table in benchmarks/README.md, first what users notice, then the costs. */
 const readmeColumns: readonly (readonly [head: string, (result: BenchResult, program: string) => string])[] = [
   ["adds to the first token, µs", (result, name) => shortOr(addedFirstByte(result.samples, name))],
   ["streams of 40 tokens/s a core carries", streamsOfACore],
@@ -224,7 +224,7 @@ function shortOr(spread: Spread | undefined): string {
   return spread ? short(spread.median) : "–";
 }
 
-/** Weiche's agents run on the GPU servers: in brackets what a core carries that has router and database alone. */
+/** Weiche's agents run on the GPU servers, so the number in brackets is for a core with router and database only. */
 function streamsOfACore(result: BenchResult, program: string): string {
   const found = (metric: string) => shortOr(spreadIn(ofScenario(result, "most-streams"), metric, program));
   const streams = found("streams");
@@ -233,7 +233,7 @@ function streamsOfACore(result: BenchResult, program: string): string {
     : streams;
 }
 
-/** The table in benchmarks/README.md, ours first. */
+/** Returns the table of benchmarks/README.md, with Weiche first. */
 export function readmeTable(result: BenchResult): string {
   const { programs, date, machine } = result;
   const shown = programs.filter(({ name }) => !["weiche-plain", "weiche-store", "bare-router"].includes(name));

@@ -1,4 +1,4 @@
-/** Runs a whole bench, from compiling to results. The caller writes the files. */
+/** Runs a whole bench, from compilation to results. The caller writes the files. */
 import { describeMachine, today } from "../cluster/result.ts";
 import { programs as allPrograms } from "../peers/all.ts";
 import { installPeers } from "../peers/install.ts";
@@ -12,21 +12,21 @@ import { jsonBesideRounds, memoryPerStream, mostStreams } from "./special.ts";
 import { subBenches } from "./sub-benches.ts";
 
 export interface BenchOptions extends CampaignOptions {
-  /** Names; empty: all. */
+  /** The names of scenarios. Empty means all. */
   readonly scenarios: readonly string[];
   readonly programs: readonly string[];
 }
 
-/** A JSON request costs a Node.js program three times as much in its first seconds, and still a bit more after 20 s. */
+/** In its first seconds a Node.js program needs three times as much per JSON request, and after 20 s still a little more. */
 export const warmSeconds = { whole: 40, quick: 6 };
 
 /** The programs of `--quick`. */
 const quickPrograms = ["weiche", "nginx", "portkey", "undici", "hops-h2", "hops-h1-tls"];
 
-/** Their memory and most streams are measured. */
+/** The programs whose memory and most streams are measured. */
 const peersForStreams = ["weiche", "nginx", "haproxy", "portkey", "undici", "litellm", "llama-swap"];
 
-/** Their JSON requests are measured beside many streams. */
+/** The programs whose JSON requests are measured beside many streams. */
 const programsBeside = ["weiche", "nginx", "undici"];
 
 const specials = [
@@ -43,7 +43,7 @@ const specials = [
   { name: "hostile", what: "eight well-behaved streams, a token each 20 ms, beside each attack, on all cores" },
 ];
 
-/** Throws for unknown names. */
+/** Throws if a name is unknown. */
 export function checkNames({ scenarios, programs }: BenchOptions): void {
   const check = (kind: string, names: readonly string[], known: readonly { readonly name: string }[]) => {
     const all = known.map(({ name }) => name);
@@ -101,7 +101,7 @@ function asked(names: readonly string[], name: string, otherwise: boolean): bool
   return names.length > 0 ? names.includes(name) : otherwise;
 }
 
-/** Takes two rounds at most: a search takes most of a minute, and its result is coarse anyway. */
+/** Runs at most two rounds, because a search takes almost a minute and its result is coarse. */
 async function mostStreamsOf(campaign: Campaign, started: readonly Started[]): Promise<Sample[]> {
   const samples: Sample[] = [];
   const chosen = started.filter(({ program }) => peersForStreams.includes(program.name));

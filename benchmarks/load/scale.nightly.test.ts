@@ -4,10 +4,10 @@ import { descriptorsFor, raiseDescriptors } from "./processes.ts";
 import { measureScale } from "./scale.ts";
 
 test(
-  "20,000 streams over three routers, a token each 5 s for ten minutes: none is lost",
+  "no stream of 20,000 over three routers is lost in ten minutes with a token each 5 s",
   { ...needs("cc"), timeout: 3_600_000 },
   async () => {
-    // Some hosts allow a process 20,000 descriptors at most, even one of root's.
+    // Some hosts allow a process at most 20,000 descriptors, even as root.
     const streams = Math.min(20_000, raiseDescriptors() - descriptorsFor(0));
     expect(streams, "too few descriptors (ulimit -n)").toBeGreaterThanOrEqual(19_500);
     const wish = { streams, minutes: 10, routers: 3, gapSeconds: 5 };

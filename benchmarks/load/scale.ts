@@ -1,6 +1,6 @@
 /**
- * Scale of routers: many open streams through two agents for minutes. Each stream is one long answer; at the end every one
- * of them must be whole, and the memory of routers and agents must come back.
+ * Measures how routers scale with many open streams through two agents for minutes. Each stream is one long answer. At the
+ * end every answer must be whole, and routers and agents must return their memory.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeMachine, machineText, markdownTable, resultsOf, today, writePage } from "../cluster/result.ts";
@@ -14,9 +14,9 @@ import { short } from "./statistics.ts";
 export interface ScaleOptions {
   readonly streams: number;
   readonly minutes: number;
-  /** They share one database, and streams are spread over them. */
+  /** The number of routers. They share one database and the streams. */
   readonly routers: number;
-  /** Between two tokens of a stream: slow, as with ten thousand streams on a few GPUs. */
+  /** The time between two tokens of a stream. Slow, as with ten thousand streams on a few GPUs. */
   readonly gapSeconds: number;
 }
 
@@ -32,15 +32,15 @@ export interface Scale {
 }
 
 const openedPerSecond = 500;
-/** How long memory may take to come back: Node.js collects when it is idle, but not at once. */
+/** How long programs may take to return memory. An idle Node.js does not collect garbage at once. */
 const restSecondsMax = 300;
-/** A process has given memory back when it keeps less than this share of what the streams took, or less than 16 MiB. */
+/** A process has returned memory if it keeps less than this share of the streams' memory, or less than 16 MiB. */
 const keptShareMax = 0.2;
 const keptBytesMax = 16 << 20;
 
 type Memory = Readonly<Record<string, number>>;
 
-/** Writes the page. */
+/** Runs the measurement and writes its page. */
 export async function runScale(options: ScaleOptions, say: (line: string) => void): Promise<void> {
   const scale = await measureScale(options, say);
   const { machine, measured, memory } = scale;
@@ -62,7 +62,7 @@ export async function measureScale(options: ScaleOptions, say: (line: string) =>
     );
   await using opened = new AsyncDisposableStack();
   const bench = await openBench(opened);
-  // Linux looks long for a free port once an address has 14,000 connections to another one: each agent has its engine.
+  // Linux searches long for a free port if two addresses share 14,000 connections, so each agent has its own engine.
   const { port } = opened.use(await startEngine(bench.natives, bench.cores.load));
   const upstream = { port: bench.engine.port, otherPorts: [port], model: "load", directory: bench.directory };
   const longest = { tls: true, agents: 2, routers, requestSeconds: 60 * minutes + 600 };

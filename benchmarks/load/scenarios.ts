@@ -1,15 +1,15 @@
-/** The scenarios: which load, on which programs, and what they say something about. */
+/** The scenarios with their loads and programs. */
 import type { LoadWish } from "./measure.ts";
 
 export interface Scenario {
   readonly name: string;
   readonly what: string;
   readonly load: LoadWish;
-  /** Part of `--quick`. */
+  /** Whether `--quick` includes the scenario. */
   readonly quick?: true;
 }
 
-/** An answer of 8 tokens for JSON, of 5 s for paced streams; half a second of ramp sets the streams apart in time. */
+/** JSON answers have 8 tokens, paced streams last 5 s. A ramp of half a second distributes the streams in time. */
 const json = { tokens: 8, warmup: 0.7, seconds: 3 };
 const paced = { stream: true, ramp: 0.5, warmup: 1, seconds: 4 } as const;
 
@@ -44,7 +44,7 @@ export const scenarios: readonly Scenario[] = [
   },
 ];
 
-/** `--quick`: shorter, and only what the first goals are about. */
+/** Shortens a load for `--quick`. */
 export function quickLoad(load: LoadWish): LoadWish {
   return { ...load, seconds: 1.5, warmup: Math.min(load.warmup ?? 0, 0.5), ramp: Math.min(load.ramp ?? 0, 0.3) };
 }

@@ -1,4 +1,4 @@
-/** Scenarios that are more than one load: a search, memory of idle streams, and requests beside many open ones. */
+/** Measures scenarios of several loads: a search, the memory of idle streams, and requests beside many open streams. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Program, RunningProgram } from "../peers/program.ts";
 import { attempt, mayHold, onCoreOfItsOwn, startProgram } from "./campaign.ts";
@@ -11,12 +11,12 @@ import { shuffled } from "./statistics.ts";
 const gapMsMax = 40;
 /** 40 tokens a second. */
 const pacingUs = 25_000;
-/** A quarter of what a router with an agent can do on a quiet core. */
+/** A quarter of the streams that a router with an agent can open on a quiet core. */
 const openedPerSecond = 400;
-/** A stream whose second token comes after ten minutes. */
+/** A stream whose second token arrives after ten minutes. */
 const idle = { stream: true, tokens: 2, itl: 600_000_000 } as const;
 
-/** The most streams of 40 tokens a second whose gaps stay below 40 ms at p99, none of them lost. */
+/** Searches for the most streams of 40 tokens a second with a p99 gap below 40 ms and no lost stream. */
 export async function mostStreams(campaign: Campaign, { program, running }: Started, round: number): Promise<Sample> {
   const { bench, say, quick } = campaign;
   let routerShare = 1;
@@ -35,13 +35,13 @@ export async function mostStreams(campaign: Campaign, { program, running }: Star
   return { scenario: "most-streams", program: program.name, round, values };
 }
 
-/** The part of router and database in the processor time; 1 for programs without an agent. */
+/** Returns the share of router and database in the processor time, or 1 for programs without an agent. */
 function shareOfRouter(values: Readonly<Record<string, number>>): number {
   const all = values["cpuMicrosPerChunk"]!;
   return (all - (values["cpuMicrosPerChunk agent"] ?? 0)) / all;
 }
 
-/** Doubles the number until it no longer holds, then halves the interval. Exact to a tenth; 0: not even the lowest holds. */
+/** Finds the largest count that holds by doubling, then halving. Exact to a tenth. Returns 0 if `from` does not hold. */
 export async function search(holds: (count: number) => Promise<boolean>, from: number, max: number): Promise<number> {
   let good = 0;
   let bad = max;
@@ -60,7 +60,7 @@ export async function search(holds: (count: number) => Promise<boolean>, from: n
   return good;
 }
 
-/** Memory per silent stream of a program that has just been started. */
+/** Measures the memory per silent stream of a newly started program. */
 export async function memoryPerStream(
   { bench, say }: Campaign,
   program: Program,
@@ -84,7 +84,7 @@ export async function memoryPerStream(
 }
 
 const besideStreams = 6_000;
-/** Opening thousands of streams takes far longer than asking beside them. */
+/** Several measurements per opening, because opening thousands of streams takes far longer than a measurement. */
 const asksPerOpening = 3;
 
 /** Measures every program in each round, in random order. */
@@ -99,7 +99,7 @@ export async function jsonBesideRounds(campaign: Campaign, started: readonly Sta
   return samples;
 }
 
-/** JSON requests beside 6,000 silent streams, and without them; each `round` counts for three. */
+/** Measures JSON requests with and without 6,000 silent streams. Each `round` counts as three. */
 async function jsonBeside(campaign: Campaign, { program, running }: Started, round: number): Promise<Sample[]> {
   const { bench, say, quick } = campaign;
   const load = { connections: 16, tokens: 8, warmup: 1, seconds: quick ? 2 : 4 };
@@ -122,7 +122,7 @@ async function jsonBeside(campaign: Campaign, { program, running }: Started, rou
   });
 }
 
-/** Opens streams, does the work, and lets the client end the streams. */
+/** Opens streams, does the work, and then ends the client. */
 async function besideOpen<T>(bench: Bench, program: RunningProgram, streams: number, work: () => Promise<T>) {
   const done = new AbortController();
   const wish = { ...idle, connections: streams, ramp: streams / openedPerSecond, seconds: 3_600, stall: 3_600 };
@@ -137,7 +137,7 @@ async function besideOpen<T>(bench: Bench, program: RunningProgram, streams: num
   }
 }
 
-/** Waits until so many streams run at the engine, at most half a minute longer than opening them takes. Returns how many do. */
+/** Waits until the engine runs this number of streams, at most 30 s longer than opening takes. Returns their number. */
 async function untilOpen({ engine }: Bench, streams: number): Promise<number> {
   const deadlineMs = performance.now() + (streams / openedPerSecond + 30) * 1_000;
   for (;;) {

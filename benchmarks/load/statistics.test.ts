@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { mergeBuckets, pairRatios, short, shuffled, spreadOf } from "./statistics.ts";
 
-test("a median with its extremes", () => {
+test("a spread has the median, the minimum and the maximum", () => {
   expect(spreadOf([3, 1, 2])).toEqual({ median: 2, min: 1, max: 3, rounds: 3 });
   expect(spreadOf([4, 1, 2, 3])).toEqual({ median: 2.5, min: 1, max: 4, rounds: 4 });
   expect(spreadOf([NaN, 7])).toEqual({ median: 7, min: 7, max: 7, rounds: 1 });
   expect(spreadOf([])).toBeUndefined();
 });
 
-test("ratios are of the same round, not of medians", () => {
+test("ratios are computed within rounds, not from medians", () => {
   const ours = [10, 20, 40].map((value, at) => ({ round: at + 1, value }));
   const theirs = [40, 20, 10].map((value, at) => ({ round: at + 1, value }));
   expect(pairRatios(ours, theirs)).toEqual({ median: 1, min: 0.25, max: 4, rounds: 3 });
@@ -17,7 +17,7 @@ test("ratios are of the same round, not of medians", () => {
   expect(pairRatios(ours, [])).toBeUndefined();
 });
 
-test("distributions are added up", () => {
+test("distributions are added by bucket", () => {
   const merged = mergeBuckets([
     [
       [10, 1],
@@ -45,7 +45,7 @@ test.each([
   [1_234_567, "1,234,567"],
 ])("%d is written as %s", (value, text) => expect(short(value)).toBe(text));
 
-test("an order by chance holds every item once and follows from its seed", () => {
+test("a random order contains every item once and is determined by its seed", () => {
   const orders = [1, 1, 2].map((seed) => {
     const random = createRandom(seed);
     return shuffled([1, 2, 3, 4, 5, 6, 7, 8], () => random.next());

@@ -1,4 +1,4 @@
-/** Medians, ratios and distributions of what the rounds of a bench measured. Pure. */
+/** Computes medians, ratios and distributions of a bench's rounds. Pure. */
 
 export interface Spread {
   readonly median: number;
@@ -7,7 +7,7 @@ export interface Spread {
   readonly rounds: number;
 }
 
-/** Undefined without values. */
+/** Returns the spread of values, or undefined without values. */
 export function spreadOf(values: readonly number[]): Spread | undefined {
   const sorted = values.filter(Number.isFinite).toSorted((a, b) => a - b);
   if (sorted.length === 0) return undefined;
@@ -21,12 +21,12 @@ export interface Value {
   readonly value: number;
 }
 
-/** The ratios of the rounds that have both values: what disturbs a round disturbs both of its values. */
+/** Returns the ratios of the rounds that have both values, because a disturbance affects both values of its round. */
 export function pairRatios(values: readonly Value[], against: readonly Value[]): Spread | undefined {
   return pair(values, against, (value, other) => value / other);
 }
 
-/** The differences of the rounds that have both values. */
+/** Returns the differences of the rounds that have both values. */
 export function pairDifferences(values: readonly Value[], against: readonly Value[]): Spread | undefined {
   return pair(values, against, (value, other) => value - other);
 }
@@ -45,7 +45,7 @@ function pair(
   );
 }
 
-/** Lower bounds and counts, ascending. */
+/** Lower bounds and counts in ascending order. */
 export type Buckets = readonly (readonly [from: number, count: number])[];
 
 export function mergeBuckets(all: readonly Buckets[]): Buckets {
@@ -54,19 +54,19 @@ export function mergeBuckets(all: readonly Buckets[]): Buckets {
   return [...merged].toSorted(([a], [b]) => a - b);
 }
 
-/** The median with minimum and maximum. */
+/** Writes the median with minimum and maximum. */
 export function spreadText({ median, min, max }: Spread): string {
   return `${short(median)} (${short(min)}–${short(max)})`;
 }
 
-/** Three significant digits. */
+/** Writes a number with three significant digits. */
 export function short(value: number): string {
   if (value === 0) return "0";
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
   return value.toFixed(Math.min(digits, 3)).replace(/\B(?=(\d{3})+(?!\d))/g, digits === 0 ? "," : "");
 }
 
-/** Shuffled by Fisher and Yates. */
+/** Returns the items in a random order, by the Fisher–Yates shuffle. */
 export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const result = [...items];
   for (let at = result.length - 1; at > 0; at--) {

@@ -1,4 +1,4 @@
-/** Benches that are programs of their own: each writes or prints what it measured as JSON. */
+/** Runs benches that are separate programs. Each writes or prints its results as JSON. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -57,7 +57,7 @@ interface SwitchResult {
   readonly aboveWakeMs: Quantiles;
 }
 
-/** Returns the output. Without `core` it runs on any. */
+/** Runs a program and returns its output. If `core` is undefined, it may run on any core. */
 function run(file: string, args: readonly string[], core?: number): string {
   const [command, all] = onCore(core, process.execPath, [join(root, file), ...args]);
   return execFileSync(command, all, { encoding: "utf8", maxBuffer: 1 << 26, stdio: ["ignore", "pipe", "inherit"] });

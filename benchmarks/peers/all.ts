@@ -1,4 +1,4 @@
-/** Every program that the bench knows, Weiche first. Another peer is one more file here: see README.md. */
+/** Lists all programs of the bench, Weiche first. To add a peer, add a file here (see README.md). */
 import { bareRouter } from "./bare-router.ts";
 import { haproxy } from "./haproxy.ts";
 import { litellm } from "./litellm.ts";

@@ -1,4 +1,4 @@
-/** The router without keys, limits and metering, above a real agent; no TLS, so compare it with `weiche-plain`. */
+/** The router without keys, limits and metering, with a real agent. It has no TLS, so compare it with `weiche-plain`. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";

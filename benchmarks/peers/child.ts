@@ -1,4 +1,4 @@
-/** Programs that listen on a port of this machine, as child processes of the bench. */
+/** Starts programs that listen on a local port as child processes of the bench. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
@@ -10,21 +10,21 @@ import { findProgram } from "../engines/find-program.ts";
 import { pythonPrograms } from "./install.ts";
 import type { Program, Upstream } from "./program.ts";
 
-/** The origin of a peer. */
+/** Where a peer's command and version come from. */
 interface Source {
-  /** The command without the arguments of `configure`; undefined: not installed. */
+  /** Returns the command without the arguments of `configure`, or undefined if it is not installed. */
   readonly command: () => readonly [string, ...string[]] | undefined;
   readonly version: () => string;
 }
 
-/** A program of one process that takes requests on one port. */
+/** A program with one process that accepts requests on one port. */
 interface Peer extends Source, Pick<Program, "name" | "what"> {
-  /** How to install it. */
+  /** The command that installs the program. */
   readonly install: string;
-  /** Header lines that it asks of its clients. */
+  /** Returns header lines that its clients must send. */
   readonly headers?: (upstream: Upstream) => string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Writes its configuration into the upstream's directory, and returns its arguments. */
+  /** Writes the configuration into the upstream's directory and returns the arguments. */
   readonly configure: (port: number, upstream: Upstream) => readonly string[];
 }
 
@@ -42,7 +42,7 @@ export function peer({ name, what, install, command, version, headers, env, conf
   };
 }
 
-/** A program of the system, or of the peers from Python; `versionOption` makes it print its version. */
+/** Returns a program of the system or of the Python peers. `versionOption` makes it print its version. */
 export function ofSystem(name: string, versionOption: string): Source {
   const find = () =>
     findProgram(name, undefined, { PATH: `${pythonPrograms}:${process.env["PATH"]}:/usr/sbin:/usr/local/sbin` });
@@ -58,7 +58,7 @@ export function ofSystem(name: string, versionOption: string): Source {
   };
 }
 
-/** A script of Node.js that needs a package of `benchmarks/peers`; `file` is relative to `benchmarks`. */
+/** Returns a Node.js script that needs a package of `benchmarks/peers`. `file` is relative to `benchmarks`. */
 export function ofPackage(name: string, file: string): Source {
   const manifest = join(import.meta.dirname, "node_modules", name, "package.json");
   return {
@@ -67,7 +67,7 @@ export function ofPackage(name: string, file: string): Source {
   };
 }
 
-/** The path of a file of `benchmarks`. */
+/** Returns the path of a file in `benchmarks`. */
 export function benchmarksFile(file: string): string {
   return join(import.meta.dirname, "..", file);
 }
@@ -80,7 +80,7 @@ export interface Child extends AsyncDisposable {
 const startMsMax = 30_000;
 const stopMsMax = 5_000;
 
-/** Resolves once `port` takes connections; rejects with what the program said if it ends or never listens. */
+/** Starts a program. Resolves when `port` accepts connections, rejects with its output if it ends or never listens. */
 export async function startChild(
   command: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** haproxy as a reverse proxy: one thread, kept connections to the engine. */
+/** haproxy as a reverse proxy with one thread and kept connections to the engine. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ofSystem, peer } from "./child.ts";
@@ -15,8 +15,8 @@ export const haproxy = peer({
 });
 
 /**
- * Each stream takes two connections. Request bodies are passed on as they come: `no option http-buffer-request` is the
- * default. Without `http-no-delay` haproxy holds chunks back for up to 200 ms.
+ * Returns the configuration. Each stream uses two connections. Request bodies are not buffered by default. Without
+ * `http-no-delay`, haproxy delays chunks for up to 200 ms.
  */
 function configuration(port: number, engine: number): string {
   return `global

@@ -1,11 +1,11 @@
-/** The peers that come as packages of npm and of Python, with pinned versions; installed here when the bench first needs them. */
+/** Installs the peers from npm and Python packages with pinned versions when the bench first needs them. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 const here = (path: string) => join(import.meta.dirname, path);
 
-/** The programs of the peers from Python. */
+/** The directory of the Python peers' programs. */
 export const pythonPrograms = here("python/bin");
 
 const origins = [
@@ -31,7 +31,7 @@ const origins = [
   },
 ] as const;
 
-/** Returns which peers could not be installed, a sentence each. The bench goes on without them. */
+/** Installs the peers. Returns a sentence for each peer that cannot be installed. The bench continues without these. */
 export function installPeers(): string[] {
   return origins.flatMap(({ name, isThere, commands }) => {
     if (isThere()) return [];

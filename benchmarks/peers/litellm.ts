@@ -1,4 +1,4 @@
-/** The proxy of LiteLLM, one worker, no database, the engine as its OpenAI-style provider. */
+/** The proxy of LiteLLM with one worker, no database and the engine as its OpenAI-style provider. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
@@ -11,7 +11,7 @@ export const litellm = peer({
   },
   ...ofSystem("litellm", "--version"),
   install: "Python with venv, then the bench installs it",
-  // Without the first it asks the internet for a price list at each start.
+  // Without the first variable, LiteLLM downloads a price list at each start.
   env: { LITELLM_LOCAL_MODEL_COST_MAP: "True", LITELLM_LOG: "ERROR" },
   headers: () => "authorization: Bearer sk-any\r\n",
   configure(port, { port: engine, model, directory }) {

@@ -1,4 +1,4 @@
-/** llama-swap, where it is installed, as a router to one model that runs already. */
+/** llama-swap, if it is installed, as a router to one running model. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
@@ -14,9 +14,9 @@ export const llamaSwap = peer({
   configure(port, { port: engine, model, directory }) {
     const file = join(directory, "llama-swap.yaml");
     const proxy = `http://127.0.0.1:${engine}`;
-    // It must start a process for each model: `sleep` stands in, the engine itself runs already.
+    // llama-swap must start a process for each model. The engine already runs, so it starts `sleep`.
     const idle = { cmd: "sleep 1000000", checkEndpoint: "/health" };
-    // The default limit is ten requests at once.
+    // The default limit is ten simultaneous requests.
     const entry = { ...idle, proxy, concurrencyLimit: 100_000 };
     writeFileSync(file, stringify({ models: { [model]: entry } }));
     return ["--config", file, "--listen", `127.0.0.1:${port}`];

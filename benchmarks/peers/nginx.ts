@@ -1,4 +1,4 @@
-/** nginx as a reverse proxy: one worker, kept connections to the engine, no buffering, no access log. */
+/** nginx as a reverse proxy with one worker, kept connections to the engine, no buffering and no access log. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ofSystem, peer } from "./child.ts";

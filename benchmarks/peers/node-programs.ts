@@ -1,4 +1,4 @@
-/** The ordinary ways to write a proxy in Node.js, and the bare hops that router and agent are measured against. */
+/** The usual ways to write a proxy in Node.js, and the bare hops to which router and agent are compared. */
 import { join } from "node:path";
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
 import { benchmarksFile, ofPackage, peer, startChild } from "./child.ts";
@@ -21,7 +21,7 @@ export const replyFrom = peer({
   configure: (port, { port: engine }) => [String(port), String(engine)],
 });
 
-/** Two processes, `front` and `back`, with the given leg between them. */
+/** Returns a program of two processes, `front` and `back`, with this leg between them. */
 export function hops(leg: "h2" | "h2-tls" | "h1-tls"): Program {
   const legs = { h2: "HTTP/2", "h2-tls": "HTTP/2 and TLS", "h1-tls": "HTTP/1.1 and TLS" };
   return {

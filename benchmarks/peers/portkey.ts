@@ -1,6 +1,6 @@
 /**
- * The open gateway of Portkey, with the engine as its OpenAI-style provider. Its dependency `@hono/node-server` is pinned
- * to 1.13: with later ones every stream is answered with 500 ("Headers: immutable") on the Node.js of this project.
+ * The open gateway of Portkey with the engine as its OpenAI-style provider. Its dependency `@hono/node-server` is pinned to
+ * 1.13, because later versions answer every stream with 500 ("Headers: immutable") on this project's Node.js.
  */
 import { ofPackage, peer } from "./child.ts";
 

@@ -1,13 +1,13 @@
-/** A program under test: it stands between the load client and an engine. */
+/** A program under test, between the load client and an engine. */
 export interface Program {
   readonly name: string;
-  /** One line for the report: what it is, and how it is set. */
+  /** A line for the report: what the program is and how it is configured. */
   readonly what: string;
-  /** The scenarios for which it is a yardstick; absent: all. */
+  /** The scenarios in which it is measured. Defaults to all. */
   readonly scenarios?: readonly string[];
-  /** Connections that one of its processes holds open for each stream. Absent: two, to the client and to the engine. */
+  /** The connections per stream of one of its processes. Defaults to two, to the client and to the engine. */
   readonly connectionsPerStream?: 1;
-  /** Why it cannot be started, and how to install it; undefined: it can be started. */
+  /** Returns why the program cannot start and how to install it, or undefined if it can. */
   missing(): string | undefined;
   start(upstream: Upstream): Promise<RunningProgram>;
 }
@@ -15,24 +15,24 @@ export interface Program {
 export interface Upstream {
   /** The port of the engine, on 127.0.0.1. */
   readonly port: number;
-  /** Ports of further engines: agents take one in turn. */
+  /** The ports of further engines. Agents use them in turn. */
   readonly otherPorts?: readonly number[];
   readonly model: string;
-  /** Scratch space that is removed when the bench ends. */
+  /** A temporary directory that is removed when the bench ends. */
   readonly directory: string;
 }
 
 export interface RunningProgram extends AsyncDisposable {
   readonly port: number;
-  /** Ports where it serves as well: connections take them in turn. */
+  /** Further ports of the program. Connections use them in turn. */
   readonly otherPorts?: readonly number[];
-  /** `/v1/chat/completions` if absent. */
+  /** Defaults to `/v1/chat/completions`. */
   readonly path?: string;
-  /** Header lines that it asks of its clients, each with its line end. */
+  /** Header lines that its clients must send, each with its line end. */
   readonly headers?: string;
-  /** A file of API keys, one a line, for programs that ask for keys. */
+  /** A file with one API key per line, for programs that require keys. */
   readonly keys?: string;
-  /** Process ids by role. The processor time of each and of its descendants is counted. */
+  /** Process ids by role. Measurements include the descendants of each. */
   readonly processes: Readonly<Record<string, number>>;
   /** The version that the report shows. */
   readonly version: string;

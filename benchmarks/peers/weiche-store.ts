@@ -1,4 +1,4 @@
-/** `weiche` with the limits of accounts in a store of its own, as several routers share them. One more role: `store`. */
+/** `weiche` with the limits of accounts in a separate store, as several routers share them. Adds the role `store`. */
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
 import { findProgram } from "@weiche/shared/testing/needs.ts";
 import { startChild, type Child } from "./child.ts";
@@ -29,7 +29,7 @@ function storeProgram(): string | undefined {
   return findProgram("valkey-server");
 }
 
-/** Set as deploy/INSTALL.md says. */
+/** Starts a store with the settings of deploy/INSTALL.md. */
 async function startStore(directory: string): Promise<Child> {
   const port = await freePort();
   const settings = ["--bind", "127.0.0.1", "--port", String(port), "--save", "", "--maxmemory-policy", "noeviction"];

@@ -1,7 +1,6 @@
 /**
- * Weiche as in production: router with its embedded database, keys, limits and metering, and one or more agents behind
- * mutual TLS; each request comes with another account's key. Roles: `router`, `database`, `agent`, and with several routers
- * or agents `router 2`, `agent 2` and on.
+ * Weiche as in production: a router with its embedded database, keys, limits and metering, and agents over mutual TLS. The
+ * requests use the keys of many accounts in turn. Roles are `router`, `database`, `agent`, then `router 2`, `agent 2`, ….
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -17,22 +16,22 @@ import type { Program, RunningProgram, Upstream } from "./program.ts";
 interface WeicheOptions {
   readonly tls: boolean;
   readonly agents?: number;
-  /** The address of a store that counts the limits of accounts; absent: the router counts them by itself. */
+  /** The address of a limit store. If undefined, the router counts the limits alone. */
   readonly store?: string;
-  /** How many share the database; one, as its own process, if absent. */
+  /** The number of routers that share the database. Defaults to one. */
   readonly routers?: number;
-  /** The longest request; 600, as in production, if absent. */
+  /** The longest request. Defaults to 600, as in production. */
   readonly requestSeconds?: number;
 }
 
-/** A package allows 150 requests a minute and 20 at once. */
+/** Many, because a package allows only 150 requests a minute and 20 at once. */
 const accounts = 4_000;
 const root = join(import.meta.dirname, "../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 
 export function weiche(name: string, what: string, options: WeicheOptions): Program {
   const start = (upstream: Upstream) => startWeiche(upstream, options);
-  // The router holds the client's connection, the agent that to the engine.
+  // The router holds the client's connection, and the agent holds the engine's.
   return { name, what, connectionsPerStream: 1, missing: () => undefined, start };
 }
 
@@ -53,7 +52,7 @@ export async function startWeiche(upstream: Upstream, options: WeicheOptions): P
     },
     agents: Object.fromEntries(nodes.map((node, n) => [node, agentOf(node, n)])),
   });
-  // Placement uses an engine that is not active only when the others are full.
+  // Placement uses an inactive engine only when the others are full.
   for (const node of nodes) await cluster.weiche("prewarm", upstream.model, "--node", node);
   await until("every engine to be active", async () =>
     (await cluster.nodes()).every(({ slots }) => slots.every(({ active }) => active === upstream.model)),
@@ -89,7 +88,7 @@ function rolesOf(role: string, running: readonly { readonly pid: number }[]): Re
   return Object.fromEntries(running.map(({ pid }, index) => [index === 0 ? role : `${role} ${index + 1}`, pid]));
 }
 
-/** The engine of a load as a node's file names it. */
+/** Returns the entry of a load's engine for a node's file. */
 export function engineEntry({ model, port }: Pick<Upstream, "model" | "port">): object {
   const url = `http://127.0.0.1:${port}`;
   return { model, dialect: "vllm", launcher: "external", url, maxConcurrent: 20_000 };
@@ -99,7 +98,7 @@ export function loadCatalogue(model: string): object[] {
   return catalogueOf(model).map((entry) => ({ ...entry, contextTokens: 1_000_000 }));
 }
 
-/** Makes certificates as operators do. Returns a function that gives the paths of one by its name. */
+/** Makes certificates as operators do. Returns a function that returns the paths of a certificate. */
 export function makeCertificates(directory: string, nodes: readonly string[]) {
   const weiche = join(root, "router/bin/weiche.js");
   const make = (...args: string[]) =>

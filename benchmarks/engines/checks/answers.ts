@@ -1,4 +1,4 @@
-/** Answers: their two forms, what they cost, and the parameters that shape them. */
+/** Checks answers: their two forms, their cost and the parameters that affect them. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../cluster/cluster.ts";
 import type { Answer } from "../../cluster/api-client.ts";
@@ -11,7 +11,7 @@ export const counting = "Count from 1 to 100.";
 export const who = "Who are you?";
 export const story = "Tell me a very long story about a dragon.";
 
-/** A whole answer, or what it was instead. */
+/** Returns a whole answer, or throws with its actual ending. */
 export function whole(answer: Answer): Answer {
   const { status, ending, error } = answer;
   expect(ending === "whole" && status === 200, "a whole answer", { status, ending, error });
@@ -64,7 +64,7 @@ export const answers: readonly Check[] = [
       expectEqual(told.prompt, after.prompt - before.prompt, "the sum of prompt_tokens");
       expectEqual(told.completion, after.completion - before.completion, "the sum of completion_tokens");
       const warm = whole(await service.chat(who, {}, { account })).usage!;
-      // This request was sent before the counters were read and again after; both are billed.
+      // This request was sent once before and once after the counters were read. Both are billed.
       const billed = told.prompt + told.completion + 2 * warm.total_tokens;
       const isBilled = async () => (await tokensBilled(service, account.accountId)) === billed;
       await until("the bill to be the sum", isBilled, 10_000);
@@ -180,7 +180,7 @@ export const answers: readonly Check[] = [
   },
 ];
 
-/** The usage that both forms of an answer share: a prefix may be cached only the second time. */
+/** Returns the usage that both forms of an answer share. Only the second may find a cached prefix. */
 function bare({ usage }: Answer): object {
   const { prompt_tokens, completion_tokens, total_tokens } = usage!;
   return { prompt_tokens, completion_tokens, total_tokens };

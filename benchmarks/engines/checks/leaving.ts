@@ -1,14 +1,14 @@
-/** Clients that leave: the engine stops working for them. */
+/** Checks that the engine stops working for clients that leave. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, type Check } from "../check.ts";
 import { windowTokens } from "../engine-kinds.ts";
 import type { Service } from "../service.ts";
 import { longAnswer } from "./long-answer.ts";
 
-/** Longest time until the engine notices and has finished the batch of a prompt that it has begun. */
+/** The longest time until the engine notices the end and finishes the begun batch of a prompt. */
 const idleMsMax = 5_000;
 
-/** Runs `leave`, and checks that the engine is idle soon. Returns the tokens that it made and a note. */
+/** Runs `leave` and checks that the engine is idle soon. Returns the generated tokens and a note. */
 async function leavesIdle(service: Service, leave: () => Promise<unknown>): Promise<{ made: number; note: string }> {
   const before = await service.counters();
   await leave();

@@ -1,4 +1,4 @@
-/** Answers while models are switched and programs die. */
+/** Checks answers while models are switched and programs die. */
 import { until } from "../../cluster/cluster.ts";
 import { dumpUsage } from "../../cluster/usage-dump.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
@@ -93,7 +93,7 @@ export const lives: readonly Check[] = [
   },
 ];
 
-/** Starts the next agent. Resolves with the milliseconds until it served with the engine that was there. */
+/** Starts the next agent. Resolves with the milliseconds until it serves with the same engine. */
 async function takenOver(service: Service, pid: number | undefined): Promise<number> {
   const sinceMs = performance.now();
   await service.startAgent();

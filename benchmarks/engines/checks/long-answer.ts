@@ -1,4 +1,4 @@
-/** A long answer: the tiny model was not trained on such a prompt and continues until its window is full. */
+/** Begins a long answer. The tiny model was not trained on such a prompt and continues until its window is full. */
 import type { Answer } from "../../cluster/api-client.ts";
 import type { AskOptions, Service } from "../service.ts";
 
@@ -6,7 +6,7 @@ const endless = "the cat ".repeat(500);
 
 interface Running {
   readonly answer: Promise<Answer>;
-  /** Resolves with its tenth piece; rejects if it ends before. */
+  /** Resolves with the tenth piece. Rejects if the answer ends before. */
   readonly begun: Promise<void>;
   readonly leave: () => void;
 }

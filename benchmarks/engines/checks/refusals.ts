@@ -1,4 +1,4 @@
-/** Requests that an engine cannot take are refused with our own wording. */
+/** Checks that requests which an engine cannot serve are refused with Weiche's own errors. */
 import { expect, expectEqual, expectOverflow, type Check } from "../check.ts";
 import { inputTokens, windowTokens } from "../engine-kinds.ts";
 import { embedder, forms } from "../service.ts";

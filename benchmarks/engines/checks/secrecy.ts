@@ -1,4 +1,4 @@
-/** Looks for prompts and schemas in every file. Runs last, over the files that all other checks have left. */
+/** Searches all files for prompts and schemas. Runs last, because the other checks write the files. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type Check } from "../check.ts";

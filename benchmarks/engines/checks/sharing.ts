@@ -1,4 +1,4 @@
-/** Several accounts on one engine do not affect each other. */
+/** Checks that several accounts on one engine do not affect each other. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { costlySchemas, record, type CostlySchema } from "@weiche/node-agent/test/exchange/costly-schemas.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
@@ -9,12 +9,12 @@ import { counting, whole } from "./answers.ts";
 import { longAnswer } from "./long-answer.ts";
 import { served } from "./served.ts";
 
-/** Longest gap in a stream because of another client's schema. */
+/** The longest gap in a stream that another client's schema may cause. */
 const gapMsMax = 250;
-/** An attack without an answer by then has stopped the engine. */
+/** If an attack has no answer by then, it has stopped the engine. */
 const attackMsMax = 10_000;
 const crowd = 50;
-/** Costly to one kind of engine only, which refuses them; the last one is refused before it is read, for its many values. */
+/** Schemas that are costly for one kind of engine, which refuses them. The last is refused unread for its many values. */
 const attacks: readonly CostlySchema[] = [
   ...costlySchemas,
   { name: "a pattern that counts to 2,000", schema: { type: "string", pattern: "^(ab|cd){1,2000}$" } },
@@ -43,7 +43,7 @@ export const sharing: readonly Check[] = [
     name: `${crowd} at once on ${places} places: all are answered`,
     boundMs: 180_000,
     async run(service) {
-      // An account may have 20 requests at once.
+      // An account may have 20 parallel requests.
       const accounts = await Promise.all(Array.from({ length: 5 }, () => service.account()));
       const sinceMs = performance.now();
       const asked = Array.from({ length: crowd }, (_, at) =>
@@ -84,7 +84,7 @@ export const sharing: readonly Check[] = [
   },
 ];
 
-/** Kills an engine that answers nobody after an attack, so that later checks get a new one. */
+/** Kills an engine that does not answer after an attack, so that later checks get a new one. */
 async function replaceEngine(service: Service, pid: number): Promise<void> {
   const answer = await service.chat("Hi", { max_tokens: 5 }, { signal: AbortSignal.timeout(attackMsMax) });
   if (answer.ending === "whole") return;
@@ -92,7 +92,7 @@ async function replaceEngine(service: Service, pid: number): Promise<void> {
   await served(service);
 }
 
-/** The longest silence in a victim's streams while `attack` runs; Infinity: one of them was cut or refused. */
+/** Returns the longest gap in a victim's streams during an attack, or Infinity if a stream was cut or refused. */
 async function longestGapMs(service: Service, attack: () => Promise<void>): Promise<number> {
   const account = await service.account();
   let longestMs = 0;
@@ -100,7 +100,7 @@ async function longestGapMs(service: Service, attack: () => Promise<void>): Prom
   await victim.begun;
   const attacked = attack();
   while ((await Promise.race([victim.answer, attacked])) !== undefined) {
-    // This stream has ended: another one follows.
+    // This stream has ended, so another one follows.
     const { ending, longestGapMs: gapMs } = await victim.answer;
     longestMs = Math.max(longestMs, ending === "whole" ? gapMs : Infinity);
     victim = longAnswer(service, {}, { account });

@@ -1,4 +1,4 @@
-/** JSON by schema, tools, embeddings. */
+/** Checks JSON by schema, tools and embeddings. */
 import type { Choice } from "../../cluster/api-client.ts";
 import { expect, expectEqual, type Check } from "../check.ts";
 import { embedder, forms, type Service } from "../service.ts";
@@ -24,7 +24,7 @@ function tool(name: string, argument: string): object {
 const tools = [tool("get_weather", "city"), tool("get_time", "timezone")];
 const weather = "What is the weather in Hamburg?";
 
-/** Asks for one body and for a stream. */
+/** Requests the same chat as a body and as a stream. */
 async function bothWays(service: Service, asked: string | object, more: object): Promise<readonly Choice[]> {
   const answers = [await service.chat(asked, more), await service.stream(asked, more)];
   return answers.map((answer) => whole(answer).choices[0]!);
@@ -181,7 +181,7 @@ export const structure: readonly Check[] = [
   },
 ];
 
-/** Almost equal, since engines calculate a little differently for several texts at once. */
+/** Expects almost equal vectors, because engines calculate slightly differently for several texts at once. */
 function expectAlike(one: readonly number[], other: readonly number[], what: string): void {
   const likeness = one.reduce((sum, value, at) => sum + value * other[at]!, 0);
   expect(one.length === other.length && likeness > 0.999, what, likeness);

@@ -26,7 +26,7 @@ void answer_free(Answer *answer) {
   buffer_free(&answer->line);
 }
 
-/* The instant in a stamp, or 0 if these are no 16 digits. */
+/* Returns the time in a stamp, or 0 if these are not 16 digits. */
 static uint64_t read_stamp(const char *digits) {
   uint64_t value = 0;
   for (int n = 0; n < STAMP_DIGITS; n++) {
@@ -48,7 +48,7 @@ static void take_token(const Taking *taking, uint64_t made_us) {
   answer->tokens++;
 }
 
-/* A line of a stream, or a whole JSON answer. Stamps begin with zeros for as long as a machine runs. */
+/* Reads a line of a stream, or a whole JSON answer. Stamps begin with zeros, because machines run shorter than 10^14 µs. */
 static void read_line(const Taking *taking, const char *line, size_t count) {
   const char *at = line, *end = line + count;
   bool has_token = false;

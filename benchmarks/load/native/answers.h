@@ -1,10 +1,10 @@
-/* The answers that the load client received: whether each is whole, and how long everything took. */
+/* Checks whether each answer of the load client is whole, and measures its times. */
 #ifndef ANSWERS_H
 #define ANSWERS_H
 #include "histogram.h"
 #include "wire.h"
 
-/* One answer while it comes. */
+/* An answer that is being received. */
 typedef struct {
   Message message;
   Buffer line; /* of an event, or all of a JSON answer */
@@ -18,7 +18,7 @@ typedef enum { WHOLE, REFUSED, CUT, UNDONE, MISCOUNTED, TOLD, UNCONNECTED, STALL
 typedef struct {
   long endings[ENDINGS]; /* from the beginning to the end of the run */
   int last_status;
-  long requests, tokens; /* these and all below: while measuring */
+  long requests, tokens; /* these and all below are counted during the measured time */
   uint64_t bytes;
   Histogram first_byte, first_token, whole, gap, delay;
 } Figures;
@@ -28,9 +28,9 @@ extern bool is_measuring;
 
 void answer_begin(Answer *answer);
 void answer_free(Answer *answer);
-/* Takes what came of an answer at `now`; the rest of it, after its end, is the caller's. */
+/* Takes bytes of an answer that arrived at `now`. Bytes after its end belong to the caller. */
 size_t answer_take(Answer *answer, const char *bytes, size_t count, bool is_stream, uint64_t now);
-/* Judges an answer that has ended, and counts it. */
+/* Decides how an answer ended, and counts it. */
 Ending answer_end(Answer *answer, bool is_stream, long tokens_expected, uint64_t now);
 void count_ending(Ending ending);
 void figures_print(double seconds, double cpu_seconds);

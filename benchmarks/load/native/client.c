@@ -1,6 +1,7 @@
-/* The load client: keeps a number of connections busy, one request after the other on each, and counts what comes. One
- * thread. Options are pairs, `--port 8080,8081 --connections 64`; connections take the ports in turn; see `options` below. Says {"event":"measuring","open":…} when
- * the measured time begins, {"event":"measured"} when it ends, and at last {"event":"result",…}. */
+/* The load client. Keeps a number of connections busy, each with one request after the other, and counts the answers. One
+ * thread. Options are pairs, such as `--port 8080,8081 --connections 64`; see `options` below. Connections use the ports in
+ * turn. Prints {"event":"measuring","open":…} when the measured time begins, {"event":"measured"} when it ends, and
+ * {"event":"result",…} at the end. */
 #define _GNU_SOURCE
 #include "answers.h"
 #include <arpa/inet.h>
@@ -104,7 +105,7 @@ static void launch(Connection *c) {
   else watch(c, EPOLL_CTL_ADD, true);
 }
 
-/* Sends what the socket takes; false if the connection is lost. */
+/* Sends as much as the socket takes. Returns false if the connection is lost. */
 static bool send_on(Connection *c) {
   if (!buffer_flush(&c->out, c->fd)) return false;
   while (c->out.length == 0 && c->body_sent < body.length) {
@@ -137,7 +138,7 @@ static bool begin_request(Connection *c) {
   return send_on(c);
 }
 
-/* After the end of an answer. */
+/* Continues after the end of an answer. */
 static void go_on(Connection *c, Ending ending) {
   if (options.each > 0 && c->requests >= options.each) {
     close(c->fd);
@@ -176,7 +177,7 @@ static void on_event(Connection *c, uint32_t events) {
     if (!begin_request(c)) failed(c, CUT);
     return;
   }
-  /* An early refusal is read even while the request is still going out. */
+  /* Reads an early refusal even while the request is still being sent. */
   if (c->state == SENDING && (events & EPOLLOUT) && !send_on(c)) {
     failed(c, CUT);
     return;
@@ -184,7 +185,7 @@ static void on_event(Connection *c, uint32_t events) {
   if ((c->state == SENDING || c->state == READING) && (events & (EPOLLIN | EPOLLHUP | EPOLLERR))) read_answer(c);
 }
 
-/* Launches whose time has come, and gives up what has stalled. */
+/* Starts the due connections and ends the stalled ones. */
 static void on_tick(uint64_t now) {
   static uint64_t looked_us;
   bool look = now - looked_us > 1000000;
@@ -209,7 +210,7 @@ static double cpu_seconds(void) {
   return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Moves from one part of the run to the next; false when it is over. */
+/* Moves to the next part of the run. Returns false at the end. */
 static bool go_through(uint64_t now) {
   static uint64_t start_us, from_us, to_us;
   static double cpu_from, cpu;

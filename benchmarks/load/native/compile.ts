@@ -1,4 +1,4 @@
-/** Compiles load client and engine for this machine, once for each state of their sources. */
+/** Compiles load client and engine for this machine, again only if their sources change. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ const directory = import.meta.dirname;
 const builds = join(directory, "build");
 const programs = { client: ["client.c", "answers.c", "wire.c"], engine: ["engine.c", "wire.c"] } as const;
 
-/** Throws with one clear line if there is no C compiler. */
+/** Compiles the programs. Throws an error with one line if there is no C compiler. */
 export function compileNatives(): Natives {
   const sources = readdirSync(directory).filter((file) => /\.[ch]$/.test(file));
   const hash = createHash("sha256");
@@ -23,7 +23,7 @@ export function compileNatives(): Natives {
   return { client: join(target, "client"), engine: join(target, "engine") };
 }
 
-/** Beside the target first, so that another bench never meets half of it. */
+/** Builds beside the target and renames the result, so that another bench never finds a partial one. */
 function build(target: string): void {
   mkdirSync(builds, { recursive: true });
   const fresh = mkdtempSync(join(builds, "fresh-"));

@@ -1,7 +1,7 @@
-/* The engine of the load bench: what a router or an agent needs of a vLLM, with answers that cost it next to nothing. One
- * thread. `engine PORT MODEL`; says {"port":…} once it listens; GET /load/state tells what it made. The text of a request
- * steers its answer: load:tokens=200,itl=20000,wait=0,cut=0,short=0,undone=0; times in microseconds. The last three make
- * an answer that a client must notice: cut off after so many tokens, so many too short, without its terminator. */
+/* The engine of the load bench: the parts of vLLM that a router or an agent needs, with answers that cost almost nothing.
+ * One thread. `engine PORT MODEL` prints {"port":…} when it listens. GET /load/state returns what it has made. The text of
+ * a request controls its answer: load:tokens=200,itl=20000,wait=0,cut=0,short=0,undone=0; times in microseconds. The last
+ * three make an answer with a defect that a client must notice: cut after so many tokens, too few tokens, no terminator. */
 #define _GNU_SOURCE
 #include "wire.h"
 #include <errno.h>
@@ -107,7 +107,7 @@ static void end_stream(Connection *c) {
   counts.running--;
 }
 
-/* Makes what is due and sends what the socket takes; false if the connection is gone. */
+/* Makes the due tokens and sends as much as the socket takes. Returns false if the connection is lost. */
 static bool go_on(Connection *c) {
   uint64_t now = now_us();
   for (int batch = 0; c->is_streaming && c->due_us <= now; batch++) {
@@ -203,7 +203,7 @@ static void keep_body(void *to, const char *bytes, size_t count) {
   buffer_add(body, bytes, count < room ? count : room);
 }
 
-/* False if the connection is gone. */
+/* Reads from the connection. Returns false if it is lost. */
 static bool read_request(Connection *c) {
   static char bytes[1 << 18];
   ssize_t count = read(c->fd, bytes, sizeof bytes);

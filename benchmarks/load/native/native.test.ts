@@ -1,4 +1,4 @@
-/** The load client against the engine, without anything between them: it must notice what is not as it should be. */
+/** Tests the load client directly against the engine. The client must notice every defect of an answer. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { compileNatives, type Natives } from "./compile.ts";
@@ -45,14 +45,14 @@ test("whole streams are counted token by token", ifRun, async () => {
   expect(gapUs.p50).toBeGreaterThan(500);
 });
 
-test("connections take several ports in turn", ifRun, async () => {
+test("connections use several ports in turn", ifRun, async () => {
   await using second = await startEngine(natives, undefined, "m");
   const { endings } = await run({ port: `${engine.port},${second.port}`, connections: 4, each: 1 });
   expect(endings).toEqual(only("whole", 4));
   expect(await state(second)).toMatchObject({ requests: 2 });
 });
 
-test("whole JSON answers, with a body of several megabytes", ifRun, async () => {
+test("JSON answers to bodies of several megabytes are counted as whole", ifRun, async () => {
   const { endings, requests } = await run({ connections: 2, each: 3, tokens: 5, body: 3_000_000 });
   expect(endings).toEqual(only("whole", 6));
   expect(requests).toBe(6);
@@ -67,7 +67,7 @@ describe("the client notices", ifRun, () => {
     ["a status that is not 200", { path: "/nothing" }, "refused"],
     ["silence", { stream: true, wait: 60_000_000, stall: 1 }, "stalled"],
   ])("%s", async (_what, load, ending) => {
-    // The client tries again after a stall, so the time must end that run.
+    // The client tries again after a stall, so the run ends by its time.
     const { endings } = await run({
       connections: 2,
       each: 1,
@@ -79,14 +79,14 @@ describe("the client notices", ifRun, () => {
     expect({ ...endings, [ending]: 0 }).toEqual(only(ending, 0));
   });
 
-  test("that nobody is there", async () => {
+  test("that no server listens", async () => {
     const { endings } = await run({ port: 1, seconds: 0.2 });
     expect(endings.unconnected).toBeGreaterThan(0);
     expect(endings.whole).toBe(0);
   });
 });
 
-test("the engine notices a client that leaves, and what an agent must know of it", ifRun, async () => {
+test("the engine notices a client that leaves, and shows an agent its state", ifRun, async () => {
   const before = await state();
   const leave = new AbortController();
   const gone = runLoad(

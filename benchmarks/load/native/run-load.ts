@@ -1,31 +1,31 @@
-/** Starts the native engine and the native load client, and reads what they say. */
+/** Starts the native engine and the native load client, and reads their output. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Natives } from "./compile.ts";
 
-/** Tokens, requests and times are of the measured time; endings are of all requests. */
+/** Tokens, requests and times cover the measured time, endings cover all requests. */
 export interface LoadResult {
   readonly seconds: number;
   readonly cpuSeconds: number;
   readonly requests: number;
   readonly tokens: number;
   readonly bytes: number;
-  /** The status of the last refusal; 0: there was none. */
+  /** The status of the last refusal, or 0 without one. */
   readonly lastStatus: number;
   readonly endings: Readonly<Record<Ending, number>>;
   readonly firstByteUs: Histogram;
   readonly firstTokenUs: Histogram;
   readonly wholeUs: Histogram;
-  /** Between two tokens of one stream. */
+  /** The time between two tokens of one stream. */
   readonly gapUs: Histogram;
-  /** From the making of a token to its arrival, both by the machine's monotonic clock. */
+  /** The time from making a token to its arrival, by the machine's monotonic clock. */
   readonly delayUs: Histogram;
 }
 
 /**
  * `whole`: status 200, every token, the terminator. `refused`: another status. `cut`: the connection ended before the
- * answer. `undone`: without [DONE]. `miscounted`: not as many tokens as asked for. `told`: an error event.
+ * answer's end. `undone`: [DONE] is missing. `miscounted`: the number of tokens is wrong. `told`: an error event.
  */
 export type Ending = "whole" | "refused" | "cut" | "undone" | "miscounted" | "told" | "unconnected" | "stalled";
 
@@ -35,13 +35,13 @@ interface Histogram {
   readonly p90?: number;
   readonly p99?: number;
   readonly max?: number;
-  /** Lower bound and count. */
+  /** The lower bound and count of each bucket. */
   readonly buckets: readonly (readonly [number, number])[];
 }
 
-/** The options of `client.c`: times in seconds, `itl` and `wait` in microseconds. */
+/** The options of `client.c`. Times are in seconds, `itl` and `wait` in microseconds. */
 export interface Load {
-  /** Several are separated by commas: connections take them in turn. */
+  /** A port, or several separated by commas. Connections use them in turn. */
   readonly port: number | string;
   readonly connections: number;
   readonly seconds: number;
@@ -73,7 +73,7 @@ export interface RunningEngine extends AsyncDisposable {
   readonly pid: number;
 }
 
-/** Runs on `core`, as all programs of the load do; undefined: on any core. */
+/** Starts the engine on `core`, like all programs of the load. If undefined, it may run on any core. */
 export async function startEngine(natives: Natives, core: number | undefined, model = "load"): Promise<RunningEngine> {
   const child = spawn(...onCore(core, natives.engine, ["0", model]), { stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(child, "exit");
@@ -114,7 +114,7 @@ export async function runLoad(
   return result;
 }
 
-/** `taskset` keeps the process id: it becomes the program. */
+/** Returns the command that runs a program on a core. `taskset` becomes the program and keeps the process id. */
 export function onCore(core: number | undefined, program: string, args: readonly string[]): [string, string[]] {
   return core === undefined ? [program, [...args]] : ["taskset", ["-c", String(core), program, ...args]];
 }

@@ -110,7 +110,7 @@ static void read_head(Message *message) {
   } else message->state = DONE;
 }
 
-/* Adds to the head; returns how many bytes belong to it. */
+/* Adds to the head. Returns how many bytes belong to it. */
 static size_t take_head(Message *message, const char *bytes, size_t count) {
   size_t before = message->head.length, from = before < 3 ? 0 : before - 3;
   buffer_add(&message->head, bytes, count);
@@ -126,7 +126,7 @@ static size_t take_head(Message *message, const char *bytes, size_t count) {
   return used - before;
 }
 
-/* One byte of what frames the chunks. */
+/* Takes one byte between chunks. */
 static void take_frame_byte(Message *message, char byte) {
   bool is_digit = (byte >= '0' && byte <= '9') || ((byte | 32) >= 'a' && (byte | 32) <= 'f');
   switch (message->state) {

@@ -1,4 +1,4 @@
-/* Shared by the load client and the engine: time, growing buffers, numbers in text, and the reading of HTTP/1.1 messages. */
+/* Used by the load client and the engine: time, growing buffers, numbers in text, and a reader of HTTP/1.1 messages. */
 #ifndef WIRE_H
 #define WIRE_H
 #include <stdbool.h>
@@ -12,10 +12,10 @@
 typedef struct {
   char *bytes;
   size_t length, capacity;
-  size_t taken; /* how much of it has gone out */
+  size_t taken; /* how many bytes were sent */
 } Buffer;
 
-/* One message as it is read. `head` is whole once `state` has left HEAD, and ends with a zero byte. */
+/* A message that is being read. `head` is complete when `state` has left HEAD, and ends with a zero byte. */
 typedef struct {
   enum { HEAD, BODY, CHUNK_SIZE, CHUNK_DATA, CHUNK_END, TRAILER, UNTIL_CLOSE, DONE, BAD } state;
   Buffer head;
@@ -34,23 +34,23 @@ void buffer_add(Buffer *buffer, const void *bytes, size_t count);
 void buffer_print(Buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buffer_clear(Buffer *buffer);
 void buffer_free(Buffer *buffer);
-/* Writes what has not gone out; false if the connection is lost. All is out when `taken` equals `length`. */
+/* Sends the rest. Returns false if the connection is lost. All bytes are sent when `taken` equals `length`. */
 bool buffer_flush(Buffer *buffer, int fd);
 
 void message_begin(Message *message, bool is_answer);
 void message_free(Message *message);
-/* Reads on. Returns how many bytes were used: all of them, unless the message is done (or bad) before. */
+/* Reads further bytes. Returns how many were used: all, unless the message ends or is malformed before. */
 size_t message_take(Message *message, const char *bytes, size_t count, BodyTaker take, void *to);
-/* The connection has ended: whether the message was whole all the same. */
+/* Returns whether the message is complete although the connection has ended. */
 bool message_ends_by_close(Message *message);
-/* The value of a header, or NULL. */
+/* Returns the value of a header, or NULL. */
 const char *message_header(const Message *message, const char *name);
 
-/* The number after `name` in the text, or `otherwise`. */
+/* Returns the number after `name` in the text, or `otherwise`. */
 long number_after(const char *text, const char *name, long otherwise);
-/* A socket that listens on loopback; `port` 0: any, which is told back. */
+/* Opens a socket that listens on loopback. If `port` is 0, chooses a free port and stores it there. */
 int listen_on(int *port);
 void set_no_delay(int fd);
-/* An epoll descriptor's timer that ticks each `us`; 0 stops it. */
+/* Sets a timer that ticks each `us`. 0 stops it. */
 void set_ticks(int timer, long us);
 #endif

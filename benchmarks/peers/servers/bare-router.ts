@@ -1,6 +1,6 @@
 /**
- * `bare-router.ts CATALOGUE`: the router without keys, limits, database and metering. Its listener, relay and links to
- * nodes are the real ones, so that the difference to the whole router is the cost of what is left out. Prints its addresses.
+ * Runs the router without keys, limits, database and metering: `bare-router.ts CATALOGUE`. Its listener, relay and links are
+ * the real ones, so its difference to the whole router is the cost of the omitted parts. Prints its addresses.
  */
 import { RecentRequests } from "@weiche/router/src/api/recent-requests.ts";
 import { createApiServer } from "@weiche/router/src/api/server.ts";

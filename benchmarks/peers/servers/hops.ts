@@ -1,7 +1,7 @@
 /**
- * Two bare proxies in a row, as router and agent stand, without any of their work: the yardstick of what the leg between
- * two processes costs. `front PORT NEXT LEG [CA]` takes HTTP/1.1 and passes on over LEG; `back PORT ENGINE LEG [CERT KEY]`
- * takes LEG and passes on to the engine over HTTP/1.1. LEG: `h2` over TCP, `h2-tls`, or `h1-tls`.
+ * Two bare proxies in a row, placed like router and agent but without their work. They measure the cost of the leg between
+ * two processes. `front PORT NEXT LEG [CA]` accepts HTTP/1.1 and forwards over LEG. `back PORT ENGINE LEG [CERT KEY]` accepts
+ * LEG and forwards to the engine over HTTP/1.1. LEG is `h2` (over TCP), `h2-tls` or `h1-tls`.
  */
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -25,7 +25,7 @@ if (role === "front") {
     const server = leg === "h2" ? createH2Server(h2Settings) : createSecureServer({ ...identity, ...h2Settings });
     server.on("stream", (stream: ServerHttp2Stream) => {
       const reply = h2Reply(stream);
-      // Collected: undici would take the whole stream, answer and all, for the body and end it.
+      // The body is collected, because undici would otherwise take the whole stream for the body and end it.
       void buffer(stream).then(
         (body) => dispatch(pool, body, stream, reply),
         () => {},
@@ -52,7 +52,7 @@ function overPool(pool: Pool) {
     });
 }
 
-/** One session, opened once; this is a yardstick, no product. */
+/** Returns a handler over one session, which is never reopened: enough for a benchmark. */
 function overSession() {
   const session =
     leg === "h2"

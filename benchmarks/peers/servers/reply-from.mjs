@@ -1,10 +1,10 @@
-/** A Fastify server that passes everything on with `@fastify/reply-from`, as its documentation shows. PORT ENGINE. */
+/** A Fastify server that forwards all requests with `@fastify/reply-from` as its documentation shows. PORT ENGINE. */
 import { fastify } from "fastify";
 import replyFrom from "@fastify/reply-from";
 
 const [port, engine] = process.argv.slice(2);
 const app = fastify({ bodyLimit: 64 << 20 });
-// Bodies are passed on as they come, not parsed.
+// Bodies are forwarded without parsing.
 app.removeAllContentTypeParsers();
 app.addContentTypeParser("*", (_request, body, done) => done(null, body));
 await app.register(replyFrom, {

@@ -1,4 +1,4 @@
-/** The least a Node.js proxy can be: `node:http` in front, undici's `dispatch` behind, bytes as they come. PORT ENGINE. */
+/** A minimal Node.js proxy: `node:http` in front, undici's `dispatch` behind, bytes unchanged. PORT ENGINE. */
 import { createServer, type ServerResponse } from "node:http";
 import { Pool, type Dispatcher } from "undici";
 

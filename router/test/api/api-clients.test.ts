@@ -143,7 +143,7 @@ test.each(["model_switching", "overloaded"])(
 
 test("the error for the Responses API names what to use instead", async () => {
   const asked = client().responses.create({ model: request.model, input: "Hello" });
-  await expect(asked).rejects.toThrow(/In place of \/v1\/responses use \/v1\/chat\/completions/);
+  await expect(asked).rejects.toThrow(/Use \/v1\/chat\/completions instead of \/v1\/responses/);
 });
 
 test("the client does not repeat a request when the quota is used up", async () => {

@@ -7,7 +7,7 @@ import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";
 import { windowMs } from "../../src/limits/told-times.ts";
 import type { AccountLimits, LimitDecision } from "../../src/limits/limiter.ts";
 import { inMemory, onServer, type LimiterRig, type SharedRig } from "./limiter-rigs.ts";
-import { ValkeyServer } from "./valkey-server.ts";
+import { freePort, ValkeyServer } from "./valkey-server.ts";
 
 const account = asId<AccountId>("a");
 const request = (n: number) => asId<RequestId>(`r${n}`);
@@ -43,7 +43,9 @@ describe.each([
 ] as const)("a limiter of three routers with %s", needs("valkey-server"), (kind, options, addressOf) => {
   let server: ValkeyServer;
   beforeAll(async () => {
-    server = await ValkeyServer.start(...options);
+    // By default the cluster port is 10,000 higher, which ports above 55,535 do not allow.
+    const clusterPort = kind === "a server" ? [] : ["--cluster-port", String(await freePort())];
+    server = await ValkeyServer.start(...options, ...clusterPort);
     if (kind === "a server") return;
     await server.tell("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
     while (!String(await server.tell("CLUSTER", "INFO")).includes("cluster_state:ok")) await sleep(50);
