@@ -6,7 +6,7 @@ import { join } from "node:path";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
-/** deploy/API.md, the one source of the portal's page for API clients. */
+/** deploy/API.md, the source of the portal's page for API clients. */
 const apiPage: Plugin = {
   name: "api-page",
   resolveId: (id) => (id === "virtual:api-page" ? `${join(import.meta.dirname, "../../deploy/API.md")}?raw` : null),
@@ -21,7 +21,7 @@ export default defineConfig(({ mode }) => ({
     rolldownOptions: { input: join(import.meta.dirname, mode === "console" ? "console.html" : "index.html") },
     emptyOutDir: true,
     target: "es2023",
-    // Everything is a file of its own: the content security policy allows no data: addresses.
+    // Inlines nothing, because the content security policy allows no data: addresses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

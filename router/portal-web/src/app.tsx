@@ -1,4 +1,4 @@
-/** Chooses the page at an address: a page for everybody, a page behind the sign-in, or the sign-in in its place. */
+/** Chooses the page for an address: a public page, a page behind the sign-in, or the sign-in in its place. */
 import { lazy, Suspense, useEffect } from "react";
 import { useLocation } from "wouter";
 import { useRead } from "./api/queries.ts";
@@ -13,7 +13,7 @@ import { SessionContext, type Session } from "./session/session.ts";
 import { PageErrors } from "./shell/page-errors.tsx";
 import { usePreferences } from "./session/preferences.tsx";
 
-/** Apart from the sign-in, which needs none of its menus. */
+/** Loaded separately, because the sign-in needs no menus. */
 const Shell = lazy(() => import("./shell/shell.tsx"));
 
 export function App() {
@@ -45,7 +45,7 @@ function WithSession({ session }: { readonly session: Session }) {
   useEffect(() => {
     loginGate.isArmed = true;
   }, []);
-  // The user's choice on another device.
+  // Applies the user's choice from another device.
   useEffect(() => {
     if (language && language !== preferences.language) preferences.setLanguage(language);
     if (theme && theme !== preferences.theme) preferences.setTheme(theme);

@@ -1,4 +1,4 @@
-/** Which page is at which path, and in which order the navigation shows them. */
+/** The pages and their paths, in the order of the navigation. */
 import { pageRoute, type PageRoute, type SignedInRoute } from "./shell/page-route.ts";
 
 export const publicRoutes: readonly PageRoute[] = [

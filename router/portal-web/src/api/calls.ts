@@ -6,7 +6,7 @@ import { splitAddress } from "../../../src/surface/contract/addresses.ts";
 import type { Part, Reply, Route, Routes } from "../../../src/surface/contract/route.ts";
 import { Problem, type ErrorBody } from "./problem.ts";
 
-/** The parts of a request that a route takes; members that it does not take are left out. */
+/** The parts of a route's request. Parts that the route does not take are left out. */
 export type AskOf<R extends Route> = Wanted<"params", Part<R, "params">> &
   Wanted<"query", Part<R, "query">> &
   Wanted<"body", Part<R, "body">>;
@@ -22,18 +22,18 @@ interface Parts {
   readonly body?: unknown;
 }
 
-/** All of them throw a `Problem`. */
+/** The calls. Each throws a `Problem` for a refusal or failure. */
 export type Calls<C extends Routes> = ReturnType<typeof createCalls<C>>;
 
 /**
- * `loginEnded`: called where a login is wanted. What it returns is awaited, and the request is repeated; undefined: the
- * refusal is thrown.
+ * Makes the calls. `loginEnded` is called if a login is required. If it returns a promise, the request is repeated after
+ * it. Otherwise the refusal is thrown.
  */
 export function createCalls<C extends Routes>(
   addresses: Readonly<Record<keyof C, string>>,
   loginEnded: () => Promise<void> | undefined = () => undefined,
 ) {
-  /** The answer itself, for those that are streams. */
+  /** Returns the response itself, for streams. */
   async function request<Name extends keyof C>(
     name: Name,
     ask: AskOf<C[Name]>,
@@ -71,7 +71,7 @@ export function createCalls<C extends Routes>(
     return (response.status === 204 ? undefined : await response.json()) as Reply<C[Name]>;
   }
 
-  /** Where a route is, such as for a link to a file. */
+  /** Returns a route's URL, such as for a link to a file. */
   function addressOf<Name extends keyof C>(name: Name, ask: AskOf<C[Name]>): string {
     const { params = {}, query = {} } = ask as Parts;
     const [, pattern] = splitAddress(addresses[name]);

@@ -9,7 +9,7 @@ export type RouteName = keyof PortalContract;
 export type Ask<Name extends RouteName> = AskOf<PortalContract[Name]>;
 export type Answer<Name extends RouteName> = Reply<PortalContract[Name]>;
 
-/** A login that has ended is asked for again where the person is, and the request is repeated. */
+/** After an ended login, the page asks for the password in place, and the request is repeated. */
 export const calls = createCalls<PortalContract>(portalAddresses, () =>
   loginGate.isArmed ? loginGate.wait() : undefined,
 );

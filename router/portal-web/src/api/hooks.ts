@@ -1,4 +1,4 @@
-/** An API as React hooks: what is read is kept and refreshed, what changes something makes what was read stale. */
+/** An API as React hooks. Answers are kept and refreshed, and a change marks the answers that it concerns as stale. */
 import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Reply, Routes } from "../../../src/surface/contract/route.ts";
 import type { AskOf, Calls } from "./calls.ts";
@@ -27,7 +27,7 @@ export type Read<T> = {
 };
 
 export function createHooks<C extends Routes>({ call }: Pick<Calls<C>, "call">) {
-  /** While other rows of a list are fetched, those that were shown stay. */
+  /** Keeps showing the old rows while other rows of a list are fetched. */
   function useRead<Name extends keyof C>(
     name: Name,
     ask: AskOf<C[Name]>,
@@ -42,12 +42,12 @@ export function createHooks<C extends Routes>({ call }: Pick<Calls<C>, "call">) 
     });
   }
 
-  /** `stale`: routes whose answers the change concerns. They are fetched again before the change counts as done. */
+  /** `stale`: routes whose answers the change concerns. They are fetched again before the change is done. */
   function useChange<Name extends keyof C>(name: Name, ...stale: readonly (keyof C)[]) {
     const client = useQueryClient();
     return useMutation<Reply<C[Name]>, Problem, AskOf<C[Name]>>({
       mutationFn: (ask) => call(name, ask),
-      // An answer may hold a key, which goes with the dialog that shows it.
+      // An answer may contain a key, which must disappear with its dialog.
       gcTime: 0,
       onSuccess: async () => {
         await Promise.all(stale.map((route) => client.invalidateQueries({ queryKey: [route] })));

@@ -1,9 +1,9 @@
 /**
- * Where requests wait whose login has ended. The page shows a dialog while somebody waits; once the person has signed in
- * again, every waiting request is repeated, so that no form is lost.
+ * Holds requests whose login has ended. The page shows a dialog while requests wait. After the person has signed in
+ * again, all of them are repeated, so that no form is lost.
  */
 class LoginGate {
-  /** Set once somebody is signed in: before that, a missing login is no surprise. */
+  /** Set after the first sign-in. Before it, a missing login is normal. */
   isArmed = false;
   #waiting: PromiseWithResolvers<void> | undefined;
   readonly #listeners = new Set<() => void>();

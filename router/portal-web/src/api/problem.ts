@@ -5,7 +5,7 @@ export interface FieldProblem {
   readonly code: string;
 }
 
-/** `status` 0: no answer came. */
+/** `status` is 0 if no answer came. */
 export class Problem extends Error {
   readonly status: number;
   readonly code: string;

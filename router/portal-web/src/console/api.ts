@@ -12,7 +12,7 @@ export const { useRead, useChange } = createHooks<ConsoleContract>(calls);
 export type ConsoleSession = Reply<ConsoleContract["showConsole"]>;
 export type ListedUser = Reply<ConsoleContract["listUsers"]>["items"][number];
 
-/** The operator names the account in the query. */
+/** Adds the account, which the operator gives in the query. */
 export function usersOf(account: string): { readonly query: { readonly sort: "email" } } {
   const query = { account, sort: "email" } as const;
   return { query };

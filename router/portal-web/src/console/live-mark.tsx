@@ -1,4 +1,4 @@
-/** Shows the time of a page's data, and whether they are still live. */
+/** Shows the time of a page's data, and whether it is live. */
 import type { ConsolePage } from "../../../src/surface/contract/console.ts";
 import { Skeleton } from "../elements/loaded.tsx";
 import type { Live, LiveItem } from "./live.ts";
@@ -8,7 +8,7 @@ export function LiveMark({ live: { state, asOf } }: { readonly live: Pick<Live<C
   const { c, format } = useConsoleTexts();
   const time = asOf && format.second(asOf);
   if (!time) return <p className="live-mark soft">{c.live.connecting}</p>;
-  // No alert: it changes each second, and a screen reader would read out each change.
+  // Not an alert, because it changes every second, and a screen reader would read every change.
   if (state === "live")
     return (
       <p className="live-mark soft number">
@@ -27,7 +27,7 @@ interface LiveItemsProps<Page extends ConsolePage> {
   readonly children: (items: ReadonlyMap<string, LiveItem<Page>>) => React.ReactNode;
 }
 
-/** Shows the items once there are some. */
+/** Shows the items once the first have arrived. */
 export function LiveItems<Page extends ConsolePage>({ live, children }: LiveItemsProps<Page>) {
   return (
     <>

@@ -10,16 +10,16 @@ import { session } from "./session.ts";
 
 export interface LiveItem<Page extends ConsolePage> {
   readonly value: ConsoleItem<Page>;
-  /** `Date.now()` when the item came; its ages grow from then on. */
+  /** `Date.now()` at the item's arrival. Its ages grow from then on. */
   readonly atMs: number;
 }
 
 export interface Live<Page extends ConsolePage> {
-  /** Undefined: nothing has come yet. */
+  /** Undefined until the first items arrive. */
   readonly items: ReadonlyMap<string, LiveItem<Page>> | undefined;
-  /** The router's time of the last news. */
+  /** The router's time of the last event. */
   readonly asOf: string | undefined;
-  /** `stale`: the router has been silent for a while. `failed`: it cannot read what the page shows. */
+  /** `stale`: the router has been silent for a while. `failed`: the router cannot read the page's data. */
   readonly state: "connecting" | "live" | "stale" | "failed";
 }
 
@@ -57,7 +57,7 @@ function watch<Page extends ConsolePage>(url: string, change: Change<Page>): () 
     source.addEventListener("beat", (event) => hear(event, "live"));
     source.addEventListener("failed", (event) => hear(event, "failed"));
     source.addEventListener("error", () => {
-      // The browser connects again by itself, unless the router has refused.
+      // The browser reconnects by itself, unless the router has refused.
       if (source.readyState === EventSource.CLOSED) refused();
     });
   }
@@ -76,7 +76,7 @@ function watch<Page extends ConsolePage>(url: string, change: Change<Page>): () 
   function hear(event: MessageEvent<string>, state: "live" | "failed"): void {
     heardAtMs = Date.now();
     const { asOf } = JSON.parse(event.data) as News<Page>;
-    // A failed read brings no newer data.
+    // A failed read has no newer data.
     change((before) => ({ ...before, state, asOf: state === "live" ? asOf : before.asOf }));
   }
   function refused(): void {
@@ -105,7 +105,7 @@ function watch<Page extends ConsolePage>(url: string, change: Change<Page>): () 
   };
 }
 
-/** Returns the present in ms and renders again every `stepMs`, for countdowns. */
+/** Returns the current time in ms, and renders again every `stepMs`, for countdowns. */
 export function useClock(stepMs = 500): number {
   const [nowMs, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -43,7 +43,7 @@ export function SignInPage({ hasEnded = false }: { readonly hasEnded?: boolean }
   );
 }
 
-/** The code of the link, which is taken out of the address bar, so that it stays in no history. */
+/** Reads the link's code, and removes it from the address bar, so that no history keeps it. */
 function useCode(): string | undefined {
   const [code, setCode] = useState(() => readCode());
   useEffect(() => {
@@ -54,7 +54,7 @@ function useCode(): string | undefined {
       setCode(found);
     };
     take();
-    // Another link that is opened in the same tab loads no page.
+    // Opening another link in the same tab does not load the page again.
     addEventListener("hashchange", take);
     return () => removeEventListener("hashchange", take);
   }, []);

@@ -10,14 +10,14 @@ interface ConsoleTexts extends Texts {
   readonly c: ConsoleMessages;
 }
 
-/** Only the texts of this language are fetched. */
+/** Fetches only the texts of this language. */
 export async function loadConsoleTexts(language: Language): Promise<ConsoleTexts> {
   const own = language === "de" ? import("../messages/console/de.ts") : import("../messages/console/en.ts");
   const [texts, { console: c }] = await Promise.all([loadTexts(language), own]);
   return { ...texts, c };
 }
 
-/** `c`: the console's own texts; `t`: those of the elements that it shares with the portal. */
+/** `c`: the console's own texts. `t`: texts of elements that it shares with the portal. */
 export function useConsoleTexts(): ConsoleTexts {
   return useTexts() as ConsoleTexts;
 }

@@ -8,7 +8,7 @@ const refreshMs = 2_000;
 
 interface TouchedRequestsProps {
   readonly node: string;
-  /** Absent: of every slot. */
+  /** If undefined, requests of every slot are listed. */
   readonly slot?: string;
 }
 
@@ -42,7 +42,7 @@ export function TouchedRequests({ node, slot }: TouchedRequestsProps) {
   );
 }
 
-/** Shows the account's name, or its id while the name is not known. */
+/** Shows the account's name, or its id until the name is known. */
 function AccountName({ id }: { readonly id: string | undefined }) {
   const { c, t } = useConsoleTexts();
   const read = useRead("showAccount", { params: { id: id ?? "" } }, { enabled: id !== undefined });

@@ -6,7 +6,7 @@ import { Icon } from "./icons.tsx";
 export interface MenuAction {
   readonly label: string;
   readonly onClick: () => void;
-  /** Ends something; set apart from the others. */
+  /** Whether the action ends something. It is set apart from the others. */
   readonly isBad?: boolean;
 }
 

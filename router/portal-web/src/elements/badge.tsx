@@ -1,4 +1,4 @@
-/** A state in one word. Its colour repeats what the word says. */
+/** A state in one word. Its colour only repeats the word. */
 import type { ReactNode } from "react";
 
 export type Tone = "good" | "warn" | "bad" | "plain" | "accent";

@@ -1,4 +1,4 @@
-/** Buttons. `busy`: the click is being carried out; further ones do nothing. */
+/** Buttons. While `busy`, the first click is being carried out, and further clicks do nothing. */
 import type { ComponentProps } from "react";
 import { Link } from "wouter";
 

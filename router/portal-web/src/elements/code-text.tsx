@@ -1,4 +1,4 @@
-/** A text of the messages: what stands between backticks is code. */
+/** A message text. Parts between backticks are code. */
 import { Fragment } from "react";
 
 export function CodeText({ text }: { readonly text: string }) {

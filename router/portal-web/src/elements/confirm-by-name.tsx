@@ -1,4 +1,4 @@
-/** Asks for the name of what is to be destroyed before it is. */
+/** Asks the user to type a thing's name before it is destroyed. */
 import { useState } from "react";
 import { TextField } from "./field.tsx";
 import { FormDialog, type Change } from "./form.tsx";

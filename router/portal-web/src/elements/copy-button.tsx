@@ -1,4 +1,4 @@
-/** Copies a text. Says so only if it was copied; else the text is selected and its reader told how to copy it. */
+/** Copies a text and confirms it. If the browser refuses, selects the text and explains how to copy it. */
 import { useRef, useState } from "react";
 import { useTexts } from "../messages/messages.ts";
 import { Button } from "./button.tsx";

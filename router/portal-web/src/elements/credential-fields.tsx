@@ -1,4 +1,4 @@
-/** Fields for what people sign in with, by the rules of the contract and with the words that password managers know. */
+/** Fields for sign-in data, with the contract's rules and the attributes that password managers recognise. */
 import { useTexts } from "../messages/messages.ts";
 import { fieldText } from "../messages/problem-text.ts";
 import { TextField, type TextFieldProps } from "./field.tsx";
@@ -21,7 +21,7 @@ export function EmailField(more: Texts) {
   );
 }
 
-/** The password that somebody has. */
+/** A field for the current password. */
 export function PasswordField(more: Texts) {
   const { signIn } = useTexts().t;
   return (
@@ -37,7 +37,7 @@ export function PasswordField(more: Texts) {
   );
 }
 
-/** A password to be set by `change`. `param`: its name in the request. */
+/** A field for a new password, set by `change`. `param`: its name in the request. */
 export function NewPasswordField({ change, param = "password", ...more }: Texts & { change: Change; param?: string }) {
   const texts = useTexts();
   return (
@@ -51,7 +51,7 @@ export function NewPasswordField({ change, param = "password", ...more }: Texts 
   );
 }
 
-/** A code of the authenticator, or a recovery code. */
+/** A field for a code from the authenticator, or a recovery code. */
 export function CodeField(more: Texts) {
   const { password } = useTexts().t.account;
   return (

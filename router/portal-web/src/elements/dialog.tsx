@@ -1,9 +1,9 @@
-/** A modal dialog of the browser: it holds the focus and gives it back to what opened it. Shown while it is rendered. */
+/** A modal browser dialog, shown while it is rendered. It keeps the focus, and returns it to the opening element. */
 import { useEffect, useId, useRef, type ReactNode } from "react";
 
 interface DialogProps {
   readonly title: string;
-  /** Absent: neither Escape nor a click outside closes it. */
+  /** If undefined, neither Escape nor a click outside closes the dialog. */
   readonly onClose?: () => void;
   readonly wide?: boolean;
   readonly children: ReactNode;
@@ -16,7 +16,7 @@ export function Dialog({ title, onClose, wide, children }: DialogProps) {
     const opener = document.activeElement;
     const dialog = ref.current!;
     dialog.showModal();
-    // An element that is not shown yet cannot be focused, so React's own way came too early.
+    // React's autofocus is too early, because an element that is not shown cannot be focused.
     dialog.querySelector<HTMLElement>("[data-autofocus]")?.focus();
     return () => {
       dialog.close();
@@ -34,7 +34,7 @@ export function Dialog({ title, onClose, wide, children }: DialogProps) {
         event.preventDefault();
         onClose?.();
       }}
-      // A second Escape closes a dialog whatever its page says; this keeps it from the browser.
+      // Keeps Escape from the browser, which would close the dialog at a second Escape even if the page forbids it.
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
         event.preventDefault();

@@ -1,4 +1,4 @@
-/** Form fields: a label, a control, what it takes and what is wrong with it. */
+/** Form fields: a label, a control, a hint and an error. */
 import { useId, type ComponentProps, type ReactNode } from "react";
 
 interface FieldTexts {
@@ -36,7 +36,7 @@ interface Described {
   readonly "aria-invalid": boolean | undefined;
 }
 
-/** For controls of another kind: `children` is given what ties the control to its texts. */
+/** A field for other controls. `children` gets the attributes that connect the control with its texts. */
 export function Field({
   label,
   hint,

@@ -1,4 +1,4 @@
-/** A form whose fields the browser checks first and the server after it. */
+/** A form whose fields are checked first by the browser, then by the server. */
 import type { ReactNode } from "react";
 import type { Problem } from "../api/problem.ts";
 import { useTexts } from "../messages/messages.ts";
@@ -14,15 +14,15 @@ export interface Change {
 }
 
 interface FormProps {
-  /** Is given the values by the names of the fields; none of our forms has files. */
+  /** Gets the values by the fields' names. No form has files. */
   readonly onSubmit: (values: Readonly<Record<string, string>>) => void;
   readonly submit: string;
   readonly kind?: "primary" | "danger";
   readonly change: Change;
-  /** Whether something is still missing. */
+  /** Whether a required input is missing. */
   readonly disabled?: boolean;
   readonly children?: ReactNode;
-  /** Beside the button. */
+  /** Elements beside the button. */
   readonly actions?: ReactNode;
 }
 
@@ -54,7 +54,7 @@ export interface FormDialogProps extends Omit<FormProps, "actions"> {
   readonly onClose: () => void;
 }
 
-/** A form in a dialog, with a button that closes it. Without fields it asks before something is done. */
+/** A form in a dialog, with a button that closes it. Without fields, it asks for confirmation. */
 export function FormDialog({ title, onClose, ...form }: FormDialogProps) {
   const { t } = useTexts();
   return (
@@ -64,7 +64,7 @@ export function FormDialog({ title, onClose, ...form }: FormDialogProps) {
   );
 }
 
-/** Returns a function that makes the options of a change: once it succeeds, says a sentence and closes the dialog. */
+/** Returns a function for the options of a change, which shows a sentence and closes the dialog on success. */
 export function useDone(onClose: () => void): (text: string) => { readonly onSuccess: () => void } {
   const say = useToast();
   return (text) => ({

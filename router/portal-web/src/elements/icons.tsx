@@ -1,4 +1,4 @@
-/** Icons as strokes in the colour of their text. None of them says anything that is not also text. */
+/** Icons in the colour of their text. Their meaning is always in the text, too. */
 const paths = {
   overview: "M3 12l9-8 9 8M5 10v10h14V10M10 20v-6h4v6",
   start: "M5 4l14 8-14 8z",
@@ -38,7 +38,7 @@ export function Icon({ name }: { readonly name: IconName }) {
   );
 }
 
-/** The mark: two tracks that part. */
+/** The logo: two tracks that diverge. */
 export function Mark() {
   return (
     <svg className="mark" viewBox="0 0 32 32" aria-hidden="true">

@@ -1,18 +1,18 @@
-/** Keeps the state of a list (words, filters, order, page) in the address, so that it can be linked and gone back to. */
+/** Keeps a list's state (search, filters, order, page) in the address, so that links and the back button work. */
 import { useCallback } from "react";
 import { useSearchParams } from "wouter";
 
 export interface ListState {
   readonly get: (name: string) => string | undefined;
-  /** Undefined removes a part. Begins with the first page again unless the page is what changes. */
+  /** Changes parts of the state, and removes undefined ones. Returns to the first page, unless the page itself changes. */
   readonly set: (parts: Parts) => void;
-  /** The query of an address with these parts changed. */
+  /** Returns the query of an address with these changes. */
   readonly with: (parts: Parts) => string;
   readonly page: number;
   readonly search: string | undefined;
   readonly sort: string | undefined;
   readonly order: "asc" | "desc" | undefined;
-  /** Whether anything but order and page is chosen. */
+  /** Whether a search or filter is active. */
   readonly isFiltered: boolean;
 }
 
@@ -48,7 +48,7 @@ export function useListState(): ListState {
   };
 }
 
-/** The value if it is one of those that there are: an address can say anything. */
+/** Returns the value if it is a known one, because an address may contain any text. */
 export function oneOf<const T extends string>(values: readonly T[], value: string | undefined): T | undefined {
   return values.find((one) => one === value);
 }

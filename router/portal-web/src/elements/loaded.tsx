@@ -1,6 +1,6 @@
 /**
- * Shows what was read. While it is read for the first time: a placeholder, after a moment. If reading it again fails, the
- * old data stays with the time from which it is.
+ * Shows loaded data. During the first load it shows a placeholder, after a moment. If a reload fails, the old data stays
+ * with its time.
  */
 import type { ReactNode } from "react";
 import { problemText } from "../messages/problem-text.ts";

@@ -1,16 +1,16 @@
-/** Every model, or some of them. */
+/** Chooses every model, or some. */
 interface ModelChoiceProps {
   readonly legend: string;
   readonly every: string;
   readonly only: string;
   readonly models: readonly string[];
-  /** null: every model. */
+  /** null for every model. */
   readonly chosen: readonly string[] | null;
   readonly onChange: (chosen: readonly string[] | null) => void;
 }
 
 export function ModelChoice({ legend, every, only, models, chosen, onChange }: ModelChoiceProps) {
-  // A model that is chosen and not there any more can be taken away.
+  // A chosen model that no longer exists can be removed.
   const offered = [...new Set([...models, ...(chosen ?? [])])];
   return (
     <fieldset className="choices">
@@ -30,7 +30,7 @@ export function ModelChoice({ legend, every, only, models, chosen, onChange }: M
               <input
                 type="checkbox"
                 checked={chosen.includes(model)}
-                // At least one stays: a restriction to none would be a trap.
+                // At least one stays, because a restriction to no model would block every request.
                 disabled={chosen.length === 1 && chosen[0] === model}
                 onChange={({ target }) =>
                   onChange(target.checked ? [...chosen, model] : chosen.filter((one) => one !== model))

@@ -1,11 +1,11 @@
-/** The frame of a page: title of document and page, the one sentence that answers its question, and where the focus goes. */
+/** The frame of a page: titles of document and page, the sentence that answers its question, and the focus. */
 import { useEffect, useRef, type ReactNode } from "react";
 
 interface PageProps {
   readonly title: string;
   /** The answer in one sentence. */
   readonly lead?: ReactNode;
-  /** Beside the title. */
+  /** Elements beside the title. */
   readonly actions?: ReactNode;
   readonly children?: ReactNode;
 }
@@ -15,7 +15,7 @@ let isFirst = true;
 export function Page({ title, lead, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    // The first page gets its focus from the browser.
+    // The browser sets the focus on the first page.
     if (!isFirst) heading.current?.focus();
     isFirst = false;
   }, []);

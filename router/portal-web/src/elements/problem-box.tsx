@@ -1,4 +1,4 @@
-/** A refusal or failure, with what its reader can do about it. */
+/** Shows a refusal or failure, with advice. */
 import type { Problem } from "../api/problem.ts";
 import { problemText } from "../messages/problem-text.ts";
 import { useTexts } from "../messages/messages.ts";

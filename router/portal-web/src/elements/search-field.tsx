@@ -1,4 +1,4 @@
-/** The search field of a list. Words reach the address once the typing pauses. */
+/** The search field of a list. Its text goes into the address when typing pauses. */
 import { useEffect, useState } from "react";
 import { useTexts } from "../messages/messages.ts";
 import { oneOf, type ListState } from "./list-state.ts";
@@ -27,7 +27,7 @@ export function SearchField({ label, state }: { readonly label: string; readonly
 }
 
 interface FilterSelectProps<Value extends string> {
-  /** In the address. */
+  /** The parameter's name in the address. */
   readonly name: string;
   readonly label: string;
   readonly state: ListState;
@@ -35,7 +35,7 @@ interface FilterSelectProps<Value extends string> {
   readonly texts: Readonly<Record<Value, string>>;
 }
 
-/** One of a few values, or all. */
+/** Chooses one of a few values, or all. */
 export function FilterSelect<Value extends string>({ name, label, state, values, texts }: FilterSelectProps<Value>) {
   const { t } = useTexts();
   return (

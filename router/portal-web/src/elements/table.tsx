@@ -7,10 +7,10 @@ import type { ListState } from "./list-state.ts";
 export interface Column<T> {
   readonly name: string;
   readonly title: string;
-  /** The server's sort key; absent: the column cannot be sorted. */
+  /** The server's sort key. If undefined, the column cannot be sorted. */
   readonly sort?: string;
   readonly isNumber?: boolean;
-  /** The name is read out, but not shown. */
+  /** Whether the name is only for screen readers. */
   readonly isTitleHidden?: boolean;
   readonly cell: (row: T) => ReactNode;
 }
@@ -20,7 +20,7 @@ interface TableProps<T> {
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
   readonly rowKey: (row: T) => string;
-  /** Absent: the order is fixed. */
+  /** If undefined, the order is fixed. */
   readonly state?: ListState;
   /** A last row, with a text for each column. */
   readonly totals?: readonly string[];
@@ -99,7 +99,7 @@ interface PagesProps {
   readonly list: { readonly total: number; readonly page: number; readonly pageSize: number };
 }
 
-/** Which rows are shown, and the way to others. */
+/** Shows the range of visible rows, and links to others. */
 export function Pages({ state, list: { total, page, pageSize } }: PagesProps) {
   const { t, format } = useTexts();
   if (total <= pageSize && page === 1) return null;

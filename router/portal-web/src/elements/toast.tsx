@@ -1,4 +1,4 @@
-/** Short news of what was done, which go away by themselves. */
+/** Short confirmations, which disappear after a while. */
 import { Toast } from "@base-ui/react/toast";
 import type { ReactNode } from "react";
 import { useTexts } from "../messages/messages.ts";
@@ -17,7 +17,7 @@ export function ToastProvider({ children }: { readonly children: ReactNode }) {
   );
 }
 
-/** Returns a function that says a sentence. */
+/** Returns a function that shows a sentence. */
 export function useToast(): (text: string) => void {
   const { add } = Toast.useToastManager();
   return (text) => void add({ title: text });

@@ -1,10 +1,10 @@
-/** Credits that were used, of a limit if there is one, in a table. */
+/** A table cell with used credits, and their limit if there is one. */
 import type { ReactNode } from "react";
 import { useTexts } from "../messages/messages.ts";
 import { QuotaBar } from "./quota-bar.tsx";
 
 interface UsedCellProps {
-  /** The name of the credits' user, for the meter. */
+  /** The meter's label: who used the credits. */
   readonly label: string;
   readonly used: string;
   readonly limit: string | null;

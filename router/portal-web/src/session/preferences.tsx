@@ -1,4 +1,4 @@
-/** Language and theme: kept on this device for the next start, and by the server for the user's other devices. */
+/** Language and theme, stored on this device for the next start, and on the server for the user's other devices. */
 import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
 import type { Language } from "../messages/format.ts";
 import { TextsContext, type Texts } from "../messages/messages.ts";
@@ -7,7 +7,7 @@ export type Theme = "light" | "dark";
 
 export interface Preferences {
   readonly language: Language;
-  /** null: as the system. */
+  /** null for the system's setting. */
   readonly theme: Theme | null;
   setLanguage(language: Language): void;
   setTheme(theme: Theme | null): void;
@@ -19,7 +19,7 @@ export function usePreferences(): Preferences {
   return useContext(PreferencesContext)!;
 }
 
-/** `texts`: of the language with which the page begins. `load`: for another language. */
+/** `texts`: texts of the page's first language. `load` fetches those of another language. */
 export function PreferencesProvider({
   texts: first,
   load,

@@ -1,4 +1,4 @@
-/** The signed-in user. Roles and rights are the server's: pages ask whether an operation may be called. */
+/** The signed-in user. The server decides about rights, and pages ask whether the user may call an operation. */
 import { createContext, useContext } from "react";
 import type { Answer, RouteName } from "../api/client.ts";
 
@@ -6,7 +6,7 @@ export type Session = Answer<"session">;
 
 export const SessionContext = createContext<Session | null>(null);
 
-/** For pages behind the sign-in. */
+/** Returns the session, for pages behind the sign-in. */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (!session) throw new Error("this page is behind the sign-in");

@@ -1,4 +1,4 @@
-/** The same question from the frame of the pages and from the overview, so that it is asked once. */
+/** Reads the unread notices with one request for both the pages' frame and the overview. */
 import type { Ask } from "../api/client.ts";
 
 export const unreadNotices: Ask<"listNotices"> = { query: { unread: true, pageSize: 5 } };

@@ -1,4 +1,4 @@
-/** The frame of the pages that are shown before somebody is signed in. */
+/** The frame of the pages before sign-in. */
 import type { ReactNode } from "react";
 import { Mark } from "../elements/icons.tsx";
 import { Page } from "../elements/page.tsx";

@@ -1,4 +1,4 @@
-/** The frame of all pages behind a sign-in: where one is, where one can go, and what else is at the top. */
+/** The frame of all pages behind a sign-in: the navigation and the bar at the top. */
 import { Suspense, useState, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { Button } from "../elements/button.tsx";
@@ -13,13 +13,13 @@ export interface FramedRoute extends LoadedPage {
   readonly path: string;
   readonly icon: IconName;
   readonly title: string;
-  /** Reached by other ways than the list of pages. */
+  /** Whether the page is left out of the navigation. */
   readonly hidden?: boolean;
 }
 
 interface FrameProps {
   readonly routes: readonly FramedRoute[];
-  /** Beside the mark, at the top. */
+  /** Elements beside the logo at the top. */
   readonly name: string;
   readonly children: ReactNode;
 }

@@ -1,4 +1,4 @@
-/** How many notices are unread, and the way to them. */
+/** Shows the number of unread notices, and links to them. */
 import { Link } from "wouter";
 import { useRead } from "../api/queries.ts";
 import { Icon } from "../elements/icons.tsx";

@@ -1,6 +1,6 @@
 /**
- * Catches what no page expected. The usual reason is a file of a page that was replaced by a newer portal meanwhile, which
- * a reload mends.
+ * Catches unexpected errors of pages. The usual reason is that a newer portal has replaced a page's file. A reload mends
+ * this.
  */
 import { Component, type ReactNode } from "react";
 import { Button } from "../elements/button.tsx";

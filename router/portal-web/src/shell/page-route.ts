@@ -1,11 +1,11 @@
-/** A page: where it is, how its code comes, who sees it. */
+/** A page: its path, its code, and who may see it. */
 import { lazy, type ComponentType } from "react";
 import type { PagePath } from "../../../src/surface/portal/page-paths.ts";
 import type { RouteName } from "../api/client.ts";
 import type { IconName } from "../elements/icons.tsx";
 import type { Messages } from "../messages/messages.ts";
 
-/** A page whose code comes when it is needed. */
+/** A page whose code is fetched when it is needed. */
 export interface LoadedPage {
   readonly Page: ComponentType;
   /** Fetches the page's code before it is shown. */
@@ -19,9 +19,9 @@ export interface PageRoute extends LoadedPage {
 export interface SignedInRoute extends PageRoute {
   readonly name: keyof Messages["shell"]["pages"];
   readonly icon: IconName;
-  /** The page is for those who may call this operation. */
+  /** Only users who may call this operation see the page. */
   readonly needs: RouteName;
-  /** Reached by other ways than the list of pages. */
+  /** Whether the page is left out of the navigation. */
   readonly hidden?: boolean;
 }
 

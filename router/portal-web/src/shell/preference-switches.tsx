@@ -1,4 +1,4 @@
-/** Language and theme for whoever is not signed in. */
+/** Switches for language and theme before sign-in. */
 import { useTexts } from "../messages/messages.ts";
 import { usePreferences, type Theme } from "../session/preferences.tsx";
 

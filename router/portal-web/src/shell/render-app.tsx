@@ -1,4 +1,4 @@
-/** Puts an application into the page, in the language that `boot.js` has chosen. */
+/** Renders an application, in the language that `boot.js` has chosen. */
 import { CSPProvider } from "@base-ui/react/csp-provider";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode, type ReactNode } from "react";
@@ -8,7 +8,7 @@ import type { Language } from "../messages/format.ts";
 import type { Texts } from "../messages/messages.ts";
 import { PreferencesProvider } from "../session/preferences.tsx";
 
-/** `load`: fetches the texts of a language. */
+/** `load` fetches the texts of a language. */
 export async function renderApp(load: (language: Language) => Promise<Texts>, app: ReactNode): Promise<void> {
   const texts = await load(document.documentElement.lang as Language);
   createRoot(document.getElementById("app")!).render(

@@ -1,4 +1,4 @@
-/** The frame of the portal's pages: those that the signed-in user may use. */
+/** The frame of the portal's pages, with the navigation of the signed-in user. */
 import { useTexts } from "../messages/messages.ts";
 import { useMay, useSession } from "../session/session.ts";
 import { Frame } from "./frame.tsx";

@@ -1,4 +1,4 @@
-/** Shows the signed-in user. The menu behind it is fetched when somebody is about to open it. */
+/** The button with the signed-in user. Its menu is fetched just before it opens. */
 import { lazy, Suspense, useState } from "react";
 import { Icon } from "../elements/icons.tsx";
 import { useTexts } from "../messages/messages.ts";

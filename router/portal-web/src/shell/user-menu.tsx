@@ -1,4 +1,4 @@
-/** The menu of whoever is signed in: language, theme, and the way out. Opens when it is first rendered. */
+/** The user's menu: language, theme and sign-out. It opens when it is first rendered. */
 import { Menu } from "@base-ui/react/menu";
 import { Link } from "wouter";
 import { Icon } from "../elements/icons.tsx";

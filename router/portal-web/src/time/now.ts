@@ -1,4 +1,4 @@
-/** The present for texts such as "2 min ago", moved on every half minute. */
+/** The current time for texts such as "2 min ago", updated every half minute. */
 import { useEffect, useState } from "react";
 
 const stepMs = 30_000;

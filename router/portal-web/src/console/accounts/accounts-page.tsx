@@ -15,7 +15,7 @@ import { useConsoleTexts } from "../texts.ts";
 import { PeopleDialog } from "./people-dialog.tsx";
 
 const sorts = ["name", "used", "refused"] as const;
-/** The most accounts that the router sends at once. */
+/** Maximum number of accounts that the router sends at once. */
 const pageSize = 25;
 
 export default function AccountsPage() {

@@ -1,4 +1,4 @@
-/** Asks before a node is drained, and names the requests that this touches. */
+/** Asks before a node is drained, and lists the affected requests. */
 import type { ConsoleNode } from "../../../../src/surface/contract/console.ts";
 import { FormDialog } from "../../elements/form.tsx";
 import { useChange } from "../api.ts";
@@ -45,7 +45,7 @@ export function DrainDialog({ node, nodes, onClose }: DrainDialogProps) {
   );
 }
 
-/** Models that no other live node has. */
+/** Returns the models that no other live node has. */
 function modelsOnlyOf(node: ConsoleNode, nodes: readonly ConsoleNode[]): readonly string[] {
   const others = nodes.filter(({ name, state }) => name !== node.name && state === "live");
   const elsewhere = new Set(others.flatMap(({ slots }) => slots.flatMap(({ models }) => models)));

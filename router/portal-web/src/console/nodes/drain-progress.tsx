@@ -1,5 +1,5 @@
 /**
- * Shows the progress of a node's drain: requests that still run, of the most that this page has seen since it began.
+ * Shows the progress of a node's drain: running requests, as a share of the most since the drain began.
  */
 import { useState } from "react";
 import type { ConsoleNode } from "../../../../src/surface/contract/console.ts";

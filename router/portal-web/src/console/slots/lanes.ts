@@ -10,7 +10,7 @@ export interface Lane {
   readonly node: ConsoleNode;
   readonly slot: ConsoleNode["slots"][number];
   readonly history: ConsoleHistory | undefined;
-  /** `Date.now()` when the slot's state came. */
+  /** `Date.now()` at the arrival of the slot's state. */
   readonly atMs: number;
 }
 

@@ -1,4 +1,4 @@
-/** Asks for the model to prewarm, and lists the requests that this would touch. */
+/** Asks for the model to prewarm, and lists the affected requests. */
 import { useState } from "react";
 import { SelectField } from "../../elements/field.tsx";
 import { FormDialog } from "../../elements/form.tsx";

@@ -10,14 +10,14 @@ export const parts = ["drain", "stop", "memory", "start", "probe"] as const;
 const hourMs = 3_600_000;
 
 export interface SlotHour {
-  /** The youngest first. */
+  /** Newest first. */
   readonly switches: readonly Past[];
   readonly failed: number;
   /** The share of the time, 0 to 1, that the slot spent in switches. */
   readonly share: number;
   /** Seconds of all switches by their parts. */
   readonly seconds: Readonly<Record<(typeof parts)[number], number>>;
-  /** Length of the time: an hour, or less if the agent has not run as long. */
+  /** An hour, or less if the agent started later. */
   readonly spanMs: number;
   readonly spans: readonly Span[];
 }
@@ -33,7 +33,7 @@ export interface Span {
   readonly toMs: number;
 }
 
-/** `active`: the model that is active now; undefined: none is. */
+/** Computes the hour. `active`: the model that is active now, if any. */
 export function slotHour(history: ConsoleHistory | undefined, active: string | undefined, nowMs: number): SlotHour {
   const startedMs = history ? Date.parse(history.since) : nowMs - hourMs;
   const beginMs = Math.max(nowMs - hourMs, Math.min(startedMs, nowMs));

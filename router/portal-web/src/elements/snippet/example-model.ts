@@ -1,11 +1,11 @@
-/** The model that examples of code call. Pure. */
+/** Chooses the model for code examples. Pure. */
 interface Listed {
   readonly id: string;
   readonly category: string;
   readonly unusable: string | null;
 }
 
-/** A model that answers a chat of this key; one that can be used now, if there is any. */
+/** Returns a model that this key may chat with, preferably one that is usable now. */
 export function exampleModel(models: readonly Listed[], allowed: readonly string[] | null): string | undefined {
   const chats = models.filter(
     ({ id, category, unusable }) =>

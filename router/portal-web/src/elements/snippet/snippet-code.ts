@@ -2,18 +2,18 @@
 export const snippetKinds = ["curl", "python", "node", "langchain", "settings"] as const;
 export type SnippetKind = (typeof snippetKinds)[number];
 
-/** Where a program of ours looks for the key. */
+/** The variable from which the examples read the key. */
 export const keyVariable = "WEICHE_API_KEY";
 
 export interface SnippetFacts {
-  /** Without /v1. */
+  /** Base URL without /v1. */
   readonly apiUrl: string;
   readonly model: string;
   readonly prompt?: string;
 }
 
 export interface SnippetText {
-  /** To run once before; null: nothing. */
+  /** The command to run once before, or null. */
   readonly install: string | null;
   readonly code: string;
 }
@@ -23,7 +23,7 @@ export function snippetOf(kind: SnippetKind, facts: SnippetFacts): SnippetText {
   return writers[kind](baseOf(facts), facts.model, prompt);
 }
 
-/** LangChain in Python sends numbers of another model's tokens instead of texts, unless it is told not to. */
+/** By default, LangChain for Python sends another model's token ids instead of texts. */
 export function embeddingsSnippet(facts: Pick<SnippetFacts, "apiUrl" | "model">): SnippetText {
   return {
     install: "pip install langchain-openai",
@@ -89,7 +89,7 @@ const chat = new ChatOpenAI({
 const answer = await chat.invoke(${text(prompt)});
 console.log(answer.content);`,
   }),
-  // Agents, editors and everything else that is made with a client of OpenAI reads these, or has fields for them.
+  // Programs with an OpenAI client, such as agents and editors, read these variables or have fields for them.
   settings: (base, model) => ({
     install: null,
     code: `export OPENAI_BASE_URL=${shell(base)}
@@ -98,12 +98,12 @@ export OPENAI_MODEL=${shell(model)}`,
   }),
 };
 
-/** A text of JSON is one of Python and of JavaScript, too. */
+/** Quotes a text as JSON, which is also valid in Python and JavaScript. */
 function text(value: string): string {
   return JSON.stringify(value);
 }
 
-/** One word of a POSIX shell, whatever is in it. */
+/** Quotes any text as one word of a POSIX shell. */
 function shell(value: string): string {
   return `'${value.replaceAll("'", `'\\''`)}'`;
 }

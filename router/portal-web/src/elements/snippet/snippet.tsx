@@ -1,4 +1,4 @@
-/** Code that calls the API, in the reader's language of choice, which is remembered. */
+/** Shows code that calls the API, in a programming language that the reader chooses. The choice is remembered. */
 import { Tabs } from "@base-ui/react/tabs";
 import { useId, useState } from "react";
 import { useTexts } from "../../messages/messages.ts";
@@ -8,7 +8,7 @@ import { snippetKinds, snippetOf, type SnippetKind } from "./snippet-code.ts";
 interface SnippetProps {
   readonly apiUrl: string;
   readonly model: string;
-  /** Absent: a question of ours. */
+  /** The question in the code. Defaults to an example. */
   readonly prompt?: string;
 }
 

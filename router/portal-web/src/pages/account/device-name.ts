@@ -1,11 +1,11 @@
-/** Browser and system by what a browser says of itself; undefined where it says neither. Pure. */
+/** Finds browser and system in a user agent string. Undefined if it contains neither. Pure. */
 export function deviceName(agent: string): string | undefined {
   const browser = browsers.find(([pattern]) => pattern.test(agent))?.[1];
   const system = systems.find(([pattern]) => pattern.test(agent))?.[1];
   return [browser, system].filter(Boolean).join(", ") || agent.slice(0, 40) || undefined;
 }
 
-/** The first one that fits: most browsers claim to be others, too. */
+/** In this order, because most user agent strings also contain other browsers' names. */
 const browsers = [
   [/\bEdg(e|A|iOS)?\//, "Edge"],
   [/\bOPR\//, "Opera"],

@@ -15,7 +15,7 @@ export function PasswordCard({ profile }: { readonly profile: Profile }) {
   const { t, format } = texts;
   const { password } = t.account;
   const say = useToast();
-  // A new form once it is done, with empty fields.
+  // A new key gives a new form with empty fields after a change.
   const [round, setRound] = useState(0);
   const change = useChange("changePassword", "devices", "profile");
   return (

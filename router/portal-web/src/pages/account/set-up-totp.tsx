@@ -54,7 +54,7 @@ export function SetUpTotp({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-/** Shown once, so only the button closes them. */
+/** Shows the recovery codes once, so only the button closes the dialog. */
 function RecoveryCodes({ codes, onClose }: { readonly codes: readonly string[]; readonly onClose: () => void }) {
   const { totp } = useTexts().t.account;
   const say = useToast();

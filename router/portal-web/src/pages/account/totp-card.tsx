@@ -1,4 +1,4 @@
-/** Whether the second factor is on, and turning it off. */
+/** Shows whether the second factor is on, and turns it off. */
 import { useState } from "react";
 import { useChange } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";

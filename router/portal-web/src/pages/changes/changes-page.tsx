@@ -1,4 +1,4 @@
-/** The changelog: changes of the past and those announced. */
+/** The changelog page: past and announced changes. */
 import type { Answer } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
 import { Badge } from "../../elements/badge.tsx";

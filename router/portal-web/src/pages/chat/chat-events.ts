@@ -1,4 +1,4 @@
-/** The events of a test chat's answer, out of the text as it comes. Pure. */
+/** Reads the events of a test chat's answer from its text. Pure. */
 export interface ChatSummary {
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
@@ -8,7 +8,7 @@ export interface ChatSummary {
 }
 
 export type ChatEvent =
-  /** `usualMs`: how long others waited lately for the model to become active. */
+  /** `usualMs`: recent waiting time until the model was active. */
   | { readonly kind: "state"; readonly state: "active" | "activating"; readonly usualMs?: number }
   /** It waits in a slot. `position` 1: it is the next one for its model. `estimateMs`: in how long it is served. */
   | { readonly kind: "state"; readonly state: "waiting"; readonly position: number; readonly estimateMs: number }
@@ -26,7 +26,7 @@ interface Chunk {
   }[];
 }
 
-/** Takes text in pieces of any size; keeps what is not a whole event yet. */
+/** Takes text in pieces of any size, and keeps incomplete events. */
 export class ChatEventReader {
   #rest = "";
 

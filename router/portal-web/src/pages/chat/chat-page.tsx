@@ -1,4 +1,4 @@
-/** Does it answer? A conversation with a model, as an application would have it. */
+/** The chat page: a conversation with a model, as an application would have it. */
 import { useEffect, useRef, useState } from "react";
 import type { Answer } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
@@ -110,7 +110,7 @@ function Chat({ models }: { readonly models: readonly Model[] }) {
   );
 }
 
-/** The levels that a person can choose; none where the model does not reason. Where it takes any level: the usual ones. */
+/** Returns the effort levels to choose from: none without reasoning, the usual ones if the model accepts any. */
 function effortsOf({ reasoning }: Model): readonly string[] {
   if (reasoning.mode === "unavailable") return [];
   return reasoning.efforts.length > 0 ? reasoning.efforts : ["none", "low", "medium", "high"];

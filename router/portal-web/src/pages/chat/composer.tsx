@@ -1,4 +1,4 @@
-/** Where a message is written; while the answer comes, it can be stopped here. */
+/** The field for messages, with a button to stop the answer. */
 import { useId, useState } from "react";
 import { Button } from "../../elements/button.tsx";
 import { Icon } from "../../elements/icons.tsx";

@@ -1,4 +1,4 @@
-/** A conversation with a model: what was said, the answer that is on its way, and how to stop it. */
+/** A conversation with a model: its messages, the current answer, and a function to stop it. */
 import { useEffect, useRef, useState } from "react";
 import { request } from "../../api/client.ts";
 import { Problem } from "../../api/problem.ts";
@@ -10,7 +10,7 @@ export interface Turn {
   readonly reasoning: string;
   /** The state of an answer: whether it is still being written, and how it ended. */
   readonly state: "said" | "waiting" | "activating" | "writing" | "done" | "stopped" | "failed";
-  /** While the answer's model is being activated: how long others waited lately, in ms. */
+  /** Recent waiting time for the model in ms, while it is being activated. */
   readonly usualMs?: number | undefined;
   /** Where the request stands while it waits for its model. */
   readonly standing?: { readonly position: number; readonly estimateMs: number };
@@ -20,7 +20,7 @@ export interface Turn {
 
 export interface ChatSettings {
   readonly model: string;
-  /** Absent: as the model does. */
+  /** If undefined, the model's default applies. */
   readonly reasoningEffort?: string;
 }
 
@@ -37,14 +37,14 @@ export function useConversation(): Conversation {
   const running = useRef<AbortController>(undefined);
   const last = turns.at(-1);
   const isRunning = last?.role === "assistant" && ["waiting", "activating", "writing"].includes(last.state);
-  // Leaving the page ends the answer, which would be billed to its end otherwise.
+  // Leaving the page ends the answer. Otherwise it would be billed to its end.
   useEffect(() => () => running.current?.abort(), []);
   return {
     turns,
     isRunning,
     send(content, settings) {
       const asked: Turn = { role: "user", content, reasoning: "", state: "said" };
-      // An answer that never began is no part of the conversation.
+      // An answer that never began does not belong to the conversation.
       const said = [...turns.filter((turn) => turn.role === "user" || turn.content !== ""), asked];
       setTurns([...turns, asked, { role: "assistant", content: "", reasoning: "", state: "waiting" }]);
       const controller = new AbortController();

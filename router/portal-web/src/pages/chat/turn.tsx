@@ -1,4 +1,4 @@
-/** One message of a conversation, as text: nothing that a model says becomes part of the page. */
+/** One message of a conversation, as text, so that a model's output never becomes markup. */
 import { ProblemBox } from "../../elements/problem-box.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import type { ChatSummary } from "./chat-events.ts";

@@ -1,4 +1,4 @@
-/** Programs that call the API as they stand, and what LangChain must be told for embeddings. */
+/** Example programs for the API, and LangChain's setting for embeddings. */
 import { useRead } from "../../api/queries.ts";
 import { CopyButton } from "../../elements/copy-button.tsx";
 import { Loaded } from "../../elements/loaded.tsx";

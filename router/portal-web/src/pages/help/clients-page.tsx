@@ -1,4 +1,4 @@
-/** deploy/API.md as a page of the portal: what a program that calls the API can meet. Its text is English alone. */
+/** deploy/API.md as a page of the portal, for authors of API clients. Its text is only in English. */
 import { useEffect } from "react";
 import { ButtonLink } from "../../elements/button.tsx";
 import { Page } from "../../elements/page.tsx";
@@ -8,7 +8,7 @@ import { useTexts } from "../../messages/messages.ts";
 import text from "virtual:api-page";
 import { readPage, type Block, type Inline } from "./page-text.ts";
 
-/** The parts of the page: a heading of the second level, and all blocks until the next. The first has none. */
+/** Splits the page at second-level headings. The first part has no heading. */
 const [intro, ...sections] = readPage(text).reduce<Block[][]>(
   (parts, block) => {
     if (block.kind !== "heading" || block.level === 3) parts.at(-1)!.push(block);
@@ -22,7 +22,7 @@ export default function ClientsPage() {
   const { t } = useTexts();
   const help = useHelp();
   useEffect(() => {
-    // The browser looked for the place before it was there.
+    // The browser looked for the anchor before the page was rendered.
     document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
   }, []);
   return (
@@ -49,7 +49,7 @@ export default function ClientsPage() {
   );
 }
 
-/** `caption`: of the tables. */
+/** Shows blocks. `caption`: the tables' caption. */
 function Blocks({ blocks, caption }: { readonly blocks: readonly Block[]; readonly caption: string }) {
   return blocks.map((block, index) => <OneBlock key={index} block={block} caption={caption} />);
 }

@@ -1,4 +1,4 @@
-/** How do I call the API, and what do I do about an error? */
+/** The help page: how to call the API, and what to do about errors. */
 import { Link } from "wouter";
 import type { Answer } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";

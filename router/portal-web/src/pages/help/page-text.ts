@@ -1,4 +1,4 @@
-/** Reads deploy/API.md into blocks that the portal shows: the part of Markdown that this page is written in. */
+/** Parses deploy/API.md into blocks for the portal, for the subset of Markdown that this page uses. */
 
 export type Inline =
   | { readonly kind: "text"; readonly text: string }
@@ -15,10 +15,10 @@ export type Block =
       readonly rows: readonly (readonly (readonly Inline[])[])[];
     };
 
-/** The document that the portal's listener serves. A link to any other file becomes its words. */
+/** A link to the document that the portal serves stays. A link to another file becomes its text. */
 const served: Readonly<Record<string, string>> = { "openapi.yaml": "/openapi.json" };
 
-/** @throws for Markdown that it does not know, so that the portal shows none as plain text. */
+/** Parses the text. Throws for unknown Markdown, so that the portal never shows it as plain text. */
 export function readPage(markdown: string): readonly Block[] {
   const withoutMarks = markdown.replaceAll(/^<!-- .* -->$/gm, "");
   const chunks = withoutMarks.split(/\n{2,}/).map((chunk) => chunk.trim());
@@ -59,7 +59,7 @@ function readWords(text: string): readonly Inline[] {
   });
 }
 
-/** As the Markdown's own links name a heading. */
+/** Returns a heading's anchor, as in Markdown links. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** Each refusal of the API: what it means, what to do, and whether to try again. */
+/** A table of the API's refusals: meaning, advice, and whether to retry. */
 import type { Answer } from "../../api/client.ts";
 import { Badge } from "../../elements/badge.tsx";
 import { Table, type Column } from "../../elements/table.tsx";
@@ -26,7 +26,7 @@ export function RefusalTable({ refusals }: { readonly refusals: readonly Refusal
   );
 }
 
-/** How a program tells it from others. */
+/** Shows how a program recognises the refusal. */
 function Signs({ refusal: { status, type, code } }: { readonly refusal: Refusal }) {
   const help = useHelp();
   const isNamed = code !== null && code !== String(status);

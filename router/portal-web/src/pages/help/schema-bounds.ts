@@ -1,4 +1,4 @@
-/** The agents' bounds on JSON Schemas, as the help page shows them. null: no bound of its own, the size counts. */
+/** The agents' bounds on JSON Schemas for the help page. null if only the size is bounded. */
 export const schemaBounds = {
   size: { others: 1_000_000, vllm: 500_000 },
   repetition: { others: null, vllm: 128 },

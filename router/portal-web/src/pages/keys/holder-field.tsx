@@ -8,7 +8,7 @@ import { useSession } from "../../session/session.ts";
 const offered = 20;
 
 interface HolderFieldProps {
-  /** Undefined while the address is nobody's. */
+  /** Undefined while the address belongs to no user. */
   readonly onChange: (userId: string | undefined) => void;
 }
 

@@ -1,4 +1,4 @@
-/** Settings of a key: for a new one, and to change one. */
+/** The form for a key's settings, to create or change a key. */
 import { useState } from "react";
 import type { Ask } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
@@ -18,9 +18,9 @@ export interface KeySettings {
 }
 type Wish = Pick<Ask<"createKey">["body"], "name" | "allowedModels" | "creditLimit" | "expiresAt">;
 
-/** `children`: more fields, after the name. */
+/** `children`: more fields after the name. */
 interface KeyFormProps extends Omit<FormDialogProps, "onSubmit"> {
-  /** Absent: of a new key. */
+  /** The key to change. If undefined, a new key is created. */
   readonly before?: KeySettings;
   readonly onSubmit: (wish: Wish & { readonly name: string }) => void;
 }
@@ -91,7 +91,7 @@ export function KeyForm({ before, onSubmit, children, ...dialog }: KeyFormProps)
   );
 }
 
-/** An expiry that was not changed stays to the second: it need not be at midnight. */
+/** Keeps an unchanged expiry to the second, because it may not be at midnight. */
 function expiryOf(day: string | undefined, before: KeySettings | undefined): string | null {
   if (!day) return null;
   if (before?.expiresAt && lastGermanDay(before.expiresAt) === day) return before.expiresAt;

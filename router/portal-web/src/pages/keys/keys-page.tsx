@@ -1,4 +1,4 @@
-/** Which keys exist, and who uses them? */
+/** The page of keys: all keys and their users. */
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { useRead } from "../../api/queries.ts";
@@ -32,7 +32,7 @@ export default function KeysPage() {
   const columns = useColumns(setWish);
   const total = read.data?.total;
   const isEmpty = total === 0 && !list.isFiltered;
-  /** Not before it is known where it stays: a button that goes takes the focus with it. */
+  /** Shown only in its final place, because a button that disappears loses the focus. */
   const isPlaced = (total !== undefined || list.isFiltered) && !isEmpty;
   const create = (
     <Button kind="primary" onClick={() => setWish({ kind: "create" })}>
@@ -162,7 +162,7 @@ function KeyMenu({ listed, onWish }: { readonly listed: ListedKey; readonly onWi
   const { t } = useTexts();
   const { user } = useSession();
   const [, go] = useLocation();
-  // Admins see all keys and revoke them; changing those of others is the Owner's.
+  // Admins see and revoke all keys. Only Owners change other users' keys.
   const mayChange = listed.userId === user.id || user.role === "owner";
   const action = (kind: "edit" | "regenerate" | "revoke") => ({
     label: t.keys[kind],

@@ -1,4 +1,4 @@
-/** A new key's value, shown once. Only the button closes it; with the dialog the value is gone from the page. */
+/** Shows a new key's value once. Only the button closes the dialog, and then the value leaves the page. */
 import { useId } from "react";
 import { useRead } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";
@@ -11,7 +11,7 @@ import { useSession } from "../../session/session.ts";
 
 interface SecretDialogProps {
   readonly value: string;
-  /** The models that the key may call; null: every model. */
+  /** The models that the key may call. null for every model. */
   readonly allowedModels: readonly string[] | null;
   readonly onStored: () => void;
 }

@@ -1,4 +1,4 @@
-/** Credits of the package and of the user's own limit, and how busy the account is now. */
+/** Credits of the package and of the user's own limit, and the account's current request rate. */
 import type { Answer } from "../../api/client.ts";
 import { ButtonLink } from "../../elements/button.tsx";
 import { QuotaBar } from "../../elements/quota-bar.tsx";

@@ -1,4 +1,4 @@
-/** The youngest notices that the user has not read. */
+/** The newest unread notices. */
 import { Link } from "wouter";
 import { useChange, useRead } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";

@@ -1,4 +1,4 @@
-/** The one sentence that says how the account, or the user's own limit, stands. Pure. */
+/** Makes the sentence about the state of the account or the user's own limit. Pure. */
 import type { Answer } from "../../api/client.ts";
 import type { Texts } from "../../messages/messages.ts";
 

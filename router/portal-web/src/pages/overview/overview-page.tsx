@@ -1,4 +1,4 @@
-/** Am I fine, and for how long? */
+/** The overview page: the state of credits, limits and keys. */
 import { useRead } from "../../api/queries.ts";
 import { ButtonLink } from "../../elements/button.tsx";
 import { Loaded } from "../../elements/loaded.tsx";

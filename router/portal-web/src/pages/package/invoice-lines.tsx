@@ -1,4 +1,4 @@
-/** Everything that was charged; the print view has nothing else. */
+/** All invoice lines. The print view shows only these. */
 import type { Answer } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
 import { Button } from "../../elements/button.tsx";

@@ -140,11 +140,11 @@ function PackageCards({ data, onWish }: PartProps) {
 
 interface ComingProps {
   readonly terms: Packages["packages"][number];
-  /** Whether this account could have the free trial. */
+  /** Whether the account can start the free trial. */
   readonly showsTrial: boolean;
 }
 
-/** The announced terms, as far as they are others for this account than those before them. */
+/** Returns the announced terms that change something for this account. */
 function Coming({ terms, showsTrial }: ComingProps) {
   const all = useTexts();
   const { t, format } = all;

@@ -1,4 +1,4 @@
-/** Shows the price and time of a package change before it is ordered. The order carries the quote that was shown. */
+/** Shows the price and time of a package change before the order. The order contains the shown quote. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Answer, type Ask } from "../../api/client.ts";
@@ -26,7 +26,7 @@ export function QuoteDialog({ wish, now, onClose }: QuoteDialogProps) {
   const texts = t.packages.quote;
   const done = useDone(onClose);
   const [round, setRound] = useState(0);
-  // Asked once for each time that it is shown: a quote that changed under the reader's eyes would be none.
+  // Requested once per dialog, so that the quote does not change while it is read.
   const quote = useQuery<Quote, Problem>({
     queryKey: ["quotePackage", wish, round],
     queryFn: () => call("quotePackage", { body: wish }),
@@ -127,12 +127,12 @@ function QuoteFacts({ quote, wish, now }: FactsProps) {
   );
 }
 
-/** The package that the wish leads to. */
+/** Returns the package after the change. */
 function packageOf({ action, package: name }: PackageWish, { packages }: Packages) {
   return packages.find((one) => (action === "trial" ? one.trialDays !== null : one.name === name));
 }
 
-/** Shows both packages' prices per month and their difference, of which the remaining days are charged. */
+/** Shows both packages' monthly prices and their difference, of which the remaining days are charged. */
 function Difference({ wish, now: { subscription, packages } }: Omit<FactsProps, "quote">) {
   const { t, format } = useTexts();
   const price = (wanted: string | null | undefined) => packages.find(({ name }) => name === wanted)?.priceCents;

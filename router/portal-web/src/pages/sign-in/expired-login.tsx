@@ -13,7 +13,7 @@ export function ExpiredLogin({ email }: { readonly email: string }) {
   const [round, setRound] = useState(0);
   const [path] = useLocation();
   const renewedAt = useRef<string>(undefined);
-  // The role may be another one by now. The page where somebody works stays, with what its form says; the next one knows.
+  // The role may have changed. The current page stays with its form, and the next page uses the new role.
   useEffect(() => {
     if (renewedAt.current === undefined || renewedAt.current === path) return;
     renewedAt.current = undefined;

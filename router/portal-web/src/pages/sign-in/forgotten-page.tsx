@@ -1,4 +1,4 @@
-/** Asks for a link by mail, where mail is sent; else says who can make one. */
+/** Requests a password link by mail. If the router sends no mail, names who can make one. */
 import { EmailField } from "../../elements/credential-fields.tsx";
 import { Form } from "../../elements/form.tsx";
 import { Loaded } from "../../elements/loaded.tsx";

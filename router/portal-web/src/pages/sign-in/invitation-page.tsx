@@ -1,4 +1,4 @@
-/** Where the link of an invitation leads: it is used up by the button, not by opening it. */
+/** The page of an invitation link. The button uses the link up, opening it does not. */
 import { NewPasswordField } from "../../elements/credential-fields.tsx";
 import { Form } from "../../elements/form.tsx";
 import { Skeleton } from "../../elements/loaded.tsx";

@@ -1,9 +1,9 @@
-/** Pages for links of e-mails that lead nowhere, and the way back to the sign-in. */
+/** Pages for invalid links from e-mails, with a link to the sign-in. */
 import { Link } from "wouter";
 import { useTexts } from "../../messages/messages.ts";
 import { Entrance } from "../../shell/entrance.tsx";
 
-/** A link that was cut off and lacks its token. */
+/** The page for a link without its token. */
 export function IncompleteLink() {
   const { invitation } = useTexts().t.signIn;
   return (
@@ -13,7 +13,7 @@ export function IncompleteLink() {
   );
 }
 
-/** An invitation that was used or withdrawn, or is too old. */
+/** The page for an invitation that was used or withdrawn, or has expired. */
 export function InvitationOver() {
   const { invitation } = useTexts().t.signIn;
   return (

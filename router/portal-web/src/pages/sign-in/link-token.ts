@@ -1,15 +1,15 @@
 /**
- * The token of a one-time link. It stands in the fragment, which goes to no server, and is taken out of the address bar, so
- * that it stays in no history.
+ * Reads the token of a one-time link from its fragment, which browsers send to no server. Removes it from the address bar,
+ * so that no history keeps it.
  */
 import { useEffect, useState } from "react";
 
-/** undefined: the link is incomplete. */
+/** Returns undefined if the link is incomplete. */
 export function useLinkToken(): string | undefined {
   const [token, setToken] = useState(() => readToken(location.hash) ?? keptToken());
   useEffect(() => {
     if (token && location.hash) history.replaceState({ link: `#${token}` }, "", location.pathname);
-    // Another link that is opened in the same tab loads no page.
+    // Opening another link in the same tab does not load the page again.
     const onChange = () => setToken(readToken(location.hash));
     addEventListener("hashchange", onChange);
     return () => removeEventListener("hashchange", onChange);
@@ -17,7 +17,7 @@ export function useLinkToken(): string | undefined {
   return token;
 }
 
-/** After a reload. */
+/** Finds the token again after a reload. */
 function keptToken(): string | undefined {
   return readToken((history.state as { readonly link?: string } | null)?.link ?? "");
 }

@@ -1,4 +1,4 @@
-/** Opens an account, where the operator lets everybody do that. */
+/** The page to open an account, if the operator allows registration. */
 import { EmailField, NewPasswordField } from "../../elements/credential-fields.tsx";
 import { TextField } from "../../elements/field.tsx";
 import { Form } from "../../elements/form.tsx";

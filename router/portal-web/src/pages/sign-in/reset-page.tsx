@@ -1,4 +1,4 @@
-/** Where the link for a new password leads. */
+/** The page of a password-reset link. */
 import { Link } from "wouter";
 import { NewPasswordField } from "../../elements/credential-fields.tsx";
 import { Form } from "../../elements/form.tsx";

@@ -1,4 +1,4 @@
-/** E-mail address and password, then the code where the second factor is on. */
+/** Asks for e-mail address and password, then for a code if the second factor is on. */
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Ask } from "../../api/client.ts";

@@ -1,4 +1,4 @@
-/** Signing in. Shown in the place of the page that was asked for, which follows. */
+/** The sign-in page. It replaces the requested page, which is shown afterwards. */
 import { Link } from "wouter";
 import { useTexts } from "../../messages/messages.ts";
 import { useRead } from "../../api/queries.ts";

@@ -1,4 +1,4 @@
-/** A change after which somebody is signed in: their start page takes the place of this one. */
+/** A change that signs the user in. Their start page then replaces the current page. */
 import { useMutation } from "@tanstack/react-query";
 import { useLocation } from "wouter";
 import { call, type Ask } from "../../api/client.ts";

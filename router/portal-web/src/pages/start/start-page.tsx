@@ -1,4 +1,4 @@
-/** How do I get an answer? Package, key, call; the last step waits for the answer and ticks. */
+/** The first-call page: package, key, call. The last step is checked when the answer arrives. */
 import { useState, type ReactNode } from "react";
 import { useRead } from "../../api/queries.ts";
 import { Button, ButtonLink } from "../../elements/button.tsx";

@@ -1,4 +1,4 @@
-/** The credits of each day and model, piled up for the chart. Pure. */
+/** Stacks the credits of each day by model, for the chart. Pure. */
 export interface DayRow {
   readonly day?: string;
   readonly model?: string;
@@ -8,12 +8,12 @@ export interface DayRow {
 export interface DayBar {
   readonly day: string;
   readonly credits: number;
-  /** From the ground up, in the order of `series`. */
+  /** From the bottom up, in the order of `series`. */
   readonly parts: readonly { readonly series: string; readonly from: number; readonly to: number }[];
 }
 
 export interface DayBars {
-  /** Names of the models, the largest first; the last one may stand for all others. */
+  /** Names of the models, the largest first. The last one may stand for all others. */
   readonly series: readonly string[];
   readonly bars: readonly DayBar[];
 }

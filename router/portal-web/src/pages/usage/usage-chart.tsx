@@ -1,15 +1,15 @@
-/** Credits per day as bars. A slider under them goes from day to day, for the keyboard and for those who hear the page. */
+/** Credits per day as bars. A slider below moves from day to day, for keyboards and screen readers. */
 import { scaleBand, scaleLinear } from "@visx/scale";
 import { useState } from "react";
 import { useTexts } from "../../messages/messages.ts";
 import type { DayBars } from "./day-bars.ts";
 
-/** In units of the picture, which is as wide as its card; narrow screens get a picture with larger letters. */
+/** Sizes in units of the picture, which is as wide as its card. Narrow screens get larger letters. */
 const [height, ground, margin] = [220, 196, 48];
 const labelWidthMax = 60;
 const widthOf = () => (window.innerWidth < 700 ? 420 : 960);
 
-/** Below the bar of a day; at the end of the picture it stays inside. */
+/** Position below a day's bar, kept inside the picture. */
 function DayLabel({ middle, end, text }: { readonly middle: number; readonly end: number; readonly text: string }) {
   const isLast = middle + labelWidthMax / 2 > end;
   return (

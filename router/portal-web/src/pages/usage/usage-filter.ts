@@ -1,4 +1,4 @@
-/** To which model, key and user the usage page restricts itself, as its address says. Pure. */
+/** Reads the model, key and user of the usage page from its address. Pure. */
 const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export interface UsageFilter {
@@ -7,7 +7,7 @@ export interface UsageFilter {
   readonly userId?: string;
 }
 
-/** Ids that are none are left out: an address can say anything. */
+/** Ignores malformed ids, because an address may contain any text. */
 export function usageFilter(get: (name: string) => string | undefined): UsageFilter {
   const [model, key, user] = ["model", "key", "user"].map(get);
   return {

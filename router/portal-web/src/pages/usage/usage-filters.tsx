@@ -1,4 +1,4 @@
-/** Which days and by what, and what the usage is restricted to. */
+/** The controls for the days, the grouping and the filters of usage. */
 import { Button } from "../../elements/button.tsx";
 import { Icon } from "../../elements/icons.tsx";
 import type { ListState } from "../../elements/list-state.ts";
@@ -64,7 +64,7 @@ export function UsageFilters({ list, days, offered, by }: FilterProps) {
   );
 }
 
-/** Nothing where nothing is restricted. */
+/** Shows the active filters, or nothing. */
 export function ChosenFilters({ filter, list }: { readonly filter: Usage["filter"]; readonly list: ListState }) {
   const texts = useTexts();
   const { t } = texts;

@@ -21,7 +21,7 @@ import { UsageTable, type Usage, type UsagePart } from "./usage-table.tsx";
 const sorts = ["credits", "requests", "promptTokens", "completionTokens", "day", "model", "key", "user"] as const;
 const parts = ["model", "key", "user", "day"] as const;
 const refreshMs = 60_000;
-/** The most rows that the API gives at once: a month of some models. */
+/** The API's maximum number of rows per page: a month of some models. */
 const chartRowsMax = 200;
 
 export default function UsagePage() {
@@ -84,7 +84,7 @@ export default function UsagePage() {
 
 type UsageWindow = Pick<UsageDays, "from" | "to"> & ReturnType<typeof usageFilter>;
 
-/** A chart by day and model if there are not too many, else by day. */
+/** Shows a chart by day and model, or by day if there are too many rows. */
 function DailyChart({ window }: { readonly window: UsageWindow }) {
   const { t } = useTexts();
   const query = { ...window, sort: "day" as const, order: "asc" as const, pageSize: chartRowsMax };
@@ -93,7 +93,7 @@ function DailyChart({ window }: { readonly window: UsageWindow }) {
   const byDay = useRead("showUsage", { query: { ...query, by: "day" } }, { refreshMs, enabled: isTooMuch });
   const today = germanDay(useNow());
   const show = ({ from, to, items }: Usage) => (
-    // A billing period ends in the future, which has no bars.
+    // A billing period ends in the future, where there are no bars.
     <UsageChart {...dayBars(items, daysBetween(from, to < today ? to : today), t.usage.others)} />
   );
   return isTooMuch ? <Loaded read={byDay}>{show}</Loaded> : <Loaded read={byModel}>{show}</Loaded>;

@@ -1,4 +1,4 @@
-/** Which days the usage page shows, as its address says. Pure. */
+/** Reads the days of the usage page from its address. Pure. */
 import { addDays } from "../../time/german-day.ts";
 
 export const periodChoices = ["period", "7", "30", "90", "own"] as const;
@@ -6,7 +6,7 @@ export type PeriodChoice = (typeof periodChoices)[number];
 
 export interface UsageDays {
   readonly choice: PeriodChoice;
-  /** Absent: the billing period. */
+  /** If undefined, the billing period is shown. */
   readonly from?: string;
   readonly to?: string;
 }
@@ -23,7 +23,7 @@ export function usageDays(get: (name: string) => string | undefined, today: stri
   return { choice, from: addDays(today, 1 - Number(choice)), to: today };
 }
 
-/** Every day from the first to the last one. */
+/** Lists every day from the first to the last. */
 export function daysBetween(from: string, to: string, max = 400): readonly string[] {
   const days: string[] = [];
   for (let day = from; day <= to && days.length < max; day = addDays(day, 1)) days.push(day);

@@ -1,4 +1,4 @@
-/** Usage by one thing, with what all of it comes to. */
+/** A table of usage by one part, with totals. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { Answer } from "../../api/client.ts";
@@ -106,7 +106,7 @@ interface OnlyProps {
   readonly children: ReactNode;
 }
 
-/** Leads to the days of this alone. */
+/** Links to the days of this part only. */
 function Only({ name, value, state, children }: OnlyProps) {
   const { t } = useTexts();
   if (value === undefined) return <strong>{children}</strong>;

@@ -73,7 +73,7 @@ function EditUser({ user, onClose }: OneUserProps) {
       change={update}
       onSubmit={(_email, { role, ...limits }) =>
         update.mutate(
-          // A role that is sent ends sessions, so only a new one is.
+          // Sends only a changed role, because a role in the request ends sessions.
           { params: { id: user.id }, body: { ...limits, role: role === user.role ? undefined : role } },
           done(t.users.changed(user.email)),
         )
@@ -174,9 +174,9 @@ function DeleteUser({ user, onClose }: OneUserProps) {
 interface LinkDialogProps extends DialogProps {
   readonly title: string;
   readonly email: string;
-  /** null: it was mailed, and nobody else sees it. */
+  /** null if the link was mailed. Then nobody else sees it. */
   readonly url: string | null;
-  /** null: no mail is sent here. */
+  /** null if the router sends no mail. */
   readonly mailed: boolean | null;
 }
 

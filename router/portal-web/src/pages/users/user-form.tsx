@@ -1,4 +1,4 @@
-/** Role and limits of a user: for somebody who is invited, and to change them. */
+/** The form for a user's role and limits, to invite or change a user. */
 import { useState } from "react";
 import type { Answer, Ask } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
@@ -15,7 +15,7 @@ type Wish = Omit<Ask<"createUser">["body"], "email">;
 type Role = ListedUser["role"];
 
 interface UserFormProps extends Omit<FormDialogProps, "onSubmit"> {
-  /** Absent: somebody new. */
+  /** The user to change. If undefined, a new user is invited. */
   readonly before?: ListedUser;
   readonly onSubmit: (email: string, wish: Wish) => void;
 }
