@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { loadAgentConfig } from "../node-agent/src/config/config.ts";
+import { servedBy } from "../node-agent/src/engines/engine.ts";
 import { createProgram } from "../router/src/surface/cli/cli.ts";
 import { loadCatalogue, loadRouterConfig } from "../router/src/config/config.ts";
 import { createClientAddress } from "../router/src/edge/client-address.ts";
@@ -28,6 +29,11 @@ describe.each([
     const served = agent().slots.flatMap(({ engines }) => engines.map(({ model }) => model));
     expect(served.toSorted()).toEqual([...loadCatalogue(router().catalogueFile).catalogue.keys()].toSorted());
   });
+});
+
+test("the example of an engine with LoRA adapters is read without a mistake, and serves all of its models", () => {
+  const [slot] = loadAgentConfig(join(here, "examples/agent-lora.yaml"), {}).slots;
+  expect(slot!.engines.flatMap(servedBy)).toEqual(["small-24b", "small-24b-sql", "small-24b-letters"]);
 });
 
 describe("vLLM in deploy/agent.yaml", () => {

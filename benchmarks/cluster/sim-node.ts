@@ -18,6 +18,14 @@ export function simEngine(model: string, options: Readonly<Record<string, string
   };
 }
 
+/** The same for an engine that serves several models at the same time. */
+export function simEngineOf([first, ...adapters]: readonly [string, ...string[]], options = {}): object {
+  const entry = simEngine(first, options) as { readonly model: string; readonly command: readonly string[] };
+  const { model, command, ...engine } = entry;
+  const flags = adapters.flatMap((adapter) => ["--adapter", adapter]);
+  return { ...engine, models: [model, ...adapters], command: [...command, ...flags] };
+}
+
 export function catalogueOf(...models: readonly string[]): object[] {
   return models.map((id) => ({
     id,

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { Answer, EngineFigures } from "./answer.ts";
 import { Generation } from "./generation.ts";
 import type { LedgerEntry } from "./ledger.ts";
+import type { EngineFacts } from "./engine-facts.ts";
 import type { EngineParts } from "./parts.ts";
 import { PromptSlots, type TakenSlot } from "./prompt-slots.ts";
 import { refuse, refuseInStream, replyWrong } from "./reply.ts";
@@ -41,7 +42,14 @@ export class Chats {
     const entry = ledger.open(opened, body);
     const slot = this.#takeSlot(request, entry);
     const createdSeconds = Math.floor(clock.now() / 1000);
-    const answer: Answer = { request, id, createdSeconds, model: facts.model, entry, fault: fault?.kind };
+    const answer: Answer = {
+      request,
+      id,
+      createdSeconds,
+      model: adapterOf(body, facts) ?? facts.model,
+      entry,
+      fault: fault?.kind,
+    };
     const generation = new Generation({
       ...{ parts: this.#parts, answer, form: dialect.form(answer), sink: new Sink(response), fault },
       ...{ ttftMs: steering.ttftMs ?? facts.ttftMs, itlMs: steering.itlMs ?? facts.itlMs },
@@ -97,4 +105,9 @@ export class Chats {
     if (wheel.nowMs - quietSinceMs >= 1_000) return generation.callerLeft();
     wheel.add(quietSinceMs + 1_000, { due: () => this.#noticeLate(sinceMs, generation) });
   }
+}
+
+/** The adapter that the request asks for; undefined: the model itself. */
+function adapterOf(body: Readonly<Record<string, unknown>>, { adapters }: EngineFacts): string | undefined {
+  return adapters.find((adapter) => adapter === body["model"]);
 }

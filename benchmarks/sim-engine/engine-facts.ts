@@ -15,6 +15,8 @@ export const engineDefaults = {
   stopStringsMax: 4,
   /** Keeps the bodies of requests in the ledger, for tests of what reaches an engine. */
   keepBodies: false,
+  /** vLLM: names that it serves beside its model, as it does LoRA adapters. */
+  adapters: [] as readonly string[],
   /** llama-server: false is `--cache-ram 0`. */
   savesPrompts: true,
 };

@@ -26,6 +26,7 @@ const { values } = parseArgs({
     model: { type: "string", default: "sim" },
     dialect: { type: "string", default: "vllm" },
     journal: { type: "string" },
+    adapter: { type: "string", multiple: true },
     fault: { type: "string", multiple: true },
     /** A file: the engine loads for as long as it exists. */
     "load-while": { type: "string" },
@@ -44,6 +45,7 @@ const options: SimEngineOptions = {
   model,
   dialect: values.dialect as SimDialectName,
   ...Object.fromEntries(given.map(([option, text]) => [numbers[option], Number(text)])),
+  adapters: values.adapter ?? [],
   ...(stopStrings !== undefined && { stopStringsMax: Number(stopStrings) }),
   isHeld: () => loadWhile !== undefined && existsSync(loadWhile),
   faults: [...(values.fault ?? []), ...faultsOfFile],

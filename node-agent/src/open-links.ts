@@ -11,6 +11,7 @@ import { withQuestions } from "./links/router-questions.ts";
 import { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./slots/maintenance.ts";
 import type { OpenedUsage } from "./open-usage.ts";
+import { describeSlot } from "./links/router-link-codec.ts";
 import type { OpenedRequests } from "./open-requests.ts";
 import type { OpenedSlots } from "./open-slots.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
@@ -49,7 +50,7 @@ export function openLinks(core: Core, parts: LinkedParts): RouterLinks {
       node: config.node,
       bootId,
       agentVersion: version,
-      slots: config.slots.map(({ name, engines }) => ({ name, models: engines.map(({ model }) => model) })),
+      slots: config.slots.map(describeSlot),
     },
     load: () => ({
       slots: slots.views(),

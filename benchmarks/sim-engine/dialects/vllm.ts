@@ -38,7 +38,7 @@ export const vllm: SimDialect = {
     ...{ id: `embd-${id}`, object: "list", created: 0, model, data },
     usage: { prompt_tokens: tokens, total_tokens: tokens, completion_tokens: 0, prompt_tokens_details: null },
   }),
-  page: (path, { model, contextTokens }) => (path === "/v1/models" ? models(model, contextTokens) : pages[path]),
+  page: (path, facts) => (path === "/v1/models" ? models(facts) : pages[path]),
   counted: (path, count, contextTokens) =>
     path === "/tokenize" ? { ...tokenized(count, contextTokens), token_strs: null } : undefined,
   metrics,
@@ -50,9 +50,15 @@ const pages: Readonly<Record<string, unknown>> = {
   "/ping": "",
 };
 
-function models(model: string, contextTokens: number): unknown {
+function models({
+  model,
+  adapters,
+  contextTokens,
+}: Pick<EngineFacts, "model" | "adapters" | "contextTokens">): unknown {
   const entry = { id: model, object: "model", created: 0, owned_by: "vllm", root: model, parent: null };
-  return { object: "list", data: [{ ...entry, max_model_len: contextTokens, permission: [] }] };
+  const base = { ...entry, max_model_len: contextTokens, permission: [] };
+  const loras = adapters.map((id) => ({ ...entry, id, root: `/adapters/${id}`, parent: model, permission: [] }));
+  return { object: "list", data: [base, ...loras] };
 }
 
 function failed(status: number, type: string, message: string, param?: string): Refusal {
@@ -112,13 +118,18 @@ function tooManyStops(given: number, most: number): Refusal {
   );
 }
 
-function check(request: SimRequest, { model, contextTokens, stopStringsMax }: EngineFacts): Refusal | undefined {
+function check(
+  request: SimRequest,
+  { model, adapters, contextTokens, stopStringsMax }: EngineFacts,
+): Refusal | undefined {
   const { body, promptTokens } = request;
   const limitName = body["max_completion_tokens"] === undefined ? "max_tokens" : "max_completion_tokens";
   const limit = asNumber(body[limitName]);
   const temperature = asNumber(body["temperature"]);
   const top = asNumber(body["top_logprobs"]) ?? 0;
-  if (body["model"] !== undefined && body["model"] !== model) return unknownModel(text(body["model"]), model);
+  const asked = body["model"];
+  if (asked !== undefined && asked !== model && !adapters.includes(text(asked)))
+    return unknownModel(text(asked), model);
   if (request.kind === "chat" && !Array.isArray(body["messages"]))
     return invalid(
       "body.messages",

@@ -105,7 +105,7 @@ export function openWholeAgent(
       node: asId<NodeId>(given.node ?? node),
       bootId: given.bootId ?? uuidv7(systemClock),
       agentVersion: "0",
-      slots: [{ name: slot, models: [model] }],
+      slots: [{ name: slot, models: [model], engines: [] }],
     },
     answers: { linkUp() {}, linkDown() {}, replaced() {}, settled() {}, dataSessions() {} },
     load: () => ({

@@ -50,6 +50,50 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
       'slot "a" is listed twice',
     ],
     ["a model listed twice in a slot", [...right, ...right.slice(5)].join("\n"), 9, 'slot "a" lists model "m" twice'],
+    [
+      "a model of one engine listed again by another",
+      [...right, "      - models: [n, m]", "        dialect: openai", "        launcher: external"].join("\n") +
+        "\n        url: http://h:1",
+      9,
+      'slot "a" lists model "m" twice',
+    ],
+    [
+      "one model and several",
+      withLine(6, "      - model: m\n        models: [m, n]"),
+      7,
+      'slot "a", model "m": name "model" or "models", not both',
+    ],
+    [
+      "an engine without a model",
+      withLine(6, "      - maxConcurrent: 4"),
+      6,
+      'slot "a", model "": "model" is missing, or "models" for several',
+    ],
+    [
+      "an adapter that the command does not have",
+      [
+        ...right.slice(0, 5),
+        "      - models:",
+        "          - base",
+        "          - sqll",
+        "        dialect: vllm",
+        '        command: [vllm, serve, /m, --served-model-name, base, --enable-lora, --lora-modules, sql=/l, --port, "{port}"]',
+      ].join("\n"),
+      8,
+      'slot "a", model "base": the command does not serve "sqll": name it in --served-model-name or --lora-modules. Did you mean "sql"?',
+    ],
+    [
+      "a model that its engine serves by another name",
+      withLine(8, '        command: [vllm, serve, /m, --served-model-name=other, --port, "{port}"]'),
+      6,
+      'slot "a", model "m": the command does not serve "m": name it in --served-model-name or --lora-modules.',
+    ],
+    [
+      "adapters without the flag that lets vLLM load them",
+      withLine(8, '        command: [vllm, serve, /m, --lora-modules, sql=/l, --port, "{port}"]'),
+      8,
+      'slot "a", model "m": --lora-modules needs --enable-lora',
+    ],
     ["a GPU listed twice in a slot", withLine(4, "    gpus:\n      - 0\n      - 0"), 6, 'slot "a" lists GPU 0 twice'],
     ["no command", right.slice(0, 7).join("\n"), 6, 'slot "a", model "m": launcher process needs "command"'],
     [

@@ -3,8 +3,9 @@ import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen } from "@weiche/shared/http/listen.ts";
 import type { RawAgent, RawEngine } from "./config-schema.ts";
-import { modelsMax } from "@weiche/shared/wire/link-bounds.ts";
+import { enginesPerSlotMax, modelsMax } from "@weiche/shared/wire/link-bounds.ts";
 import { commandMistakes } from "./engine-command-rules.ts";
+import { modelsOf, nameOf } from "./engine-models.ts";
 import { engineName } from "../engines/engine-name.ts";
 
 type Slot = RawAgent["slots"][number];
@@ -17,7 +18,7 @@ export function* contradictions(config: RawAgent): Iterable<Finding> {
   yield* doubles(config.slots, (slot) => [slot.name, `slot "${slot.name}" is listed twice`], ["slots"], ["name"]);
   for (const [index, slot] of config.slots.entries()) yield* inSlot(slot, ["slots", index]);
   yield* sameNames(config.slots);
-  const models = new Set(config.slots.flatMap(({ engines }) => engines.map(({ model }) => model))).size;
+  const models = new Set(config.slots.flatMap(({ engines }) => engines.flatMap(modelsOf))).size;
   if (models > modelsMax)
     yield [["slots"], `a node serves at most ${modelsMax} models, and these slots name ${models}`];
 }
@@ -27,18 +28,35 @@ function* inSlot(slot: Slot, path: Finding[0]): Iterable<Finding> {
   yield* doubles(gpus, (gpu) => [gpu, `slot "${slot.name}" lists GPU ${gpu} twice`], [...path, "gpus"]);
   const { min, max } = slot.backoffSeconds ?? { min: 0, max: 0 };
   if (min > max) yield [[...path, "backoffSeconds", "min"], `slot "${slot.name}": backoffSeconds.min is over .max`];
-  const twice = (engine: RawEngine) =>
-    [engine.model, `slot "${slot.name}" lists model "${engine.model}" twice`] as const;
-  yield* doubles(slot.engines, twice, [...path, "engines"], ["model"]);
+  yield* modelsTwice(slot, path);
   for (const [index, engine] of slot.engines.entries()) {
     for (const [at, message] of inEngine(engine)) {
-      yield [[...path, "engines", index, ...at], `slot "${slot.name}", model "${engine.model}": ${message}`];
+      yield [[...path, "engines", index, ...at], `slot "${slot.name}", model "${nameOf(engine)}": ${message}`];
     }
+  }
+}
+
+/** A request for a model must have one engine in its slot. */
+function* modelsTwice(slot: Slot, path: Finding[0]): Iterable<Finding> {
+  const all = slot.engines.flatMap((engine, index) =>
+    modelsOf(engine).map((model, at) => {
+      const key = engine.models && engine.model === undefined ? ["models", at] : ["model"];
+      return { model, path: [...path, "engines", index, ...key] };
+    }),
+  );
+  if (all.length > enginesPerSlotMax)
+    yield [[...path, "engines"], `slot "${slot.name}" has ${all.length} models, at most ${enginesPerSlotMax} fit`];
+  const seen = new Set<string>();
+  for (const { model, path: at } of all) {
+    if (seen.has(model)) yield [at, `slot "${slot.name}" lists model "${model}" twice`];
+    seen.add(model);
   }
 }
 
 function* inEngine(engine: RawEngine): Iterable<Finding> {
   const { command, url, unit } = engine;
+  if (engine.model !== undefined && engine.models) yield [["models"], `name "model" or "models", not both`];
+  if (modelsOf(engine).length === 0) yield [[], `"model" is missing, or "models" for several`];
   const launcher = engine.launcher ?? "process";
   const needed = neededKey[launcher as keyof typeof neededKey];
   if (engine[needed] === undefined) yield [["launcher"], `launcher ${launcher} needs "${needed}"`];
@@ -70,11 +88,12 @@ function* doubles<T>(
 function* sameNames(slots: readonly Slot[]): Iterable<Finding> {
   const owners = new Map<string, Slot>();
   for (const [index, slot] of slots.entries()) {
-    for (const [at, { model }] of slot.engines.entries()) {
-      const name = engineName(asId<SlotName>(slot.name), asId<ModelId>(model));
+    for (const [at, engine] of slot.engines.entries()) {
+      const name = engineName(asId<SlotName>(slot.name), asId<ModelId>(nameOf(engine)));
       const owner = owners.get(name) ?? slot;
       const message = `slots "${owner.name}" and "${slot.name}" both make the engine name "${name}": rename one`;
-      if (owner.name !== slot.name) yield [["slots", index, "engines", at, "model"], message];
+      if (owner.name !== slot.name)
+        yield [["slots", index, "engines", at, engine.model === undefined ? "models" : "model"], message];
       owners.set(name, owner);
     }
   }

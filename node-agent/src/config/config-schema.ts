@@ -17,6 +17,10 @@ function text(description: string, options: { readonly absent?: string; readonly
   return Type.String({ description, ...options });
 }
 
+function modelId(description: string, absent?: string) {
+  return Type.String({ minLength: 1, maxLength: modelCharactersMax, description, ...(absent && { absent }) });
+}
+
 /** May be absent. */
 function seconds(description: string, whenAbsent: number) {
   return Type.Optional(Type.Number({ minimum: 0, default: whenAbsent, description: `${description}, in seconds` }));
@@ -24,11 +28,16 @@ function seconds(description: string, whenAbsent: number) {
 
 const engineSchema = Type.Object(
   {
-    model: Type.String({
-      minLength: 1,
-      maxLength: modelCharactersMax,
-      description: "the model's id in the catalogue, under which the engine serves it",
-    }),
+    model: Type.Optional(modelId("the model's id in the catalogue, under which the engine serves it", "with `models`")),
+    models: Type.Optional(
+      Type.Array(modelId("such an id"), {
+        minItems: 1,
+        maxItems: enginesPerSlotMax,
+        description:
+          "in place of `model`, the ids of several models that the engine serves at the same time, such as a base model and its LoRA adapters. They share the engine's places, and a request for any of them needs no switch. The first id names the engine in files, logs and metrics. [An example](INSTALL.md#several-models-on-one-engine)",
+        absent: "the engine serves `model` alone",
+      }),
+    ),
     dialect: Type.Enum(["vllm", "llama-server", "openai"], {
       description: "how the engine is spoken to; `openai`: the embedded engine, SGLang, TEI and others",
     }),

@@ -1,13 +1,14 @@
 /** Finds secrets in an agent.yaml, which no other user may then read. Pure. */
 import { holdsPassword } from "@weiche/shared/files/private-file.ts";
 import type { RawAgent, RawEngine } from "./config-schema.ts";
+import { nameOf } from "./engine-models.ts";
 
 /** Describes the first secret by its place. Undefined: everybody may read the file. */
 export function secretOf(config: RawAgent): string | undefined {
   for (const { name, engines } of config.slots)
     for (const engine of engines) {
       const secret = secretOfEngine(engine);
-      if (secret !== undefined) return `a secret (${secret} of ${engine.model} in slot ${name})`;
+      if (secret !== undefined) return `a secret (${secret} of ${nameOf(engine)} in slot ${name})`;
     }
   return undefined;
 }

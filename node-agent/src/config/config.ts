@@ -9,6 +9,7 @@ import { parseOwnListen } from "@weiche/shared/http/listen.ts";
 import { checkPrivate } from "@weiche/shared/files/private-file.ts";
 import { readOpsConfig, type OpsConfig } from "@weiche/shared/program/ops-access.ts";
 import { contradictions } from "./config-rules.ts";
+import { nameOf } from "./engine-models.ts";
 import { modelPaths } from "./engine-command-rules.ts";
 import { secretOf } from "./config-secrets.ts";
 import { agentSchema, type RawAgent, type RawEngine } from "./config-schema.ts";
@@ -128,7 +129,8 @@ function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): Eng
         ? { kind: "systemd", unit: raw.unit!, env }
         : { kind: "process", command: raw.command!, env, directory: resolve(baseDir, raw.directory ?? ".") };
   return {
-    model: asId<ModelId>(raw.model),
+    model: asId<ModelId>(nameOf(raw)),
+    models: raw.models?.map((model) => asId<ModelId>(model)),
     dialect: raw.dialect as DialectName,
     launcher,
     sleepLevel: raw.sleep?.level as 1 | 2 | undefined,

@@ -3,9 +3,10 @@
  * that hides its engine (a script, a container, a unit, a file of options) only gets warnings.
  */
 import { basename } from "node:path";
-import type { Finding } from "@weiche/shared/files/config-file.ts";
+import { nearest, type Finding } from "@weiche/shared/files/config-file.ts";
 import { isLoopback } from "@weiche/shared/http/listen.ts";
 import type { RawEngine } from "./config-schema.ts";
+import { modelsOf } from "./engine-models.ts";
 import { agentEnvironment } from "../engines/launchers/engine-command.ts";
 import { isUnified, sharedContext } from "../engines/shared-context.ts";
 
@@ -15,6 +16,7 @@ export function* commandMistakes(engine: RawEngine): Iterable<Finding> {
   for (const host of command.hosts()) {
     if (!isOnlyHere(host)) yield [["command"], `the engine would be reached from elsewhere at ${host}: 127.0.0.1`];
   }
+  yield* unservedModels(engine, command);
   const far = engine.launcher === "external" && !isOnlyHere(URL.parse(engine.url ?? "")?.hostname ?? "localhost");
   if (!engine.sleep || engine.dialect !== "vllm") return;
   if (far) yield [["url"], "an engine that sleeps has development endpoints that run code: only on loopback"];
@@ -22,6 +24,24 @@ export function* commandMistakes(engine: RawEngine): Iterable<Finding> {
   if (command.runs !== "vllm") return;
   if (!command.has("enable-sleep-mode")) yield [["command"], "sleep needs --enable-sleep-mode"];
   if (!command.hasDevelopmentMode) yield [["env"], 'sleep needs VLLM_SERVER_DEV_MODE: "1"'];
+}
+
+/** The models that a visible command would not serve: the engine would never be ready. */
+function* unservedModels(engine: RawEngine, command: EngineCommand): Iterable<Finding> {
+  const served = command.served;
+  if (command.runs === "vllm" && command.has("lora-modules") && !command.has("enable-lora"))
+    yield [["command"], "--lora-modules needs --enable-lora"];
+  if (!served || (engine.model !== undefined && (engine.models || !command.has("served-model-name")))) return;
+  for (const [index, model] of modelsOf(engine).entries()) {
+    if (served.includes(model)) continue;
+    const flags = command.runs === "vllm" ? "--served-model-name or --lora-modules" : "--alias";
+    const meant = nearest(model, served);
+    const hint = meant === undefined ? "" : ` Did you mean "${meant}"?`;
+    yield [
+      engine.model === undefined ? ["models", index] : ["model"],
+      `the command does not serve "${model}": name it in ${flags}.${hint}`,
+    ];
+  }
 }
 
 export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
@@ -38,7 +58,8 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
       if (!isBound) yield [at, "it listens on all addresses: add --hostname 127.0.0.1"];
       break;
     case "llama-server":
-      if (command.value("alias", "-a") !== engine.model) yield [at, `never ready without --alias ${engine.model}`];
+      if (engine.model !== undefined && command.value("alias", "-a") !== engine.model)
+        yield [at, `never ready without --alias ${engine.model}`];
       if (!command.has("metrics")) yield [at, "without --metrics nothing is known of its load"];
       if (command.savesPrompts && engine.cachePrompts !== "shared") yield [at, savesPromptsOfAll];
       if (!command.has("no-prefill-assistant") && !command.isForEmbeddings)
@@ -137,6 +158,31 @@ class EngineCommand {
     const word = this.words[at];
     if (word === undefined) return undefined;
     return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.words[at + 1];
+  }
+
+  /** The words after a flag, up to the next one. */
+  #values(flag: string): string[] {
+    const at = this.words.findIndex((word) => nameOf(word) === `--${flag}`);
+    const word = this.words[at];
+    if (word === undefined) return [];
+    if (word.includes("=")) return [word.slice(word.indexOf("=") + 1)];
+    const rest = this.words.slice(at + 1);
+    const end = rest.findIndex((each) => each.startsWith("-"));
+    return end < 0 ? rest : rest.slice(0, end);
+  }
+
+  /** The model names that the engine serves. Undefined: not visible. */
+  get served(): readonly string[] | undefined {
+    if (this.runs === "llama-server") return this.value("alias", "-a")?.split(",");
+    if (this.runs !== "vllm") return undefined;
+    const named = this.#values("served-model-name");
+    const base = named.length > 0 ? named : [this.value("model") ?? this.after("serve") ?? ""];
+    const adapters = this.#values("lora-modules").flatMap((word) => {
+      const inJson = [...word.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name!);
+      return inJson.length > 0 ? inJson : word.includes("=") ? [word.slice(0, word.indexOf("="))] : [];
+    });
+    const served = [...base, ...adapters];
+    return served.some((name) => name.includes("$")) ? undefined : served;
   }
 
   /** The hosts that it is told to listen on, without variables of a shell. */

@@ -1,7 +1,7 @@
 /** Reports awake engines that take shorter requests than the catalogue promises, or fewer at once than their slots. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
-import type { AwakeEngine, EngineEndpoint } from "./engine.ts";
+import { servedBy, type AwakeEngine, type EngineEndpoint } from "./engine.ts";
 
 export interface EngineWindowEvents {
   /** Emitted once per proven engine and promised window. The smaller of the two applies. */
@@ -22,7 +22,7 @@ export class EngineWindows {
   compare(awake: readonly AwakeEngine[], rules: ReadonlyMap<ModelId, ModelRules>): void {
     for (const { slot, spec, endpoint } of awake) {
       this.#tellOfSharing(slot, spec.model, endpoint);
-      const promisedTokens = promised(rules.get(spec.model));
+      const promisedTokens = promisedFor(servedBy(spec), rules);
       const before = this.#compared.get(slot);
       if (promisedTokens === undefined || endpoint.windowTokens === undefined) continue;
       if (before?.endpoint === endpoint && before.promisedTokens === promisedTokens) continue;
@@ -37,6 +37,12 @@ export class EngineWindows {
     this.#sharing.set(slot, endpoint);
     this.#events.engineSharesContext(slot, model, sharedSlots, parallelMax!);
   }
+}
+
+/** The longest of its models. */
+function promisedFor(models: readonly ModelId[], rules: ReadonlyMap<ModelId, ModelRules>): number | undefined {
+  const all = models.map((model) => promised(rules.get(model))).filter((tokens) => tokens !== undefined);
+  return all.length === 0 ? undefined : Math.max(...all);
 }
 
 function promised(rules: ModelRules | undefined): number | undefined {

@@ -12,8 +12,10 @@ export type CachePrompts = "per-account" | "shared" | "off";
 
 /** One engine of a slot, as configured in `agent.yaml`. No field ever comes from a request. */
 export interface EngineSpec {
-  /** Model id of the catalogue, and the engine's served model name. */
+  /** Model id of the catalogue, and the engine's served model name. It names the engine. */
   readonly model: ModelId;
+  /** Several models that it serves at the same time, `model` among them. Absent: only that one. */
+  readonly models?: readonly ModelId[];
   readonly dialect: DialectName;
   readonly launcher: LauncherSpec;
   /** 1 keeps the weights in host memory, 2 keeps nothing. Absent: the engine is stopped instead of put to sleep. */
@@ -26,6 +28,11 @@ export interface EngineSpec {
   readonly cachePrompts?: CachePrompts;
   /** GPU memory that must be free before it starts or wakes. Absent: as much as it held last time, if known. */
   readonly memoryBytes?: number;
+}
+
+/** The models that an engine serves at the same time: ids of the catalogue, and its served model names. */
+export function servedBy({ model, models = [model] }: Pick<EngineSpec, "model" | "models">): readonly ModelId[] {
+  return models;
 }
 
 export type LauncherSpec =

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { DialectLifecycle, DialectLifecycles, EngineFacts } from "./dialect-lifecycle.ts";
-import { EngineStartError } from "./engine.ts";
+import { EngineStartError, servedBy } from "./engine.ts";
 import type { EngineEndpoint, EngineHandle, EngineSpec, ExitReport, Launcher, Launchers } from "./engine.ts";
 import { deadline, untilReady } from "./engine-wait.ts";
 import type { HandleStore } from "./handle-store.ts";
@@ -101,7 +101,7 @@ export class RunningEngine {
   async becomeReady(signal: AbortSignal, onLoaded?: () => void): Promise<void> {
     const either = AbortSignal.any([signal, this.#gone.signal]);
     const facts = await untilReady(this.#host.clock, this.#host.limits.probeMsMax, either, (limit) =>
-      this.#dialect.readiness(this.handle.endpoint, this.spec.model, limit, onLoaded),
+      this.#prove(limit, onLoaded),
     );
     if (this.handle.heading) await this.remember(false);
     await this.#launcher.serve?.(this.handle);
@@ -110,6 +110,15 @@ export class RunningEngine {
     const limited = await this.#limited(facts);
     either.throwIfAborted();
     this.endpoint = { ...this.handle.endpoint, ...limited };
+  }
+
+  /** Each model must answer: an adapter may fail to load while its base model is well. */
+  async #prove(signal: AbortSignal, onLoaded?: () => void): Promise<EngineFacts> {
+    const { endpoint } = this.handle;
+    const [first, ...others] = servedBy(this.spec);
+    const facts = await this.#dialect.readiness(endpoint, first!, signal, onLoaded);
+    for (const model of others) await this.#dialect.readiness(endpoint, model, signal);
+    return facts;
   }
 
   async #limited(facts: EngineFacts): Promise<EngineFacts> {

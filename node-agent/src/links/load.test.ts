@@ -185,7 +185,10 @@ describe("the largest agent that can be configured keeps to the bounds of the li
   }
 
   test("its hello", () => {
-    const slots: Hello["slots"] = names.map((name) => ({ name, models: models.slice(0, enginesPerSlotMax) }));
+    const slots: Hello["slots"] = names.map((name) => {
+      const all = models.slice(0, enginesPerSlotMax);
+      return { name, models: all, engines: all };
+    });
     expect(
       mistakeIn({
         $case: "hello",

@@ -13,8 +13,11 @@ import {
   type LinkRequest,
   type LinkResponse,
   type ModelRules as WireRules,
+  type SlotDescription,
   type UsageRecord as WireRecord,
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import type { SlotConfig } from "../config/config.ts";
+import { servedBy } from "../engines/engine.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
@@ -34,7 +37,14 @@ export type LinkCall = ClientDuplexStream<LinkRequest, Received<LinkResponse>>;
 /** The first message of an agent. */
 export interface NodeHello extends Hello {
   readonly node: NodeId;
-  readonly slots: readonly { readonly name: SlotName; readonly models: readonly ModelId[] }[];
+  readonly slots: readonly (SlotDescription & { readonly name: SlotName; readonly models: readonly ModelId[] })[];
+}
+
+/** How the agent describes a slot in its hello. */
+export function describeSlot({ name, engines }: Pick<SlotConfig, "name" | "engines">): NodeHello["slots"][number] {
+  const all = engines.flatMap((engine) => servedBy(engine).map((model) => ({ model, engine: engine.model })));
+  const isShared = all.some(({ model, engine }) => model !== engine);
+  return { name, models: all.map(({ model }) => model), engines: isShared ? all.map(({ engine }) => engine) : [] };
 }
 
 export type Uplink = NonNullable<LinkRequest["message"]>;

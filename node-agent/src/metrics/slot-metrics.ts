@@ -168,13 +168,18 @@ export function publishSlot(metrics: SlotMetrics, view: SlotView): void {
   if (closesInMs === undefined) metrics.drainCloses.remove({ slot });
   else metrics.drainCloses.set({ slot }, closesInMs / 1000);
   for (const model of view.models) {
-    metrics.activeModel.set({ slot, model }, model === view.activeModel ? 1 : 0);
-    metrics.nextModel.set({ slot, model }, model === view.nextModel ? 1 : 0);
+    metrics.activeModel.set({ slot, model }, isNamed(model, view.activeModel, view.activeModels) ? 1 : 0);
+    metrics.nextModel.set({ slot, model }, isNamed(model, view.nextModel, view.nextModels) ? 1 : 0);
     const held = waiters.find((each) => each.model === model)?.waiting ?? 0;
     metrics.modelWaiting.set({ slot, model }, held);
   }
   for (const { model, keptBytes } of sleepers)
     if (keptBytes !== undefined) metrics.sleeperMemory.set({ slot, model }, keptBytes);
+}
+
+/** An engine may serve several models. */
+function isNamed(model: ModelId, one: ModelId | undefined, several: readonly ModelId[] = []): boolean {
+  return model === one || several.includes(model);
 }
 
 function quoted(words: readonly string[]): string {

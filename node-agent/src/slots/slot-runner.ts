@@ -8,7 +8,7 @@ import type { ApiError } from "@weiche/shared/errors.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { WaitedFor } from "@weiche/shared/node-protocol.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
-import type { AwakeEngine, EngineSpec, SwitchPhase } from "../engines/engine.ts";
+import { servedBy, type AwakeEngine, type EngineSpec, type SwitchPhase } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import { EngineLoss } from "./engine-loss.ts";
 import type { TokensUsed } from "./fair-shares.ts";
@@ -35,6 +35,7 @@ interface Pending {
 
 export class SlotRunner {
   readonly name: SlotName;
+  /** The engine of each model. The slot's state knows an engine by the first of its models. */
   readonly models: ReadonlyMap<ModelId, EngineSpec>;
   readonly #parts: SlotParts;
   readonly #inbox: SlotEvent[] = [];
@@ -58,7 +59,7 @@ export class SlotRunner {
   constructor(parts: SlotParts) {
     this.#parts = parts;
     this.name = parts.config.name;
-    this.models = new Map(parts.config.engines.map((engine) => [engine.model, engine]));
+    this.models = new Map(parts.config.engines.flatMap((engine) => servedBy(engine).map((model) => [model, engine])));
     this.#slot = createSlot(parts.config, this.#nowMs());
     this.#shown = shownState(this.#slot.state, this.#nowMs());
     const onPhase = (epoch: number, phase: SwitchPhase) => {
@@ -72,16 +73,18 @@ export class SlotRunner {
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    assert(this.models.has(request.model), "the slot has the model");
+    const engine = this.models.get(request.model);
+    assert(engine, "the slot has the model");
     return new Promise((resolve, reject) => {
       if (request.signal.aborted) return reject(request.signal.reason as Error);
       const ticket = ++this.#tickets;
       const onAbort = () => this.#leave(ticket);
       request.signal.addEventListener("abort", onAbort, { once: true });
-      const waitsFor = awakeEngine(this.#slot.state)?.model === request.model ? "place" : "switch";
+      const waitsFor = awakeEngine(this.#slot.state)?.model === engine.model ? "place" : "switch";
       const pending: Pending = { request, sinceMs: this.#nowMs(), waitsFor, resolve, reject, onAbort };
       this.#pending.set(ticket, pending);
-      const { model, account, answers, leftMs } = request;
+      const { account, answers, leftMs } = request;
+      const { model } = engine;
       this.#dispatch({ kind: "request", ticket, model, account, answers, leftMs });
       if (this.#pending.has(ticket))
         pending.estimatedMs = standings(this.#slot, this.#nowMs(), [model]).get(ticket)?.estimateMs;
@@ -98,10 +101,15 @@ export class SlotRunner {
     return waiting;
   }
 
+  get #surroundings() {
+    const askedOf = (ticket: Ticket) => this.#pending.get(ticket)?.request.model;
+    return { name: this.name, engines: this.#parts.config.engines, askedOf };
+  }
+
   view(): SlotView {
     const running = [...this.#running.values()];
     const sleepers = this.#parts.engines.sleepers();
-    return viewOf(this.#slot, { name: this.name, running, sleepers, phase: this.#meter.phase }, this.#nowMs());
+    return viewOf(this.#slot, { ...this.#surroundings, running, sleepers, phase: this.#meter.phase }, this.#nowMs());
   }
 
   awake(): AwakeEngine | undefined {
@@ -125,7 +133,7 @@ export class SlotRunner {
   }
 
   prewarm(model: ModelId): void {
-    this.#dispatch({ kind: "prewarm", model });
+    this.#dispatch({ kind: "prewarm", model: this.models.get(model)!.model });
   }
 
   setMaintenance(on: boolean): void {
@@ -219,12 +227,13 @@ export class SlotRunner {
       this.#dispatch({ kind: "released", epoch, holding, used });
     };
     const pending = this.#taken(ticket);
+    const asked = pending?.request.model ?? model;
     const { places, sinceMs } = holding;
     this.#running.set(ticket, { routerId: pending?.request.routerId ?? "", places, sinceMs });
     if (!pending) return release();
     const waitedMs = this.#nowMs() - pending.sinceMs;
     const { estimatedMs } = pending;
-    this.#parts.events.requestAdmitted(this.name, model, waitedMs, estimatedMs);
+    this.#parts.events.requestAdmitted(this.name, asked, waitedMs, estimatedMs);
     pending.resolve({
       slot: this.name,
       engine: this.models.get(model)!,

@@ -5,8 +5,8 @@
 import { SlotState as WireState, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
-import type { Sleeper, SwitchPhase } from "../engines/engine.ts";
-import { awakeEngine, placesOf, type Slot, type SlotState } from "./slot-state.ts";
+import { servedBy, type EngineSpec, type Sleeper, type SwitchPhase } from "../engines/engine.ts";
+import { awakeEngine, placesOf, type Slot, type SlotState, type Ticket } from "./slot-state.ts";
 import { nextAndLastMs } from "./turn-estimate.ts";
 
 export { WireState };
@@ -32,7 +32,11 @@ export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine" | 
   readonly state: ShownState;
   /** Model that the slot serves, starts or stops. */
   readonly activeModel?: ModelId;
+  /** All models of that engine. Absent: it serves one. */
+  readonly activeModels?: readonly ModelId[];
   readonly nextModel?: ModelId;
+  /** All models of the engine that comes next. Absent: it serves one. */
+  readonly nextModels?: readonly ModelId[];
   readonly runningByRouter: ReadonlyMap<string, number>;
   readonly waiting: number;
   /** How long the oldest request that is held has waited. Absent: none is. */
@@ -55,29 +59,37 @@ export type SlotChange = "state" | "load";
 /** The parts of a view that the slot's state does not have. */
 interface Surroundings {
   readonly name: SlotName;
+  readonly engines: readonly Pick<EngineSpec, "model" | "models">[];
+  /** The model that a waiting request asked for; undefined if its client has left just now. */
+  readonly askedOf: (ticket: Ticket) => ModelId | undefined;
   /** Oldest first. */
   readonly running: readonly Running[];
   readonly sleepers: readonly Sleeper[];
   readonly phase?: SwitchPhase;
 }
 
-export function viewOf(slot: Slot, { name, running, sleepers, phase }: Surroundings, nowMs: number): SlotView {
+export function viewOf(slot: Slot, surroundings: Surroundings, nowMs: number): SlotView {
+  const { name, engines, askedOf, running, sleepers, phase } = surroundings;
   const { state } = slot;
   const engine = awakeEngine(state);
   const shown = shownState(state, nowMs);
-  const waiters = sum(slot.waiters, ({ model, answers }) => [model, answers]);
+  const several = (model: ModelId | undefined) => engines.find((one) => one.model === model)?.models;
+  const waiters = Map.groupBy(slot.waiters, ({ ticket, model }) => askedOf(ticket) ?? model);
   return {
     name,
-    models: [...slot.maxConcurrent.keys()],
+    models: engines.flatMap(servedBy),
     state: shown,
     activeModel: activeOf(state),
+    activeModels: several(activeOf(state)),
     nextModel: nextOf(slot),
+    nextModels: several(nextOf(slot)),
     running: slot.taken,
     runningByRouter: sum(running, ({ routerId, places }) => [routerId, places]),
     waiting: slot.waiters.reduce((total, { answers }) => total + answers, 0),
     oldestWaitingMs: slot.waiters[0] && nowMs - slot.waiters[0].sinceMs,
-    waiters: Array.from(waiters, ([model, waiting]) => {
-      const [nextServedMs, lastServedMs] = nextAndLastMs(slot, model, nowMs);
+    waiters: Array.from(waiters, ([model, own]) => {
+      const [nextServedMs, lastServedMs] = nextAndLastMs(slot, own, nowMs);
+      const waiting = own.reduce((total, { answers }) => total + answers, 0);
       return { model, waiting, nextServedMs, lastServedMs };
     }),
     oldestRunningMs: running[0] && nowMs - running[0].sinceMs,

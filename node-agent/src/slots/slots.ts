@@ -1,8 +1,8 @@
 /** All slots of a node: chooses the slot for a request, and passes on what concerns all of them. */
 import { ApiError } from "@weiche/shared/errors.ts";
-import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
+import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { SlotConfig } from "../config/config.ts";
-import type { AwakeEngine, SlotEngines } from "../engines/engine.ts";
+import { servedBy, type AwakeEngine, type EngineSpec, type SlotEngines } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
 import type { CloseOptions, SlotParts } from "./slot-parts.ts";
 import { SlotRunner } from "./slot-runner.ts";
@@ -17,11 +17,11 @@ export type Slots = ReturnType<typeof createSlots>;
 
 export function createSlots({ slots, engines, ...shared }: NodeSlotsParts) {
   const runners = slots.map((config) => new SlotRunner({ config, engines: engines(config), ...shared }));
-  const specs = Map.groupBy(
-    slots.flatMap((slot) => slot.engines),
-    (spec) => spec.model,
-  );
-  const dialects = new Map(Array.from(specs, ([model, of]) => [model, [...new Set(of.map(({ dialect }) => dialect))]]));
+  const specs = slots.flatMap((slot) => slot.engines);
+  const models = new Set(specs.flatMap(servedBy));
+  const dialectsOf = (model: ModelId) =>
+    new Set(specs.filter((spec) => servedBy(spec).includes(model)).map(({ dialect }) => dialect));
+  const dialects = new Map(Array.from(models, (model) => [model, [...dialectsOf(model)]]));
   return {
     dialectsOf: (model: ModelId) => dialects.get(model) ?? [],
     admit: (request: AdmissionRequest) => admit(runners, request),
@@ -41,7 +41,7 @@ export function createSlots({ slots, engines, ...shared }: NodeSlotsParts) {
     },
     /** Activates the model once, when nobody is in its way. Without effect if a slot has it already, or no slot may. */
     prewarm(model: ModelId): void {
-      if (!runners.some((runner) => has(runner.view(), model))) choose(runners, model)?.prewarm(model);
+      if (!runners.some((runner) => has(runner, model))) choose(runners, model)?.prewarm(model);
     },
     setMaintenance: (on: boolean): void => runners.forEach((runner) => runner.setMaintenance(on)),
     async close(options: CloseOptions): Promise<void> {
@@ -60,8 +60,11 @@ async function admit(runners: readonly SlotRunner[], request: AdmissionRequest):
 function choose(runners: readonly SlotRunner[], model: ModelId): SlotRunner | undefined {
   const able = runners.filter((runner) => runner.models.has(model));
   if (able.length <= 1) return able[0];
-  const ranked = able.map((runner) => ({ runner, view: runner.view() }));
-  ranked.sort((a, b) => rank(a.view, model) - rank(b.view, model) || tie(a.view, b.view));
+  const ranked = able.map((runner) => {
+    const view = runner.view();
+    return { runner, view, rank: rank(view, runner.models.get(model)!) };
+  });
+  ranked.sort((a, b) => a.rank - b.rank || tie(a.view, b.view));
   return ranked[0]!.runner;
 }
 
@@ -69,12 +72,13 @@ function choose(runners: readonly SlotRunner[], model: ModelId): SlotRunner | un
  * Lower is better, as in the router's placement: active with a free place, on its way, empty, idle, then what would
  * hold or refuse it.
  */
-function rank(view: SlotView, model: ModelId): number {
+function rank(view: SlotView, spec: EngineSpec): number {
+  const { model } = spec;
   const same = view.activeModel === model;
   switch (view.state) {
     case WireState.ACTIVE:
     case WireState.DRAINING_OPEN:
-      if (same) return view.running + waitingFor(view, model) < (view.maxConcurrent ?? 0) ? 0 : 4;
+      if (same) return view.running + waitingFor(view, servedBy(spec)) < (view.maxConcurrent ?? 0) ? 0 : 4;
       return view.running + view.waiting === 0 ? 3 : 5;
     case WireState.STARTING:
       return same ? 1 : 5;
@@ -93,10 +97,13 @@ function tie(a: SlotView, b: SlotView): number {
   return a.running + a.waiting - (b.running + b.waiting) || b.stateAgeMs - a.stateAgeMs;
 }
 
-function has(view: SlotView, model: ModelId): boolean {
-  return rank(view, model) <= 1 || (view.activeModel === model && view.maxConcurrent !== undefined);
+function has(runner: SlotRunner, model: ModelId): boolean {
+  const spec = runner.models.get(model);
+  if (!spec) return false;
+  const view = runner.view();
+  return rank(view, spec) <= 1 || (view.activeModel === spec.model && view.maxConcurrent !== undefined);
 }
 
-function waitingFor({ waiters }: SlotView, model: ModelId): number {
-  return waiters.find((waiter) => waiter.model === model)?.waiting ?? 0;
+function waitingFor({ waiters }: SlotView, models: readonly ModelId[]): number {
+  return waiters.reduce((sum, { model, waiting }) => (models.includes(asId(model)) ? sum + waiting : sum), 0);
 }

@@ -69,10 +69,11 @@ test("the next and the last of a model's waiters are the first and the last in t
   play.requests(a, a, a, b, b, b);
   play.request(b, 2);
   for (const model of [a, b]) {
-    const tickets = new Set(play.slot.waiters.filter((waiter) => waiter.model === model).map(({ ticket }) => ticket));
+    const own = play.slot.waiters.filter((waiter) => waiter.model === model);
+    const tickets = new Set(own.map(({ ticket }) => ticket));
     const times = [...standings(play.slot, play.nowMs)]
       .filter(([ticket]) => tickets.has(ticket))
       .map(([, { estimateMs }]) => estimateMs);
-    expect(nextAndLastMs(play.slot, model, play.nowMs)).toEqual([Math.min(...times), Math.max(...times)]);
+    expect(nextAndLastMs(play.slot, own, play.nowMs)).toEqual([Math.min(...times), Math.max(...times)]);
   }
 });

@@ -41,15 +41,20 @@ export function standings(
   return all;
 }
 
-/** Estimated times until the next of the model's waiters is admitted, and the last of them. Cheaper than all standings. */
-export function nextAndLastMs(slot: Slot, model: ModelId, nowMs: number): readonly [nextMs: number, lastMs: number] {
-  const places = placesNext(slot, model);
-  const own = slot.waiters.filter((waiter) => waiter.model === model);
-  const turnMs = turnMsOnce(slot, model, nowMs);
+/** Estimated times until the first of these waiters for one engine is admitted, and the last. Cheaper than all standings. */
+export function nextAndLastMs(
+  slot: Slot,
+  own: readonly Waiter[],
+  nowMs: number,
+): readonly [nextMs: number, lastMs: number] {
   const [first, last] = [own[0]!, own.at(-1)!];
-  const wanted = own.reduce((sum, { answers }) => sum + placesFor(answers, places), 0);
-  const ahead = wanted - placesFor(last.answers, places);
-  return [waitMs(slot, first, 0, turnMs, nowMs), waitMs(slot, last, ahead, turnMs, nowMs)];
+  const { model } = first;
+  const places = placesNext(slot, model);
+  const turnMs = turnMsOnce(slot, model, nowMs);
+  const isBefore = (one: Waiter) => (other: Waiter) => other.model === model && other.ticket < one.ticket;
+  const ahead = (one: Waiter) =>
+    slot.waiters.filter(isBefore(one)).reduce((sum, { answers }) => sum + placesFor(answers, places), 0);
+  return [waitMs(slot, first, ahead(first), turnMs, nowMs), waitMs(slot, last, ahead(last), turnMs, nowMs)];
 }
 
 /** `ahead`: places that go to others first. `turnMs`: time until the model's next turn. */

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { isLoopback, parseListen } from "@weiche/shared/http/listen.ts";
 import type { RawAgent, RawEngine } from "../config/config-schema.ts";
+import { nameOf } from "../config/engine-models.ts";
 import { commandWarnings, modelPaths } from "../config/engine-command-rules.ts";
 import type { GpuReading } from "../host/gpu.ts";
 
@@ -44,7 +45,7 @@ export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts
     }
     for (const [at, engine] of slot.engines.entries()) {
       for (const [path, message] of ofEngine(engine, baseDir, host)) {
-        yield [["slots", index, "engines", at, ...path], `model "${engine.model}": ${message}`];
+        yield [["slots", index, "engines", at, ...path], `model "${nameOf(engine)}": ${message}`];
       }
     }
   }

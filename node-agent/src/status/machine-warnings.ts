@@ -5,6 +5,7 @@ import type { FileSystem, Machine } from "@weiche/shared/machine.ts";
 import { isNearlyFull } from "@weiche/shared/program/machine-text.ts";
 import { modelPathsOf } from "../config/config.ts";
 import type { RawAgent } from "../config/config-schema.ts";
+import { nameOf } from "../config/engine-models.ts";
 
 export interface MachineFacts {
   exists(path: string): boolean;
@@ -21,10 +22,10 @@ export function* machineWarnings(config: RawAgent, baseDir: string, facts: Machi
     for (const [at, engine] of slot.engines.entries()) {
       const path: Finding[0] = ["slots", index, "engines", at];
       const tooLarge = gpuWarning(slot.gpus ?? [], engine.memoryBytes ?? 0, facts);
-      if (tooLarge !== undefined) yield [[...path, "memoryBytes"], `model "${engine.model}": ${tooLarge}`];
+      if (tooLarge !== undefined) yield [[...path, "memoryBytes"], `model "${nameOf(engine)}": ${tooLarge}`];
       for (const model of modelPathsOf(engine, baseDir)) {
         const noRoom = roomWarning(model, facts);
-        if (noRoom !== undefined) yield [[...path, "command"], `model "${engine.model}": ${noRoom}`];
+        if (noRoom !== undefined) yield [[...path, "command"], `model "${nameOf(engine)}": ${noRoom}`];
       }
     }
   }

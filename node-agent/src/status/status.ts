@@ -33,6 +33,8 @@ export interface SlotStatus {
   readonly name: string;
   readonly state: string;
   readonly active?: string;
+  /** All models that the active engine serves, if there are several. */
+  readonly activeModels?: readonly string[];
   readonly next?: string;
   readonly running: number;
   readonly waiting: Readonly<Record<string, number>>;
@@ -53,6 +55,7 @@ export function slotStatus(view: SlotView, failure?: string): SlotStatus {
     name: view.name,
     state: stateWords[view.state],
     active: view.activeModel,
+    activeModels: view.activeModels,
     next: view.nextModel,
     running: view.running,
     waiting: Object.fromEntries(view.waiters.map(({ model, waiting }) => [model, waiting])),

@@ -76,7 +76,7 @@ export class RouterLinksRig {
         node: asId<NodeId>("gpu-1"),
         bootId: this.bootId,
         agentVersion: "0.1.0",
-        slots: [{ name: asId<SlotName>("s"), models: [model] }],
+        slots: [{ name: asId<SlotName>("s"), models: [model], engines: [] }],
       },
       load: () => this.load,
       resolve: async (name) => {

@@ -17,7 +17,11 @@ export class Node {
   onTold: (event: string) => void = () => {};
   readonly slots;
 
-  constructor(models: Record<string, readonly ModelId[]> = { s: [a, b, c] }) {
+  /** `models`: the engines of each slot. `together`: engines of several models. */
+  constructor(
+    models: Record<string, readonly ModelId[]> = { s: [a, b, c] },
+    together: Record<string, readonly ModelId[]> = {},
+  ) {
     const tell =
       (event: string) =>
       (...args: readonly unknown[]) => {
@@ -29,7 +33,9 @@ export class Node {
       slots: Object.entries(models).map(([name, hosted]) => ({
         ...config,
         name: asId<SlotName>(name),
-        engines: config.engines.filter(({ model }) => hosted.includes(model)),
+        engines: config.engines
+          .filter(({ model }) => hosted.includes(model))
+          .map((engine) => ({ ...engine, models: together[engine.model] })),
       })),
       engines: ({ name }) => {
         const engines = new ScriptedEngines();
@@ -46,8 +52,8 @@ export class Node {
   }
 
   /** A node on which no earlier agent has left an engine. */
-  static async begun(models?: Record<string, readonly ModelId[]>): Promise<Node> {
-    const node = new Node(models);
+  static async begun(...given: ConstructorParameters<typeof Node>): Promise<Node> {
+    const node = new Node(...given);
     void node.slots.readopt();
     for (const engines of node.engines.values()) engines.adoption!.resolve(undefined);
     await settle();

@@ -130,7 +130,11 @@ export class Play {
   }
 
   get view(): SlotView {
-    return viewOf(this.slot, { name: config.name, running: [], sleepers: [] }, this.nowMs);
+    return viewOf(
+      this.slot,
+      { name: config.name, engines: config.engines, askedOf: () => undefined, running: [], sleepers: [] },
+      this.nowMs,
+    );
   }
 
   /** Such as `draining-open a->b, bc wait, 1 run`. */

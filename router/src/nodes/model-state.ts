@@ -1,6 +1,6 @@
 /** The state of a model over all nodes: whether a request for it would be served at once, later, or refused. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
+import { isServedBy, SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
 
 /**
  * `active`: serves at once. `switching`: is being started, or is next on its slot. `asleep`: wakes on the first request.
@@ -29,11 +29,13 @@ export function modelState(model: ModelId, nodes: readonly NodeView[]): ModelLiv
 }
 
 /** Whether the slot serves a request for the model at once. */
-export function serves({ activeModel, state }: Pick<SlotView, "activeModel" | "state">, model: ModelId): boolean {
-  return activeModel === model && (state === SlotState.ACTIVE || state === SlotState.DRAINING_OPEN);
+export function serves(slot: Pick<SlotView, "activeModel" | "state" | "engines">, model: ModelId): boolean {
+  const { activeModel, state } = slot;
+  return isServedBy(slot, activeModel, model) && (state === SlotState.ACTIVE || state === SlotState.DRAINING_OPEN);
 }
 
 function isComing(slot: SlotView, model: ModelId): boolean {
   const { state, activeModel, nextModel } = slot;
-  return (state === SlotState.STARTING && activeModel === model) || nextModel === model || waitingFor(slot, model) > 0;
+  const isStarting = state === SlotState.STARTING && isServedBy(slot, activeModel, model);
+  return isStarting || isServedBy(slot, nextModel, model) || waitingFor(slot, model) > 0;
 }

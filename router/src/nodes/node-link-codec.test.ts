@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { encodingNewsOnce, type Downlink } from "./node-link-codec.ts";
+import { encodingNewsOnce, readHello, type Downlink } from "./node-link-codec.ts";
 
 test("a message that goes to many nodes is encoded once, and every other one for itself", () => {
   let encoded = 0;
@@ -12,4 +12,15 @@ test("a message that goes to many nodes is encoded once, and every other one for
   const sent = [one, one, one, other, one, heartbeat("1"), undefined].map((message) => String(encode({ message })));
   expect(sent).toEqual([one, one, one, other, one, one, undefined].map((message) => `${JSON.stringify(message)}`));
   expect(encoded).toBe(5);
+});
+
+test.each([
+  ["no engine serves several models", [], undefined],
+  ["an engine serves the first and the third", ["a", "b", "a"], [{ models: ["a", "c"] }]],
+  ["each model has its own", ["a", "b", "c"], []],
+  ["the list does not fit", ["a"], undefined],
+])("a hello in which %s", (_what, engines, shared) => {
+  const slots = [{ name: "s", models: ["a", "b", "c"], engines }];
+  const hello = { node: "n", bootId: "019bd5a6-0c1c-7000-8000-000000000000", agentVersion: "1", slots };
+  expect(readHello(hello)).toMatchObject({ slots: [{ models: ["a", "b", "c"], engines: shared }] });
 });

@@ -72,10 +72,23 @@ export function readHello(hello: Hello): NodeHello | string {
   if (!namePattern.test(hello.node)) return "hello.node is not the name of a node";
   if (!isUuidv7(hello.bootId)) return "hello.boot_id is not a UUIDv7";
   const slotsGood = hello.slots.every(
-    ({ name, models }) => namePattern.test(name) && models.every((model) => modelPattern.test(model)),
+    ({ name, models, engines }) =>
+      namePattern.test(name) && [...models, ...engines].every((model) => modelPattern.test(model)),
   );
   if (!slotsGood) return "hello.slots has malformed names";
-  return { ...hello, agentVersion: hello.agentVersion.slice(0, 64) } as NodeHello;
+  const slots = hello.slots.map(({ name, models, engines }) => ({ name, models, engines: shared(models, engines) }));
+  return { ...hello, slots, agentVersion: hello.agentVersion.slice(0, 64) } as unknown as NodeHello;
+}
+
+/** The engines that serve several models. `engines`: the engine of each model, if there is such an engine. */
+function shared(
+  models: readonly string[],
+  engines: readonly string[],
+): readonly { models: readonly string[] }[] | undefined {
+  if (engines.length !== models.length) return undefined;
+  const all = Map.groupBy(models.entries(), ([index]) => engines[index]!);
+  const several = all.values().map((entries) => ({ models: entries.map(([, model]) => model) }));
+  return several.filter((engine) => engine.models.length > 1).toArray();
 }
 
 /** A slot in a state that only a later version knows is left out; the rest of the node stays usable. */

@@ -279,7 +279,7 @@ export class NodeLinkSession {
     if (ignored.length > 0 && ignored.join(" ") !== this.#ignored) events.hostingIgnored(node, ignored);
     this.#ignored = ignored.join(" ");
     const foreign = new Set(ignored);
-    const slots = hello.slots.map(({ name, models }) => ({ name, models: models.filter((m) => !foreign.has(m)) }));
+    const slots = hello.slots.map((slot) => ({ ...slot, models: slot.models.filter((m) => !foreign.has(m)) }));
     return { ...hello, slots };
   }
 

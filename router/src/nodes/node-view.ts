@@ -18,9 +18,17 @@ export { SlotState };
 export type KnownSlotState = Exclude<SlotState, typeof SlotState.UNSPECIFIED | typeof SlotState.UNRECOGNIZED>;
 
 /** The checked first message of an agent. */
-export interface NodeHello extends Hello {
+export interface NodeHello extends Omit<Hello, "slots"> {
   readonly node: NodeId;
-  readonly slots: readonly { readonly name: SlotName; readonly models: readonly ModelId[] }[];
+  readonly slots: readonly HostedSlot[];
+}
+
+/** A slot as its agent describes it. */
+export interface HostedSlot {
+  readonly name: SlotName;
+  readonly models: readonly ModelId[];
+  /** Engines that serve several models at the same time. The first of these names the engine in reports. Absent: none does. */
+  readonly engines?: readonly { readonly models: readonly ModelId[] }[];
 }
 
 /** A switch that is over, or a start that failed. */
@@ -53,6 +61,8 @@ export interface NodeView {
 
 export interface SlotView extends SlotReport {
   readonly models: readonly ModelId[];
+  /** Engines that serve several models at the same time. Absent: none does. */
+  readonly engines?: HostedSlot["engines"];
   /** Answers that this router has asked the slot for, until its engine is done with them. */
   readonly inFlight: number;
   /** Answers of this router that the engine is done with, and clients still read. */
@@ -65,8 +75,20 @@ export interface SlotView extends SlotReport {
   readonly troubles?: ReadonlyMap<ModelId, Trouble>;
 }
 
-export function waitingFor({ waiters }: Pick<SlotLoad, "waiters">, model: ModelId): number {
-  return waiters.find((waiter) => waiter.model === model)?.waiting ?? 0;
+/** Waiters for the engine of the model, whichever of its models they asked for. */
+export function waitingFor(slot: Pick<SlotView, "waiters" | "engines">, model: ModelId): number {
+  const models: readonly string[] = servedWith(slot, model);
+  return slot.waiters.reduce((sum, one) => (models.includes(one.model) ? sum + one.waiting : sum), 0);
+}
+
+/** The models that the slot serves at the same time as this one, itself among them. */
+export function servedWith({ engines }: Pick<SlotView, "engines">, model: ModelId): readonly ModelId[] {
+  return engines?.find(({ models }) => models.includes(model))?.models ?? [model];
+}
+
+/** Whether the slot's engine of `named`, such as its active model, serves the model. */
+export function isServedBy(slot: Pick<SlotView, "engines">, named: ModelId | undefined, model: ModelId): boolean {
+  return named === model || (named !== undefined && servedWith(slot, model).includes(named));
 }
 
 /** A slot's state as a word, for people. */

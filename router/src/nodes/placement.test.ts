@@ -49,6 +49,41 @@ describe("a slot is preferred by what it is doing:", () => {
   }
 });
 
+describe("an engine that serves several models", () => {
+  const engines = [{ models: [b, a] }];
+  const together: SlotGiven = { engines, activeModel: b, maxConcurrent: 8 };
+
+  test.each<[string, SlotGiven, SlotGiven]>([
+    ["is active for each of them", { ...together, state: SlotState.ACTIVE }, { state: SlotState.EMPTY }],
+    [
+      "is on its way for each of them",
+      { engines, state: SlotState.STOPPING, activeModel: c, nextModel: b },
+      { state: SlotState.EMPTY },
+    ],
+    [
+      "has waiters that make it start, whichever of them they asked for",
+      { engines, state: SlotState.ACTIVE, activeModel: c, running: 1, waiters: { b: 1 } },
+      { state: SlotState.ACTIVE, activeModel: c, running: 1 },
+    ],
+    [
+      "is less loaded by its places, not by one of its models",
+      { ...together, state: SlotState.ACTIVE, running: 1 },
+      { ...together, state: SlotState.ACTIVE, running: 6 },
+    ],
+    [
+      "is full when all of its models fill it",
+      { state: SlotState.EMPTY },
+      { ...together, state: SlotState.ACTIVE, running: 7, waiters: { b: 1 } },
+    ],
+  ])("%s", (_what, better, worse) => {
+    for (const names of [
+      ["x", "y"],
+      ["y", "x"],
+    ] as const)
+      expect(chosen([one(names[0], better), one(names[1], worse)])).toBe(names[0]);
+  });
+});
+
 test.each<[string, SlotGiven, SlotGiven]>([
   [
     "a slot that switches to the model",

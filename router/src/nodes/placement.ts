@@ -3,7 +3,7 @@
  * wrong choice costs a detour, never correctness.
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
-import { SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
+import { isServedBy, SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
 
 export interface PlacementRequest {
   readonly model: ModelId;
@@ -160,7 +160,8 @@ function choose(
 }
 
 function rankOf({ slot, ageMs }: Candidate, model: ModelId): Rank {
-  const isOwn = slot.activeModel === model;
+  const isOwn = isServedBy(slot, slot.activeModel, model);
+  const isNext = isServedBy(slot, slot.nextModel, model);
   switch (slot.state) {
     case SlotState.ACTIVE:
       if (isOwn) return isFull(slot, model) ? ranks.full : ranks.active;
@@ -170,13 +171,13 @@ function rankOf({ slot, ageMs }: Candidate, model: ModelId): Rank {
       if (!isOwn) return ranks.taken;
       return isFull(slot, model) ? ranks.full : ranks.starting;
     case SlotState.DRAINING_OPEN:
-      if (slot.nextModel === model) return ranks.starting;
+      if (isNext) return ranks.starting;
       if (!isOwn) return ranks.taken;
       if ((slot.closesInMs ?? Infinity) <= ageMs) return ranks.closed;
       return isFull(slot, model) ? ranks.full : ranks.drainingOpen;
     case SlotState.DRAINING_CLOSED:
     case SlotState.STOPPING:
-      if (slot.nextModel === model) return ranks.starting;
+      if (isNext) return ranks.starting;
       return isOwn ? ranks.closed : ranks.taken;
     case SlotState.EMPTY:
       return ranks.empty;
@@ -220,8 +221,8 @@ function loadOf(slot: SlotView, model: ModelId): number {
 }
 
 /** Places for the model; 1 while its engine has not said how many it has. */
-function placesOf({ activeModel, maxConcurrent }: SlotView, model: ModelId): number {
-  return (activeModel === model ? maxConcurrent : undefined) ?? 1;
+function placesOf(slot: SlotView, model: ModelId): number {
+  return (isServedBy(slot, slot.activeModel, model) ? slot.maxConcurrent : undefined) ?? 1;
 }
 
 /** The share of the slot's places for the model that are taken, 0 or more. */

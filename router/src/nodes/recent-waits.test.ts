@@ -17,7 +17,7 @@ function report(nowMs: number, state: SlotReport["state"], activeModel: ModelId,
     ...{ name: asId<SlotName>("s"), state, activeModel, running: 0, runningOfRouter: 0, stateAgeMs: 0 },
     waiters: waiting > 0 ? [{ model, waiting }] : [],
   };
-  watch.take([slot], () => [model, other], nowMs);
+  watch.take([slot], () => ({ models: [model, other] }), nowMs);
 }
 
 /** A wait of this length that ends at `endMs`. */

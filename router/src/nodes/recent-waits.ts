@@ -4,7 +4,7 @@
  */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { serves } from "./model-state.ts";
-import type { SlotReport } from "./node-view.ts";
+import type { HostedSlot, SlotReport } from "./node-view.ts";
 
 /** Number of waits that are kept for each model; older ones say little about the next wait. */
 const keptMax = 5;
@@ -47,16 +47,21 @@ export class WaitWatch {
     this.#sinceMs.clear();
   }
 
-  /** `hosted`: the models of a slot that the node is believed to host. */
-  take(slots: readonly SlotReport[], hosted: (slot: SlotName) => readonly ModelId[], nowMs: number): void {
+  /** `hosted`: the models of a slot that the node is believed to host, and which of them an engine serves together. */
+  take(
+    slots: readonly SlotReport[],
+    hosted: (slot: SlotName) => Pick<HostedSlot, "models" | "engines">,
+    nowMs: number,
+  ): void {
     const before = this.#sinceMs;
     this.#sinceMs = new Map();
     for (const slot of slots) {
       const waitedFor = new Set(slot.waiters.filter(({ waiting }) => waiting > 0).map((waiter) => waiter.model));
-      for (const model of hosted(slot.name)) {
+      const { models, engines } = hosted(slot.name);
+      for (const model of models) {
         const key = `${slot.name} ${model}`;
         const sinceMs = before.get(key);
-        if (serves(slot, model)) {
+        if (serves({ ...slot, engines }, model)) {
           if (sinceMs !== undefined) this.#recent.add(model, nowMs - sinceMs, nowMs);
         } else if (waitedFor.has(model)) this.#sinceMs.set(key, sinceMs ?? nowMs);
       }

@@ -3,6 +3,7 @@ import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/i
 import { LoopClock } from "@weiche/shared/time/loop-clock.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { SlotState, type NodeHello, type NodeView, type SlotReport } from "./node-view.ts";
+import { modelState } from "./model-state.ts";
 import { place } from "./placement.ts";
 import { NodeRegistry } from "./registry.ts";
 
@@ -262,4 +263,14 @@ test("of slots that the hello does not have nothing is remembered, nor of those 
   link.hostingChanged(hello);
   link.report(report(), 0);
   expect(look(0).slots[0]!.troubles!.size).toBe(0);
+});
+
+test("a slot knows which of its models one engine serves at the same time, from the hello", () => {
+  const alias = asId<ModelId>("alias");
+  const engines = [{ models: [model, alias] }];
+  const link = registry.linkUp({ ...hello, slots: [{ name: slot, models: [model, alias], engines }] }, 0);
+  registry.sessionUp(node);
+  link.report(report(), 0);
+  expect(look(0).slots[0]).toMatchObject({ models: [model, alias], engines });
+  expect(modelState(alias, registry.view(0)), "active by the report of the other name").toEqual({ state: "active" });
 });

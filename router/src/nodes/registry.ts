@@ -2,8 +2,9 @@
  * The state of the nodes: their reports, whether they can be reached, and this router's requests in flight to them. No I/O;
  * times are monotonic milliseconds that the caller passes in.
  */
-import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
-import type { NodeHello, NodeReport, NodeView, PastSwitch, SlotReport, SlotView } from "./node-view.ts";
+import type { NodeId, SlotName } from "@weiche/shared/ids.ts";
+import { isServedBy } from "./node-view.ts";
+import type { HostedSlot, NodeHello, NodeReport, NodeView, PastSwitch, SlotReport, SlotView } from "./node-view.ts";
 import { Outcomes, type Attempted, type AttemptEnd, type OutcomeEvents } from "./outcomes/outcomes.ts";
 import { fullnessOf } from "./placement.ts";
 import { RecentWaits, WaitWatch } from "./recent-waits.ts";
@@ -118,7 +119,7 @@ export class NodeRegistry {
   /** A slot that is at most half full and has no room for a request refuses it for another reason than its load. */
   #endOfOverloaded({ node, slot: name, model }: Attempted): AttemptEnd {
     const slot = this.#nodes.get(node)?.slots.find((one) => one.name === name);
-    const hasRoom = slot?.activeModel === model && fullnessOf(slot, model) <= 1 / 2;
+    const hasRoom = slot && isServedBy(slot, slot.activeModel, model) && fullnessOf(slot, model) <= 1 / 2;
     return { outcome: hasRoom ? "failed" : "untold" };
   }
 
@@ -217,7 +218,7 @@ class NodeEntry implements NodeView {
 
   rehost(hello: NodeHello): void {
     this.host(hello);
-    this.slots = this.slots.map((slot) => ({ ...slot, models: this.#modelsOf(slot.name) }));
+    this.slots = this.slots.map((slot) => ({ ...slot, ...this.#hostedBy(slot.name) }));
   }
 
   take(report: NodeReport, nowMs: number): void {
@@ -226,7 +227,7 @@ class NodeEntry implements NodeView {
     const { machine = this.report?.machine, machineReading = this.report?.machineReading } = report;
     this.report = { ...report, machine, machineReading };
     if (nowMs - this.reportedAtMs > silentMsMax) this.#waits.forget();
-    this.#waits.take(report.slots, (name) => this.#modelsOf(name), nowMs);
+    this.#waits.take(report.slots, (name) => this.#hostedBy(name), nowMs);
     this.reportedAtMs = nowMs;
     for (const { name, history } of report.slots)
       // A name that the hello did not have would stay here for as long as the node is known.
@@ -237,7 +238,7 @@ class NodeEntry implements NodeView {
         );
     this.slots = report.slots.map((slot) => ({
       ...slot,
-      models: this.#modelsOf(slot.name),
+      ...this.#hostedBy(slot.name),
       ...(this.#own.get(slot.name) ?? { inFlight: 0, unread: 0 }),
       waiting: slot.waiters.reduce((sum, { waiting }) => sum + waiting, 0),
       idleSinceMs: idleSince(slot, before.get(slot.name), nowMs),
@@ -249,8 +250,12 @@ class NodeEntry implements NodeView {
     return this.hello!.slots.some((slot) => slot.name === name);
   }
 
-  #modelsOf(name: SlotName): readonly ModelId[] {
-    return this.hello!.slots.find((slot) => slot.name === name)?.models ?? [];
+  #hostedBy(name: SlotName): Pick<HostedSlot, "models" | "engines"> {
+    const { models, engines } = this.hello!.slots.find((slot) => slot.name === name) ?? {
+      models: [],
+      engines: undefined,
+    };
+    return { models, engines };
   }
 
   count(name: SlotName, what: keyof OwnAnswers, by: number): void {

@@ -31,6 +31,7 @@ const slot = {
   name: "a",
   state: "active",
   active: "tiny-chat",
+  activeModels: ["tiny-chat"],
   running: 0,
   waiting: 0,
   inFlight: 0,

@@ -53,6 +53,7 @@ const slotDescription = message(
   "SlotDescription",
   text(1, "name", nameBytes),
   many(enginesPerSlotMax, text(2, "models", modelBytes)),
+  many(enginesPerSlotMax, text(3, "engines", modelBytes)),
 );
 const hello = message(
   "Hello",

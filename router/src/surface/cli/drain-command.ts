@@ -5,6 +5,7 @@ import type { Actions } from "./actions.ts";
 import { Failed, type Answer } from "./client.ts";
 import { inWords } from "@weiche/shared/program/duration.ts";
 import { duration } from "./duration.ts";
+import { activeOf } from "./node-tables.ts";
 import { watch, type Scene } from "./watch.ts";
 
 type Node = Answer<"showNode">;
@@ -78,7 +79,7 @@ function sceneOf(node: Node): Scene {
 
 function drainText(node: Node, width?: number): string {
   const rows = node.slots.map((slot) => [
-    ...[slot.name, slot.state, slot.active, slot.running],
+    ...[slot.name, slot.state, activeOf(slot), slot.running],
     slot.oldestRunningSeconds === undefined ? undefined : inWords(slot.oldestRunningSeconds),
     ...[slot.waiting, slot.inFlight],
   ]);

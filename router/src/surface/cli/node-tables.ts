@@ -19,7 +19,7 @@ export function nodesText(nodes: Nodes, width?: number): string {
   if (nodes.length === 0) return "no node has linked yet";
   const rows = nodes.flatMap(({ name, state, slots }) =>
     slots.map((slot) => [
-      ...[name, state, slot.name, slot.state, slot.active, slot.next, slot.running, slot.waiting],
+      ...[name, state, slot.name, slot.state, activeOf(slot), slot.next, slot.running, slot.waiting],
       noteOf(slot),
     ]),
   );
@@ -39,9 +39,14 @@ export function nodesScene(nodes: Nodes): Scene {
   return { value: nodes, text: (width) => nodesText(nodes, width), lines: new Map(nodes.flatMap(ofNode)) };
 }
 
+/** An engine may serve several models at the same time. */
+export function activeOf({ activeModels }: Pick<Nodes[number]["slots"][number], "activeModels">): string | undefined {
+  return activeModels.length > 0 ? activeModels.join(", ") : undefined;
+}
+
 function slotLine(slot: Nodes[number]["slots"][number]): string {
-  const { state, active, next, failed, running, waiting } = slot;
-  const models = [active ?? failed, next && `next ${next}`].filter((part) => part !== undefined);
+  const { state, next, failed, running, waiting } = slot;
+  const models = [activeOf(slot) ?? failed, next && `next ${next}`].filter((part) => part !== undefined);
   const troubles = slot.troubles.map(({ model, kind }) => `, ${model} ${words[kind]}`);
   return `${[state, ...models].join(" ")}, ${running} running, ${waiting} waiting${troubles.join("")}`;
 }

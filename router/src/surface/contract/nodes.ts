@@ -25,6 +25,9 @@ const slot = object({
   name: Type.String(),
   state: Type.Enum(["empty", "starting", "active", "draining-open", "draining-closed", "stopping", "failed"]),
   active: Type.Optional(Type.String()),
+  activeModels: Type.Array(Type.String(), {
+    description: "All models that the active engine serves at the same time, `active` among them.",
+  }),
   failed: Type.Optional(Type.String({ description: "The model that failed." })),
   next: Type.Optional(Type.String()),
   running: count,

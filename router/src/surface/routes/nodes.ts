@@ -7,7 +7,7 @@ import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import { RequestError } from "../../rights/request-error.ts";
 import { serves } from "../../nodes/model-state.ts";
 import { nodeState } from "../../nodes/node-state.ts";
-import { SlotState, stateWords, type SlotView } from "../../nodes/node-view.ts";
+import { isServedBy, servedWith, SlotState, stateWords, type SlotView } from "../../nodes/node-view.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
 import type { nodesContract } from "../contract/nodes.ts";
 import type { Reply } from "../contract/route.ts";
@@ -97,6 +97,7 @@ function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
     name,
     state: stateWords[slot.state],
     active: hasFailed ? undefined : activeModel,
+    activeModels: hasFailed || activeModel === undefined ? [] : servedWith(slot, activeModel),
     failed: hasFailed ? activeModel : undefined,
     next: nextModel,
     running,
@@ -177,7 +178,7 @@ async function setMaintenance(node: NodeId, on: boolean, { fleet, clock }: Handl
 
 async function prewarmOn({ view: { node, slots } }: NodeDetail, model: ModelId, { wishes }: Fleet) {
   const active = slots.find(
-    (slot) => slot.activeModel === model && slot.state === SlotState.ACTIVE && slot.waiting === 0,
+    (slot) => isServedBy(slot, slot.activeModel, model) && slot.state === SlotState.ACTIVE && slot.waiting === 0,
   );
   if (active) return { model, node, slot: active.name, state: "active" } as const;
   await wishes.prewarm(node, model);

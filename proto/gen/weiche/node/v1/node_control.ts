@@ -152,6 +152,11 @@ export interface Hello {
 export interface SlotDescription {
   readonly name: string;
   readonly models: readonly string[];
+  /**
+   * The engine of each of these models, in their order: an engine is named by the first model that it serves, here and in
+   * load reports. Empty: each model has an engine of its own.
+   */
+  readonly engines: readonly string[];
 }
 
 export interface Welcome {
@@ -813,7 +818,7 @@ export const Hello: MessageFns<Hello> = {
 };
 
 function createBaseSlotDescription(): SlotDescription {
-  return { name: "", models: [] };
+  return { name: "", models: [], engines: [] };
 }
 
 export const SlotDescription: MessageFns<SlotDescription> = {
@@ -823,6 +828,9 @@ export const SlotDescription: MessageFns<SlotDescription> = {
     }
     for (const v of message.models) {
       writer.uint32(18).string(v!);
+    }
+    for (const v of message.engines) {
+      writer.uint32(26).string(v!);
     }
     return writer;
   },
@@ -854,6 +862,14 @@ export const SlotDescription: MessageFns<SlotDescription> = {
             }
 
             message.models.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.engines.push(reader.string());
             continue;
           }
         }

@@ -16,8 +16,8 @@ export function DrainDialog({ node, nodes, onClose }: DrainDialogProps) {
   const { drainDialog: texts } = c.nodes;
   const change = useChange("setMaintenance");
   const lost = modelsOnlyOf(node, nodes);
-  const touched = node.slots.flatMap(({ name: slot, active, running, waitingByModel }) => [
-    ...(running > 0 ? [texts.runs(format.number(running), active ?? t.shell.unknown, slot)] : []),
+  const touched = node.slots.flatMap(({ name: slot, activeModels, running, waitingByModel }) => [
+    ...(running > 0 ? [texts.runs(format.number(running), activeModels.join(", ") || t.shell.unknown, slot)] : []),
     ...Object.entries(waitingByModel).map(([model, waiting]) => texts.waits(format.number(waiting), model, slot)),
   ]);
   return (

@@ -19,7 +19,7 @@ export function PrewarmDialog({
   const { prewarmDialog: texts } = c.slots;
   const say = useToast();
   const change = useChange("prewarm");
-  const others = slot.models.filter((model) => model !== slot.active);
+  const others = slot.models.filter((model) => !slot.activeModels.includes(model));
   const [model, setModel] = useState(others[0] ?? "");
   const ask = () =>
     change.mutate(

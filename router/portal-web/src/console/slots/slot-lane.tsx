@@ -27,7 +27,7 @@ export function SlotLane({ lane, nowMs, onPrewarm }: SlotLaneProps) {
   const name = c.slots.name(node.name, slot.name);
   const none = t.shell.unknown;
   const whole = (seconds: number) => format.duration(Math.ceil(seconds));
-  const others = slot.models.filter((model) => model !== slot.active);
+  const others = slot.models.filter((model) => !slot.activeModels.includes(model));
   return (
     <section className="card lane" aria-label={name} data-state={slot.state}>
       <header>
@@ -43,7 +43,7 @@ export function SlotLane({ lane, nowMs, onPrewarm }: SlotLaneProps) {
       <dl className="lane-facts">
         <div>
           <dt>{c.slots.model}</dt>
-          <dd className="model">{slot.active ?? slot.failed ?? none}</dd>
+          <dd className="model">{slot.activeModels.join(", ") || (slot.failed ?? none)}</dd>
         </div>
         <div>
           <dt>{c.slots.running}</dt>

@@ -4,6 +4,7 @@ import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Actions } from "../actions.ts";
 import type { Answer } from "../client.ts";
 import { inWords } from "@weiche/shared/program/duration.ts";
+import { activeOf } from "../node-tables.ts";
 import { watch, type Scene } from "../watch.ts";
 
 interface Load {
@@ -57,7 +58,7 @@ function topValue({ nodes, load, names }: Load) {
 function topText({ nodes, load, names }: Load, width?: number): string {
   const slots = slotsOf(nodes).map((slot) => [
     ...[slot.node, slot.name, slot.nodeState === "live" ? slot.state : slot.nodeState],
-    ...[slot.active ?? slot.failed, slot.next, slot.running, slot.waiting],
+    ...[activeOf(slot) ?? slot.failed, slot.next, slot.running, slot.waiting],
     slot.oldestRunningSeconds === undefined ? undefined : inWords(slot.oldestRunningSeconds),
   ]);
   const models = load.models.slice(0, shownMax).map(({ model, requests }) => [model, requests]);
