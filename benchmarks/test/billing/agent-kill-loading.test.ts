@@ -1,4 +1,4 @@
-/** `kill -9` of an agent while one of its engines loads: the next agent serves the other slots, and the load goes on. */
+/** Kills an agent while one of its engines loads. The next agent serves the other slots, and the engine continues to load. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { SimNodeEngine, simEngine } from "../../cluster/sim-node.ts";
 import { reachableDirectory, until } from "../../cluster/cluster.ts";
 
 const directory = reachableDirectory("weiche-loading-");
-/** While it is there, the slow engine loads. */
+/** The slow engine loads while this file exists. */
 const gate = join(directory, "gate");
 let agent: LoneAgent;
 
@@ -32,13 +32,13 @@ const whole = { status: 200, ending: "complete" };
 
 const slow = async () => (await agent.status()).slots.find(({ name }) => name === "slow")!;
 
-/** Its data sessions come a moment after the link of the next agent: until then nobody can ask. */
+/** Waits up to a second for an answer, because the next agent opens its data sessions a moment after its link. */
 async function servedAtOnce(model: string): Promise<void> {
   const answered = async () => (await ask(model).catch(() => undefined))?.ending === whole.ending;
   await until(`${model} to be served`, answered, 1_000);
 }
 
-test("what is ready serves at once, and what loads becomes active without a second start", async () => {
+test("ready engines serve at once, and a loading engine becomes active without a second start", async () => {
   expect(await ask("ready")).toMatchObject(whole);
   const lost = ask("loading").catch((error: Error) => error);
   const [ready, loading] = [engineOf("fast", "ready"), engineOf("slow", "loading")];
@@ -60,7 +60,7 @@ test("what is ready serves at once, and what loads becomes active without a seco
   expect([ready.pid, loading.pid]).toEqual(pids);
 });
 
-test("a slot whose engine does not answer the next agent holds up no other", async () => {
+test("a slot whose engine does not answer the next agent delays no other slot", async () => {
   const { pid } = engineOf("slow", "loading");
   process.kill(pid!, "SIGSTOP");
   await agent.restart();

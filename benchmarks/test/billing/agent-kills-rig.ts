@@ -1,4 +1,4 @@
-/** A node with two engines that share a slot, two more that share GPU memory, and an agent that is killed. */
+/** Runs a node with two engines that share a slot, two that share GPU memory, and an agent that a test kills. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { simulatedNvidiaSmi } from "@weiche/node-agent/test/engines/engines-on-host.ts";
@@ -9,13 +9,13 @@ import { SimNodeEngine, catalogueOf, simEngine } from "../../cluster/sim-node.ts
 import type { AgentStatus, SlotStatus } from "@weiche/node-agent/src/status/status.ts";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 
-/** Slow enough for a kill to meet every state. */
+/** Slow enough that a kill can hit every state. */
 const times = { "start-ms": 700, "sleep-ms": 700, "wake-ms": 700 };
 
 const directory = reachableDirectory("weiche-kills-");
-/** Faults that the next process of model-d begins with. */
+/** The faults with which the next process of model-d begins. */
 export const faultFile = join(directory, "faults");
-/** An engine of the slot with a GPU needs so much, and holds a little more when it is awake. */
+/** The memory that an engine of the slot with a GPU needs. Awake it holds a little more. */
 const needMebibytes = 68_000;
 const awakeMebibytes = 70_000;
 
@@ -25,7 +25,7 @@ let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
 /** All answers. */
 export const seen: Answer[] = [];
 
-/** Call once in a file of tests. */
+/** Starts the node for the tests of a file. Call it once per file. */
 export function clusterToKill(): void {
   beforeAll(async () => {
     gpu = await simulatedNvidiaSmi(directory);
@@ -74,12 +74,12 @@ export async function ask(model: string, text = "sim:tokens=3", onPiece = () => 
   return one;
 }
 
-/** A request to each of these models in turn is answered whole. */
+/** Asks each of these models in turn and expects whole answers. */
 export async function served(...models: readonly string[]): Promise<void> {
   for (const model of models) expect(await ask(model)).toMatchObject({ ending: "whole" });
 }
 
-/** Starts a long stream. Resolves when its first piece has come. */
+/** Starts a long stream. Resolves with its first piece. */
 export async function streaming(model: string): Promise<{ readonly ended: Promise<Answer> }> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const ended = ask(model, "sim:tokens=500,itl=20", resolve);
@@ -87,7 +87,7 @@ export async function streaming(model: string): Promise<{ readonly ended: Promis
   return { ended };
 }
 
-/** Asks the agent itself, as its command asks. */
+/** Reads the state from the agent as its command does. */
 async function askAgent(...question: readonly [method: "GET" | "POST", path: string, body?: object]): Promise<unknown> {
   return (await askSocket(join(cluster.directory, "node-1/agent/admin.sock"), ...question)).body;
 }
@@ -138,7 +138,7 @@ export async function linked(state: "live" | "maintenance"): Promise<void> {
   });
 }
 
-/** Simulates nvidia-smi: model-c holds so much memory, and model-d none. */
+/** Lets the simulated nvidia-smi report this memory for model-c and none for model-d. */
 export async function holdsMemory(mebibytes: number): Promise<void> {
   const pids = [c().pid, d().pid].flatMap((pid) => pid ?? []);
   await gpu.set(
@@ -147,7 +147,7 @@ export async function holdsMemory(mebibytes: number): Promise<void> {
   );
 }
 
-/** Model-d is asked for; what model-c holds is not free for it, and both engines sleep. Resolves in that phase. */
+/** Asks for model-d while model-c's memory is not free. Resolves when both engines sleep. */
 export async function memoryAwaited(state: "stopping" | "starting"): Promise<{ readonly waiting: Promise<Answer> }> {
   const turns = async () => [(await ask("model-c")).ending, (await ask("model-d")).ending];
   expect(await turns()).toEqual(["whole", "whole"]);

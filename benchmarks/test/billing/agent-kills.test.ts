@@ -1,6 +1,6 @@
 /**
- * `kill -9` of an agent in every state of its slot and phase of a switch: an engine that was awake is found again and
- * never restarted. And of an engine while GPU memory is awaited, which a simulated nvidia-smi holds back.
+ * Kills an agent in every state of its slot and phase of a switch. The next agent finds the awake engine and never restarts
+ * it. Also kills engines while a slot waits for GPU memory, which a simulated nvidia-smi reports as used.
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -31,7 +31,7 @@ import {
 
 clusterToKill();
 
-test("active, with a stream that runs: the stream breaks, the engine stays and serves on", async () => {
+test("active with a running stream: the stream breaks, and the engine continues to serve", async () => {
   await served("model-a");
   const { pid } = a();
   const cut = await streaming("model-a");
@@ -42,7 +42,7 @@ test("active, with a stream that runs: the stream breaks, the engine stays and s
   expect(a().pid).toBe(pid);
 });
 
-test.each(["draining-open", "draining-closed"])("%s: the engine that was awake is found again", async (state) => {
+test.each(["draining-open", "draining-closed"])("%s: the awake engine is found again", async (state) => {
   await served("model-a");
   const { pid } = a();
   const cut = await streaming("model-a");
@@ -56,7 +56,7 @@ test.each(["draining-open", "draining-closed"])("%s: the engine that was awake i
   expect(isAlive(pid!), "it sleeps").toBe(true);
 });
 
-test("an engine that sleeps and one that is awake are both found again", async () => {
+test("a sleeping and an awake engine are both found again", async () => {
   const pids = [a().pid, b().pid];
   await restartAgent();
   expect(await slot()).toMatchObject({ state: "active", active: "model-b" });
@@ -82,7 +82,7 @@ test.each([
 
 const [empty, activeB] = [{ state: "empty" }, { state: "active", active: "model-b" }];
 
-/** Each begins with model-a awake; who waits for model-b is refused when maintenance begins. */
+/** Each case begins with model-a awake. Requests that wait for model-b are refused when maintenance begins. */
 test.each([
   ["stopping, in maintenance", () => a().heading === "asleep", undefined, empty],
   ["starting, in maintenance", () => b().heading === "awake", undefined, activeB],
@@ -105,7 +105,7 @@ test.each([
   expect([a().pid, b().pid]).toEqual(pids);
 });
 
-test("empty: both sleepers are found again, and none is woken until it is asked for", async () => {
+test("empty: both sleeping engines are found again, and none is woken before a request for it", async () => {
   const pids = [a().pid, b().pid];
   const waiting = ask("model-b");
   await until("model-a to fall asleep", () => a().heading === "asleep");
@@ -132,7 +132,7 @@ test("starting cold: the engine that comes up is found again", async () => {
   expect(b().pid).toBe(pid);
 });
 
-test("failed: what is left is cleared away, and the backoff is forgotten", async () => {
+test("failed: the failed engine's remains are removed, and the backoff is forgotten", async () => {
   const { pid } = b();
   process.kill(pid!, "SIGKILL");
   await until("it to be restarted, as after a first failure", () => ![pid, undefined].includes(b().pid));
@@ -189,7 +189,7 @@ test.each(["stopping", "starting"] as const)(
   },
 );
 
-test("an engine dies while its memory is awaited: it is cleared away, and who waits for the other one is served", async () => {
+test("an engine that dies while its memory is awaited is removed, and requests for the other engine are served", async () => {
   const { waiting } = await memoryAwaited("stopping");
   const { pid } = c();
   process.kill(pid!, "SIGKILL");
@@ -200,7 +200,7 @@ test("an engine dies while its memory is awaited: it is cleared away, and who wa
   await served("model-c");
 });
 
-test("a sleeper dies while memory is awaited for its wake: it is started cold for the same request", async () => {
+test("a sleeping engine that dies while memory for its wake is awaited is started for the same request", async () => {
   const { waiting } = await memoryAwaited("starting");
   const { pid } = d();
   process.kill(pid!, "SIGKILL");
@@ -210,7 +210,7 @@ test("a sleeper dies while memory is awaited for its wake: it is started cold fo
   expect([d().pid === pid, await awakeOf(c(), d())]).toEqual([false, 1]);
 });
 
-test("through all of this each whole answer is recorded once, as its client saw it, and nothing else costs", async () => {
+test("after all these tests each whole answer is recorded once as its client saw it, and nothing else costs", async () => {
   const recorded = async () => {
     const records = (await dumpUsage(cluster)).filter(({ credits }) => credits > 0n);
     return records.map(({ requestId, completionTokens }) => `${requestId} ${completionTokens}`).toSorted();

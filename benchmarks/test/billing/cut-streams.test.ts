@@ -1,4 +1,4 @@
-/** Answers that are cut, at every byte, behind the agent and before it: what their client sees, and what is left of them. */
+/** Tests answers that are cut at every byte, between engine and agent or between agent and router. */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -19,7 +19,7 @@ const { catalogue } = parseCatalogue(
 let router: RouterEnd;
 let api: Harness;
 let agent: Rig;
-/** The answers by the seeds of their requests. */
+/** The answers by the seed of their request. */
 const answers: Buffer[] = [];
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeAll(async () => {
   });
   const script = (socket: Socket, { body }: EngineSaw) => {
     const said = answers[body["seed"] as number];
-    // The agent looks after an engine that fails again and again.
+    // The agent restarts an engine that fails repeatedly.
     if (said) respondEvents(socket, said);
     else respond(socket, 404, "{}");
   };
@@ -46,7 +46,7 @@ afterAll(async () => {
 interface Seen {
   readonly status: number;
   readonly text: string;
-  /** Whether the answer itself said that this was all. */
+  /** Whether the answer itself marked its end. */
   readonly ended: boolean;
 }
 
@@ -65,8 +65,8 @@ async function ask(path: string, request: object, answer: Buffer): Promise<Seen>
 const errorEvent = /data: \{"error":\{[^\n]*"code":"500"\}\}\n\n\r\n$/;
 
 /**
- * Classifies an honest answer: whole, refused with a status, or cut (it ends with an error event and lacks its end).
- * `late`: all of it came, and the proof of it did not.
+ * Classifies an honest answer: whole, refused with a status, or cut (with an error event and without its end). `late`: all
+ * of the answer arrived, but not the proof of its end.
  */
 function kindOf({ status, text, ended }: Seen): "whole" | "refused" | "cut" | "late" | "dishonest" {
   const saysWhole = text.includes("[DONE]");
@@ -85,7 +85,7 @@ async function nothingLeft(): Promise<void> {
   expect(billed.filter(({ outcome }) => outcome !== "finished")).toEqual([]);
 }
 
-test("a recorded stream, cut at any byte behind the agent, never looks whole to the client and leaves nothing behind", async () => {
+test("a recorded stream cut at any byte between engine and agent never looks whole and leaves nothing behind", async () => {
   await using _link = openAgentEnd(router.data.address.port, agent.ingress.handle);
   await linked(router);
   for (const [name, step] of [
@@ -94,7 +94,7 @@ test("a recorded stream, cut at any byte behind the agent, never looks whole to 
   ] as const) {
     const { path, request, body } = readRecording(name);
     const bytes = Buffer.from(body);
-    // The finish is the end of an answer, also without the terminator.
+    // The finish reason ends an answer, also without the terminator.
     const whole = bytes.indexOf("\n\n", bytes.lastIndexOf('"finish_reason":"')) + "\n\n".length;
     const cuts = Array.from({ length: Math.floor(bytes.length / step) + 1 }, (_, index) => index * step);
     await inTurns([...cuts, whole - 1, whole], async (cut) => {
@@ -107,7 +107,7 @@ test("a recorded stream, cut at any byte behind the agent, never looks whole to 
   await nothingLeft();
 }, 120_000);
 
-test("a connection between agent and router that is cut at any byte does neither", async () => {
+test("an answer cut at any byte between agent and router never looks whole and leaves nothing behind", async () => {
   const { path, request, body } = readRecording("51-completions-stream");
   using proxy = await openCuttingProxy(router.data.address.port);
   const seen = new Set<string>();
@@ -123,7 +123,7 @@ test("a connection between agent and router that is cut at any byte does neither
   await nothingLeft();
 }, 120_000);
 
-/** Lets through what the router says, and of what the agent says so many bytes. */
+/** Forwards all bytes of the router and only the first bytes of the agent. */
 async function openCuttingProxy(toPort: number) {
   let left = Infinity;
   const sockets = new Set<Socket>();
@@ -152,7 +152,7 @@ async function openCuttingProxy(toPort: number) {
   };
 }
 
-/** Eight at a time. */
+/** Runs a task for each item, eight at a time. */
 async function inTurns<T>(items: readonly T[], task: (item: T) => Promise<void>): Promise<void> {
   const queue = [...items];
   await Promise.all(

@@ -1,4 +1,4 @@
-/** A request that is tried twice, or whose answer never came, and what it costs: what its client received, and nothing else. */
+/** Tests that a request with two attempts or without an answer costs only what its client received. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Received } from "../../cluster/billing-check.ts";
@@ -7,7 +7,7 @@ import { dumpUsage } from "../../cluster/usage-dump.ts";
 import { KillCluster } from "./kill-cluster.ts";
 
 const stoppedMs = 7_000;
-/** A node that says nothing is not chosen after so long. */
+/** A silent node is not chosen after this time. */
 const noticedMsMax = 5_000;
 
 let system: KillCluster;
@@ -15,7 +15,7 @@ beforeAll(async () => (system = await KillCluster.start({ nodes: 2, itlMs: 20 })
 afterAll(() => system[Symbol.asyncDispose]());
 afterEach(() => system.settled());
 
-test("an answer whose node falls silent before a byte of it came is made on the other node, and costs once: what the client got", async () => {
+test("a request whose node falls silent before the first byte is answered by the other node and costs once", async () => {
   const asked = askUntilBegun(system, 4);
   const node = await asked.node;
   await system.silence([node], "data", ["up", "down"], () => asked.answers);
@@ -26,7 +26,7 @@ test("an answer whose node falls silent before a byte of it came is made on the 
   }
 });
 
-test("an agent that stands still for 7 s: what its clients got from the other node costs once, streams that it cut cost nothing, and after 5 s it is not chosen", async () => {
+test("if an agent freezes for 7 s, answers of the other node cost once, cut streams cost nothing, and it is not chosen after 5 s", async () => {
   const node = system.nodes[0]!;
   const slow = { steering: "itl=50" };
   const bodies = Array.from({ length: 10 }, () => system.ask({ ...slow, kind: "json" }));
@@ -52,7 +52,7 @@ test("an agent that stands still for 7 s: what its clients got from the other no
   );
 });
 
-test("a client that was told no_node_available pays nothing, whatever its nodes had made by then", async () => {
+test("a client that received no_node_available pays nothing, whatever its nodes generated", async () => {
   const asked = askUntilBegun(system, 3);
   await asked.node;
   await system.silence(system.nodes, "data", ["up", "down"], () => asked.answers);
@@ -61,7 +61,7 @@ test("a client that was told no_node_available pays nothing, whatever its nodes 
   );
 });
 
-/** Whole-body requests, the first of which runs on `node`. */
+/** Sends requests for one body. The first runs on `node`. */
 function askUntilBegun(system: KillCluster, requests: number) {
   const answers = Promise.all(Array.from({ length: requests }, () => system.ask({ kind: "json" })));
   const node = (async () => {

@@ -1,16 +1,16 @@
-/** Requests that end in every way, mixed, while parts fail and stop; then nothing of them may be left. */
+/** Runs requests that end in every way while parts fail and stop, and checks that nothing of them is left. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../cluster/cluster.ts";
 import { endMany, turningModels } from "./endings.ts";
 import { KillCluster } from "./kill-cluster.ts";
 import { garbageFromNode } from "../../starvation/garbage-node.ts";
 
-/** After it nothing runs, waits or holds a place. */
+/** After this time nothing runs, waits or holds a place. */
 const quietMsMax = 5_000;
 const garbageMs = 5_000;
 const failingMs = 5_000;
 
-/** `attacked`: engines also fail every request, and a node sends garbage. */
+/** Runs the campaign. `attacked`: engines also fail every request, and a node sends garbage. */
 export async function runEndings(
   { requests, accounts, rounds, attacked }: { requests: number; accounts: number; rounds: number; attacked: boolean },
   seed: number,

@@ -1,4 +1,4 @@
-/** Ways in which a request can end, each by a client with a socket of its own, and many of them at once. */
+/** Defines the ways in which a request can end, and runs many such clients at once. Each client has its own socket. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { chatModel, embeddingModel, type KillCluster } from "./kill-cluster.ts";
@@ -18,7 +18,7 @@ const text = (model: string, steering: string, more: object = {}) =>
 const streamed = { stream: true, stream_options: { include_usage: true } };
 const json = (steering = "itl=1,ttft=1") => text(chatModel, steering);
 export const stream = (steering = "itl=2,ttft=1") => text(chatModel, steering, streamed);
-/** An answer that is larger than all buffers on the way to a client that does not read. */
+/** An answer larger than all buffers between engine and client. */
 const flood = stream("tokens=30000,itl=0,ttft=1");
 
 function send({ system, apiKey }: Asked, body: string, ...headers: readonly string[]): RawClient {
@@ -31,7 +31,7 @@ export function post(apiKey: string, body: string, ...headers: readonly string[]
   return rawPost(path, body, headers).replace("sk-good", apiKey);
 }
 
-/** Reads what comes, until the server ends the connection. */
+/** Reads until the server ends the connection. */
 function read(body: string): End {
   return (asked) => send(asked, body, "connection: close").all(answerMsMax);
 }
@@ -60,7 +60,7 @@ function leaveWithin(how: Leaving): End {
   };
 }
 
-/** Sends only the head of a request, and something behind it. */
+/** Sends only the head of a request and then these bytes. */
 function torn(head: readonly string[], rest: string, ends: (client: RawClient) => Promise<unknown>): End {
   return async ({ system, apiKey }) => {
     const lines = ["POST /v1/chat/completions HTTP/1.1", "host: x", `authorization: Bearer ${apiKey}`, ...head];
@@ -69,7 +69,7 @@ function torn(head: readonly string[], rest: string, ends: (client: RawClient) =
   };
 }
 
-/** Sends more of the body, a byte at a time, and leaves. */
+/** Sends some of the body byte by byte, and leaves. */
 async function trickles(client: RawClient): Promise<void> {
   for (let n = 0; n < 10 && !client.isClosed; n++) await sleep(25).then(() => client.send("a"));
   await leave(client, "RST");
@@ -136,15 +136,15 @@ const endings = {
 } satisfies Record<string, End>;
 
 const names = Object.keys(endings) as readonly (keyof typeof endings)[];
-/** The first account is the one whose limit is reached. */
+/** The limit of the first account is reached. */
 const clients = 32;
 
-/** The share of the requests that begins after all faults, so that they meet what the faults leave behind. */
+/** The share of requests that begin after all faults, to find what the faults leave behind. */
 const calmShare = 0.4;
 
 /**
- * `requests` requests or a few more, ended in ways by chance; what happens meanwhile is begun in even distances. Requests
- * that nobody would hear, since the router is down, wait.
+ * Sends `requests` requests or a few more, with random endings, and begins the faults at even intervals. Requests wait while
+ * the router is down.
  */
 export async function endMany(
   system: KillCluster,

@@ -1,4 +1,4 @@
-/** A cable that is cut between router and agent: connections stay open and nothing gets through. Both sides notice. */
+/** Cuts the cable between router and agent: connections stay open, but no bytes pass. Both sides notice. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
@@ -41,7 +41,7 @@ async function linkUp(program: "router" | "agent"): Promise<boolean> {
   return /^weiche_(?:router_node|agent_router)_link_up\{.*\} 1$/m.test(text);
 }
 
-test("a half-open link is noticed by both sides within 5 s, a stream in it is told so, and it heals", async () => {
+test("both sides notice a half-open link within 5 s, its stream ends with an error, and the link heals", async () => {
   expect(await ask("sim:tokens=3")).toMatchObject({ ending: "whole" });
   expect([await linkUp("router"), await linkUp("agent")]).toEqual([true, true]);
   let cutMs = 0;
@@ -61,7 +61,7 @@ test("a half-open link is noticed by both sides within 5 s, a stream in it is to
     error: { code: "no_node_available" },
   });
   for (const proxy of proxies) proxy.speak();
-  // Asked again and again meanwhile, the account's requests per minute would be used up.
+  // Repeated requests meanwhile would use up the account's requests per minute.
   await until("the link to heal", async () => (await linkUp("router")) && (await linkUp("agent")));
   await until("an answer", async () => (await ask("sim:tokens=3")).ending === "whole");
 });

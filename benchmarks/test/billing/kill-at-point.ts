@@ -1,4 +1,4 @@
-/** Kills a part of a cluster at the very moment at which a request is at a named point, and brings it back. */
+/** Kills a part of a cluster at the moment a request reaches a named point, and restarts the part. */
 import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Received } from "../../cluster/billing-check.ts";
@@ -15,7 +15,7 @@ export interface Killing {
   readonly kind: Kind;
 }
 
-/** All combinations. Embeddings have no points at single tokens. */
+/** All combinations of points, victims and requests. Embeddings have no points at single tokens. */
 export function allKillings(): Killing[] {
   return killPointNames.flatMap((point) =>
     victims.flatMap((victim) =>
@@ -44,7 +44,7 @@ export class PointKiller implements AsyncDisposable {
     return new PointKiller(await KillCluster.start({ nodes, accounts: 2, environment }), directory);
   }
 
-  /** Resolves when what was killed is there again and the request has ended, in whatever way. */
+  /** Resolves when the killed part runs again and the request has ended in any way. */
   async kill({ point, victim, kind }: Killing): Promise<void> {
     const pids = this.#pidsOf(victim, kind);
     const plan: KillPlan = { point, pids };

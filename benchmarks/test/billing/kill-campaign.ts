@@ -1,4 +1,4 @@
-/** Load of every kind on a cluster while its parts are killed, frozen and cut off, one after the other, by a seed. */
+/** Loads a cluster in every way while its parts are killed, frozen and cut off in turn, in an order that a seed defines. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { enginePids, until } from "../../cluster/cluster.ts";
@@ -10,17 +10,17 @@ import type { Direction } from "../links/tcp-proxy.ts";
 
 interface CampaignOptions {
   readonly nodes: number;
-  /** The faults of each round, in this order. */
+  /** The faults of each round in order. */
   readonly faults: readonly FaultName[];
   readonly rounds: number;
   readonly seed: number;
 }
 
-/** A node is found lost 4 s after it fell silent: each silence lasts longer. */
+/** Longer than the 4 s after which a silent node counts as lost. */
 const silentMs = 6_000;
-/** One for each client: a package allows 150 requests a minute. */
+/** One account per client, because a package allows 150 requests a minute. */
 const accounts = 16;
-/** Refused requests count in the minute, too: who asks at once again has none left when the system is back. */
+/** The pause after a refusal. Refused requests also count in the minute, so without it the account would have none left. */
 const refusedWaitMs = 500;
 
 type Failing = (system: KillCluster, node: string, random: Random) => Promise<void>;
@@ -49,7 +49,7 @@ type FaultName = keyof typeof failing;
 const restartsEngine: ReadonlySet<FaultName> = new Set(["engine killed", "engine fails"]);
 export const faultNames = Object.keys(failing) as readonly FaultName[];
 
-/** Resolves once everybody was billed rightly and all is quiet; rejects with what is wrong. */
+/** Runs the campaign. Resolves when all bills are right and nothing runs, rejects with the faults. */
 export async function runCampaign({ nodes, faults, rounds, seed }: CampaignOptions): Promise<KillCluster["received"]> {
   const random = createRandom(seed);
   await using system = await KillCluster.start({ nodes, accounts });
@@ -75,7 +75,7 @@ export async function runCampaign({ nodes, faults, rounds, seed }: CampaignOptio
   return system.received;
 }
 
-/** Whether `more` whole answers have come since the call. */
+/** Returns whether `more` whole answers have arrived since the call. */
 function wholeAnswers({ received }: KillCluster, more: number): () => boolean {
   const count = () => received.filter(({ ending }) => ending === "whole").length;
   const before = count();

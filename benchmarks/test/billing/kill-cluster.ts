@@ -1,6 +1,6 @@
 /**
- * A cluster whose parts can all be killed, and whose nodes each reach the router through proxies of their own, so that each
- * link can fall silent alone. Its engines answer with a length that names the node.
+ * Runs a cluster whose parts a test can kill. Each node reaches the router through its own proxies, so that each link can fall
+ * silent separately. The length of an answer identifies the node.
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,7 +17,7 @@ import type { Direction } from "../links/tcp-proxy.ts";
 import { openProxies, type NodeProxies } from "./node-proxies.ts";
 import { commandFaults, stillBusy } from "./settled-checks.ts";
 
-/** Answers of the first node are so long, those of each further one a token longer. */
+/** The length of the first node's answers. Those of each further node are a token longer. */
 const shortestAnswer = 40;
 export const chatModel = "sim";
 export const embeddingModel = "sim-embed";
@@ -26,22 +26,22 @@ interface KillClusterOptions {
   readonly nodes: number;
   /** Packages allow 150 requests a minute. */
   readonly accounts?: number;
-  /** Added to the environment of all programs, engines included. */
+  /** Further variables of all programs, including engines. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly itlMs?: number;
-  /** Models that take turns in one more slot of each node. */
+  /** Models that take turns in a second slot of each node. */
   readonly turns?: readonly string[];
-  /** More keys of `router.yaml` and of `agent.yaml`. */
+  /** Further keys of `router.yaml` and `agent.yaml`. */
   readonly router?: object;
   readonly agent?: object;
 }
 
 export interface Wish extends Omit<Reading, "signal"> {
-  /** A stream if absent. */
+  /** Defaults to a stream. */
   readonly kind?: Received["kind"];
-  /** More words for the simulated engine: `itl=5`. */
+  /** Further words for the simulated engine, such as `itl=5`. */
   readonly steering?: string;
-  /** The client leaves after so many pieces, or so long after its question. */
+  /** The client leaves after this number of pieces or this time. */
   readonly leaves?: { readonly afterPieces: number } | { readonly afterMs: number };
 }
 
@@ -98,7 +98,7 @@ export class KillCluster implements AsyncDisposable {
     }
   }
 
-  /** Asks, and keeps what its client saw. */
+  /** Sends a request and keeps its client's view. */
   async ask({ kind = "stream", steering, leaves, ...reading }: Wish = {}): Promise<Received> {
     const mark = ++this.#marks;
     const { apiKey } = this.accounts[mark % this.accounts.length]!;
@@ -158,7 +158,7 @@ export class KillCluster implements AsyncDisposable {
     });
   }
 
-  /** Lets an attack run beside the load, from accounts of its own. Rejects if its guard does not hold. */
+  /** Runs an attack beside the load from separate accounts. Rejects if the guard against it does not hold. */
   async attack(attack: Attack, ms: number): Promise<void> {
     const given = this.#given.get(attack) ?? (await attack.prepare?.(this.cluster)) ?? {};
     this.#given.set(attack, given);
@@ -185,7 +185,7 @@ export class KillCluster implements AsyncDisposable {
     });
   }
 
-  /** Freezes an agent, as a host that swaps does. */
+  /** Freezes an agent, as a swapping host does. */
   async stopAgent(node: string, meanwhile: () => Promise<unknown>): Promise<void> {
     await this.outage("agent stopped", async () => {
       const agent = this.cluster.agents.get(node)!;
@@ -211,7 +211,7 @@ export class KillCluster implements AsyncDisposable {
     });
   }
 
-  /** Records an outage: `happens` lets something fail, and resolves when it is back. */
+  /** Records an outage. `happens` causes the failure and resolves when it is over. */
   async outage(what: Outage["what"], happens: () => Promise<void>): Promise<void> {
     const outage = { what, fromMs: Date.now(), untilMs: Infinity };
     this.outages.push(outage);
@@ -229,12 +229,12 @@ export class KillCluster implements AsyncDisposable {
     return new SimNodeEngine(join(this.cluster.directory, node), slot, model);
   }
 
-  /** The node whose engine gives answers of this length. */
+  /** Returns the node whose engine gives answers of this length. */
   readonly nodeOf = (completionTokens: number): string | undefined => this.nodes[completionTokens - shortestAnswer];
 
   /**
-   * Resolves once everybody was billed rightly and nothing is left running, waiting or undelivered. After 60 s of quiet
-   * rejects with what is wrong.
+   * Resolves when all bills are right and nothing runs, waits or is undelivered. After 60 s without load, rejects with the
+   * faults.
    */
   async settled(): Promise<void> {
     await this.cluster.linked();
@@ -289,7 +289,7 @@ export class KillCluster implements AsyncDisposable {
     }
   }
 
-  /** Both engines run, so that nothing of a start mixes with what is tested. */
+  /** Starts both engines first, so that starts do not affect the tests. */
   async warm(node: string): Promise<void> {
     for (const model of [chatModel, embeddingModel]) {
       await until(`${model} on ${node}`, async () => {

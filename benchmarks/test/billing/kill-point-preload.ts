@@ -1,6 +1,6 @@
 /**
- * Given to a program with `node --import`: kills the process that a plan names at the very moment at which the program is at
- * the plan's point. The code at each point is preceded by a call while it is loaded; a place that is not there once is an error.
+ * Loaded with `node --import`. Kills the process that a plan names when the program reaches the plan's point. While a module
+ * is loaded, a call is inserted before each point. Throws if the text of a point does not occur exactly once.
  */
 import { readFileSync, renameSync } from "node:fs";
 import { registerHooks } from "node:module";
@@ -21,7 +21,7 @@ function reached(point: KillPoint, passes: number, node: string | undefined): vo
   try {
     renameSync(planFile!, `${planFile}.done`);
   } catch {
-    return; // another process was there at the same moment
+    return; // another process reached the point at the same time
   }
   const pid = plan.pids["*"] ?? plan.pids[requestNode] ?? Object.values(plan.pids)[0]!;
   process.kill(pid, "SIGKILL");

@@ -1,4 +1,4 @@
-/** `kill -9` of every part at every named point of every kind of request. See `kill-points.test.ts`. */
+/** Kills every part at every named point of every kind of request. See `kill-points.test.ts`. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { allKillings, PointKiller } from "./kill-at-point.ts";
 

@@ -1,4 +1,4 @@
-/** `kill -9` at named points of a request, and what is billed then. All points with all victims: by night. */
+/** Kills parts at named points of a request and checks the bills. The nightly test covers all points and victims. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PointKiller, type Killing } from "./kill-at-point.ts";
 
@@ -22,6 +22,6 @@ test.each(few)(
   },
 );
 
-test("through all of this every answer that a client got whole is billed once, and nothing else", async () => {
+test("after all these kills every whole answer is billed once, and nothing else is billed", async () => {
   await expect(killer.system.settled()).resolves.toBeUndefined();
 });

@@ -1,19 +1,19 @@
 /**
- * The named points of a request at which a part of the system is killed, and where in the source each one is. A process that
- * is started with `kill-point-preload.ts` says when it is there; the source itself knows nothing of it.
+ * The named points of a request at which tests kill a part of the system, with their place in the source. A process started
+ * with `kill-point-preload.ts` reports when it reaches a point. The source itself has no such code.
  */
 
 export interface Place {
   readonly file: string;
-  /** Reached right before this code, which is there once. */
+  /** The point is right before this code, which occurs once. */
   readonly before?: string;
-  /** Reached right after it. */
+  /** The point is right after this code. */
   readonly after?: string;
-  /** An expression in the scope of the place: whether the point is reached. */
+  /** An expression in the scope of the place that returns whether the point is reached. */
   readonly when?: string;
-  /** An expression in the scope of the place: the request's node. Absent: the node known before, or the program's own. */
+  /** An expression for the request's node. Defaults to the node known before, or the program's own. */
   readonly node?: string;
-  /** How often it is passed before the point is reached. */
+  /** How often the place is passed before the point is reached. */
   readonly passes?: number;
 }
 
@@ -57,18 +57,18 @@ export const killPoints = {
 export type KillPoint = keyof typeof killPoints;
 export const killPointNames = Object.keys(killPoints) as readonly KillPoint[];
 
-/** The process to kill; agent and engine are those of the request's node. */
+/** The process to kill. Agent and engine are those of the request's node. */
 export const victims = ["router", "agent", "engine", "database"] as const;
 export type Victim = (typeof victims)[number];
 
-/** Given in a file, which is there as long as the point has not been reached. */
+/** The plan is a file, which is removed when the point is reached. */
 export interface KillPlan {
   readonly point: KillPoint;
-  /** Processes by node; one that is killed whatever the node is has the name `*`. */
+  /** Processes by node. A process with the name `*` is killed whatever the node is. */
   readonly pids: Readonly<Record<string, number>>;
 }
 
-/** In the environment of the programs: the plan's path. */
+/** The variable with the plan's path. */
 export const planVariable = "WEICHE_TEST_KILL_PLAN";
-/** The last part of this path names the node; an engine gets the path of its agent. */
+/** The variable with a path whose last part names the node. An engine gets its agent's path. */
 export const nodeVariable = "WEICHE_DATA_DIR";

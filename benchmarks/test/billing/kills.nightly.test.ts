@@ -1,4 +1,4 @@
-/** Every fault many times, in an order by chance, with one, two and three nodes. See `kills.test.ts`. */
+/** Runs every fault many times in random order, with one, two and three nodes. See `kills.test.ts`. */
 import { expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { faultNames, runCampaign } from "./kill-campaign.ts";

@@ -1,4 +1,4 @@
-/** TCP proxies between each node of a cluster and its router: one for the link, one for the data connections. */
+/** Opens TCP proxies between each node of a cluster and its router, one for the link and one for data connections. */
 import { openTcpProxy, type TcpProxy } from "../links/tcp-proxy.ts";
 
 export interface NodeProxies {
@@ -7,7 +7,7 @@ export interface NodeProxies {
   readonly data: TcpProxy;
 }
 
-/** All data proxies have the same port, each on a loopback address of its own. */
+/** All data proxies have the same port, each on a different loopback address. */
 export async function openProxies(
   nodes: number,
   opened: AsyncDisposableStack,

@@ -1,4 +1,4 @@
-/** The disk of the router is lost, and a backup takes its place: nothing is billed twice, and no revoked key opens a door. */
+/** Tests a router that loses its disk and is restored from a backup. Nothing is billed twice, and no revoked key works. */
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -35,7 +35,7 @@ async function committed(records: number): Promise<void> {
   await until(`${records} records`, async () => (await dumpUsage(cluster)).length === records);
 }
 
-test("what was billed after the backup is billed again, once; what was revoked after it stays revoked", async () => {
+test("usage billed after the backup is billed again exactly once, and keys revoked after it stay revoked", async () => {
   const { apiKey } = account;
   const [revoked, regenerated] = [await makeKey("revoked"), await makeKey("regenerated")];
   const wish = ["--account", account.accountId, "--email", "b@example.com", "--role", "member"];
@@ -68,7 +68,7 @@ test("what was billed after the backup is billed again, once; what was revoked a
   writeFileSync(log, cluster.router.output.join("\n"));
   rmSync(join(cluster.directory, "data/router"), { recursive: true });
   const restored = await cluster.weiche("restore", file, "--audit-log", log);
-  // Blocked shortly before the backup, too: clocks may differ, so that is repeated.
+  // Blocks from shortly before the backup are also repeated, because clocks may differ.
   const accounts = { "account.block": 2, "account.unblock": 1, "account.delete": 1 };
   const repeated = { "key.revoke": 1, "key.regenerate": 1, "user.block": 1, ...accounts };
   expect(restored).toMatchObject({ repeated, lost: {} });
@@ -90,7 +90,7 @@ test("what was billed after the backup is billed again, once; what was revoked a
   expect(await cluster.weiche("audit", "verify")).toMatchObject({ broken: [] });
 });
 
-test("a backup is refused where there are accounts, and where it is damaged nothing is left of it", async () => {
+test("a restore is refused if accounts exist, and a damaged backup leaves nothing behind", async () => {
   const file = join(cluster.directory, "second.backup");
   await cluster.weiche("backup", file);
   expect(await cluster.weiche("restore", file, "--check")).toMatchObject({ version: "0.1.0" });

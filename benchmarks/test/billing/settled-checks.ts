@@ -1,10 +1,10 @@
-/** Evidence and checks of a cluster that should have come to rest. Each fault is a sentence; none: all is right. */
+/** Checks that a cluster without load is at rest. Returns a sentence for each fault. */
 import type { Cluster, RunningProgram } from "../../cluster/cluster.ts";
 import { readSamples } from "../../cluster/metrics-text.ts";
 import type { SimNodeEngine } from "../../cluster/sim-node.ts";
 import type { UsageDump } from "../../cluster/usage-dump.ts";
 
-/** Lists what still runs, waits or must be delivered in router, nodes and engines. */
+/** Lists everything that still runs, waits or must be delivered in router, nodes and engines. */
 export async function stillBusy(
   { router, agents }: Cluster,
   engineOf: (node: string) => SimNodeEngine,
@@ -18,7 +18,7 @@ export async function stillBusy(
 }
 
 async function busyEngine(node: string, engine: SimNodeEngine): Promise<string[]> {
-  if (engine.pid === undefined) return []; // it was killed and nobody has asked since
+  if (engine.pid === undefined) return []; // it was killed and has had no request since
   const { running, waiting } = await engine.state();
   return running + waiting > 0 ? [`the engine of ${node} works on ${running} + ${waiting}`] : [];
 }
@@ -33,7 +33,7 @@ function nameOf(series: string): string {
   return series.slice(0, series.indexOf("{"));
 }
 
-/** Compares what the operators' command says with the totals. */
+/** Compares the output of the operators' command with the totals. */
 export async function commandFaults(
   cluster: Cluster,
   accounts: readonly { readonly accountId: string }[],

@@ -1,4 +1,4 @@
-/** Two nodes below one router: one that dies is not chosen any more, one in maintenance neither. */
+/** Tests two nodes with one router. A dead node and a node in maintenance are no longer chosen. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -29,7 +29,7 @@ async function states(): Promise<readonly string[]> {
   return nodes.map((name) => seen[name]?.state ?? "unknown");
 }
 
-test("a model is prewarmed on the node that the operator names, else where a request would go", async () => {
+test("a model is prewarmed on the node that the operator names, or else on the node that a request would get", async () => {
   expect(await cluster.weiche("prewarm", "model-a", "--node", "node-1")).toEqual({
     ...{ model: "model-a", node: "node-1", state: "asked" },
   });
@@ -47,7 +47,7 @@ test("a model is prewarmed on the node that the operator names, else where a req
   await expect(cluster.weiche("prewarm", "model-a", "--node", "node-3")).rejects.toThrow(/no node \\"node-3\\"/);
 });
 
-test("a node in maintenance gets nothing; with all of them in it a client is told so", async () => {
+test("a node in maintenance gets no requests, and with all nodes in maintenance clients get this error", async () => {
   expect(await cluster.weiche("node", "maintenance", "node-1", "on")).toEqual({
     ...{ node: "node-1", maintenance: true, state: "maintenance" },
   });
@@ -71,7 +71,7 @@ async function restart(): Promise<void> {
   await until("both nodes to be back", async () => (await states()).every(isBack), 90_000);
 }
 
-test("a node is in maintenance if its router or its own side says so, also after restarts of both", async () => {
+test("a node is in maintenance if its router or its agent requires it, also after restarts of both", async () => {
   const routerSays = (node: string, wish: "on" | "off") => cluster.weiche("node", "maintenance", node, wish);
   const ownSideSays = (wish: "on" | "off") => cluster.weicheAgent("node-1", "maintenance", wish);
   const isShownAs = (state: string) =>
@@ -95,7 +95,7 @@ test("a node is in maintenance if its router or its own side says so, also after
   expect(await ask()).toMatchObject({ ending: "whole" });
 }, 400_000);
 
-test("a request whose node dies before its first word is answered by the other one, and explained with both attempts", async () => {
+test("the other node answers a request whose node dies before its first token, and both attempts are explained", async () => {
   await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
   const asked = askStream({ baseUrl: cluster.baseUrl, apiKey, model: "model-a", text: "sim:tokens=3,ttft=5000" });
   type Live = {
@@ -131,7 +131,7 @@ async function usageOf(id: string) {
   return ((await cluster.weiche("explain", id)) as { readonly usage: readonly Record[] | null }).usage ?? [];
 }
 
-test("a node whose engine fails every request at once gets few, no client notices, none of its failures costs anything, and it is used again when it is well", async () => {
+test("a node with a failing engine gets few requests, no client fails or pays for it, and it is used again when it recovers", async () => {
   await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
   for (const node of nodes) await cluster.weiche("prewarm", "model-a", "--node", node);
   await until("the model to be active on both", async () =>
@@ -175,7 +175,7 @@ test("a node whose engine fails every request at once gets few, no client notice
   );
 });
 
-test("a node that is killed is not chosen any more within a second", async () => {
+test("a killed node is no longer chosen after a second", async () => {
   await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
   await cluster.weiche("prewarm", "model-a", "--node", "node-1");
   await cluster.weiche("prewarm", "model-a", "--node", "node-2");

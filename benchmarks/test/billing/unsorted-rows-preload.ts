@@ -1,4 +1,4 @@
-/** Given to a program with `node --import`: usage records are written in the order in which they came. A deliberate breakage. */
+/** Loaded with `node --import`. Breaks a router on purpose: it writes usage records in the order of arrival, not sorted. */
 import { registerHooks } from "node:module";
 
 const sorted = "arrayText(column, sorted, periods)";

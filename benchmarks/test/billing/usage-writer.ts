@@ -1,7 +1,7 @@
 /**
- * A router's ledger in a process of its own, started by `usage-writers.ts`: its nodes send batches of 200 new records, each
- * after the acknowledgement of the one before. Of each batch every twentieth record goes to another writer too, in another
- * order, as a node sends again what was not acknowledged.
+ * Runs a router's ledger in a separate process for `usage-writers.ts`. Its nodes send batches of 200 new records, each after
+ * the acknowledgement of the previous batch. Every twentieth record also goes to another writer in another order, as when a
+ * node repeats unacknowledged records.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { openDatabase } from "@weiche/router/src/db/database.ts";
@@ -16,7 +16,7 @@ import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { makeUsageRecord } from "../../cluster/usage-source.ts";
 
-/** Counts of the records that one writer sent and saw committed. `committed` includes repetitions. */
+/** The numbers of records that one writer sent and saw committed. `committed` includes repetitions. */
 export interface WriterTally {
   made: number;
   credits: bigint;
@@ -31,7 +31,7 @@ export type FromWriter =
   | { readonly kind: "copies"; readonly node: NodeId; readonly records: readonly UsageRecord[] }
   | { readonly kind: "tally"; readonly tally: WriterTally };
 
-/** `copies`: of another writer. `end`: no more of them will come. */
+/** `copies`: records of another writer. `end`: no more copies follow. */
 export type ToWriter =
   | { readonly kind: "begin"; readonly seconds: number; readonly recordsPerSecond: number }
   | Extract<FromWriter, { readonly kind: "copies" }>

@@ -1,4 +1,4 @@
-/** Ten minutes of usage from three routers at once, of which every twentieth record comes to two of them. */
+/** Tests ten minutes of usage from three routers at once. Every twentieth record reaches two of them. */
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -19,14 +19,14 @@ test(
   (seconds + 300) * 1_000,
 );
 
-test("rows that are not sorted are seen: the same routers deadlock", async () => {
+test("without sorted rows the same routers deadlock", async () => {
   const preload = join(import.meta.dirname, "unsorted-rows-preload.ts");
   const run = await writeUsage({ seconds: 20, recordsPerSecond, preload });
   say(run);
   expect(run.deadlocks).toBeGreaterThan(0);
 });
 
-/** The rate belongs to the machine: it is told and not checked. */
+/** Prints the rate without checking it, because it depends on the machine. */
 function say({ made, stored, failures, ...counts }: WritersRun): void {
   const { credits } = made;
   const records = { made: made.records, stored: stored.records, credits: [credits, stored.credits].map(String) };

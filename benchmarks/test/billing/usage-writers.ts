@@ -1,4 +1,4 @@
-/** Three routers' ledgers in processes of their own that write into one embedded database, and what it holds afterwards. */
+/** Runs three routers' ledgers as processes on one embedded database, and reads what it contains afterwards. */
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { rmSync } from "node:fs";
@@ -12,25 +12,25 @@ import type { FromWriter, ToWriter, WriterTally } from "./usage-writer.ts";
 
 interface WritersOptions {
   readonly seconds: number;
-  /** The most that all of them make together. */
+  /** The most records that all writers make together. */
   readonly recordsPerSecond: number;
-  /** A module that each writer loads first. */
+  /** A module that each writer preloads. */
   readonly preload?: string;
 }
 
 export interface WritersRun {
-  /** Different records that were committed, in each second until the last was acknowledged. */
+  /** The distinct records committed in each second until the last acknowledgement. */
   readonly recordsPerSecond: number;
-  /** Records that the writers made; `copied` of them were sent to a second writer too. */
+  /** The records that the writers made. `copied` of them were also sent to a second writer. */
   readonly made: { readonly records: number; readonly credits: bigint };
   readonly copied: number;
-  /** Records that the ledgers reported as committed; `repeated` of them were repetitions. */
+  /** The records that the ledgers reported as committed. `repeated` of them were repetitions. */
   readonly committed: number;
   readonly repeated: number;
   readonly failures: readonly string[];
-  /** Records in the database. */
+  /** The records in the database. */
   readonly stored: { readonly records: number; readonly credits: bigint };
-  /** Sums of periods or of days that are not those of the records. */
+  /** The sums of periods or days that differ from those of the records. */
   readonly wrongSums: number;
   readonly deadlocks: number;
 }
@@ -87,12 +87,12 @@ const sums = "count(*), sum(prompt_tokens), sum(completion_tokens), sum(credits)
 const stored = "requests, prompt_tokens, completion_tokens, credits";
 const scopes = `(values ('account', ''), ('user', user_id::text), ('key', key_id::text), ('model', model)) s (scope, subject)`;
 
-/** Rows that are in one of two tables only. */
+/** Selects the rows that only one of two tables has. */
 function unlike(one: string, other: string): string {
   return `(select count(*) from ((${one} except ${other}) union all (${other} except ${one})) rows)`;
 }
 
-/** The days are the finest sums: where they are right, totals may be compared with them. */
+/** The days are the finest sums. If they are right, totals can be compared with them. */
 const lookSql = `select
   (select count(*) from usage_records) as records,
   (select sum(credits) from usage_records) as credits,
@@ -120,7 +120,7 @@ class Writer {
     this.#child.on("message", (message: FromWriter) => this.#hear(message));
     this.#child.once("exit", (code, signal) => {
       for (const { promise, reject } of Object.values(this.#told)) {
-        promise.catch(() => {}); // somebody may not wait for it yet
+        promise.catch(() => {}); // a rejection before anyone awaits it must not end the process
         reject(new Error(`writer ${index} ended (${signal ?? code})`));
       }
     });
@@ -130,7 +130,7 @@ class Writer {
     return this.#told.ready.promise;
   }
 
-  /** All that it made is acknowledged. */
+  /** Resolves when all records that it made are acknowledged. */
   get made(): Promise<void> {
     return this.#told.made.promise;
   }
