@@ -1,4 +1,4 @@
-/** deploy/API.md in the portal: the whole text, with links that lead somewhere. */
+/** deploy/API.md in the portal: the whole text, with working links. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -21,12 +21,12 @@ afterAll(async () => {
   await portal?.[Symbol.asyncDispose]();
 });
 
-/** The letters of the page without its markup: no white space, and neither pipes nor backslashes, which tables need. */
+/** Returns the page's letters without markup, white space, and the pipes and backslashes of tables. */
 function letters(text: string): string {
   return text.replaceAll(/[\s|\\]/g, "");
 }
 
-test("help leads to the page, which has every word of API.md, and each link leads somewhere", async () => {
+test("the help page links to a page with every word of API.md and working links", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie });
   const { page } = tab;
   await page.goto("/help");
@@ -56,7 +56,7 @@ test("help leads to the page, which has every word of API.md, and each link lead
   tab.check();
 });
 
-test("an address with a heading's name shows that part first", async () => {
+test("an address with a heading's anchor shows that part first", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie });
   await tab.page.goto("/help/api#what-a-json-schema-may-cost");
   await tab.page.getByRole("heading", { name: "What a JSON Schema may cost" }).waitFor();
@@ -79,7 +79,7 @@ test.each([
   expect(await faultyPages(browser, portal, ["/help/api"], visit)).toEqual([]);
 });
 
-test("the German page says that the text is English, and tells screen readers so", async () => {
+test("the German page marks the text as English, also for screen readers", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie, language: "de" });
   await tab.page.goto("/help/api");
   await tab.page.getByText("Diesen Text gibt es nur auf Englisch.").waitFor();
@@ -88,6 +88,6 @@ test("the German page says that the text is English, and tells screen readers so
 });
 
 test.each(["> quoted", "1. first", "```\ncode\n```", "#### small", "some **bold** word", "| a |\n| b |\nrest"])(
-  "Markdown that the page cannot show is refused, not shown as it is: %j",
+  "unsupported Markdown is refused instead of shown as plain text: %j",
   (markdown) => expect(() => readPage(markdown)).toThrow("cannot show this part of API.md"),
 );

@@ -22,14 +22,14 @@ import {
 
 export type { Browser, Locator, Page };
 
-/** The test that uses it ends it. */
+/** Starts a browser. The test must close it. */
 export async function startBrowser(): Promise<Browser> {
   const named = process.env["WEICHE_CHROMIUM"];
   try {
     if (named !== undefined) return await chromium.launch({ executablePath: named });
     const { program, libraries, fonts } = await unpackChromium();
     const env = process.env as Record<string, string>;
-    // On systems without fonts, those of the package; without NSS and NSPR, those, too.
+    // Uses the package's fonts, NSS and NSPR on systems without them.
     const withFonts = existsSync("/etc/fonts/fonts.conf") ? env : { ...env, FONTCONFIG_FILE: fonts };
     return await chromium
       .launch({ executablePath: program, env: withFonts })
@@ -42,7 +42,7 @@ export async function startBrowser(): Promise<Browser> {
   }
 }
 
-/** Unpacks it once per version and machine. */
+/** Unpacks Chromium once per version and machine. */
 async function unpackChromium(): Promise<Record<"program" | "libraries" | "fonts", string>> {
   const entry = createRequire(import.meta.url).resolve("@sparticuz/chromium");
   const packageDir = join(dirname(entry), "..");
@@ -64,7 +64,7 @@ async function unpackChromium(): Promise<Record<"program" | "libraries" | "fonts
   return { program: program!, libraries: libraries!, fonts: fonts! };
 }
 
-/** With the tar reader that the package brings. */
+/** Unpacks with the package's tar reader. */
 function tarInto(directory: string, packageDir: string): NodeJS.WritableStream {
   const { extract } = createRequire(join(packageDir, "package.json"))("tar-fs") as {
     readonly extract: (directory: string) => NodeJS.WritableStream;
@@ -74,11 +74,11 @@ function tarInto(directory: string, packageDir: string): NodeJS.WritableStream {
 
 export interface Tab extends AsyncDisposable {
   readonly page: Page;
-  /** Addresses of the API that were asked for, such as `GET /api/keys`, since the last look. */
+  /** Returns the API calls since the last call of this function, such as `GET /api/keys`. */
   asked(): string[];
-  /** Resolves once every request of the page has been answered, and what came of it is shown. */
+  /** Resolves once every request of the page is answered and its result is shown. */
   settled(): Promise<void>;
-  /** Throws if the page did what no page may do. Errors that a test provokes are named as parts of their texts. */
+  /** Throws if the page did something forbidden. Parts of provoked errors' texts are given as exceptions. */
   check(expected?: readonly string[]): void;
 }
 

@@ -1,4 +1,4 @@
-/** The committed applications are what their source is built to. */
+/** The committed applications match their source. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ function contents(directory: string): Record<string, string> {
 test.each([
   ["the portal", [], builtPortal],
   ["the console", ["--mode", "console"], builtConsole],
-])("`npm run portal` would change nothing of %s", (_what, mode, committedAt) => {
+])("`npm run portal` would not change %s", (_what, mode, committedAt) => {
   const vite = join(root, "node_modules/vite/bin/vite.js");
   const env = { ...process.env, NODE_ENV: "production" };
   execFileSync(process.execPath, [vite, "build", "router/portal-web", ...mode, "--outDir", fresh], { cwd: root, env });

@@ -1,4 +1,4 @@
-/** Usage, package and audit log in a real browser: sums are the server's, an order costs what was shown. */
+/** Usage, package and audit log in a real browser: the server computes sums, and an order costs the shown price. */
 import { beforeAll, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { servicePackages, type PackageTerms } from "@weiche/shared/packages.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
   ada = await fillAccount(portal, clock);
 });
 
-test("rows, their sum, the chart and the CSV say the same", async () => {
+test("rows, totals, chart and CSV have the same numbers", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
   await page.goto("/usage?by=key");
@@ -60,7 +60,7 @@ test("rows, their sum, the chart and the CSV say the same", async () => {
 });
 
 test.each(hands)(
-  "%s: an upgrade whose price changes at midnight is shown anew, and charged as shown",
+  "%s: an upgrade whose price changes at midnight is shown again with the new price, and charged as shown",
   async (...way) => {
     const hand = way[1];
     const [minuteMs, dayMs] = [60_000, 86_400_000];
@@ -145,7 +145,7 @@ test.each(hands)("%s: a new account starts its trial and goes on to Pro at the f
   tab.check();
 });
 
-test("announced terms stand at their package, a longer trial only for those who can have one", async () => {
+test("announced terms are shown at their package, a longer trial only to accounts that can have it", async () => {
   const validFromMs = Date.parse("2099-01-01T00:00:00+01:00");
   const coming = (name: string): Partial<PackageTerms> =>
     name === "Starter" ? { trialDays: 60 } : name === "Pro" ? { priceCents: 4_000 } : {};
@@ -173,7 +173,7 @@ test("announced terms stand at their package, a longer trial only for those who 
   await publishPackages(portal.database, servicePackages, clock.now());
 });
 
-test("what is printed of the package are its invoice lines, with the account's name, and nothing else", async () => {
+test("the package's print view has only the invoice lines with the account's name", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: (await portal.signIn(ada)).cookie });
   const { page } = tab;
   await page.goto("/package");
@@ -190,7 +190,7 @@ test("what is printed of the package are its invoice lines, with the account's n
   tab.check();
 });
 
-test("the audit log is searched and opened by those who may", async () => {
+test("the audit log can be opened and searched only by Owners and Admins", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
   await page.goto("/audit?search=old+laptop");

@@ -1,4 +1,4 @@
-/** The portal in front of the whole system: the code that it shows is run as it stands, and a chat costs what it says. */
+/** The portal with the whole system: its example code runs unchanged, and a chat costs what it shows. */
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
@@ -12,7 +12,7 @@ let browser: Browser;
 let cluster: Cluster;
 let tab: Tab;
 
-/** The first of them makes its call with curl, and the others go on from there. */
+/** The first person calls the API with curl, and the others continue. */
 const ifRun = needs("curl");
 beforeEach(({ task, skip }) => {
   Object.assign(task.meta, ifRun.meta);
@@ -43,7 +43,7 @@ afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
 });
 
-test("from the invitation over a key and the code that is shown to the tick", async () => {
+test("a person joins, makes a key, runs the shown code, and sees the step checked", async () => {
   const { page } = tab;
   const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro", "--yes"];
   const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
@@ -70,12 +70,12 @@ test("from the invitation over a key and the code that is shown to the tick", as
 const waitedSeconds = new Map<string, number>();
 const summaryOf = (page: Page) => page.getByText(/tokens · .* credits · first token after/);
 
-// The model that is not active yet, each time.
+// Each time the model that is not active.
 test.each([
   [...hands[1], "chat-b", /^The model is being activated, usually within seconds/], // nobody has waited for it yet
   [...hands[0], "chat-a", /^The model is being activated/],
 ] as const)(
-  "%s: a chat streams, says what it cost, can be stopped and shown as code",
+  "%s: a chat streams, shows its cost, and can be stopped and shown as code",
   async (...way) => {
     const { page } = tab;
     const [_name, hand, model, activating] = way;
@@ -120,7 +120,7 @@ test.each([
   90_000,
 );
 
-test("while a model is activated again, the chat says for how long others waited lately", async () => {
+test("while a model is being activated, the chat shows the recent waiting time", async () => {
   const { page } = tab;
   await page.goto("/chat?model=chat-b");
   const message = page.getByRole("textbox", { name: "Message" });
@@ -137,7 +137,7 @@ test("while a model is activated again, the chat says for how long others waited
 }, 60_000);
 
 test.each(hands)(
-  "%s: reasoning is folded behind the answer, can be unfolded, and can be turned off",
+  "%s: reasoning is collapsed, can be expanded, and can be turned off",
   async (_way, hand) => {
     const { page } = tab;
     await page.goto("/chat?model=chat-thinks");

@@ -1,4 +1,4 @@
-/** The console in front of the whole system: a real switch, a drain, a prewarm, and a router that stands still. */
+/** The console with the whole system: a real switch, a drain, a prewarm, and a stopped router process. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askStream } from "../../../benchmarks/cluster/api-client.ts";
 import { Cluster, until, type Account } from "../../../benchmarks/cluster/cluster.ts";
@@ -42,7 +42,7 @@ async function longAnswer(model: string, tokens: number) {
 
 const lane = () => tab.page.getByRole("region", { name: "n1, slot a" });
 
-test("a switch is watched: draining with its seconds, then the next model, and its parts", async () => {
+test("the console shows a switch live: the drain's seconds, the next model, and the switch's parts", async () => {
   const { page } = tab;
   const first = await longAnswer("chat-a", 30_000);
   await page.getByRole("link", { name: "Slots" }).click();
@@ -67,7 +67,7 @@ test("a switch is watched: draining with its seconds, then the next model, and i
   tab.check();
 }, 90_000);
 
-test("a model is prewarmed, and the lane shows it", async () => {
+test("the lane shows a prewarmed model", async () => {
   const { page } = tab;
   await lane()
     .getByRole("button", { name: /^Prewarm/ })
@@ -81,7 +81,7 @@ test("a model is prewarmed, and the lane shows it", async () => {
   tab.check();
 }, 60_000);
 
-test("a drain shows how far it is, and that it is done", async () => {
+test("a drain shows its progress and its end", async () => {
   const { page } = tab;
   const running = await longAnswer("chat-a", 30_000);
   await page.getByRole("link", { name: "Nodes" }).click();
@@ -101,7 +101,7 @@ test("a drain shows how far it is, and that it is done", async () => {
   tab.check();
 }, 60_000);
 
-test("a router that stands still makes the page say since when; when it goes on, so does the page", async () => {
+test("while the router hangs, the page shows since when, and it is live again afterwards", async () => {
   const { page } = tab;
   cluster.router.kill("SIGSTOP");
   await page
@@ -114,7 +114,7 @@ test("a router that stands still makes the page say since when; when it goes on,
   tab.check();
 }, 60_000);
 
-test("the page outlives a restart of the router, without another link", async () => {
+test("the page continues after a restart of the router without a new link", async () => {
   const { page } = tab;
   await cluster.router.stop();
   await cluster.startRouter();

@@ -26,7 +26,7 @@ test.each([
   ],
   ["wrong", undefined],
   ["a minute old", async () => visited.clock.shift(codeMsMax)],
-])("a link that is %s is refused with a sentence that says what helps", async (_what, spoil) => {
+])("a link that is %s is refused with advice", async (_what, spoil) => {
   const link = spoil ? visited.rig.link() : `${visited.rig.origin}/sign-in#${"a".repeat(43)}`;
   await spoil?.(link);
   await using tab = await openTab(visited.browser, visited.rig.origin);
@@ -37,7 +37,7 @@ test.each([
   expect(await faultsOf(tab, "/sign-in")).toEqual([]);
 });
 
-test("without a session every page says how to get in; a link that is opened in the same tab goes on", async () => {
+test("without a session, every page explains the sign-in, and a link opened in the same tab works", async () => {
   await using tab = await openTab(visited.browser, visited.rig.origin);
   await tab.page.goto("/slots");
   await tab.page.getByRole("heading", { name: "Operators' console" }).waitFor();
@@ -46,7 +46,7 @@ test("without a session every page says how to get in; a link that is opened in 
   await tab.page.getByRole("heading", { name: "Nodes" }).waitFor();
 });
 
-test("by keyboard alone a node is drained, after the dialog has named its requests; then the session is ended", async () => {
+test("by keyboard alone, a node can be drained after its dialog lists its requests, and the session can be ended", async () => {
   await using tab = await openSignedIn(visited);
   const { page } = tab;
   await page.getByRole("row", { name: /gpu-1/ }).waitFor();
@@ -64,7 +64,7 @@ test("by keyboard alone a node is drained, after the dialog has named its reques
   tab.check();
 });
 
-test("nodes in trouble stand first, the worst at the top", async () => {
+test("nodes in trouble are shown first, the worst at the top", async () => {
   await using tab = await openSignedIn(visited);
   await tab.page.getByRole("row", { name: /gpu-4/ }).waitFor();
   const names = await tab.page.locator("tbody tr strong").allTextContents();
@@ -72,7 +72,7 @@ test("nodes in trouble stand first, the worst at the top", async () => {
   await tab.page.getByText("2 of 2 requests still run", { exact: false }).waitFor();
 });
 
-test("an account is blocked by two clicks and unblocked by one, and so is one of its people", async () => {
+test("accounts and people can be blocked by two clicks and unblocked by one", async () => {
   await using tab = await openSignedIn(visited);
   const { page } = tab;
   const lookMs = 2_000; // the router looks at accounts again
@@ -117,7 +117,7 @@ test("in light, en, 1280 pixels wide every page is clean, and fetches what it ma
   expect(Object.entries(weights).filter(([, weight]) => weight > 190)).toEqual([]);
 });
 
-test("a session that is over after its shift ends every page with a sentence that says how to go on", async () => {
+test("when the session expires, every page explains how to sign in again", async () => {
   await using tab = await openSignedIn(visited);
   const { page } = tab;
   await page.locator(".live-mark i").waitFor();
@@ -128,12 +128,12 @@ test("a session that is over after its shift ends every page with a sentence tha
   expect(await faultsOf(tab, "the end of the session")).toEqual([]);
 });
 
-test("beyond loopback it speaks TLS, under the name that its links have", async () => {
+test("beyond loopback the console uses TLS, with the name in its links", async () => {
   const folder = temporaryDirectory();
   certificate(folder, "console");
   const tls = { cert: join(folder, "console.pem"), key: join(folder, "console.key") };
   const port = await freePort();
-  // Browsers take every name below localhost for this machine.
+  // Browsers resolve every name below localhost to this machine.
   const origin = `https://console.localhost:${port}`;
   const settings = { tls, public: { console: origin } };
   await using router = await startConsoleRouter(visited.rig.portal.database, `0.0.0.0:${port}`, settings);
@@ -153,7 +153,7 @@ test("beyond loopback it speaks TLS, under the name that its links have", async 
   tab.check();
 });
 
-test("where it is off nothing listens for it, and the command says how to turn it on", async () => {
+test("if the console is off, nothing listens for it, and the command explains how to turn it on", async () => {
   await using router = await startConsoleRouter(visited.rig.portal.database, "off");
   expect(router.listen.console).toBeUndefined();
   await expect(router.link()).rejects.toThrow("the console is off: set listen.console (deploy/CONFIGURE.md)");

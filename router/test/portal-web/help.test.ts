@@ -15,7 +15,7 @@ beforeAll(async () => {
   cleo = await portal.newUser(await portal.newAccount("ACME GmbH", { package: "Pro" }), "member");
 });
 
-test("help has words for every refusal, the address, the limits and what LangChain must be told", async () => {
+test("the help page explains every refusal, the address, the limits and LangChain's setting", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie });
   const { page } = tab;
   await page.goto("/help");
@@ -39,7 +39,7 @@ test("help has words for every refusal, the address, the limits and what LangCha
   tab.check();
 });
 
-test("provisional factors are marked; changes are told in the reader's language, with what lies ahead marked, and reached from the models", async () => {
+test("provisional factors and announced changes are marked, and changes are shown in the reader's language", async () => {
   for (const [language, models, provisional, changes, words, ahead] of [
     ["en", "Models", "provisional", "Changelog", "The credit factor goes down from 2 to 1.5.", "announced"],
     ["de", "Modelle", "vorläufig", "Änderungen", "Der Credit-Faktor sinkt von 2 auf 1,5.", "angekündigt"],

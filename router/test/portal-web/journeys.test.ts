@@ -41,7 +41,7 @@ test("by keyboard alone: from the invitation to the first answer of a model", as
   ada.check();
 }, 60_000);
 
-test("by keyboard alone: each example that the page shows runs as it stands", async () => {
+test("by keyboard alone: each example on the page runs unchanged", async () => {
   const { page } = ada;
   const node = (code: string) => runWithKey(process.execPath, "--input-type=module", "--eval", code);
   /** A program that is told nothing but by its environment, as agents and editors are. */
@@ -58,7 +58,7 @@ test("by keyboard alone: each example that the page shows runs as it stands", as
 }, 60_000);
 
 test(
-  "by keyboard alone: each example in Python, also that for embeddings, runs as it stands",
+  "by keyboard alone: each Python example runs unchanged, also the one for embeddings",
   { ...lackOfPython(), timeout: 90_000 },
   async () => {
     const { page } = ada;
@@ -97,7 +97,7 @@ test("by keyboard alone: the package is upgraded", async () => {
   ada.check();
 }, 60_000);
 
-test("by keyboard alone: somebody is invited, and loses the role while a form is open, which says so", async () => {
+test("by keyboard alone: a person is invited, loses their role while a form is open, and the form reports it", async () => {
   const { page } = ada;
   await goTo(page, "Users");
   await press(page, /Invite somebody/);
@@ -139,7 +139,7 @@ test("by keyboard alone: somebody is invited, and loses the role while a form is
 }, 60_000);
 
 test.each(hands)(
-  "%s: a key is regenerated; the old value is refused, the new one holds",
+  "%s: after a key is regenerated, the old value is refused and the new one works",
   async (way, hand) => {
     const { page } = ada;
     await hand.goTo(page, "Keys");
@@ -160,7 +160,7 @@ test.each(hands)(
   60_000,
 );
 
-test("with two browsers at once: a revoked key is refused within a second, and the other one sees it", async () => {
+test("with two browsers: a key revoked in one is refused within a second, and the other one shows it", async () => {
   const { page } = ada;
   await goTo(page, "Keys");
   const key = await makeKey(page, "batch");

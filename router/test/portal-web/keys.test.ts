@@ -100,7 +100,7 @@ test("a key is created, shown once, edited, regenerated and revoked by keyboard 
   tab.check();
 });
 
-test("an Owner makes a key for somebody else of the account, an Admin only for themselves", async () => {
+test("an Owner can make a key for another user of the account, an Admin only for themselves", async () => {
   const cleo = await portal.newUser(ada, "member");
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
@@ -132,7 +132,7 @@ test("an Owner makes a key for somebody else of the account, an Admin only for t
   his.check();
 });
 
-test("the list is searched, filtered and sorted by the server, and its address can be kept", async () => {
+test("the list is searched, filtered and sorted by the server, and its address keeps the state", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
   await page.goto("/keys");
@@ -155,7 +155,7 @@ test("the list is searched, filtered and sorted by the server, and its address c
   tab.check();
 });
 
-test("the overview says how the account stands, and what was dismissed is gone", async () => {
+test("the overview shows the account's state, and dismissed notices disappear", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie, language: "de" });
   const { page } = tab;
   await portal.database.pool.query(
@@ -173,7 +173,7 @@ test("the overview says how the account stands, and what was dismissed is gone",
   tab.check();
 });
 
-test("where no answer comes, the page says so and tries again", async () => {
+test("if no answer comes, the page reports it and retries", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
   await page.route("**/api/keys*", (route) => route.abort());
@@ -186,7 +186,7 @@ test("where no answer comes, the page says so and tries again", async () => {
   tab.check();
 });
 
-test("where a list cannot be refreshed, the old one stays, with its time and the request that failed", async () => {
+test("if a list cannot be refreshed, the old one stays with its time and the failed request's id", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
   await page.goto("/");
@@ -212,7 +212,7 @@ test("where a list cannot be refreshed, the old one stays, with its time and the
   tab.check();
 });
 
-test("copying says so only if it worked; else the text is selected and the keys are named", async () => {
+test("copying is confirmed only if it worked, and otherwise the text is selected and the shortcut is shown", async () => {
   for (const mayCopy of [true, false]) {
     await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
     const { page } = tab;

@@ -60,7 +60,7 @@ test.each([
     ],
   ],
 ] as const)(
-  "in %s, status, factor with what is coming, and state are said, and what is announced cannot be tried",
+  "in %s, the page shows each model's status, factors and state, and announced models cannot be tried",
   async (...of) => {
     const [language, used, others] = of;
     await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie, language });

@@ -22,7 +22,7 @@ test.each([
   ["failing", "owner", "dark", "de", 320],
   ["forbidden", "admin", "light", "de", 390],
 ] as const)(
-  "of pages that are %s, of the %s, in %s, %s, %i pixels wide, each is clean and says so",
+  "every page in the state %s, for the %s, in %s, %s, %i pixels wide, is without faults and shows its state",
   async (...state) => {
     const [trouble, role, theme, language, width] = state;
     const visit = { cookie: people[role].cookie, theme, language, width, trouble };
@@ -30,7 +30,7 @@ test.each([
   },
 );
 
-test("a placeholder is shown once data has not come for 300 ms, and not before", async () => {
+test("a placeholder is shown after 300 ms without data, not earlier", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: people.member.cookie });
   const { page } = tab;
   await page.route("**/api/keys?*", () => {}); // no answer
@@ -62,7 +62,7 @@ test.each([
   expect(await faultyPages(browser, portal, pagesOf(role), visit)).toEqual([]);
 });
 
-test("of those who are not signed in, every page is clean", async () => {
+test("every page without a sign-in is without faults", async () => {
   expect(await faultyPages(browser, portal, entrances, narrow)).toEqual([]);
 });
 
@@ -101,7 +101,7 @@ test.each([
     .toBe("noticed");
 });
 
-test("axe notices what nobody can read", async () => {
+test("axe reports unreadable text", async () => {
   await using tab = await openTab(browser, portal.origin);
   await tab.page.goto("/");
   await tab.page.getByRole("heading", { name: "Sign in" }).waitFor();

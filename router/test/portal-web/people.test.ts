@@ -210,7 +210,7 @@ test.each(hands)("%s: the second factor is set up, and the next sign-in asks for
   tab.check();
 });
 
-test("a Member sees neither the users nor the way to them, and an Admin changes no Owner", async () => {
+test("a Member sees no users and no link to them, and an Admin cannot change an Owner", async () => {
   const cleo = await portal.newUser(ada, "member");
   await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie });
   await tab.page.goto("/users");
@@ -227,7 +227,7 @@ test("a Member sees neither the users nor the way to them, and an Admin changes 
   his.check();
 });
 
-test("password, second factor, devices and language are one's own to change", async () => {
+test("users can change their own password, second factor, devices and language", async () => {
   const { json } = await portal.send("POST", "/users", { email: "erik@example.com", role: "member" }, ada);
   await using tab = await openTab(browser, portal.origin);
   const { page } = tab;

@@ -44,7 +44,7 @@ async function joined(path: string) {
   return tab;
 }
 
-test("an invitation leads from its link to a signed-in user, and works once", async () => {
+test("an invitation link signs its user in, and works once", async () => {
   const { email, path } = await invited();
   await using tab = await openTab(browser, portal.origin);
   const { page } = tab;
@@ -66,7 +66,7 @@ test("an invitation leads from its link to a signed-in user, and works once", as
   tab.check();
 });
 
-test("signing in asks for the code where the second factor is on, by keyboard alone", async () => {
+test("by keyboard alone: sign-in asks for a code if the second factor is on", async () => {
   const { email, path } = await invited();
   await using tab = await joined(path);
   const { page } = tab;
@@ -115,7 +115,7 @@ test("signing in asks for the code where the second factor is on, by keyboard al
   tab.check();
 });
 
-test("a login that ends asks for the password where one is, and the page goes on", async () => {
+test("when a login ends, the page asks for the password in place, and continues", async () => {
   const { path, id } = await invited();
   await using tab = await joined(path);
   const { page } = tab;
@@ -150,7 +150,7 @@ test("a login that ends asks for the password where one is, and the page goes on
 });
 
 test.each(hands)(
-  "%s: a login that ends while a form is open asks for the password, and the form is sent as it was",
+  "%s: when a login ends while a form is open, the page asks for the password, and then sends the form unchanged",
   async (...way) => {
     const { path, id, email } = await invited();
     await using tab = await joined(path);
@@ -181,7 +181,7 @@ test.each(hands)(
   },
 );
 
-test("a link for a new password sets it; where no mail is sent, the page for a forgotten one says whom to ask", async () => {
+test("a password-reset link sets a new password, and without mail the page names whom to ask", async () => {
   const { email, path, id } = await invited();
   await using tab = await openTab(browser, portal.origin, { language: "de" });
   const { page } = tab;
@@ -211,7 +211,7 @@ test("a link for a new password sets it; where no mail is sent, the page for a f
   tab.check();
 });
 
-test("where registration is open, the way from the sign-in leads to an account of one's own; where it is closed, to nobody's", async () => {
+test("the sign-in page links to registration only if it is open, and registration opens an account", async () => {
   await using open = await startPortal({ registration: "open" });
   await using tab = await openTab(browser, open.origin);
   const { page } = tab;

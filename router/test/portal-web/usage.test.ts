@@ -89,7 +89,7 @@ test.each([
   tab.check();
 });
 
-test("what is restricted to one key, user or model is restricted everywhere, and can be opened up again", async () => {
+test("a filter by key, user or model applies everywhere, and can be removed", async () => {
   const [first, second] = ["2025-06-02", "2025-06-03"];
   await spend(`${first}T10:00`, 1);
   await spend(`${first}T11:00`, 20, "ada", "coder-next");
@@ -125,7 +125,7 @@ test("what is restricted to one key, user or model is restricted everywhere, and
   tab.check();
 });
 
-test("a key's and a user's own usage is reached from their lists", async () => {
+test("the lists of keys and users link to their usage", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
   for (const [path, of, chip] of [

@@ -14,7 +14,7 @@ test("both languages have the same texts", () => {
   expect(namesOf(de).toSorted()).toEqual(namesOf(en).toSorted());
 });
 
-test("a text that one language lacks, and one that takes other values, are type errors", () => {
+test("a text that one language lacks, or that takes other values, is a type error", () => {
   const { lead: _lead, ...rest } = de.notices;
   // @ts-expect-error: the text is missing
   const lacking: Shape<typeof en.notices> = rest;

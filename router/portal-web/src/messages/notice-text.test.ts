@@ -14,7 +14,7 @@ const sentence = (language: "de" | "en", kind: string, facts: object) =>
 const fewerTokens = { model: "small-24b", from: "2.000", to: "2.000" };
 const coming = [{ validFrom: "2026-12-04T23:00:00Z", factor: "1.500" }];
 
-test("a factor's notice says what holds now and all that comes, and when nothing comes after all", () => {
+test("a factor's notice has the current factor and all announced ones, or that announced ones were withdrawn", () => {
   expect(sentence("en", "model-factor", { ...fewerTokens, coming })).toBe(
     "Credit factor of small-24b becomes 1.5 on 5 Dec 2026, 00:00.",
   );
@@ -26,7 +26,7 @@ test("a factor's notice says what holds now and all that comes, and when nothing
   );
 });
 
-test("new terms of a package are told with what they give, and so is that they do not come", () => {
+test("a notice about package terms lists them, or reports that they were withdrawn", () => {
   const limits = { creditsPerMonth: "80000000.000", requestsPerMinute: 60, parallelRequests: 10 };
   const now = { priceCents: 3_500, ...limits, emailSupport: true };
   const facts = { package: "Pro", at: "2026-12-04T23:00:00Z", from: now };
@@ -39,7 +39,7 @@ test("new terms of a package are told with what they give, and so is that they d
   );
 });
 
-test("an entry of the changelog is told in the reader's language, with what changed about its models", () => {
+test("a changelog entry is shown in the reader's language, with the changes of its models", () => {
   const text = { de: "Der Faktor sinkt.", en: "The factor goes down." };
   const news = [{ kind: "model-factor", facts: { ...fewerTokens, coming } }];
   expect(sentence("en", "model-change", { at: coming[0]!.validFrom, text, news: [] })).toBe(

@@ -8,12 +8,12 @@ test.each([
   ["2026-03-29", "2026-03-29T22:00:00.000Z"],
   ["2026-10-24", "2026-10-24T22:00:00.000Z"],
   ["2026-10-25", "2026-10-25T23:00:00.000Z"],
-])("the German day %s is over at %s, and is the last one before that", (day, instant) => {
+])("the German day %s ends at %s, and is the last day before this instant", (day, instant) => {
   expect(endOfGermanDay(day)).toBe(instant);
   expect(lastGermanDay(instant)).toBe(day);
 });
 
-test("days are counted over months and changes of the clock", () => {
+test("days are counted across months and clock changes", () => {
   expect(addDays("2026-03-28", 2)).toBe("2026-03-30");
   expect(addDays("2026-03-01", -1)).toBe("2026-02-28");
   expect(germanDay(Date.parse("2026-11-20T23:30:00Z"))).toBe("2026-11-21");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { inOrder } from "./node-order.ts";
 
-test("nodes in trouble stand first, the worst at the top, and others by name, however they come", () => {
+test("nodes in trouble are sorted first, the worst at the top, and others by name", () => {
   const nodes = [
     { name: "c", troubles: [] },
     { name: "b", troubles: ["gpu-hot"] },

@@ -11,7 +11,7 @@ const one = (minutesAgo: number, model: string, from: string, seconds: number, f
   parts: failed ? {} : { drain: seconds / 2, start: seconds / 2 },
 });
 
-test("of the last hour, what lies before it does not count, and a switch at its edge counts in part", () => {
+test("switches before the last hour do not count, and a switch at its edge counts in part", () => {
   const switches = [one(70, "x", "y", 30), one(59, "a", "b", 120), one(30, "b", "a", 60)];
   const hour = slotHour(history(at(600), { switches } as never), "b", nowMs);
   expect(hour.switches.map(({ model }) => model)).toEqual(["b", "a"]);
@@ -19,12 +19,12 @@ test("of the last hour, what lies before it does not count, and a switch at its 
   expect(hour.seconds).toEqual({ drain: 90, stop: 0, memory: 0, start: 90, probe: 0 });
 });
 
-test("of an agent that has run for ten minutes, the share is that of the ten minutes", () => {
+test("for an agent that has run for ten minutes, the share is of these ten minutes", () => {
   const hour = slotHour(history(at(10), { switches: [one(5, "a", "b", 60)] } as never), "a", nowMs);
   expect([hour.spanMs, hour.share]).toEqual([600_000, 0.1]);
 });
 
-test("the spans follow each other: what was active, the switch, what is active; after a failed start nothing is", () => {
+test("the spans are the old model, the switch and the new model, and no model after a failed start", () => {
   const switches = [one(40, "b", "a", 60), one(20, "c", "b", 0, true)];
   const { spans, failed } = slotHour(history(at(600), { switches } as never), undefined, nowMs);
   const minutes = (ms: number) => Math.round(ms / 60_000);
@@ -37,7 +37,7 @@ test("the spans follow each other: what was active, the switch, what is active; 
   expect(failed).toBe(1);
 });
 
-test("a slot without a history was what it is for the whole hour", () => {
+test("a slot without a history had its current state for the whole hour", () => {
   const { spans, share } = slotHour(undefined, "a", nowMs);
   expect([spans.length, spans[0]?.model, share]).toEqual([1, "a", 0]);
 });

@@ -22,7 +22,7 @@ data: {"credits":"61.000"}
 
 `;
 
-test("events are the same whatever pieces the text comes in", () => {
+test("events do not depend on the pieces in which the text arrives", () => {
   const whole = new ChatEventReader().read(stream);
   expect(whole).toEqual([
     { kind: "state", state: "activating", usualMs: 7000 },
@@ -38,7 +38,7 @@ test("events are the same whatever pieces the text comes in", () => {
   }
 });
 
-test("an error that comes in the midst of an answer is an event", () => {
+test("an error in the middle of an answer is an event", () => {
   const [event] = new ChatEventReader().read(`event: error\ndata: {"status":503,"error":{"code":"overloaded"}}\n\n`);
   expect(event).toEqual({ kind: "error", status: 503, error: { code: "overloaded" } });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { dayBars } from "./day-bars.ts";
 
-test("a day without requests is a bar of nothing, and parts stand on each other", () => {
+test("a day without requests has an empty bar, and the parts of a bar are stacked", () => {
   const rows = [
     { day: "2026-11-02", model: "a", credits: "10.000" },
     { day: "2026-11-02", model: "b", credits: "30.500" },
@@ -15,7 +15,7 @@ test("a day without requests is a bar of nothing, and parts stand on each other"
   ]);
 });
 
-test("beyond five models the small ones are one", () => {
+test("with more than five models, the small ones are combined", () => {
   const rows = ["a", "b", "c", "d", "e", "f"].map((model, index) => ({ day: "x", model, credits: String(10 - index) }));
   const { series, bars } = dayBars(rows, ["x"], "others");
   expect(series).toEqual(["a", "b", "c", "d", "others"]);

@@ -6,7 +6,7 @@ const read = (address: string) => {
   return usageFilter((name) => params.get(name) ?? undefined);
 };
 
-test("an address names a model, a key and a user, or nothing that there could be", () => {
+test("an address can have a model, a key and a user, and malformed ones are ignored", () => {
   const id = "0198c0de-0000-7000-8000-000000000001";
   expect(read(`model=m&key=${id}&user=${id}`)).toEqual({ model: "m", keyId: id, userId: id });
   expect(read(`model=&key=ci&user=${id}'`)).toEqual({});
