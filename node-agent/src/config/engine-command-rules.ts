@@ -173,7 +173,7 @@ class EngineCommand {
 
   /** The model names that the engine serves. Undefined: not visible. */
   get served(): readonly string[] | undefined {
-    if (this.runs === "llama-server") return this.value("alias", "-a")?.split(",");
+    if (this.runs === "llama-server") return [this.value("alias", "-a") ?? ""];
     if (this.runs !== "vllm") return undefined;
     const named = this.#values("served-model-name");
     const base = named.length > 0 ? named : [this.value("model") ?? this.after("serve") ?? ""];

@@ -52,6 +52,14 @@ describe("activate", () => {
     expect(await handles.read()).toEqual([]);
   });
 
+  test("of an engine of several models fails while one of them does not answer", async () => {
+    const { engines } = open(faultEngine(modelA, [], { models: [modelA, modelB] }));
+    const phases: SwitchPhase[] = [];
+    const activation = engines.activate(modelA, AbortSignal.timeout(2_000), (phase) => phases.push(phase));
+    await expect(activation, "its engine serves the first alone").rejects.toThrow();
+    expect(phases).toContain("probe");
+  });
+
   test("of an engine that never gets ready ends with the signal and leaves no process behind", async () => {
     const { engines, handles } = open(faultEngine(modelA, ["--never-ready", "--child", "--terms", "0"]));
     const patience = new AbortController();
