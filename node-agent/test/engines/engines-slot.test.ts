@@ -56,7 +56,7 @@ describe("activate", () => {
     const { engines } = open(faultEngine(modelA, [], { models: [modelA, modelB] }));
     const phases: SwitchPhase[] = [];
     const activation = engines.activate(modelA, AbortSignal.timeout(2_000), (phase) => phases.push(phase));
-    await expect(activation, "its engine serves the first alone").rejects.toThrow();
+    await expect(activation, "its engine serves the first alone").rejects.toThrow("timeout");
     expect(phases).toContain("probe");
   });
 
