@@ -1,4 +1,4 @@
-/** Each rule of a data connection, broken by an end in plain buffers: a GOAWAY that says which, and the connection is closed. */
+/** Tests that breaking any rule of a data connection leads to a GOAWAY that names the rule and closes the connection. */
 import { expect, test } from "vitest";
 import { textOf } from "../../cluster/read-answer.ts";
 import { byHand, holding, linked, openAgentEnd, openRouterEnd, sessionsOf } from "./link-ends.ts";
@@ -136,7 +136,7 @@ const late = (stream: number): readonly Buffer[] => [
   plainFrame(cancel, stream, Buffer.from([9])),
 ];
 
-test("an agent drops what comes for streams that are over, and their lengths still count", async () => {
+test("an agent drops frames of ended streams but still counts their lengths", async () => {
   await using router = await PlainRouter.listen();
   const { handle, streams } = holding();
   await using agent = openAgentEnd(router.port, handle);
@@ -155,7 +155,7 @@ test("an agent drops what comes for streams that are over, and their lengths sti
   expect(peer.farewell).toMatch(/length/);
 });
 
-test("a HEAD beyond 2,000 open streams is refused with CANCEL 1, and the 2,000 go on", async () => {
+test("a HEAD beyond 2,000 open streams is refused with CANCEL 1, and the 2,000 streams continue", async () => {
   await using router = await PlainRouter.listen();
   const { handle, streams } = holding();
   await using _agent = openAgentEnd(router.port, handle);
@@ -197,7 +197,7 @@ test("a router that opens more than 2,000 streams and reads nothing is closed", 
   expect([taken, peer.farewell]).toEqual([2_000, expect.stringMatching(/\bstream\b/)]);
 });
 
-test("a router that says GOAWAY on every connection and closes none holds 16 of an agent, which then waits", async () => {
+test("an agent dials at most 16 connections to a router that sends GOAWAY on each and closes none", async () => {
   await using router = await PlainRouter.listen();
   await using agent = openAgentEnd(router.port, holding().handle);
   for (let n = 0; n < 16; n++) {

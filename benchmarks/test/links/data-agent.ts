@@ -1,4 +1,4 @@
-/** A process of its own that holds the agent's end of a data connection: begins every answer and ends none. */
+/** Runs the agent's end of a data connection as a process. It begins every answer and ends none. */
 import { byHand, openAgentEnd } from "./link-ends.ts";
 
 openAgentEnd(

@@ -1,4 +1,4 @@
-/** One answer over a data connection, both ends real: how it begins and how it may end. */
+/** Tests how an answer over a data connection with two real ends begins and ends. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ test("a request arrives with its record and body, and the answer with its end", 
   });
 });
 
-test("what an answer's head says beside its status arrives, and one that says it wrongly is as none", async () => {
+test("further fields of an answer's head arrive, and a malformed head counts as a lost node", async () => {
   await using router = await openRouterEnd();
   let record = "";
   await using _agent = openAgentEnd(
@@ -88,7 +88,7 @@ test("what an answer's head says beside its status arrives, and one that says it
   }
 });
 
-test("an answer that failed, or has no end, is told apart from a whole one", async () => {
+test("a failed answer and an answer without an end differ from a whole one", async () => {
   await using router = await openRouterEnd();
   let end: number | undefined;
   await using _agent = openAgentEnd(
@@ -119,7 +119,7 @@ test("an answer that failed, or has no end, is told apart from a whole one", asy
   }
 });
 
-test("the agent tells a client that left from a router that went", async () => {
+test("the agent distinguishes a client that left from a lost router", async () => {
   const router = await openRouterEnd();
   const { streams, closed, handle } = holding();
   await using _agent = openAgentEnd(router.data.address.port, handle);
@@ -138,7 +138,7 @@ test("the agent tells a client that left from a router that went", async () => {
   expect(streams.every(({ isOver }) => isOver)).toBe(true);
 });
 
-test("an answer that has come as a whole holds no place while it is read, and is over when it is given up", async () => {
+test("a completely received answer holds no place while it is read, and ends when its reader gives up", async () => {
   await using router = await openRouterEnd();
   await using agent = openAgentEnd(router.data.address.port, answering("x".repeat(100_000)));
   await linked(router);
@@ -152,7 +152,7 @@ test("an answer that has come as a whole holds no place while it is read, and is
   await expect.poll(() => router.inFlight()).toBe(0);
 });
 
-test("an answer of which much is still to come holds no place once its agent says that the engine is done", async () => {
+test("an unfinished answer holds no place once its agent reports that the engine is done", async () => {
   await using router = await openRouterEnd();
   const { streams, handle } = holding();
   await using _agent = openAgentEnd(router.data.address.port, handle);
@@ -167,7 +167,7 @@ test("an answer of which much is still to come holds no place once its agent say
   expect(router.inFlight()).toBe(3);
 });
 
-test("an answer that has come as a whole is not lost with its node, however slowly it is read", async () => {
+test("a completely received answer survives its node, however slowly it is read", async () => {
   await using router = await openRouterEnd();
   const agent = openAgentEnd(router.data.address.port, answering("x".repeat(100_000)));
   await linked(router);
@@ -207,7 +207,7 @@ test("a client that leaves before the head is answered with its own reason, and 
   expect(router.inFlight()).toBe(0);
 });
 
-test("without a session, or when it goes before the head, the node is lost and another may be tried", async () => {
+test("without a session, or if it ends before the head, the node counts as lost and another may be tried", async () => {
   await using router = await openRouterEnd();
   await expect(router.send()).rejects.toThrow(NodeLost);
   let go = (_stream: SimStream): void => {};
@@ -223,7 +223,7 @@ test("without a session, or when it goes before the head, the node is lost and a
   expect(router.inFlight()).toBe(0);
 });
 
-test("a request that an ending connection refuses is sent on the next one", async () => {
+test("a request refused by an ending connection is sent on the next connection", async () => {
   await using router = await openRouterEnd();
   let refused = 0;
   const ending = byHand((stream) => {
@@ -239,7 +239,7 @@ test("a request that an ending connection refuses is sent on the next one", asyn
   expect([refused, router.inFlight()]).toEqual([1, 0]);
 });
 
-test("an agent that closes takes no new streams and lets those that run end", async () => {
+test("a closing agent accepts no new streams and lets running streams end", async () => {
   await using router = await openRouterEnd();
   const { streams, handle } = holding();
   const agent = openAgentEnd(router.data.address.port, handle);
@@ -261,7 +261,7 @@ test("an agent that closes takes no new streams and lets those that run end", as
   await closed;
 });
 
-test("an agent that closes cuts what runs beyond the deadline", async () => {
+test("a closing agent cuts streams that run past the deadline", async () => {
   await using router = await openRouterEnd();
   const { closed, handle } = holding();
   const agent = openAgentEnd(router.data.address.port, handle);
@@ -273,7 +273,7 @@ test("an agent that closes cuts what runs beyond the deadline", async () => {
   expect(closed).toEqual(["lost"]);
 });
 
-test("an agent killed in mid-answer leaves an answer that is not whole, however clean its end looks", async () => {
+test("an answer is not whole if its agent is killed, even if the connection ends cleanly", async () => {
   await using router = await openRouterEnd();
   const agent = fork(join(import.meta.dirname, "data-agent.ts"), [String(router.data.address.port)]);
   const gone = once(agent, "exit");

@@ -1,4 +1,4 @@
-/** Data sessions, both ends real: under many streams, unread streams, silence and restarts. */
+/** Tests data sessions with two real ends: many streams, unread streams, silence and restarts. */
 import { randomBytes } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -23,7 +23,7 @@ test("3,000 quick cancels do not end a session", async () => {
   expect((await router.send()).status).toBe(200);
 });
 
-test("1,200 open streams use several sessions, evenly, and all of them end whole", async () => {
+test("1,200 open streams are spread evenly over several sessions and all end whole", async () => {
   await using router = await openRouterEnd();
   const { streams, handle } = holding();
   await using agent = openAgentEnd(router.data.address.port, handle);
@@ -45,7 +45,7 @@ test("1,200 open streams use several sessions, evenly, and all of them end whole
   await expect.poll(() => router.inFlight()).toBe(0);
 });
 
-test("streams that nobody reads hold up no other stream and hold only their window", async () => {
+test("unread streams delay no other stream and hold only their window", async () => {
   await using router = await openRouterEnd();
   const written: number[] = [];
   const chunk = randomBytes(16 << 10);
@@ -72,7 +72,7 @@ test("streams that nobody reads hold up no other stream and hold only their wind
   for (const answer of unread) expect((await readAnswer(answer).whole).length).toBe(4 << 20);
 });
 
-test("large bodies that the agent does not read yet hold up no other request", async () => {
+test("large bodies that the agent does not read delay no other request", async () => {
   await using router = await openRouterEnd();
   const waiting: SimStream[] = [];
   const handle = byHand((stream, record) => {
@@ -92,7 +92,7 @@ test("large bodies that the agent does not read yet hold up no other request", a
   for (const answer of large) expect(await textOf(await answer)).toBe("large");
 });
 
-test("large answers, written at once, that nobody reads yet hold up no other answer", async () => {
+test("large unread answers delay no other answer", async () => {
   await using router = await openRouterEnd();
   const large = randomBytes(8 << 20);
   let chunk: string | Buffer = large;
@@ -104,7 +104,7 @@ test("large answers, written at once, that nobody reads yet hold up no other ans
   for (const answer of unread) expect((await readAnswer(answer).whole).equals(large)).toBe(true);
 });
 
-test("a connection that falls silent is noticed at both ends within 5 s, and replaced once it can be", async () => {
+test("both ends notice a silent connection within 5 s and replace it as soon as possible", async () => {
   await using router = await openRouterEnd();
   using proxy = await openTcpProxy(router.data.address.port);
   const { closed, handle } = holding();
@@ -126,7 +126,7 @@ test("a connection that falls silent is noticed at both ends within 5 s, and rep
   await linked(router);
 });
 
-test("agents are back within 5 s after a restart of the router", async () => {
+test("agents connect again within 5 s after a restart of the router", async () => {
   const before = await openRouterEnd();
   const { port } = before.data.address;
   await using _agent = openAgentEnd(port, answering("x"));

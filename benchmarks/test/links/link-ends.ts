@@ -1,4 +1,4 @@
-/** Both ends of the data connections in one process, and what tests do with them. */
+/** Opens both ends of data connections in one process, for tests. */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,13 +31,13 @@ export interface RouterEnd extends AsyncDisposable {
   readonly registry: NodeRegistry;
   readonly told: unknown[][];
   send(given?: Partial<UpstreamRequest>, signal?: AbortSignal): Promise<UpstreamResponse>;
-  /** Answers that are not over. */
+  /** The number of answers that have not ended. */
   inFlight(): number;
-  /** Answers whose engine is not known to be done. */
+  /** The number of answers whose engine has not reported its end. */
   places(): number;
 }
 
-/** Grants with one secret, as the routers of one database share it. */
+/** Grants with one secret, which the routers of one database share. */
 export const grants = createGrants(randomBytes(32));
 
 export async function openRouterEnd(given: { port?: number; tls?: TlsFiles } = {}): Promise<RouterEnd> {
@@ -96,7 +96,7 @@ export function sessionsOf(router: RouterEnd): number {
   return router.registry.details(0)[0]!.dataSessions;
 }
 
-/** Resolves once the router has so many sessions. */
+/** Resolves when the router has this number of sessions. */
 export async function linked(router: RouterEnd, sessions = 1): Promise<void> {
   const deadlineMs = systemClock.monotonicMs() + 5_000;
   while (sessionsOf(router) !== sessions) {
@@ -110,7 +110,7 @@ interface AgentEnd extends AsyncDisposable {
   readonly told: unknown[][];
 }
 
-/** `port`: where to dial; that of the router, or of a proxy before it. */
+/** Opens an agent that dials this port, of the router or of a proxy. */
 export function openAgentEnd(
   port: number,
   handle: StreamHandler,
@@ -145,10 +145,10 @@ export function answering(text: string | Buffer): StreamHandler {
   return byHand((stream) => stream.answer(text));
 }
 
-/** Takes streams, answers with a head and one chunk, and leaves the rest to the test. */
+/** Accepts streams, answers with a head and one chunk, and leaves the rest to the test. */
 export function holding() {
   const streams: SimStream[] = [];
-  /** Why each stream that is over went; undefined: it was answered. */
+  /** Why each ended stream was lost, or undefined if it was answered. */
   const closed: (Gone | undefined)[] = [];
   const handle = byHand((stream) => {
     streams.push(stream);
@@ -159,7 +159,7 @@ export function holding() {
   return { streams, closed, handle };
 }
 
-/** Certificates as an operator makes them, in a directory of their own. */
+/** Makes certificates in a temporary directory as an operator does. */
 export class Certificates implements Disposable {
   readonly directory = mkdtempSync(join(tmpdir(), "weiche-certificates-"));
   readonly #open: TlsFiles[] = [];
@@ -173,13 +173,13 @@ export class Certificates implements Disposable {
     return this.paths(`router-${names[0]}`);
   }
 
-  /** `days`: how long it is valid; negative: it has expired. */
+  /** Makes a certificate. `days`: how long it is valid. A negative number makes an expired one. */
   node(name: string, days?: number): TlsPaths {
     makeCertificate(this.#making(days), "node", [name]);
     return this.paths(`node-${name}`);
   }
 
-  /** Writes a node's certificate anew, with an end to the second. */
+  /** Renews a node's certificate with an end exact to the second. */
   endAt(name: string, until: Date): TlsPaths {
     return this.node(name, (until.getTime() - Date.now()) / 86_400_000);
   }
@@ -193,7 +193,7 @@ export class Certificates implements Disposable {
     return { cert: `${path}.pem`, key: `${path}.key`, ca: join(this.directory, "ca.pem") };
   }
 
-  /** Opens the files as router and agent do; closed with the directory. */
+  /** Opens the files as router and agent do. They close with the directory. */
   open(paths: TlsPaths, events = toldEvents<Parameters<typeof openTlsFiles>[2]>().events): TlsFiles {
     const files = openTlsFiles(paths, systemClock, events);
     this.#open.push(files);

@@ -1,6 +1,6 @@
 /**
- * Whatever the other end of a link or a data connection says, router and agent live on, serve the others beside it and
- * hold no memory of it. `WEICHE_CASES` sets how many peers each of the tests meets; every one is made from its number.
+ * Tests that router and agent survive everything that a peer sends on links and data connections, serve other peers
+ * meanwhile, and release its memory. `WEICHE_CASES` sets the number of peers per test. Each peer is generated from its number.
  */
 import { once } from "node:events";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ import { node, requestOf } from "./link-ends.ts";
 import { addressOf, openWholeAgent, openWholeRouter, type WholeAgent, type WholeRouter } from "./whole-links.ts";
 
 const cases = Math.ceil(Number(process.env["WEICHE_CASES"] ?? 2_000) / 20);
-/** The most memory that a test may leave behind once all peers are gone; a leak of one peer's bytes would be several times as much. */
+/** The most memory that a test may leave behind. A leak of every peer's bytes exceeds it several times. */
 const keptBytesMax = 48 << 20;
 
 let router: WholeRouter;
@@ -46,7 +46,7 @@ async function expectServed(): Promise<void> {
   expect(await textOf(answer)).toBe("hello");
 }
 
-/** Meets all peers, some at a time, and serves meanwhile. */
+/** Runs all peers, some at a time, and serves meanwhile. */
 async function meet(peer: (random: Random) => Promise<void>): Promise<void> {
   await expect.poll(() => router.isReachable()).toBe(true);
   await Promise.all(Array.from({ length: 20 }, (_, n) => peer(createRandom(1_000_000 + n)))); // warm
@@ -65,7 +65,7 @@ function heapBytes(): number {
   return heapUsed + external;
 }
 
-/** Writes it all and looks at nothing; resolves when the connection is over, at the latest after a while. */
+/** Writes all bytes without reading. Resolves when the connection ends or after a timeout. */
 async function pour(socket: Socket, pieces: readonly Buffer[]): Promise<void> {
   socket.on("error", () => {}).resume();
   for (const piece of pieces) socket.write(piece);
@@ -137,7 +137,7 @@ function downlink(random: Random, dataPort: number): Buffer {
   );
 }
 
-test("a router lives on, whatever nodes say on their links and data connections", async () => {
+test("a router survives everything that nodes send on links and data connections", async () => {
   agent = openWholeAgent([addressOf(router)]);
   await meet(async (random) => {
     if (random.chance(0.5)) return sayOnLink(random);
@@ -198,7 +198,7 @@ async function sayOnLink(random: Random): Promise<void> {
   session.destroy();
 }
 
-test("an agent lives on, whatever a router says on links and data connections, and serves the other router", async () => {
+test("an agent survives everything that a router sends and serves the other router", async () => {
   let met = 0;
   let random = createRandom(0);
   const data = createServer((socket) => void callAgent(socket, random)).listen(0, "127.0.0.1");

@@ -1,4 +1,4 @@
-/** Mutual TLS on link and data connections, with certificates as an operator makes them. */
+/** Tests mutual TLS on links and data connections with certificates as operators make them. */
 import { chmodSync, copyFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { connect, createServer } from "node:tls";
@@ -80,7 +80,7 @@ test.each<[string, () => TlsFiles, string]>([
   ["another node's certificate", () => ours.open(ours.node("gpu-2")), "name"],
   ["a certificate of another authority", () => mixed(theirs.node(node), ours), "tls"],
   ["an expired certificate", () => ours.open(ours.node("expired", -1)), "tls"],
-])("a data session with %s is refused, and both ends say so", async (_what, open, reason) => {
+])("a data session with %s is refused, and both ends report it", async (_what, open, reason) => {
   await using router = await openRouterEnd({ tls: routerTls });
   await using agent = openAgentEnd(router.data.address.port, answering("x"), { tls: open() });
   await expect
@@ -92,7 +92,7 @@ test.each<[string, () => TlsFiles, string]>([
   expect(router.told.map(([event]) => event)).not.toContain("dataSessionUp");
 });
 
-test("TLS 1.2 is not spoken", async () => {
+test("TLS 1.2 is refused", async () => {
   await using router = await openRouterEnd({ tls: routerTls });
   const { port } = router.data.address;
   const socket = connect({
@@ -108,7 +108,7 @@ test("TLS 1.2 is not spoken", async () => {
 test.each([
   ["another protocol", ["h2"], "tls"],
   ["no protocol", [], "protocol"],
-])("a data connection that offers %s is closed, and the router says why", async (_what, ALPNProtocols, reason) => {
+])("a data connection that offers %s is closed, and the router reports why", async (_what, ALPNProtocols, reason) => {
   await using router = await openRouterEnd({ tls: routerTls });
   const socket = connect({ ...router.data.address, ...agentTls.current, ALPNProtocols });
   await new Promise((resolve) => socket.on("error", () => {}).once("close", resolve));
@@ -117,7 +117,7 @@ test.each([
     .toEqual([["dataSessionRefused", reason, expect.any(String), expect.any(String)]]);
 });
 
-test("an agent leaves a router that has chosen no protocol, says why, and tells it nothing", async () => {
+test("an agent closes a connection whose router chose no protocol, reports why, and sends nothing on it", async () => {
   const peers: PlainPeer[] = [];
   const server = createServer({ ...routerTls.current, requestCert: true }, (socket) => {
     const peer = new PlainPeer(socket, "router");
@@ -132,7 +132,7 @@ test("an agent leaves a router that has chosen no protocol, says why, and tells 
   server.close();
 });
 
-test("a new certificate of the node moves its sessions, and what runs on the old ones ends there", async () => {
+test("a node with a new certificate opens new sessions, and running streams end on the old ones", async () => {
   const clock = new VirtualClock();
   const paths = ours.node("renewed");
   using tls = openTlsFiles(paths, clock, toldEvents<TlsFilesEvents>().events);
@@ -216,7 +216,7 @@ describe("a certificate that expires while answers run", () => {
   });
 });
 
-test("a new certificate of the router is shown to new connections, on both ports, while old ones go on", async () => {
+test("the router's new certificate is used for new connections on both ports, and old ones continue", async () => {
   const clock = new VirtualClock();
   const paths = ours.router("renewed.example", "127.0.0.1");
   using tls = openTlsFiles(paths, clock, toldEvents<TlsFilesEvents>().events);

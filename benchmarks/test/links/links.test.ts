@@ -1,4 +1,4 @@
-/** Link and data connections together, both ends real: whether a node can be reached, and for how long it seems so. */
+/** Tests links and data connections together with two real ends: when a node is reachable, and when the router notices. */
 import { expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { usageRecord } from "@weiche/node-agent/test/outbox/usage-records.ts";
@@ -11,7 +11,7 @@ async function reachable(router: WholeRouter): Promise<void> {
   await expect.poll(() => router.isReachable(), { timeout: 5_000, interval: 10 }).toBe(true);
 }
 
-test("an agent that is started is placed on within moments, answers, and its usage is committed once", async () => {
+test("a started agent gets requests within seconds, answers them, and its usage is committed once", async () => {
   await using router = await openWholeRouter();
   await using agent = openWholeAgent([addressOf(router)]);
   await reachable(router);
@@ -24,7 +24,7 @@ test("an agent that is started is placed on within moments, answers, and its usa
   expect(router.recorded).toEqual([record]);
 });
 
-test("an agent serves every router, and one that is gone hinders no other", async () => {
+test("an agent serves every router, and a gone router affects no other", async () => {
   await using first = await openWholeRouter();
   const second = await openWholeRouter({ id: "router-2" });
   await using agent = openWholeAgent([addressOf(first), addressOf(second)]);
@@ -36,7 +36,7 @@ test("an agent serves every router, and one that is gone hinders no other", asyn
   expect(first.isReachable()).toBe(true);
 });
 
-test("a router that was restarted reaches its nodes again within 5 s", async () => {
+test("a restarted router reaches its nodes within 5 s", async () => {
   const before = await openWholeRouter();
   const ports = { link: before.link.address.port, data: before.data.address.port };
   await using _agent = openWholeAgent([addressOf(before)]);
@@ -48,7 +48,7 @@ test("a router that was restarted reaches its nodes again within 5 s", async () 
   expect(await textOf(answer)).toBe("hello");
 });
 
-test("an agent that was restarted is reached within 5 s, and through nothing that its earlier start left", async () => {
+test("a restarted agent is reached within 5 s, and never through connections of its earlier start", async () => {
   await using router = await openWholeRouter();
   const before = openWholeAgent([addressOf(router)], { bootId: "00000000-0000-7000-8000-000000000001" });
   await reachable(router);
@@ -69,7 +69,7 @@ test("an agent that was restarted is reached within 5 s, and through nothing tha
   await before[Symbol.asyncDispose]();
 });
 
-test("a node that closes its connections is not placed on from that moment", async () => {
+test("a node that closes its connections gets no request from that moment", async () => {
   await using router = await openWholeRouter();
   const agent = openWholeAgent([addressOf(router)]);
   await reachable(router);
@@ -77,7 +77,7 @@ test("a node that closes its connections is not placed on from that moment", asy
   await expect.poll(() => router.place(), { timeout: 1_000 }).toMatchObject({ refused: "no_node_available" });
 });
 
-test("an agent that drains takes no more requests, lets those that run end, and still delivers their usage", async () => {
+test("a draining agent accepts no requests, lets running ones end, and delivers their usage", async () => {
   await using router = await openWholeRouter();
   const { streams, handle } = holding();
   await using agent = openWholeAgent([addressOf(router)], { handle });
@@ -93,7 +93,7 @@ test("an agent that drains takes no more requests, lets those that run end, and 
   await expect.poll(() => agent.acknowledged).toEqual([1n]);
 });
 
-test("silence in both directions is noticed within 5 s at both ends, and healed when it ends", async () => {
+test("both ends notice silence in both directions within 5 s and reconnect when it ends", async () => {
   using linkProxy = await openTcpProxy();
   using dataProxy = await openTcpProxy();
   await using router = await openWholeRouter({ dataAddress: `127.0.0.1:${dataProxy.port}` });
@@ -116,7 +116,7 @@ test("silence in both directions is noticed within 5 s at both ends, and healed 
   await expect.poll(() => router.isReachable(), { timeout: 10_000 }).toBe(true);
 });
 
-test("a hundred links that come and go leave nothing behind", async () => {
+test("a hundred opened and closed links leave nothing behind", async () => {
   await using router = await openWholeRouter();
   for (let round = 0; round < 10; round++) {
     const agents = Array.from({ length: 10 }, (_, i) => openWholeAgent([addressOf(router)], { node: `gpu-${i}` }));

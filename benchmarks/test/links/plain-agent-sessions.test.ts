@@ -1,4 +1,4 @@
-/** Data connections from their beginning to their end: a real router's end, and an agent in plain buffers. */
+/** Tests data connections from beginning to end between a real router's end and an agent in plain buffers. */
 import { expect, test } from "vitest";
 import { NodeLost } from "@weiche/router/src/nodes/upstream.ts";
 import { textOf } from "../../cluster/read-answer.ts";
@@ -8,7 +8,7 @@ import { frameTypes, PlainPeer, plainFrame } from "./plain-peer.ts";
 
 const { goaway } = frameTypes;
 
-test("an agent that says GOAWAY gets no new requests and ends those that run", async () => {
+test("an agent that sends GOAWAY gets no new requests, and running ones end", async () => {
   await using both = await openPlainAgent((stream) => both.agent.begin(stream));
   const answer = await both.router.send();
   both.agent.pour(plainFrame(goaway, 0, ""));
@@ -22,7 +22,7 @@ test("an agent that says GOAWAY gets no new requests and ends those that run", a
   expect(both.agent.farewell).toBeUndefined();
 });
 
-test("a router that closes says GOAWAY, lets what runs end, and then says FIN", async () => {
+test("a closing router sends GOAWAY, lets running streams end, and then sends FIN", async () => {
   await using both = await openPlainAgent((stream) => both.agent.begin(stream));
   const answer = await both.router.send();
   const closed = both.router.data.close(60_000);
@@ -36,7 +36,7 @@ test("a router that closes says GOAWAY, lets what runs end, and then says FIN", 
   await closed;
 });
 
-test("an agent that has not said who it is, or not what it should, is closed and never used", async () => {
+test("the connection of an agent without a valid identity is closed and never used", async () => {
   await using router = await openRouterEnd();
   for (const identity of [
     {},
@@ -55,7 +55,7 @@ test("an agent that has not said who it is, or not what it should, is closed and
 test.each<[what: string, record: readonly unknown[]]>([
   ["another status", [503, "json"]],
   ["no record", [{ valueOf: 0, toString: 0 }]],
-])("an agent that says who it is with %s is closed", async (_what, record) => {
+])("the connection of an agent whose identity has %s is closed", async (_what, record) => {
   await using router = await openRouterEnd();
   const agent = await PlainPeer.dial(router.data.address.port);
   agent.identityRecord = record;
@@ -63,7 +63,7 @@ test.each<[what: string, record: readonly unknown[]]>([
   expect(router.told.map(([event, why]) => [event, why])).toEqual([["dataSessionRefused", "identity"]]);
 });
 
-test("an agent that says GOAWAY before it says who it is is closed", async () => {
+test("the connection of an agent that sends GOAWAY before its identity is closed", async () => {
   await using router = await openRouterEnd();
   const agent = await PlainPeer.dial(router.data.address.port);
   agent.pour(plainFrame(goaway, 0, ""));
@@ -71,7 +71,7 @@ test("an agent that says GOAWAY before it says who it is is closed", async () =>
   expect(router.told).toEqual([]);
 });
 
-test("a node that says GOAWAY on its connections and closes none may hold 16", async () => {
+test("a node that sends GOAWAY on its connections and closes none may hold 16", async () => {
   await using router = await openRouterEnd();
   const agents: PlainPeer[] = [];
   for (let n = 0; n < 16; n++) {
@@ -93,7 +93,7 @@ test("a node that says GOAWAY on its connections and closes none may hold 16", a
   for (const agent of agents) agent.destroy();
 });
 
-test("an agent that is silent for 3 s is lost, and so are its answers", async () => {
+test("an agent that is silent for 3 s is lost with its answers", async () => {
   await using both = await openPlainAgent((stream) => both.agent.begin(stream));
   const answer = await both.router.send();
   const fromMs = performance.now();

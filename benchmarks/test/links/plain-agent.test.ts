@@ -1,4 +1,4 @@
-/** Requests and answers between a real router's end of a data connection and an agent in plain buffers. */
+/** Tests requests and answers between a real router's end of a data connection and an agent in plain buffers. */
 import { expect, test } from "vitest";
 import { readNodeRefusal } from "@weiche/router/src/api/node-refusal.ts";
 import { NodeLost } from "@weiche/router/src/nodes/upstream.ts";
@@ -9,7 +9,7 @@ import { frameTypes, plainFrame, u32, window } from "./plain-peer.ts";
 
 const { cancel, data, end, head, ping, pong, windowed } = frameTypes;
 
-test("the router asks who the agent is, and sends a PING, before anything else", async () => {
+test("the router first asks for the agent's identity and sends a PING", async () => {
   await using both = await openPlainAgent();
   const [first] =
     both.agent.of(1).length > 0 ? both.agent.of(1) : both.agent.frames.filter(({ type }) => type === head);
@@ -19,7 +19,7 @@ test("the router asks who the agent is, and sends a PING, before anything else",
   await both.agent.settled();
 });
 
-test("a request has its fields at their places, its body and its END; the answer is handed on as it comes", async () => {
+test("a request has its fields in order, its body and its END, and the answer is passed on as it arrives", async () => {
   await using both = await openPlainAgent((stream) => {
     both.agent.begin(stream, [200, "events", 0, "switch 5200", "of a later version", { more: [] }]);
     both.agent.write(stream, "hello ");
@@ -68,7 +68,7 @@ test.each<[how: number, ending: string, death: string | undefined]>([
   expect(answer.body.engineDeath !== undefined).toBe(how === 2 || how === 3);
 });
 
-test("an answer that is cancelled is broken; before its HEAD the node is lost for the request, and not for others", async () => {
+test("a cancelled answer is broken, and before its HEAD the node is lost for this request only", async () => {
   let act = (_stream: number): void => {};
   await using both = await openPlainAgent((stream) => act(stream));
   for (const reason of [0, 1, 2, 200]) {
@@ -126,7 +126,7 @@ test.each<[what: string, status: number, body: string]>([
   ["that is followed by more than 64 KiB of space", 503, JSON.stringify(error("no")) + " ".repeat(65_536)],
   ["with the status 302", 302, JSON.stringify(error("no"))],
   ["with the status 201", 201, JSON.stringify(error("no"))],
-])("an error %s is none: the node is lost for the request", async (_what, status, body) => {
+])("an error %s counts as a lost node for the request", async (_what, status, body) => {
   await using both = await openPlainAgent((stream) => {
     both.agent.begin(stream, [status, "json"]);
     both.agent.write(stream, body);
@@ -135,7 +135,7 @@ test.each<[what: string, status: number, body: string]>([
   await expect(readNodeRefusal(await both.router.send(), never)).rejects.toThrow(NodeLost);
 });
 
-test("a body is sent as far as its credit goes, in frames of 64 KiB at most, and further with each WINDOW", async () => {
+test("a body is sent within its credit in frames of at most 64 KiB, and continues with each WINDOW", async () => {
   await using both = await openPlainAgent();
   const body = Buffer.alloc(1 << 20, "0123456789abcdef-");
   const sent = both.router.send({ body });
@@ -155,7 +155,7 @@ test("a body is sent as far as its credit goes, in frames of 64 KiB at most, and
   expect(await textOf(await sent)).toBe("");
 });
 
-test("an answer is taken as far as its client reads, and WINDOWs of at least half of it say so", async () => {
+test("the router returns credit with WINDOWs only as its client reads", async () => {
   await using both = await openPlainAgent((stream) => {
     both.agent.begin(stream);
     both.agent.write(stream, Buffer.alloc(window, "x"));
@@ -170,7 +170,7 @@ test("an answer is taken as far as its client reads, and WINDOWs of at least hal
   expect((await whole).length).toBe(window + 3);
 });
 
-test("a client that leaves is a CANCEL, after which what was on its way is dropped", async () => {
+test("a client that leaves causes a CANCEL, and frames that arrive later are dropped", async () => {
   await using both = await openPlainAgent((stream) => both.agent.begin(stream));
   const answer = await both.router.send();
   answer.body.cancel();
@@ -189,7 +189,7 @@ test("a client that leaves is a CANCEL, after which what was on its way is dropp
   expect(sessionsOf(both.router)).toBe(1);
 });
 
-test("frames may be cut anywhere, and several of them come at once", async () => {
+test("frames may be cut anywhere, and several may arrive at once", async () => {
   await using both = await openPlainAgent((stream) => {
     const bytes = Buffer.concat([
       plainFrame(head, stream, '[200,"events",0,""]'),

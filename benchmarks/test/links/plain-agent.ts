@@ -1,4 +1,4 @@
-/** A real router's end of the data connections, and an agent in plain buffers that is linked to it. */
+/** Opens a real router's end of the data connections with a linked agent in plain buffers. */
 import { expect } from "vitest";
 import { linked, openRouterEnd } from "./link-ends.ts";
 import { PlainPeer } from "./plain-peer.ts";

@@ -1,4 +1,4 @@
-/** A real agent with a simulated engine, to which a router in plain buffers speaks on its data connections. */
+/** Tests a real agent with a simulated engine against a router in plain buffers on its data connections. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
@@ -49,7 +49,7 @@ function recordOf(body: Buffer, given: Readonly<Record<number, unknown>> = {}): 
   return Object.assign([...fields, 600_000, "router-1", body.length], given);
 }
 
-/** Asks for a chat; the number of its stream. */
+/** Sends a chat and returns the number of its stream. */
 function ask(content: string, stream = true): number {
   const body = bodyOf(content, stream);
   return peer.open(recordOf(body), body);
@@ -59,13 +59,13 @@ async function counter(name: string, labels: Record<string, string> = {}): Promi
   return samplesOf(await readMetrics(agent)).get(seriesOf(name, labels)) ?? 0;
 }
 
-test("the agent says who it is", () => {
+test("the agent sends its identity", () => {
   const [stream] = peer.frames.filter(({ type }) => type === head).map((frame) => frame.stream);
   expect(peer.recordOf(stream!).slice(0, 2)).toEqual([200, "text"]);
   expect(JSON.parse(String(peer.bodyOf(stream!)))).toEqual({ node: "gpu-1", bootId: expect.any(String) as string });
 });
 
-test("a chat is answered as events, and as one JSON, each with its END", async () => {
+test("a chat is answered as events or as one JSON, each with its END", async () => {
   const [streamed, whole] = [ask("sim:tokens=3 hi"), ask("sim:tokens=3 hi", false)];
   expect([await peer.ending(streamed), await peer.ending(whole)]).toEqual(["end 0", "end 0"]);
   expect(peer.recordOf(streamed).slice(0, 3)).toEqual([200, "events", 0]);
@@ -74,7 +74,7 @@ test("a chat is answered as events, and as one JSON, each with its END", async (
   expect(JSON.parse(String(peer.bodyOf(whole)))).toMatchObject({ usage: { completion_tokens: 3 } });
 });
 
-test("a request's record may have more fields than are known, and its frames may be cut anywhere", async () => {
+test("a request's record may have unknown fields, and its frames may be cut anywhere", async () => {
   const body = bodyOf("sim:tokens=3 hi");
   const stream = peer.open(["/weiche/identity"], "") + 2;
   const bytes = Buffer.concat([
@@ -115,7 +115,7 @@ test.each<[what: string, record: () => unknown]>([
   expect(JSON.parse(String(peer.bodyOf(stream)))).toEqual({ error: errorShape });
 });
 
-test("a HEAD that is no JSON is answered with 500, too", async () => {
+test("a HEAD that is not JSON is answered with 500", async () => {
   const stream = peer.open([], "") + 2;
   peer.expectStream(stream);
   peer.pour(plainFrame(head, stream, Buffer.from([0xff, 0x5b])), plainFrame(end, stream, "\0"));
@@ -124,7 +124,7 @@ test("a HEAD that is no JSON is answered with 500, too", async () => {
   expect(JSON.parse(String(peer.bodyOf(stream)))).toEqual({ error: errorShape });
 });
 
-test("a body that is longer or shorter than its HEAD said is not run", async () => {
+test("a request whose body differs in length from its HEAD does not run", async () => {
   for (const length of [1, 10_000]) {
     const body = bodyOf("sim:tokens=1 hi");
     const stream = peer.open(recordOf(body, { 13: length }), body);
@@ -133,7 +133,7 @@ test("a body that is longer or shorter than its HEAD said is not run", async () 
   }
 });
 
-test("questions are answered: metrics as text, requests as a list", async () => {
+test("the agent answers questions for metrics with text and for requests with a list", async () => {
   const [metrics, requests] = [peer.open(["/weiche/metrics"], ""), peer.open(["/weiche/requests"], "")];
   expect([await peer.ending(metrics), await peer.ending(requests)]).toEqual(["end 0", "end 0"]);
   expect(peer.recordOf(metrics).slice(0, 2)).toEqual([200, "text"]);
@@ -141,7 +141,7 @@ test("questions are answered: metrics as text, requests as a list", async () => 
   expect(JSON.parse(String(peer.bodyOf(requests)))).toEqual([]);
 });
 
-test("of 40 questions at once 32 are answered, and after them any other one", async () => {
+test("32 of 40 simultaneous questions are answered, and later questions are too", async () => {
   const first = peer.open(["/weiche/identity"], "") + 2;
   const streams = Array.from({ length: 40 }, (_, n) => first + n);
   for (const stream of streams) peer.expectStream(stream);
@@ -152,7 +152,7 @@ test("of 40 questions at once 32 are answered, and after them any other one", as
   expect(await peer.ending(peer.open(["/weiche/metrics"], ""))).toBe("end 0");
 });
 
-test("an answer that nobody reads stops at the window, goes on with each WINDOW, and holds up no other", async () => {
+test("an unread answer stops at the window, continues with each WINDOW, and delays no other answer", async () => {
   const stream = ask("sim:tokens=6000 hi");
   await peer.until("the window", () => peer.bodyOf(stream).length >= window);
   expect(await peer.ending(ask("sim:tokens=3 hi"))).toBe("end 0");
@@ -172,7 +172,7 @@ test("an answer that nobody reads stops at the window, goes on with each WINDOW,
   expect(String(peer.bodyOf(stream))).toMatch(/\[DONE\]\n\n$/);
 });
 
-test("a large body is taken, and WINDOWs let it go on", async () => {
+test("a large body continues with the agent's WINDOWs and is accepted", async () => {
   const body = bodyOf(`sim:tokens=1 ${"x ".repeat(400_000)}`);
   const stream = peer.open(recordOf(body));
   for (let at = 0; at < body.length;) {
@@ -186,7 +186,7 @@ test("a large body is taken, and WINDOWs let it go on", async () => {
   expect(peer.of(stream, windowed).length).toBeGreaterThan(0);
 });
 
-test("a request that is cancelled ends at the engine, and nothing more comes of it", async () => {
+test("a cancelled request ends at the engine, and no further frame of it arrives", async () => {
   const stream = ask("sim:tokens=100000,itl=5 hi");
   await peer.until("a beginning", () => peer.bodyOf(stream).length > 0);
   peer.cancel(stream);
@@ -198,7 +198,7 @@ test("a request that is cancelled ends at the engine, and nothing more comes of 
   expect(peer.of(stream, cancel)).toEqual([]);
 });
 
-test("a request that is cancelled before its body has come whole is forgotten", async () => {
+test("a request cancelled before the end of its body is forgotten", async () => {
   const stream = peer.open(recordOf(bodyOf("hi")));
   peer.write(stream, "{");
   peer.cancel(stream, 2);
@@ -212,14 +212,14 @@ async function requests(): Promise<unknown> {
   return JSON.parse(String(peer.bodyOf(stream)));
 }
 
-test("of several PINGs at once the last is answered", async () => {
+test("the agent answers the last of several simultaneous PINGs", async () => {
   peer.pour(...["1", "2", "3"].map((text) => plainFrame(ping, 0, text.repeat(8))));
   const pongs = () => peer.of(0, pong).map(({ payload }) => String(payload));
   await peer.until("the PONG of the last", () => pongs().includes("33333333"));
   expect(pongs().at(-1)).toBe("33333333");
 });
 
-test("after a GOAWAY what runs ends, the agent dials another connection, and the old one closes in order", async () => {
+test("after a GOAWAY running streams end, the agent dials another connection, and the old one closes cleanly", async () => {
   const stream = ask("sim:tokens=50,itl=10 hi");
   await peer.until("a beginning", () => peer.bodyOf(stream).length > 0);
   const before = peer;
@@ -232,7 +232,7 @@ test("after a GOAWAY what runs ends, the agent dials another connection, and the
   expect(before.hasFin).toBe(true);
 });
 
-test("a broken rule is logged and counted, and every other connection goes on", async () => {
+test("a broken rule is logged and counted, and other connections continue", async () => {
   const before = peer;
   before.pour(plainFrame(0, 0, ""));
   peer = await router.next();
@@ -243,7 +243,7 @@ test("a broken rule is logged and counted, and every other connection goes on", 
   expect(await peer.ending(ask("sim:tokens=1 hi"))).toBe("end 0");
 });
 
-test("a router that says nothing is left within 5 s, and another connection dialled", async () => {
+test("an agent leaves a silent router within 5 s and dials another connection", async () => {
   const running = ask("sim:tokens=100000,itl=5 hi");
   peer.answers = false;
   await peer.closed();
@@ -253,7 +253,7 @@ test("a router that says nothing is left within 5 s, and another connection dial
   peer = await router.next();
 });
 
-test("an answer whose engine dies before it has begun is an error that ends with 2", async () => {
+test("if the engine dies before the answer begins, the answer is an error that ends with 2", async () => {
   const stream = ask("sim:tokens=50,fault=crash:0 hi");
   expect(await peer.ending(stream)).toBe("end 2");
   expect(peer.recordOf(stream)[0]).toBeGreaterThanOrEqual(500);
@@ -261,6 +261,6 @@ test("an answer whose engine dies before it has begun is an error that ends with
   expect(JSON.parse(String(peer.bodyOf(stream)))).toEqual({ error: errorShape });
 });
 
-test("in all of this the agent broke no rule itself", () => {
+test("the agent broke no rule during all these tests", () => {
   expect(router.peers.flatMap(({ broken }) => broken)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** A router's data listener in plain buffers: agents dial it, and each of their connections is a peer. */
+/** Opens a router's data listener in plain buffers. Agents dial it, and each connection is a peer. */
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { PlainPeer } from "./plain-peer.ts";

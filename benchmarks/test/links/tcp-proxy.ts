@@ -1,17 +1,16 @@
 /**
- * A TCP proxy that can fall silent: connections stay open and nothing gets through, in one direction or in both, as with a
- * cable that was cut or a firewall that forgot them. Nothing of it is made up later: a connection that has lost bytes is cut
- * when the proxy speaks again.
+ * A TCP proxy that can fall silent in one or both directions: connections stay open but pass no bytes, as with a cut cable or
+ * a firewall that has forgotten them. When the proxy ends its silence, it cuts connections that have lost bytes.
  */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** `up`: from who dialled. `down`: to it. */
+/** `up`: from the dialling end. `down`: to the dialling end. */
 export type Direction = "up" | "down";
 
 export interface TcpProxy extends Disposable {
   readonly port: number;
-  /** Where new connections go. */
+  /** The destination of new connections. */
   to(port: number): void;
   /** Forwards nothing any more, on connections of before and of now. */
   silence(...directions: readonly Direction[]): void;

@@ -1,4 +1,4 @@
-/** `weiche-agent` as an engineer runs it: the real command against a real agent with simulated engines. */
+/** Tests the real command `weiche-agent` against a real agent with simulated engines. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -115,7 +115,7 @@ describe("weiche-agent", () => {
     expect((await command("status")).stdout).not.toContain("in maintenance");
   });
 
-  test("says by its exit code why it did nothing", async () => {
+  test("returns an exit code for each reason to do nothing", async () => {
     expect(await command("prewarm", "nobody")).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("nobody") as string,
@@ -127,7 +127,7 @@ describe("weiche-agent", () => {
     });
   });
 
-  test("judges a configuration: warnings leave the exit code 0, mistakes make it 1, each has its line", async () => {
+  test("checks a configuration with a line per finding; warnings exit with 0, mistakes with 1", async () => {
     const engine = "{ model: m, dialect: vllm, command: [/nowhere/vllm, --host, 127.0.0.1, --port, '{port}'] }";
     writeFileSync(join(directory, "warned.yaml"), `node: n\nslots:\n  - name: a\n    engines:\n      - ${engine}\n`);
     expect(await command("check-config", "warned.yaml")).toMatchObject({
@@ -157,7 +157,7 @@ describe("weiche-agent", () => {
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^agent\.yaml:1: warning: .*gpu-1\.pem expires at /m)]);
   });
 
-  test("says what is wrong with certificate, key and token", async () => {
+  test("reports what is wrong with certificate, key and token", async () => {
     const slots =
       "slots: [{ name: a, engines: [{ model: m, dialect: openai, launcher: external, url: 'http://127.0.0.1:1' }] }]";
     const lines = (tls: string, more = "") => [
@@ -193,7 +193,7 @@ describe("weiche-agent", () => {
     ]);
   });
 
-  test("says that it is a mistake if the host's GPU could never hold a model", async () => {
+  test("reports a mistake if the host's GPU can never hold a model", async () => {
     await simulatedNvidiaSmi(directory);
     const engine = "{ model: m, dialect: openai, launcher: external, url: 'http://127.0.0.1:1', memoryBytes: BYTES }";
     const file = (memoryBytes: number) =>

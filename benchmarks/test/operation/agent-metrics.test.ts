@@ -1,4 +1,4 @@
-/** Exact numbers in `/metrics` of a real agent after real situations. Engines and nvidia-smi are simulated. */
+/** Tests the exact values in `/metrics` of a real agent after real requests. Engines and nvidia-smi are simulated. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const madeUpNames = process.env["WEICHE_NIGHTLY"] ? 100_000 : 2_000;
 const slot = { name: "a", minResidencySeconds: 0, backoffSeconds: { min: 0.2, max: 5 } };
 let agent: LoneAgent;
 
-/** A program in the place of nvidia-smi; the rows are those of its CSV. */
+/** Makes a program that replaces nvidia-smi and prints these CSV rows. */
 function nvidiaSmi(row: string): void {
   mkdirSync(programs, { recursive: true });
   const script = `#!/bin/sh\ncase "$1" in --query-gpu=*) echo "${row}" ;; esac\n`;
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The value of one series. Undefined: there is none. */
+/** Returns the value of a series, or undefined if it does not exist. */
 async function value(name: string, labels: Labels = {}): Promise<number | undefined> {
   return (await agent.samples()).get(seriesOf(name, labels));
 }
@@ -72,7 +72,7 @@ function usageIn(body: string): { readonly prompt_tokens: number; readonly compl
 }
 
 describe("the agent's metrics", () => {
-  test("before the first request: every counter that an alert may look at is there, and is 0", async () => {
+  test("show every counter that an alert uses as 0 before the first request", async () => {
     expect(await value("weiche_agent_requests_total", { model: "model-b", outcome: "broken" })).toBe(0);
     expect(await value("weiche_agent_engine_restarts_total", { model: "model-b", reason: "exit" })).toBe(0);
     for (const code of ["overloaded", "model_switching", "client_left"])
@@ -85,7 +85,7 @@ describe("the agent's metrics", () => {
     expect(Object.keys(await slotState())).toHaveLength(7);
   });
 
-  test("one answer: its outcome, its tokens, its first token, the gaps between the others, the start of its engine", async () => {
+  test("show outcome, tokens, first token, gaps and the engine's start of one answer", async () => {
     const { body } = await agent.chat("model-a", "sim:tokens=5,ttft=200");
     const usage = usageIn(body);
     await until("the request to be counted", async () => (await outcomes("model-a"))["finished"] === 1);
@@ -106,7 +106,7 @@ describe("the agent's metrics", () => {
     expect(await slotState()).toMatchObject({ active: 1, empty: 0 });
   });
 
-  test("a pause within an answer is one long gap, and no higher mean of all", async () => {
+  test("show a pause within an answer as one long gap", async () => {
     await agent.chat("model-a", "sim:tokens=2,itl=1500");
     await until("the request to be counted", async () => (await outcomes("model-a"))["finished"] === 2);
     const name = "weiche_agent_inter_token_seconds";
@@ -116,7 +116,7 @@ describe("the agent's metrics", () => {
     expect(await value(`${name}_sum`, { model: "model-a" })).toBeGreaterThan(1.4);
   });
 
-  test("a switch: who runs, who waits, the state meanwhile, and each of its phases once", async () => {
+  test("show running and waiting requests, the state and each phase of a switch once", async () => {
     const leaves = new AbortController();
     const running = [1, 2].map(() =>
       agent.chat("model-a", "sim:tokens=5000,itl=20", { signal: leaves.signal }).catch(() => {}),
@@ -149,7 +149,7 @@ describe("the agent's metrics", () => {
     expect(await phases()).toEqual({ drain: 1, stop: 2, memory: 2, start: 3, probe: 3 });
   });
 
-  test("an answer that the limit ends, and one whose engine is killed, which then is started again", async () => {
+  test("count an answer ended by its limit, and an answer whose engine is killed and restarted", async () => {
     await agent.chat("model-a", "sim:tokens=5000,itl=20", { remainingMs: 300 });
     await until("the limit to be counted", async () => (await outcomes("model-a"))["limit-ended"] === 1);
     const begun = Promise.withResolvers<void>();
@@ -163,7 +163,7 @@ describe("the agent's metrics", () => {
     expect(await value("weiche_agent_engine_ready_total", { model: "model-a", slot: "a", how: "started" })).toBe(2);
   });
 
-  test("usage that no router commits: how much, and how old", async () => {
+  test("show the number and age of usage records that no router commits", async () => {
     const gate = Promise.withResolvers<void>();
     agent.recording = gate.promise;
     for (let n = 0; n < 3; n++) await agent.chat("model-a", "sim:tokens=1");
@@ -178,7 +178,7 @@ describe("the agent's metrics", () => {
     expect(await value("weiche_agent_outbox_disk_free_bytes")).toBeGreaterThan(1 << 20);
   });
 
-  test("GPUs as nvidia-smi has them, and nothing of a GPU or a value that is no longer measured", async () => {
+  test("show the GPUs of nvidia-smi and remove GPUs and values that are no longer measured", async () => {
     const gpu = { gpu: "0" };
     await becomes("weiche_agent_gpu_memory_total_bytes", gpu, 143_771 * 2 ** 20);
     expect(await value("weiche_agent_gpu_memory_used_bytes", gpu)).toBe(1024 * 2 ** 20);
@@ -195,7 +195,7 @@ describe("the agent's metrics", () => {
     expect(await value("weiche_agent_gpu_temperature_celsius", gpu)).toBe(61);
   });
 
-  test("made-up model names add no series", { timeout: 120_000 }, async () => {
+  test("get no series from made-up model names", { timeout: 120_000 }, async () => {
     const series = async () => new Set((await agent.samples()).keys());
     const before = await series();
     for (let n = 0; n < madeUpNames; n += 50)
@@ -204,7 +204,7 @@ describe("the agent's metrics", () => {
     expect([...(await series())].filter((each) => !before.has(each) && each.startsWith("weiche_"))).toEqual([]);
   });
 
-  test("the event loop's lag, and the link, which goes down with its router", async () => {
+  test("show the event loop's lag and the link, which goes down with its router", async () => {
     const { router } = agent;
     expect(await value("weiche_agent_router_link_up", { router })).toBe(1);
     await becomes("weiche_agent_data_sessions", { router }, 1);

@@ -1,6 +1,6 @@
 /**
- * Either end stopped on its own: what runs finishes, or costs nothing when its time is up; an engine stays and is taken
- * over, usage is not left behind.
+ * Tests stopping either end separately. Running answers finish, or cost nothing when their time is up. Engines stay and are
+ * taken over, and all usage is delivered.
  */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-test("SIGTERM makes the agent unready, running streams finish, the engine stays and is taken over", async () => {
+test("after SIGTERM the agent is unready, running streams finish, and the engine stays and is taken over", async () => {
   const engine = new SimNodeEngine(join(cluster.directory, "node-1"), "a", "model-a");
   const agent = cluster.agents.get("node-1")!;
   const isReady = async () => (await fetch(`http://${agent.listen["ops"]}/readyz`)).status === 200;
@@ -44,7 +44,7 @@ test("SIGTERM makes the agent unready, running streams finish, the engine stays 
   expect(engine.pid).toBe(pid);
 });
 
-test("an answer that a router cuts when its time is up costs nothing, in the test chat, too", async () => {
+test("an answer that a stopping router cuts costs nothing, also in the test chat", async () => {
   const ada = await joinAsOwner(cluster);
   const begun = Promise.withResolvers<void>();
   const question = { baseUrl: cluster.baseUrl, apiKey, model: "model-a", text: "sim:tokens=20000" };
@@ -67,7 +67,7 @@ test("an answer that a router cuts when its time is up costs nothing, in the tes
   expect(await cut()).toEqual([nothing, nothing].map((costs) => expect.objectContaining(costs) as unknown));
 });
 
-test("the only router, stopped, lets answers end and takes their usage before it goes", async () => {
+test("the only router lets answers end and commits their usage before it stops", async () => {
   const agent = cluster.agents.get("node-1")!;
   const begun = Promise.withResolvers<void>();
   const question = { baseUrl: cluster.baseUrl, apiKey, model: "model-a" };

@@ -1,4 +1,4 @@
-/** A program that cannot start says why in one clear line and ends with exit code 1. */
+/** Tests that a program which cannot start logs the reason in one clear line and ends with exit code 1. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

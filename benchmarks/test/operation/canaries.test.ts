@@ -150,7 +150,7 @@ test("requests that succeed, through both engines, carry the canaries to the eng
   expect(real.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
 });
 
-test("requests that fail, in every way, tell nothing of the canaries", async () => {
+test("errors of failed requests contain no canary, however they fail", async () => {
   const chat = (content: unknown, more: object = {}) => ({
     model: "canary",
     messages: [{ role: "user", content }],
@@ -204,7 +204,7 @@ test("requests that fail, in every way, tell nothing of the canaries", async () 
   expect(answered).toEqual([]);
 });
 
-test("schemas that an engine prints, of those that it takes and of those that it refuses, are kept in none of its logs", async () => {
+test("schemas that an engine prints are in none of its logs, whether it accepts or refuses them", async () => {
   const withMember = (member: object) => ({
     ...{ model: "canary-llama", messages: [{ role: "user", content: inPrompt }], max_tokens: 4 },
     response_format: {
@@ -267,7 +267,7 @@ test("nothing of prompts, answers and keys is left in any log, file, table, metr
   expect(found).toEqual([]);
 });
 
-test("a canary that is there is found in each of its forms", () => {
+test("the search finds a canary in each of its forms", () => {
   const secret = word("planted");
   const texts = [
     `x${secret}y`,

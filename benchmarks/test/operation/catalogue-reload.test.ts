@@ -1,4 +1,4 @@
-/** A changed catalogue: what is charged, what people are told, and what a broken file does to a running router and to a start. */
+/** Tests a changed catalogue: charges, notices, and the effect of a broken file on a running router and on a start. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -55,7 +55,7 @@ async function factorOfAnswer(tokens: number): Promise<number> {
 
 const factorShown = async () => (await ada.get<{ items: object[] }>("/models")).items[0];
 
-test("a request is charged with the factor of its acceptance, the next one with that of the changed catalogue", async () => {
+test("a request is charged with the factor at its acceptance, and the next request with the changed factor", async () => {
   const stop = new AbortController();
   const reader = (await ask(20_000, stop.signal)).body!.getReader();
   for (let seen = ""; !seen.includes('"content"');) seen += Buffer.from((await reader.read()).value!).toString();
@@ -74,7 +74,7 @@ test("a request is charged with the factor of its acceptance, the next one with 
   expect(Number(totals.credits)).toBe(tokens["client-ended"]! * 1 + tokens["finished"]! * 2.5);
 }, 60_000);
 
-test("the account's people are told of the factor that changed and of the one to come, once", async () => {
+test("the account's users get one notice about the changed factor and one about the future factor", async () => {
   for (let round = 0; round < 2; round++) await cluster.weiche("credits", "evaluate");
   expect(await ada.get("/notices")).toMatchObject({
     total: 1,
@@ -91,7 +91,7 @@ test("the account's people are told of the factor that changed and of the one to
   });
 });
 
-test("a new entry of the changelog about a model is told, too, once", async () => {
+test("a new changelog entry about a model causes one notice", async () => {
   const text = { de: "Der Faktor steigt zum Jahreswechsel.", en: "The factor goes up with the new year." };
   const models = catalogueOf(model).map((one) => ({ ...one, factors: changedFactors }));
   await reload(stringify({ models, changes: [{ at: newYear, text, models: [model] }] }), "catalogue read again", 2);
@@ -118,7 +118,7 @@ test.each([
   expect(await ada.get("/notices")).toMatchObject({ total: 2 });
 });
 
-test("a router does not start with packages that lack one which an account has, says which, and starts once it is there", async () => {
+test("a router refuses to start without an account's package, names it, and starts once it is defined", async () => {
   const file = join(cluster.directory, "catalogue.yaml");
   writeFileSync(file, withPackage);
   await cluster.router.stop();

@@ -1,6 +1,6 @@
 /**
- * The wall clocks of router and agent jump, together and each on its own, while streams run and usage is delivered: no
- * stream ends, every answer is recorded once, and no limit per minute opens or closes for it.
+ * Tests jumps of the wall clocks of router and agent, together and separately, during streams and usage delivery. No stream
+ * ends, every answer is recorded once, and no limit per minute changes.
  */
 import { writeFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -89,7 +89,7 @@ test(
   60_000 + whose.length * shiftsMs.length * 15_000,
 );
 
-test("a limit per minute that is used up stays so for a minute at most, whatever the clock says", async () => {
+test("a used-up limit per minute lasts at most a minute, whatever the wall clock shows", async () => {
   const apiKey = keys[2]!;
   let refused: Answer | undefined;
   await until("the limit to be reached", async () => {

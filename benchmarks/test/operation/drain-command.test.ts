@@ -1,4 +1,4 @@
-/** `weiche node drain`: what it waits for, how it ends, and that nothing is cut. */
+/** Tests `weiche node drain`: what it waits for, how it ends, and that it cuts nothing. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askStream, type Answer } from "../../cluster/api-client.ts";
 import { Cluster, until, type Account } from "../../cluster/cluster.ts";
@@ -35,7 +35,7 @@ async function backInService(): Promise<void> {
   await until("the node to be live again", async () => (await stateOfNode()) === "live");
 }
 
-test("a drain that takes longer than --timeout ends with exit code 1 and says what still runs", async () => {
+test("a drain that takes longer than --timeout ends with exit code 1 and prints what still runs", async () => {
   const { leave } = await longAnswer(30_000);
   const command = new RunningCommand(cluster, ["node", "drain", "n1", "--wait", "--timeout", "2s"]);
   expect(await command.ended).toBe(1);
@@ -48,7 +48,7 @@ test("a drain that takes longer than --timeout ends with exit code 1 and says wh
   await backInService();
 }, 60_000);
 
-test("it waits until the last answer is over, which is not cut", async () => {
+test("a drain waits for the last answer and does not cut it", async () => {
   const { answer } = await longAnswer(1_500);
   const { baseUrl } = cluster;
   const piped = new RunningCommand(cluster, ["node", "drain", "n1", "--wait", "--json"]);
@@ -68,7 +68,7 @@ test("it waits until the last answer is over, which is not cut", async () => {
   await backInService();
 }, 120_000);
 
-test("a node that is not linked is not taken for drained", async () => {
+test("an unlinked node does not count as drained", async () => {
   const agent = cluster.agents.get("n1")!;
   agent.kill("SIGKILL");
   await agent.exited();

@@ -1,4 +1,4 @@
-/** The same in a network namespace that counts what leaves it: not one packet, of any part, for any reason. */
+/** Runs the same requests in a network namespace that counts outgoing packets: there must be none. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";

@@ -1,10 +1,10 @@
-/** No request to an address that a client names: neither router nor agent nor the embedded engine fetches anything. */
+/** Tests that router, agent and embedded engine never fetch an address that a client names. */
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { openCluster, sendAll } from "./foreign-addresses.ts";
 
-test("an address in a request is never asked for anything, wherever it stands", async () => {
+test("no part fetches an address that a request names in any field", async () => {
   let calls = 0;
   const foreign = createServer((socket) => {
     calls++;

@@ -1,4 +1,4 @@
-/** Commands that change the router for a while, or cost money, against real processes. */
+/** Tests commands that change the router temporarily or cost money, against real processes. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../../cluster/cluster.ts";
 import { catalogueOf } from "../../cluster/sim-node.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-test("another log level holds for a while and falls back by itself", async () => {
+test("a changed log level applies for its time and then returns to the previous one", async () => {
   const debugLines = () => cluster.router.output.filter((line) => line.includes('"level":"debug"')).length;
   expect(await cluster.weiche("log")).toEqual({ level: "info" });
   await cluster.weiche("credits", "evaluate");
@@ -30,7 +30,7 @@ test("another log level holds for a while and falls back by itself", async () =>
   expect(JSON.parse(wrong.errors)).toMatchObject({ code: "refused" });
 }, 60_000);
 
-test("a new account with a package is made once the sum was agreed to, and not otherwise", async () => {
+test("an account with a package is created only after the sum was confirmed", async () => {
   const wish = ["account", "create", "--name", "Globex", "--owner-email", "bob@example.com", "--package", "pro"];
   const names = async () => ((await cluster.weiche("account", "list")) as { name: string }[]).map(({ name }) => name);
   const piped = new RunningCommand(cluster, wish);
@@ -55,7 +55,7 @@ test("a new account with a package is made once the sum was agreed to, and not o
 
 const invoice = async () => (await cluster.weiche("subscription", "invoice", "--account", account)) as unknown[];
 
-test("what costs money is charged once the sum was agreed to, and not otherwise", async () => {
+test("a change that costs money is charged only after the sum was confirmed", async () => {
   const order = ["subscription", "order", "--account", account, "--package", "Pro"];
   const piped = new RunningCommand(cluster, order);
   expect(await piped.ended).toBe(1);

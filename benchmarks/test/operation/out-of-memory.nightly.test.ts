@@ -47,7 +47,7 @@ test.each(Array.from({ length: rounds }, (_, round) => round))(
   },
 );
 
-test("in the end no answer is billed twice, or unless it was whole, and none is lost", async () => {
+test("at the end no answer is billed twice or without being whole, and none is lost", async () => {
   const { free, ...wrong } = await load.finish();
   expect(wrong).toEqual({ wrong: [], lost: [] });
   expect(free).toBeLessThanOrEqual(2 * clients * rounds);

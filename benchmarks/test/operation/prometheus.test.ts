@@ -1,4 +1,4 @@
-/** Prometheus itself scrapes a router and its nodes as deploy/RUNBOOK.md says, and evaluates the alert rules. */
+/** Tests that a real Prometheus scrapes a router and its nodes as in deploy/RUNBOOK.md and evaluates the alert rules. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -42,7 +42,7 @@ async function chat(model: string): Promise<number> {
   return asked.status;
 }
 
-test("it finds the router and, through it, every node, and the rules can be evaluated", ifRun, async () => {
+test("Prometheus finds the router and through it every node, and evaluates all rules", ifRun, async () => {
   await until("all targets to be up", async () => (await count('up{job=~"weiche-.*"} == 1')) === 3);
   for (let n = 0; n < 10; n++) expect(await chat(n % 2 === 0 ? "model-a" : "model-b")).toBe(200);
   await until("every rule to be evaluated", async () => (await rules()).every(({ health }) => health !== "unknown"));
@@ -51,13 +51,13 @@ test("it finds the router and, through it, every node, and the rules can be eval
   expect(await count("weiche_build_info")).toBe(3);
 });
 
-test("a system that is well fires nothing", ifRun, async () => {
+test("no alert fires for a healthy system", ifRun, async () => {
   const usage = 'sum(weiche_router_usage_records_total{result="committed"}) >= 10';
   await until("usage to be committed and scraped", async () => (await count(usage)) === 1);
   expect(await firing()).toEqual([]);
 });
 
-test("a node that is killed is told of, and no longer once it is back", { ...ifRun, timeout: 90_000 }, async () => {
+test("an alert fires for a killed node until it returns", { ...ifRun, timeout: 90_000 }, async () => {
   const agent = cluster.agents.get("node-2")!;
   agent.kill("SIGKILL");
   await agent.exited();

@@ -51,7 +51,7 @@ interface Live {
 }
 const live = async (...args: string[]) => (await cluster.weiche("requests", "--live", ...args)) as Live;
 
-test("a running request shows its speed, one that waits says for what, and both say afterwards what happened", async () => {
+test("a running request shows its speed, a waiting one shows its reason, and both are explained afterwards", async () => {
   const client = new AbortController();
   const running = chat(first, "sim:tokens=30000", { signal: client.signal });
   await until("tokens to come", async () => ((await live()).items[0]?.tokensPerSecond ?? 0) > 0);
@@ -94,7 +94,7 @@ test("a running request shows its speed, one that waits says for what, and both 
   expect(await shown("explain", one.id)).toMatch(/^The client disconnected after [\s\S]* client-ended /m);
 }, 90_000);
 
-test("a refused request says why, what helps, and that it cost nothing", async () => {
+test("a refused request shows the reason, the remedy and a cost of nothing", async () => {
   const refused = await chat("nowhere", "Hi");
   expect(refused.status).toBe(503);
   const text = await shown("explain", refused.id!);
@@ -103,7 +103,7 @@ test("a refused request says why, what helps, and that it cost nothing", async (
   expect(await shown("requests", "--outcome", "refused")).toMatch(/ no_no.* 0\.0 s/);
 });
 
-test("an id may be cut short while it is the only one; otherwise the candidates are named", async () => {
+test("an id may be shortened while it is unique, and otherwise the candidates are listed", async () => {
   const both: Answer[] = await Promise.all([chat(first, "sim:tokens=1"), chat(first, "sim:tokens=1")]);
   const [a, b] = both.map(({ id }) => id!) as [string, string];
   let same = 0;
@@ -116,7 +116,7 @@ test("an id may be cut short while it is the only one; otherwise the candidates 
   expect(await shown("explain", a.slice(0, -2))).toContain(a);
 });
 
-test("a node that is watched is drawn on a terminal, and told by line elsewhere", async () => {
+test("a watched node is drawn on a terminal and printed by line elsewhere", async () => {
   const drawn = new RunningCommand(cluster, ["nodes", "--watch"], night);
   const told = new RunningCommand(cluster, ["nodes", "--watch"]);
   const json = new RunningCommand(cluster, ["nodes", "--watch", "--json"]);
@@ -129,7 +129,7 @@ test("a node that is watched is drawn on a terminal, and told by line elsewhere"
   for (const line of json.output.trim().split("\n")) expect(JSON.parse(line)).toMatchObject([{ name: "n1" }]);
 });
 
-test("after a restart the router says what it no longer knows, and what the database does", async () => {
+test("after a restart the router shows what it no longer knows and what the database knows", async () => {
   const { id } = await chat(first, "sim:tokens=5");
   await until("usage", async () => ((await cluster.weiche("explain", id!)) as { usage: [] }).usage.length > 0);
   await cluster.router.stop();
@@ -141,7 +141,7 @@ test("after a restart the router says what it no longer knows, and what the data
   expect(await shown("requests")).toMatch(/^none\n\nThis router remembers 0 requests/);
 }, 60_000);
 
-test("none of it is content", () => {
+test("no output contains content of a request", () => {
   expect(printed.length).toBeGreaterThan(10);
   expect(printed.filter((text) => text.includes(secret) || text.includes(account.apiKey))).toEqual([]);
 });

@@ -32,7 +32,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 const ask = (path: string, bearer = token) =>
   fetch(`http://${cluster.router.listen["ops"]}${path}`, { headers: { authorization: `Bearer ${bearer}` } });
 
-test("without the token nothing is told but whether the router is well", async () => {
+test("without the token the listener only returns whether the router is healthy", async () => {
   for (const path of ["/metrics", "/nodes", "/nodes/node-1/metrics", "/elsewhere"]) {
     expect([path, (await ask(path, `${token}x`)).status]).toEqual([path, 401]);
     expect((await fetch(`http://${cluster.router.listen["ops"]}${path}`)).status).toBe(401);
@@ -41,7 +41,7 @@ test("without the token nothing is told but whether the router is well", async (
   expect((await ask("/metrics")).status).toBe(200);
 });
 
-test("the metrics of an agent come through its router as the agent itself tells them", async () => {
+test("an agent's metrics through its router equal those of the agent itself", async () => {
   const direct = await (await fetch(`http://${cluster.agents.get("node-1")!.listen["ops"]}/metrics`)).text();
   const handedOn = await ask("/nodes/node-1/metrics");
   expect(handedOn.headers.get("content-type")).toContain("text/plain; version=0.0.4");
@@ -62,13 +62,13 @@ test("the nodes are listed for Prometheus, by the listener and by the command", 
   await expect(cluster.weiche("nodes", "--prometheus-sd", "router")).rejects.toThrow("is not host:port");
 });
 
-test("a node that is away is said to be, within the time of a scrape", async () => {
+test("a gone node's metrics are refused within the time of a scrape", async () => {
   await cluster.agents.get("node-1")!.stop();
   await until("the node's metrics to be refused", async () => (await ask("/nodes/node-1/metrics")).status === 503);
   expect(await (await ask("/nodes/node-1/metrics")).text()).toBe("node-1 has no data session\n");
 });
 
-test("beyond loopback metrics are told with TLS or a token, or not at all", () => {
+test("outside loopback metrics require TLS or a token", () => {
   const anywhere = { host: "0.0.0.0", port: 9464 };
   expect(() => readOpsConfig(anywhere, undefined, "/")).toThrow(
     "listen.ops 0.0.0.0:9464 is not loopback: set ops.tls (cert, key) or ops.tokenFile, or listen on 127.0.0.1",
@@ -82,7 +82,7 @@ test("beyond loopback metrics are told with TLS or a token, or not at all", () =
   expect(() => readOpsConfig(anywhere, { tokenFile: short }, "/")).toThrow("must hold 16 to 256 letters");
 });
 
-test("over TLS a certificate that was renewed on disk is used for the next connection", async () => {
+test("over TLS a certificate renewed on disk is used for the next connection", async () => {
   using certificates = new Certificates();
   const clock = new VirtualClock();
   const paths = certificates.router("localhost");

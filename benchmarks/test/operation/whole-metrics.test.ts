@@ -1,4 +1,4 @@
-/** All that a real router and a real agent tell Prometheus, with TLS everywhere, as Prometheus' own checker sees it. */
+/** Checks all metrics of a real router and a real agent, with TLS everywhere, with Prometheus' own checker. */
 import { get } from "node:https";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
@@ -52,7 +52,7 @@ const scrape = ({ listen }: RunningProgram) => ask(`https://${listen["ops"]}/met
 const programs = () => ({ router: cluster.router, agent: cluster.agents.get("node-1")! });
 const samples = async (program: RunningProgram) => samplesOf(parseMetrics(await scrape(program)));
 
-test("promtool has nothing to say of any metric but of those of Node.js", needs("promtool"), async () => {
+test("promtool accepts every metric except those of Node.js", needs("promtool"), async () => {
   const { router, agent } = programs();
   for (const program of [router, agent]) {
     const { said } = promtool(["check", "metrics"], await scrape(program));
@@ -60,7 +60,7 @@ test("promtool has nothing to say of any metric but of those of Node.js", needs(
   }
 });
 
-test("promtool finds a name that is against the conventions", needs("promtool"), () => {
+test("promtool rejects a name that breaks the conventions", needs("promtool"), () => {
   const { status, said } = promtool(
     ["check", "metrics"],
     "# HELP waits_ms Waits\n# TYPE waits_ms counter\nwaits_ms 1\n",
@@ -69,7 +69,7 @@ test("promtool finds a name that is against the conventions", needs("promtool"),
   expect(said).toContain("waits_ms");
 });
 
-test("before the first request every metric of the page is there but those that need an event, a limit store, GPUs or sensors", async () => {
+test("before the first request every metric of the page exists unless it needs an event, a limit store, GPUs or sensors", async () => {
   const declared = await declaredMetrics();
   for (const which of ["router", "agent"] as const) {
     const families = parseMetrics(await scrape(programs()[which]));
@@ -81,7 +81,7 @@ test("before the first request every metric of the page is there but those that 
 const needsMore =
   /^weiche_(router_limit_store_up$|router_slot_trouble$|agent_(gpu_|host_|slot_drain_closes_|sleeper_|engine_(window_missing|kv_cache_use|prefix_cache_hit)_))/;
 
-test("each certificate in use tells when it expires", async () => {
+test("each certificate in use has a metric with its expiry", async () => {
   const { router, agent } = programs();
   const expiries = async (program: RunningProgram) =>
     [...(await samples(program))].flatMap(([series, at]) => {
@@ -92,7 +92,7 @@ test("each certificate in use tells when it expires", async () => {
   expect((await expiries(agent)).toSorted()).toEqual(["links ca", "links cert", "ops cert"]);
 });
 
-test("a router knows the state of its nodes, its database, its keys and its catalogue", async () => {
+test("a router's metrics show the state of its nodes, database, keys and catalogue", async () => {
   const of = (name: string, labels = {}) => `weiche_router_${seriesOf(name, labels)}`;
   const now = await samples(cluster.router);
   expect(now.get(of("node_state", { node: "node-1", state: "live" }))).toBe(1);
@@ -109,7 +109,7 @@ test("a router knows the state of its nodes, its database, its keys and its cata
   expect(now.get(of("catalogue_last_reload_success_timestamp_seconds"))).toBeGreaterThan(Date.now() / 1000 - 600);
 });
 
-test("a refusal is counted by its reason, from 0", async () => {
+test("a refusal is counted by its reason, beginning with 0", async () => {
   const refusals = async (reason: string) =>
     (await samples(cluster.router)).get(seriesOf("weiche_router_refusals_total", { reason }));
   const models = `https://${cluster.router.listen["api"]}/v1/models`;

@@ -1,6 +1,6 @@
 /**
- * The primary of the database dies with commits that its standby has not got, and the standby takes over: clients notice
- * nothing, and every answer is billed once.
+ * Tests a primary that dies with commits that its standby has not received. The standby takes over, clients notice nothing,
+ * and every answer is billed once.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openClient } from "@weiche/router/src/db/client.ts";
@@ -43,13 +43,13 @@ async function recordsAt(server: Server): Promise<number> {
   return (await usageAt(server)).records.length;
 }
 
-test("commits that were lost with the primary are made again from the nodes, once", async () => {
+test("nodes deliver the usage of lost commits again, and it is committed once", async () => {
   await askEach(5);
-  await until("them to be committed", async () => (await recordsAt(servers.primary)) === answers.length);
+  await until("the answers to be committed", async () => (await recordsAt(servers.primary)) === answers.length);
   await servers.caughtUp();
   await servers.cutOff();
   await askEach(5);
-  await until("the next to be committed", async () => (await recordsAt(servers.primary)) === answers.length);
+  await until("the next answers to be committed", async () => (await recordsAt(servers.primary)) === answers.length);
   expect(await recordsAt(servers.standby)).toBe(answers.length / 2);
 
   await servers.primary.kill();

@@ -8,7 +8,7 @@ import { balancerFile } from "../../cluster/balancer.ts";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { rollRestarts } from "./rolling-restarts.ts";
 
-test("HAProxy takes deploy/haproxy.cfg as it is, with a certificate in its place", needs("haproxy"), () => {
+test("HAProxy accepts deploy/haproxy.cfg unchanged if the certificate exists", needs("haproxy"), () => {
   const folder = mkdtempSync(join(tmpdir(), "weiche-haproxy-"));
   try {
     makeAuthority({ folder, nowMs: Date.now() });

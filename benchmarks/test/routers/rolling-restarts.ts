@@ -1,6 +1,6 @@
 /**
- * Routers behind HAProxy are restarted one after the other, as the runbook says, while clients stream and ask. No client
- * may notice, and the bill must be what they received.
+ * Restarts routers behind HAProxy one after the other as in the runbook while clients send requests. No client may notice,
+ * and the bill must match what they received.
  */
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,7 +21,7 @@ export interface RollingOptions {
   readonly streamTokens: number;
   readonly requestsPerSecond: number;
   readonly acceptSeconds: number;
-  /** How often HAProxy asks whether a router is ready; absent: as in deploy/haproxy.cfg. */
+  /** The interval of HAProxy's readiness checks. Defaults to that in deploy/haproxy.cfg. */
   readonly checkMs?: number;
 }
 
@@ -30,9 +30,9 @@ export interface Rolled {
   readonly requests: number;
   /** Answers that were not whole. */
   readonly failed: readonly Answer[];
-  /** Sentences about the bill. */
+  /** The faults of the bill, each a sentence. */
   readonly faults: readonly string[];
-  /** Streams that ran through a router when it was told to stop, over all restarts. */
+  /** The number of streams that ran through a stopping router, over all restarts. */
   readonly ranOn: number;
   readonly exits: readonly (number | NodeJS.Signals)[];
 }
@@ -66,7 +66,7 @@ export async function rollRestarts(options: RollingOptions): Promise<Rolled> {
     exits.push(await group.routers[index]!.stop());
     await group.startAt(index);
     await until("it to be ready", () => group.isReady(index));
-    await until("it to be used", async () => (await running(group, index)) > 0);
+    await until("the router to be used", async () => (await running(group, index)) > 0);
   }
   const answers = await load.finish();
   const received = answers.map((answer, mark): Received => ({ ...answer, mark, kind: "stream" }));

@@ -21,7 +21,7 @@ describe("three routers with one store", needs("valkey-server"), () => {
     await limits.group.linked();
   }
 
-  test("keep the limit when one is killed; its places are free within 15 s, and the streams of the others go on", async () => {
+  test("keep the limit when one is killed, free its places within 15 s, and continue the others' streams", async () => {
     const { group } = limits;
     const seen = await limits.shared(async () => {
       await makeWhole();
@@ -60,7 +60,7 @@ describe("three routers with one store", needs("valkey-server"), () => {
   }
 
   for (const [name, fault] of Object.entries(faults)) {
-    test(`go on, within limits, when the store ${name}`, async () => {
+    test(`continue within limits when the store ${name}`, async () => {
       expect(await meetFault(limits, fault)).toEqual([]);
     });
 
@@ -68,7 +68,7 @@ describe("three routers with one store", needs("valkey-server"), () => {
       const apiKey = await limits.account("Minute");
       expect(await limits.shared(() => limits.ask(apiKey, 30, [0, 1, 2], 1)).then(outcomes)).toEqual({ running: 30 });
       await fault.begin(limits.store);
-      // No router allows more than the limit, whatever the store knows.
+      // No router allows more than the limit, whatever data the store has.
       const meanwhile = await useUp(apiKey);
       expect(meanwhile).toBeLessThanOrEqual(150);
       await fault.end(limits.store);

@@ -1,4 +1,4 @@
-/** Limits of accounts over three routers as processes: exact, and never gone, also when the store is killed. */
+/** Tests that limits of accounts over three router processes are exact and still apply when the store is killed. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { faults, meetFault } from "./store-faults.ts";
@@ -11,7 +11,7 @@ describe("three routers with one store", needs("valkey-server"), () => {
   });
   afterAll(() => limits[Symbol.asyncDispose]());
 
-  test("admit of 100 at once exactly 10 to run, and in the minute exactly 60", async () => {
+  test("admit exactly 10 of 100 simultaneous requests, and exactly 60 in a minute", async () => {
     const seen = await limits.shared(async () => {
       const apiKey = await limits.account("Both");
       const held = await limits.ask(apiKey, 100);
@@ -28,7 +28,7 @@ describe("three routers with one store", needs("valkey-server"), () => {
     expect(await limits.group.weiche(1, "status")).toMatchObject({ limitStore: { address: limits.store.url } });
   });
 
-  test("go on, within limits, when the store is killed and starts again", async () => {
+  test("continue within limits when the store is killed and starts again", async () => {
     expect(await meetFault(limits, faults["is killed and starts again"])).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ const gpu = { memoryTotalBytes: 150e9, memoryUsedBytes: 120e9, utilisation: 0, t
 const gpus = Array.from({ length: 8 }, (_, index): GpuReading => ({ index, uuid: `GPU-${index}`, ...gpu }));
 const load = { gpus, host: { cpuUse: 0.1, memoryTotalBytes: 1e12, memoryAvailableBytes: 9e11 } };
 
-test("1,000 nodes are linked again within 15 s after their router was stopped or killed, and none is lost when idle", async () => {
+test("1,000 nodes are linked within 15 s after a stop or kill of their router, and none is lost when idle", async () => {
   raiseDescriptors();
   await using opened = new AsyncDisposableStack();
   const certificates = opened.use(new Certificates());

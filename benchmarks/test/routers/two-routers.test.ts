@@ -1,4 +1,4 @@
-/** Two routers on one database, one node that links to both: they serve at once, agree on the bill, and hear each other. */
+/** Tests two routers on one database with a node linked to both. They serve together, agree on the bill and know each other. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until, type Cluster, type RunningProgram } from "../../cluster/cluster.ts";
 import { RouterGroup } from "../../cluster/router-group.ts";
@@ -29,7 +29,7 @@ function at(dataDir: string | undefined): string[] {
   return dataDir === undefined ? [] : ["--data-dir", dataDir];
 }
 
-test("each of them tells of both", async () => {
+test("each router lists both routers", async () => {
   for (const dataDir of [undefined, secondDataDir]) {
     const told = async () =>
       (await cluster.weiche("routers", ...at(dataDir))) as { state: string; linkAddress: string }[];
@@ -39,7 +39,7 @@ test("each of them tells of both", async () => {
   }
 });
 
-test("both serve at once, and both say the same of the usage, which is what the clients received", async () => {
+test("both routers serve together and show the same usage, which is what the clients received", async () => {
   const bases = [cluster.baseUrl, `http://${second.listen["api"]}/v1`];
   const seen = await Promise.all(
     Array.from({ length: 16 }, (_, index) =>
@@ -65,7 +65,7 @@ test("both serve at once, and both say the same of the usage, which is what the 
   expect(await usage(secondDataDir)).toEqual(await usage());
 });
 
-test("what an operator tells one of them the other one knows", async () => {
+test("an operator's command at one router reaches the other", async () => {
   await cluster.weiche("node", "maintenance", "node-1", "on", ...at(secondDataDir));
   await until("the first to know", async () => (await firstNode())?.state === "maintenance", 5_000);
   const refused = await askStream({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model: "model-a", text: "x" });
@@ -85,13 +85,13 @@ function says(program: RunningProgram, text: string): boolean {
   return program.output.some((line) => line.includes(text));
 }
 
-test("the one that came later warns that limits hold per router, the other one only notes that it came", async () => {
+test("the later router warns that limits apply per router, and the first only logs that another joined", async () => {
   await until("the later one to warn", () => says(second, "limits hold per router"));
   await until("the other one to know", () => says(cluster.router, "other routers of this database came or went"));
   expect(says(cluster.router, "limits hold per router")).toBe(false);
 });
 
-test("one that is stopped lets its answers end, and its node's usage goes to the other one meanwhile", async () => {
+test("a stopping router lets its answers end, and its node's usage goes to the other router meanwhile", async () => {
   const routers = [cluster.router, second];
   const ask = (router: RunningProgram, text: string, onPiece = () => {}) =>
     askStream({
@@ -102,7 +102,7 @@ test("one that is stopped lets its answers end, and its node's usage goes to the
       onPiece,
     });
 
-  // The one that the node sends its usage to is the one to stop.
+  // The test stops the router to which the node sends its usage.
   const before = await Promise.all(routers.map(committed));
   await ask(second, "sim:tokens=1");
   const moved = async () => (await Promise.all(routers.map(committed))).findIndex((now, index) => now > before[index]!);

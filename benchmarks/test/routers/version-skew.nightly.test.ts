@@ -1,6 +1,6 @@
 /**
- * Routers and agents are updated one after the other: each serves with the other one of an earlier version, and routers of
- * both versions serve on one database.
+ * Tests updates of routers and agents one after the other. Each works with an earlier version of the other, and routers of
+ * both versions share one database.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ask, askStream, type Client } from "../../cluster/api-client.ts";
