@@ -1,4 +1,4 @@
-/** One answer in the making, and the forms in which a dialect words it. */
+/** Defines an answer and the forms in which a dialect writes it. */
 import type { FaultKind } from "./faults.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import type { EngineFacts } from "./engine-facts.ts";
@@ -8,48 +8,48 @@ export interface Answer {
   readonly request: SimRequest;
   readonly id: string;
   readonly createdSeconds: number;
-  /** The served name. */
+  /** The name under which the model is served. */
   readonly model: string;
-  /** Counts what has been made so far. */
+  /** Counts the tokens made so far. */
   readonly entry: LedgerEntry;
   readonly fault: FaultKind | undefined;
 }
 
-/** How a dialect words one answer. Each object is one event, or a whole body; its members keep their order on the wire. */
+/** Writes an answer in a dialect. Each object is an event or a whole body, and its members keep their order on the wire. */
 export interface AnswerForm {
-  /** Events while the prompt is read. Absent: none. */
+  /** Returns the events while the prompt is read. If undefined, there are none. */
   reading?(): object[];
-  /** Events before the first token. */
+  /** Returns the events before the first token. */
   opening(): object[];
-  /** The token `index` of `choice`; with `finish` if it is the last. */
+  /** Returns the events of a token. `finish` is given for the last token. */
   token(choice: number, index: number, finish: FinishReason | undefined): object[];
-  /** After the last token: usage, if it was asked for. */
+  /** Returns the events after the last token, such as requested usage. */
   closing(): object[];
-  /** An end that no token brings: all choices stop here. */
+  /** Returns the events of an end without a token, which ends all choices. */
   finish(reason: FinishReason): object[];
-  /** The answer as one body. `made`: tokens of each choice. */
+  /** Returns the answer as one body. `made`: the tokens of each choice. */
   whole(made: number, finish: FinishReason): object;
 }
 
 export interface Refusal {
   readonly status: number;
   readonly body: string;
-  /** Found only when the engine works on the request: a stream begins well and refuses with its first event. */
+  /** The engine refuses only when it works on the request. A stream then begins normally and refuses with its first event. */
   readonly late?: boolean;
 }
 
 export type RefusalKind =
   | "internal"
-  /** The process that generates is dead, and the one that answers is not yet. Only vLLM has two. */
+  /** The generating process is dead, but the answering one is not yet. Only vLLM has two processes. */
   | "dead"
   | "overloaded"
   | "unavailable"
   | "not-found"
   | "bad-json";
 
-/** A kind of engine: everything in which one program differs from another on the wire. */
+/** A kind of engine, with all differences between engine programs on the wire. */
 export interface SimDialect {
-  /** Listens while it loads, and says so. Otherwise connections are refused until it is ready. */
+  /** Listens while loading and reports it. Otherwise connections are refused until the engine is ready. */
   readonly listensWhileLoading?: boolean;
   /** Closes the connection after each streamed answer, although it announced to keep it. */
   readonly closesAfterStream?: boolean;
@@ -57,53 +57,53 @@ export interface SimDialect {
   readonly terminatesErrors?: boolean;
   /** Notices at once that a client left only on a stream that is producing. */
   readonly noticesLeaversLate?: boolean;
-  /** Keeps prompts in its slots and reuses them for every client, unless told not to. */
+  /** Keeps prompts in its slots and reuses them for every client, unless the request forbids it. */
   readonly keepsPromptsInSlots?: boolean;
-  /** How often a stream that is open and gets nothing is sent a comment, also while the engine hangs. Absent: never. */
+  /** The interval of comments on an idle stream, also while the engine hangs. If undefined, there are none. */
   readonly pingMs?: number;
   readonly canSleep?: boolean;
-  /** Treats a function that is demanded by its name as "auto". */
+  /** Treats a function that is required by name as "auto". */
   readonly ignoresNamedTool?: boolean;
   readonly healthBody: string;
-  /** Lines that the engine prints about a request. Absent: none. */
+  /** Returns the lines that the engine prints about a request. If undefined, it prints none. */
   prints?(body: Body): readonly string[];
-  /** Why this request is refused, in the engine's words. */
+  /** Returns the engine's refusal of a request, or undefined. */
   check(request: SimRequest, facts: EngineFacts): Refusal | undefined;
   readonly refusals: Readonly<Record<RefusalKind, Refusal>>;
   /** Refuses a prompt that is longer than the context. */
   overflow(promptTokens: number, contextTokens: number): Refusal;
   form(answer: Answer): AnswerForm;
-  /** The data of an event that says what a refusal says. */
+  /** Returns the data of an event with the content of a refusal. */
   eventOf(refusal: Refusal): string;
-  /** Why texts of these token counts are not embedded. */
+  /** Returns the refusal to embed texts of these token counts, or undefined. */
   checkInputs(body: Body, tokens: readonly number[], contextTokens: number): Refusal | undefined;
   embeddings(data: readonly object[], tokens: number, of: { id: string; model: string; body: Body }): unknown;
-  /** The answer to a `GET` of a path of this dialect. */
+  /** Returns the answer to a `GET` of a path of this dialect. */
   page(path: string, facts: Pick<EngineFacts, "model" | "adapters" | "contextTokens" | "maxRunning">): unknown;
-  /** The answer of a path that counts tokens; undefined: there is no such path. `count` is of the body's text or chat. */
+  /** Returns the answer of a path that counts tokens, or undefined for other paths. `count`: tokens of the text or chat. */
   counted(path: string, count: number, contextTokens: number): unknown;
   metrics(model: string, state: EngineFigures): string;
 }
 
 export interface EngineFigures {
-  /** Requests of any kind that the front has taken, this one included. */
+  /** The number of requests of any kind that the front has accepted, including the present one. */
   readonly served: number;
   readonly running: number;
   readonly waiting: number;
   readonly maxRunning: number;
   readonly promptTokens: number;
-  /** The part of `promptTokens` that was found in a slot. */
+  /** The number of `promptTokens` that were found in a slot. */
   readonly cachedTokens: number;
   readonly generatedTokens: number;
-  /** Generated tokens of requests that have ended. */
+  /** The generated tokens of ended requests. */
   readonly endedTokens: number;
   readonly finished: ReadonlyMap<string, number>;
   readonly sleeping: "awake" | "weights_offloaded" | "discard_all";
 }
 
 /**
- * The usage object, wrong in the way that the fault asks for; `undefined`: left out. `completion` may differ from what was
- * made where the engine itself reports only a part.
+ * Returns the usage object, wrong as the fault defines, or undefined if the fault omits it. `completion` may differ from the
+ * generated tokens if the engine itself reports only a part.
  */
 export function usageOf(
   { request: { promptTokens }, fault, entry }: Answer,
@@ -116,7 +116,7 @@ export function usageOf(
   return { prompt_tokens: promptTokens, total_tokens: promptTokens + completion, completion_tokens, ...details };
 }
 
-/** Counts that are wrong, as JSON texts: some are no numbers of JavaScript. */
+/** Wrong counts as JSON texts, because some are not representable as JavaScript numbers. */
 const wrongCounts: Partial<Record<FaultKind, string>> = {
   "usage-negative": "-5",
   "usage-string": '"12"',
@@ -133,7 +133,7 @@ function faulty(completion: number, fault: FaultKind | undefined): unknown {
   return wrong === undefined ? completion : rawJSON(wrong);
 }
 
-/** The `logprobs` of one token, minimal; null if they were not asked for. */
+/** Returns minimal `logprobs` of a token, or null if they were not requested. */
 export function logprobsOf({ request }: Answer, text: string): object | null {
   const { logprobs, top_logprobs: top } = request.body;
   if (!logprobs) return null;
@@ -141,7 +141,7 @@ export function logprobsOf({ request }: Answer, text: string): object | null {
   return { content: [{ ...token, top_logprobs: typeof top === "number" && top > 0 ? [token] : [] }] };
 }
 
-/** The whole text of each choice after `made` tokens. */
+/** Returns the whole text of a choice after `made` tokens. */
 export function textOf({ request: { script } }: Answer, made: number) {
   const text = { reasoning: "", content: "" };
   const calls: { readonly name: string; arguments: string }[] = [];
@@ -157,19 +157,19 @@ export function eachChoice<T>({ request }: Answer, word: (choice: number) => T):
   return Array.from({ length: request.choices }, (_, choice) => word(choice));
 }
 
-/** One sample of the text of `/metrics`. `labels`: in alphabetical order. */
+/** Returns a sample of `/metrics` as text. `labels` are in alphabetical order. */
 export function metric(name: string, type: "counter" | "gauge", value: number, labels = ""): string {
   return `# TYPE ${name} ${type}\n${name}${labels && `{${labels}}`} ${value}\n`;
 }
 
-/** Metrics of the Python front itself, which move with each scrape, whatever the engine behind it does. */
+/** Returns the metrics of the Python front, which change with each scrape even if the engine is idle. */
 export function frontMetrics({ served }: EngineFigures): string {
   const labels = 'handler="/metrics",method="GET",status="2xx"';
   const cpu = metric("process_cpu_seconds_total", "counter", served / 100);
   return cpu + metric("http_requests_total", "counter", served, labels);
 }
 
-/** How vLLM and SGLang answer `/tokenize`. */
+/** Returns the answer of vLLM and SGLang to `/tokenize`. */
 export function tokenized(count: number, contextTokens: number): object {
   return { count, max_model_len: contextTokens, tokens: Array.from({ length: count }, (_, index) => index) };
 }

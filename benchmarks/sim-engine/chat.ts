@@ -1,4 +1,4 @@
-/** Chats and legacy completions: from a request that was read to a generation that runs, and what is measured on the way. */
+/** Starts the generation of chats and legacy completions, and measures it. */
 import type { ServerResponse } from "node:http";
 import type { Answer, EngineFigures } from "./answer.ts";
 import { Generation } from "./generation.ts";
@@ -70,7 +70,7 @@ export class Chats {
   #takeSlot({ body, promptTokens }: SimRequest, entry: LedgerEntry): TakenSlot | undefined {
     const slot = this.#slots?.take(JSON.stringify(body["messages"] ?? body["prompt"]), body["cache_prompt"] !== false);
     if (!slot) return undefined;
-    // The last token is always read: the answer follows from it.
+    // The last token is always read, because the answer follows from it.
     entry.cached_tokens = Math.min(promptTokens - 1, Math.floor(promptTokens * slot.share));
     entry.restored = slot.isRestored;
     this.#counts.cachedTokens += entry.cached_tokens;
@@ -87,7 +87,7 @@ export class Chats {
     this.#counts.finished.set(reason, (this.#counts.finished.get(reason) ?? 0) + 1);
   }
 
-  /** Any result of the engine puts off the detection of clients that left. */
+  /** Every result of the engine delays the detection of clients that left. */
   resultSeen(): void {
     this.#lastResultMs = this.#parts.wheel.nowMs;
   }
@@ -98,7 +98,7 @@ export class Chats {
     return { ...this.#counts, running, waiting, sleeping: core.sleepState, maxRunning: facts.maxRunning };
   }
 
-  /** Notices a client that left once the engine has had no result for a second. */
+  /** Notices a client that left after a second without a result of the engine. */
   #noticeLate(sinceMs: number, generation: Generation): void {
     const { wheel } = this.#parts;
     const quietSinceMs = Math.max(sinceMs, this.#lastResultMs);

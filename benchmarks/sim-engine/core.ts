@@ -1,29 +1,29 @@
 /**
- * The scheduler of the simulated engine: running and waiting requests, and sleep. As in vLLM, requests that arrive while
- * it sleeps are queued and hang until it wakes, and there is no bound on the queue.
+ * Schedules running and waiting requests and sleep of the simulated engine. As in vLLM, requests that arrive during sleep
+ * wait in an unbounded queue until the engine wakes.
  */
 import type { TimerWheel } from "./timer-wheel.ts";
 
-/** A request, as the scheduler sees it. */
+/** A request as the scheduler sees it. */
 export interface Work {
-  /** How many answers it makes at once. Default 1. */
+  /** The number of simultaneous answers. Defaults to 1. */
   readonly answers?: number;
   begin(): void;
-  /** Ends it at once, as a sleep with `mode=abort` does. */
+  /** Ends the request at once, as a sleep with `mode=abort` does. */
   abort(): void;
-  /** Ends it with the error of a dead core. */
+  /** Ends the request with the error of a dead core. */
   fail(): void;
 }
 
 export interface CoreState {
   readonly sleeping: boolean;
-  /** Answers that are being made. */
+  /** The number of running answers. */
   readonly running: number;
-  /** Requests that wait. */
+  /** The number of waiting requests. */
   readonly waiting: number;
-  /** How many requests had to wait for others so far. */
+  /** The number of requests that have waited so far. */
   readonly queued: number;
-  /** How often it was put to sleep while requests ran, which no gateway should do. */
+  /** How often the engine was put to sleep while requests ran, which no gateway should do. */
   readonly sleptBusy: number;
 }
 
@@ -40,7 +40,7 @@ export class EngineCore {
   #weightsLost = false;
   #drained: (() => void) | undefined;
   #sleptBusy = 0;
-  /** Answers of all running requests. */
+  /** The number of answers of all running requests. */
   #answers = 0;
   #queued = 0;
 
@@ -64,7 +64,7 @@ export class EngineCore {
     return this.#level === 2 ? "discard_all" : "weights_offloaded";
   }
 
-  /** Whether it was woken from level 2 without reloading its weights, and so answers nonsense. */
+  /** Whether the engine woke from level 2 without reloading its weights, so that it answers nonsense. */
   get gibberish(): boolean {
     return this.#weightsLost;
   }
@@ -75,7 +75,7 @@ export class EngineCore {
     if (this.#waiting.has(work) && !this.sleeping) this.#queued++;
   }
 
-  /** Harmless the second time. */
+  /** Removes a request. Does nothing the second time. */
   leave(work: Work): void {
     this.#waiting.delete(work);
     if (this.#running.delete(work)) {

@@ -1,4 +1,4 @@
-/** Embeddings: vectors made from the text alone, so that the same text has the same vector in every engine. */
+/** Answers embeddings with vectors derived from the text, so that a text has the same vector in every engine. */
 import { hash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -31,7 +31,7 @@ export function serveEmbeddings(parts: EngineParts, id: string, body: Body, resp
   };
   const work = {
     begin: () => void core.delay(steering.ttftMs ?? facts.ttftMs).then(() => fault?.kind === "hang" || work.abort()),
-    /** An embedding is made at once: it cannot be broken off. */
+    /** Does nothing, because an embedding is made at once. */
     abort: () => {
       if (entry.closedAtMs === undefined) reply(response, 200, answer());
       ledger.close(entry, "finished", "stop");
@@ -50,7 +50,7 @@ export function serveEmbeddings(parts: EngineParts, id: string, body: Body, resp
   core.submit(work);
 }
 
-/** A vector of length 1. */
+/** Returns a vector of length 1. */
 function embed(input: string, dimensions: number): number[] {
   const random = createRandom(hash("sha256", input, "buffer").readUInt32LE());
   const vector = Array.from({ length: dimensions }, () => random.next() * 2 - 1);

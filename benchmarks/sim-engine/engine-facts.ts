@@ -1,23 +1,23 @@
-/** The settings of a simulated engine, with their defaults: times in milliseconds, sizes in tokens. */
+/** The settings of a simulated engine with their defaults. Times are in milliseconds, sizes in tokens. */
 export const engineDefaults = {
   ttftMs: 10,
   itlMs: 5,
-  /** Length of an answer that nothing else bounds. */
+  /** The length of an answer without another bound. */
   tokens: 20,
   reasoningTokens: 5,
   contextTokens: 32_768,
-  /** Answers that are made at once; more requests wait, without bound. */
+  /** The most simultaneous answers. Any number of further requests wait. */
   maxRunning: 256,
   sleepMs: 10,
   wakeMs: 10,
   embeddingDimensions: 2_048,
-  /** Stop strings that vLLM takes. */
+  /** The most stop strings that vLLM accepts. */
   stopStringsMax: 4,
   /** Keeps the bodies of requests in the ledger, for tests of what reaches an engine. */
   keepBodies: false,
   /** vLLM: names that it serves beside its model, as it does LoRA adapters. */
   adapters: [] as readonly string[],
-  /** llama-server: false is `--cache-ram 0`. */
+  /** For llama-server, false corresponds to `--cache-ram 0`. */
   savesPrompts: true,
 };
 

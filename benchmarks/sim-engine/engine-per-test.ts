@@ -1,4 +1,4 @@
-/** For tests: an engine that is closed when the test is over. */
+/** Starts engines that close at the end of a test. */
 import { afterEach, expect } from "vitest";
 import { startSimEngine, type SimEngine, type SimEngineOptions } from "./sim-engine.ts";
 
@@ -6,13 +6,13 @@ import { startSimEngine, type SimEngine, type SimEngineOptions } from "./sim-eng
 export let engine: SimEngine;
 afterEach(() => engine[Symbol.asyncDispose]());
 
-/** Starts a quick engine of model `m`; resolves to its origin. */
+/** Starts a fast engine of model `m` and resolves with its origin. */
 export async function start(options: Partial<SimEngineOptions> = {}): Promise<string> {
   engine = await startSimEngine({ model: "m", ttftMs: 1, itlMs: 1, ...options });
   return engine.origin;
 }
 
-/** Waits, in bounded time, until the engine is in a state. */
+/** Waits until a condition is true, for a limited time. */
 export async function until(condition: () => boolean): Promise<void> {
   await expect.poll(condition, { timeout: 5_000, interval: 5 }).toBe(true);
 }

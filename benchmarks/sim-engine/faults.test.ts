@@ -9,7 +9,7 @@ async function start(faults: string[] = []): Promise<string> {
   return origin;
 }
 
-/** The caller's view of each fault that a stream of five tokens meets after two. */
+/** The caller's view of each fault after two tokens of a stream of five. */
 const streams: Record<string, (heard: Heard) => void> = {
   cut: (heard) => {
     expect(said(heard, "content")).toBe("t0 t1 ");
@@ -46,7 +46,7 @@ const streams: Record<string, (heard: Heard) => void> = {
   "usage-late": (heard) => expect(heard.text.indexOf("[DONE]")).toBeLessThan(heard.text.lastIndexOf('"usage"')),
 };
 
-it("a core that dies ends all requests with the same error; the front refuses for a second more and is gone", async () => {
+it("a core that dies ends all requests with the same error, and the front refuses for another second", async () => {
   const origin = await start();
   const [dying, beside, whole] = await Promise.all([
     chat(origin, "sim:tokens=50,itl=250,fault=core-dies:2 hi"),
@@ -109,7 +109,7 @@ it("announces a length and does not send it", async () => {
   expect((await chat(await start(["wrong-length"]), "hi")).broken).toBe(true);
 });
 
-it("goes wrong as often as it was told to, and not before the token it was told", async () => {
+it("causes a fault as often as configured and not before its token", async () => {
   const origin = await start(["cut:3*1"]);
   expect((await chat(origin, "sim:tokens=3 hi")).terminated).toBe(true);
   expect((await chat(origin, "sim:tokens=4 hi")).terminated).toBe(false);
@@ -125,14 +125,14 @@ it.each([
   expect(engine.state().sleeping).toBe(false);
 });
 
-it("dies in its sleep or on waking", async () => {
+it("dies during sleep or when waking", async () => {
   const origin = await start(["crash:wake"]);
   await ask(origin, "/sleep?level=1&mode=wait", {});
   await expect(ask(origin, "/wake_up", {})).rejects.toThrow("fetch failed");
   await expect(ask(origin, "/health")).rejects.toThrow("fetch failed");
 });
 
-it("takes new faults while it runs, and no unknown ones", async () => {
+it("accepts new faults while it runs and refuses unknown ones", async () => {
   const origin = await start();
   await ask(origin, "/sim/faults", undefined, { method: "PUT", body: '["500"]' });
   expect((await chat(origin, "hi")).status).toBe(500);

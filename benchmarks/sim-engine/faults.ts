@@ -1,6 +1,6 @@
 /**
- * The faults of a simulated engine, as text: `KIND[:AT][*TIMES]`. `AT` is `start`, `sleep`, `wake`, or how many tokens
- * were made before it happens (default 1; 0: before the first byte). `TIMES` bounds how often; without it: always.
+ * Reads the faults of a simulated engine from texts `KIND[:AT][*TIMES]`. `AT` is `start`, `sleep`, `wake`, or the number of
+ * tokens before the fault. It defaults to 1, and 0 is before the first byte. Without `TIMES` the fault always happens.
  */
 const kinds = [
   // the process
@@ -69,7 +69,7 @@ export function parseFault(text: string): Fault {
   return { kind, at: /^\d+$/.test(at) ? Number(at) : (at as Fault["at"]), times: Number(match[3] ?? Infinity) };
 }
 
-/** The faults of one engine; each counts down as it happens. */
+/** The faults of one engine. Each counts down when it happens. */
 export class Faults {
   #left: { readonly fault: Fault; times: number }[] = [];
 
@@ -81,7 +81,7 @@ export class Faults {
     this.#left = texts.map(parseFault).map((fault) => ({ fault, times: fault.times }));
   }
 
-  /** The fault for this place, used up by one. A request meets only faults before the end of its `length` tokens. */
+  /** Takes one occurrence of a fault for this place. A request gets only faults before the end of its `length` tokens. */
   take(place: "start" | "sleep" | "wake" | "request", length = 0): Fault | undefined {
     const entry = this.#left.find(
       ({ fault, times }) => times > 0 && (place === "request" ? isOfRequest(fault, length) : fault.at === place),
@@ -96,7 +96,7 @@ export class Faults {
   }
 }
 
-/** Faults that `has` asks for; they are not met by a request. */
+/** The faults that `has` checks. Requests do not take them. */
 const ofEngine: readonly FaultKind[] = [
   ...(["never-ready", "ignore-sigterm", "silent-at-sigterm", "stays-awake", "late-refusal"] as const),
 ];

@@ -1,4 +1,4 @@
-/** One request being answered: waits for its turn, makes tokens at its pace, and goes wrong where it was told to. */
+/** Answers a request: waits for its turn, makes tokens at its pace, and causes the configured fault. */
 import type { Answer, AnswerForm } from "./answer.ts";
 import type { Work } from "./core.ts";
 import type { Fault, FaultKind } from "./faults.ts";
@@ -13,7 +13,7 @@ interface GenerationPlan {
   readonly answer: Answer;
   readonly form: AnswerForm;
   readonly sink: Sink;
-  /** Milliseconds to the first token, and between tokens. */
+  /** The milliseconds to the first token and between tokens. */
   readonly ttftMs: number;
   readonly itlMs: number;
   readonly fault: Fault | undefined;
@@ -21,7 +21,7 @@ interface GenerationPlan {
   readonly ended: (answer: Answer, reason: string) => void;
 }
 
-/** Few, so that an answer without pauses holds up others as little as with a real engine. */
+/** Few, so that an answer without pauses delays others as little as with a real engine. */
 const stepsPerTurnMax = 32;
 const hugeEventBytes = 64 << 20;
 const noNewlineBytes = 16 << 20;
@@ -48,7 +48,7 @@ export class Generation implements Work, Job {
     return this.#plan.answer.request.stream;
   }
 
-  /** Whether a token has left: only then do some engines notice at once that the client left. */
+  /** Whether a token was sent. Only then some engines notice at once that the client left. */
   get producing(): boolean {
     return this.#opened && this.#isStream;
   }
@@ -87,7 +87,7 @@ export class Generation implements Work, Job {
     this.#end("aborted");
   }
 
-  /** The client has left. */
+  /** Ends the answer because the client has left. */
   callerLeft(): void {
     if (!this.#over) this.#end("aborted");
   }
@@ -141,7 +141,7 @@ export class Generation implements Work, Job {
     parts.core.leave(this);
   }
 
-  /** llama-server's HTTP threads send comments on an open stream, whatever the thread does that makes the tokens. */
+  /** Sends comments on an open stream, as llama-server's HTTP threads do even if the generating thread hangs. */
   #ping(): void {
     const { dialect, wheel } = this.#plan.parts;
     if (dialect.pingMs === undefined || this.#over || !this.#sink.isOpen) return;
@@ -149,7 +149,7 @@ export class Generation implements Work, Job {
     wheel.add(wheel.nowMs + dialect.pingMs, { due: () => this.#ping() });
   }
 
-  /** True if the step is over with it; false if the answer goes on. */
+  /** Causes a fault. Returns whether it ends the step. */
   #goWrong({ kind }: Fault): boolean {
     const { coreDies, crash } = this.#plan.parts;
     if (kind === "crash") crash();
@@ -178,7 +178,7 @@ export class Generation implements Work, Job {
     return true;
   }
 
-  /** Sends bytes that have no place in a stream. The stream goes on, except after an event without an end. */
+  /** Sends malformed bytes in a stream. The stream continues, except after an event without an end. */
   #malformed(kind: FaultKind): boolean {
     const sink = this.#sink;
     this.#open();

@@ -1,10 +1,10 @@
-/** A small valid instance of a JSON schema, as far as tests need: what the engine "generates" for a schema or a tool. */
+/** Makes a small valid instance of a JSON schema, which the engine "generates" for a schema or a tool. */
 
 type Schema = Readonly<Record<string, unknown>>;
 
 const depthMax = 16;
 
-/** `document`: what a `$ref` of the schema is looked up in. */
+/** Returns an instance of the schema. `document` resolves each `$ref`. */
 export function instanceOf(schema: unknown, depth = 0, document = schema): unknown {
   if (schema === null || typeof schema !== "object" || depth > depthMax) return null;
   const given = schema as Schema;

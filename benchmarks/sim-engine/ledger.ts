@@ -1,47 +1,47 @@
 /**
- * A ledger of the engine's real work, for checkers: one entry per request, and moments of its own life. Entries are also
- * given to a journal, so that they outlive a crash.
+ * Records the engine's real work for checkers: an entry per request and events of the engine. A journal also receives the
+ * entries, so that they survive a crash.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
 export interface LedgerEntry {
-  /** The caller's `X-Request-Id`, else one of ours. */
+  /** The caller's `X-Request-Id`, or else a generated id. */
   readonly id: string;
   readonly path: string;
   readonly prompt_tokens: number;
-  /** The part of `prompt_tokens` that it had read for an earlier request. Absent: it keeps no prompts. */
+  /** The `prompt_tokens` already read for an earlier request. Undefined if the engine keeps no prompts. */
   cached_tokens?: number;
-  /** An earlier prompt was brought back from the host's memory. */
+  /** Whether an earlier prompt was restored from the host's memory. */
   restored?: boolean;
-  /** Tokens that were made, over all choices, up to now. */
+  /** The tokens made so far over all choices. */
   generated: number;
   readonly startedAtMs: number;
   firstTokenAtMs?: number;
-  /** The answer was made to its end. */
+  /** Whether the answer was made to its end. */
   finished: boolean;
-  /** The client left, or the engine gave up, before the end. */
+  /** Whether the client left or the engine gave up before the end. */
   aborted: boolean;
   finish_reason?: string;
   readonly fault?: string;
-  /** The number by which the client knows the request; the id may change on the way. */
+  /** A number by which the client identifies the request, because the id may change on the way. */
   readonly mark?: number;
-  /** When the engine was done with the request: answered, or noticed that the client left. */
+  /** The time at which the engine had answered or noticed that the client left. */
   closedAtMs?: number;
-  /** Names of the body's fields; the body itself only where a test asked for it. */
+  /** The names of the body's fields. Only `keepBodies` keeps the body itself. */
   readonly fields: readonly string[];
   readonly body?: unknown;
 }
 
 export type JournalLine =
   | ({ readonly event: "begun" } & LedgerEntry)
-  /** The request is over. */
+  /** The request has ended. */
   | ({ readonly event: "request" } & LedgerEntry)
   | {
       readonly event: "loading" | "awake" | "falling-asleep" | "asleep" | "waking" | "crash" | "exit";
       readonly atMs: number;
     };
 
-/** Beyond it the oldest entries are dropped. */
+/** The most entries. Then the oldest ones are dropped. */
 const ledgerEntriesMax = 200_000;
 
 export class Ledger {
@@ -49,7 +49,7 @@ export class Ledger {
   readonly #keepBodies: boolean;
   readonly #journal: (line: JournalLine) => void;
   readonly #entries = new Set<LedgerEntry>();
-  /** Calls that moved its memory, with their bodies, oldest first. */
+  /** The calls that moved the engine's memory, with their bodies, oldest first. */
   readonly moves: string[] = [];
 
   constructor(clock: Clock, keepBodies = false, journal: (line: JournalLine) => void = () => {}) {
@@ -83,7 +83,7 @@ export class Ledger {
     this.#journal({ event: "request", ...entry });
   }
 
-  /** Closes what is still open, as at the end of the process. */
+  /** Closes the open entries, as at the end of the process. */
   closeAll(): void {
     for (const entry of this.#entries) this.close(entry, "aborted");
   }

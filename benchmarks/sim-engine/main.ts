@@ -1,6 +1,6 @@
 /**
- * `node benchmarks/sim-engine/main.ts --port N --model NAME`: a simulated engine as a process of its own.
- * SIGTERM ends it as the dialect does: vLLM aborts what runs and goes; llama-server waits for a second one while it is busy.
+ * Runs a simulated engine as a process: `node benchmarks/sim-engine/main.ts --port N --model NAME`. SIGTERM ends it as in its
+ * dialect: vLLM aborts running requests and ends; a busy llama-server waits for a second SIGTERM.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -28,9 +28,9 @@ const { values } = parseArgs({
     journal: { type: "string" },
     adapter: { type: "string", multiple: true },
     fault: { type: "string", multiple: true },
-    /** A file: the engine loads for as long as it exists. */
+    /** A file. The engine loads while it exists. */
     "load-while": { type: "string" },
-    /** A file of faults, one a line, read at the start; it need not exist. */
+    /** A file with a fault per line, read at the start. It may be missing. */
     "fault-file": { type: "string", default: "" },
   },
 });
@@ -61,7 +61,7 @@ const engine = await startSimEngine(options);
 console.log(`simulated ${options.dialect} engine, pid ${process.pid}, model ${options.model}, ${engine.origin}`);
 void engine.ready.then(() => console.log("Application startup complete."));
 
-setInterval(() => {}, 60_000); // keeps an engine alive that never gets ready
+setInterval(() => {}, 60_000); // keeps the process of an engine alive that never becomes ready
 
 let terms = 0;
 process.on("SIGTERM", () => {

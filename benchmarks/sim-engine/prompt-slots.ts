@@ -15,9 +15,9 @@ interface Slot {
 }
 
 export interface TakenSlot {
-  /** 0 to 1: how much of the prompt is not read again. */
+  /** The share of the prompt that is not read again, 0 to 1. */
   readonly share: number;
-  /** Something was brought back from the host's memory, which takes its time. */
+  /** Whether a prompt was restored from the host's memory, which takes time. */
   readonly isRestored: boolean;
   release(): void;
 }
@@ -46,7 +46,7 @@ export class PromptSlots {
     return { share, isRestored, release: () => void (slot.isBusy = false) };
   }
 
-  /** Saves what the slot holds, and brings back what is more like the prompt. */
+  /** Saves the slot's prompt and restores a saved one that is more similar. */
   #swap(slot: Slot, text: string): boolean {
     if (!this.#saved) return false;
     if (slot.text !== "") this.#saved.add(slot.text);

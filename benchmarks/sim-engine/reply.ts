@@ -1,4 +1,4 @@
-/** Refusals, and answers that are wrong as a whole. */
+/** Sends refusals and answers that are wrong as a whole. */
 import type { ServerResponse } from "node:http";
 import type { Refusal, RefusalKind, SimDialect } from "./answer.ts";
 import type { Fault, FaultKind } from "./faults.ts";
@@ -9,7 +9,7 @@ export function refuse(response: ServerResponse, { status, body }: Refusal): voi
   reply(response, status, body);
 }
 
-/** Refuses with an event of a stream that began well, and ends it. */
+/** Refuses with an event of a stream that began normally, and ends it. */
 export function refuseInStream(sink: Sink, dialect: SimDialect, refusal: Refusal): void {
   sink.open();
   sink.event(dialect.eventOf(refusal));
@@ -23,7 +23,7 @@ const refusals: Partial<Record<FaultKind, RefusalKind>> = {
   "429": "overloaded",
 };
 
-/** Answers with a fault of the answer as a whole, before anything is generated. False if the fault is another one. */
+/** Answers with a fault of the whole answer before generating. Returns false for other faults. */
 export function replyWrong(
   { kind }: Fault,
   { dialect, facts: { contextTokens } }: EngineParts,

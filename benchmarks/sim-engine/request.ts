@@ -1,4 +1,4 @@
-/** A request as the engine reads it: its prompt tokens, what will be generated, and how it is steered. */
+/** Reads a request: its prompt tokens, the text to generate, and the words that control the engine. */
 import { instanceOf } from "./json-instance.ts";
 import type { EngineFacts } from "./engine-facts.ts";
 import { parseFault, type Fault } from "./faults.ts";
@@ -11,7 +11,7 @@ export interface SimRequest {
   readonly id: string;
   readonly body: Body;
   readonly promptTokens: number;
-  /** Answers to make at once: `n`, times the prompts of a legacy completion. */
+  /** The number of simultaneous answers: `n` times the prompts of a legacy completion. */
   readonly choices: number;
   readonly stream: boolean;
   readonly includeUsage: boolean;
@@ -25,7 +25,7 @@ interface Script {
   readonly length: number;
   readonly reasoning: number;
   readonly finish: FinishReason;
-  /** The functions that the answer calls, in order. Empty: none. */
+  /** The functions that the answer calls, in order. */
   readonly tools: readonly string[];
   piece(index: number): Piece;
 }
@@ -39,25 +39,25 @@ interface Piece {
   readonly opens?: boolean;
 }
 
-/** First word of the last user message: `sim:tokens=50,itl=5,ttft=10,reasoning=3,calls=2,fault=hang:7,mark=8,text`. */
+/** The first word of the last user message: `sim:tokens=50,itl=5,ttft=10,reasoning=3,calls=2,fault=hang:7,mark=8,text`. */
 interface Steering {
   readonly tokens?: number;
   readonly reasoning?: number;
-  /** How many functions are called at once: the offered ones in turn. Absent: one. */
+  /** The number of simultaneous calls, of the offered functions in turn. Defaults to one. */
   readonly calls?: number;
   readonly itlMs?: number;
   readonly ttftMs?: number;
   readonly fault?: Fault;
   /** A number that the engine's ledger keeps for checkers. */
   readonly mark?: number;
-  /** Answer with text although tools were offered. */
+  /** Answers with text although tools were offered. */
   readonly text: boolean;
 }
 
 export interface ScriptDefaults extends Pick<EngineFacts, "tokens" | "reasoningTokens" | "contextTokens"> {
-  /** Treats a function that is demanded by its name as "auto". */
+  /** Treats a function that is required by name as "auto". */
   readonly ignoresNamedTool: boolean;
-  /** Answers nonsense, as weights that were not reloaded do. */
+  /** Answers nonsense, as an engine without reloaded weights does. */
   readonly gibberish: boolean;
 }
 
@@ -65,7 +65,7 @@ const bytesPerToken = 4;
 const messageTokens = 4;
 const imageTokens = 280;
 
-/** The engine's tokeniser: a token per four characters begun. */
+/** Counts one token per four characters or part of them. */
 export function countTokens(text: string): number {
   return Math.ceil(text.length / bytesPerToken);
 }
@@ -94,7 +94,7 @@ export function readCompletion(id: string, body: Body, defaults: ScriptDefaults)
   return read(given, prompts.length, textPieces(0, steering, defaults), defaults);
 }
 
-/** Tokens of one embedding or completion input: text, or a list of token ids. */
+/** Counts the tokens of an input, which is a text or a list of token ids. */
 export function inputTokens(input: unknown): number {
   return Array.isArray(input) ? input.length : Math.max(1, countTokens(text(input)));
 }
@@ -131,7 +131,7 @@ function read(
 ): SimRequest {
   const { kind, body, promptTokens } = given;
   const asked = body["max_completion_tokens"] ?? body["max_tokens"] ?? (kind === "completion" ? 16 : undefined);
-  const bound = asNumber(asked) ?? -1; // -1: as much as fits
+  const bound = asNumber(asked) ?? -1; // -1 means as many as fit
   const limit = Math.max(1, Math.min(bound < 0 ? Infinity : bound, contextTokens - promptTokens));
   const options = body["stream_options"];
   const includeUsage = field(options, "include_usage") === true;
@@ -183,7 +183,7 @@ function callPieces(tools: readonly Body[], reasoning: number, natural: FinishRe
   return { ...pieces(said.length, reasoning, (index) => said[index]!), natural, tools: names };
 }
 
-/** Reasoning first, then `length` pieces. */
+/** Returns the pieces of reasoning, then `length` other pieces. */
 function pieces(length: number, reasoning: number, said: (index: number) => Piece): Pieces {
   return {
     ...{ length: reasoning + length, reasoning, natural: "stop", tools: [] },
@@ -195,7 +195,7 @@ function tokensOf(text: string): string[] {
   return Array.from({ length: countTokens(text) }, (_, at) => text.slice(at * bytesPerToken, (at + 1) * bytesPerToken));
 }
 
-/** The arguments of the template turn thinking on and off; without them a reasoning effort does. */
+/** Returns whether the answer has reasoning, by the template's arguments or else by the reasoning effort. */
 function thinks(body: Body): boolean {
   const kwargs = body["chat_template_kwargs"];
   const given = field(kwargs, "enable_thinking") ?? field(kwargs, "thinking");
@@ -203,7 +203,7 @@ function thinks(body: Body): boolean {
   return typeof body["reasoning_effort"] === "string" && body["reasoning_effort"] !== "none";
 }
 
-/** The functions that are called: the named one, else the first `calls`; none after a tool has answered. */
+/** Returns the functions to call: the named one, or else the first `calls`, or none after a tool's result. */
 function chosenTools(body: Body, calls: number, ignoresNamed: boolean): Body[] {
   const tools = asArray(body["tools"]).map((tool) => field(tool, "function") as Body);
   if (tools.length === 0 || body["tool_choice"] === "none") return [];
@@ -230,7 +230,7 @@ export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A value as text, whatever it is. */
+/** Returns any value as text. */
 export function text(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }

@@ -1,4 +1,4 @@
-/** The paths of the simulated engine: the API, health, sleep, token counts, and those for checkers (`/sim/...`). */
+/** Serves the paths of the simulated engine: API, health, sleep, token counts, and `/sim/...` for checkers. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Chats } from "./chat.ts";
 import { serveEmbeddings } from "./embeddings.ts";

@@ -1,14 +1,14 @@
-/** A plain client of a simulated engine, for tests: one request, read to whatever end it has. */
+/** Sends a request to a simulated engine in tests and reads the answer to any end. */
 import { field, text } from "./request.ts";
 
 export interface Heard {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Data of the events, without the terminator. */
+  /** The data of the events without the terminator. */
   readonly events: readonly Record<string, unknown>[];
   readonly terminated: boolean;
-  /** The connection ended with an error instead of an end. */
+  /** Whether the connection ended with an error. */
   readonly broken: boolean;
 }
 

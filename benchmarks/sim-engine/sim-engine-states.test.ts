@@ -1,4 +1,4 @@
-/** The simulated engine while it loads and sleeps, and what it says of its work. */
+/** Tests the simulated engine while it loads and sleeps, and its counts of its work. */
 import { describe, expect, it } from "vitest";
 import { engine, start, until, usage } from "./engine-per-test.ts";
 import { ask, chat, said } from "./sim-client.ts";
@@ -11,7 +11,7 @@ describe("loading", () => {
     expect((await ask(origin, "/v1/models")).text).toContain('"max_model_len":32768');
   });
 
-  it("never ends if it was told so", async () => {
+  it("never ends with the fault `never-ready`", async () => {
     const origin = await start({ faults: ["never-ready"] });
     await expect(ask(origin, "/health")).rejects.toThrow("fetch failed");
     expect(engine.state().loaded).toBe(false);
@@ -19,7 +19,7 @@ describe("loading", () => {
 });
 
 describe("sleep", () => {
-  it("lets what arrives wait until it wakes", async () => {
+  it("lets requests wait until the engine wakes", async () => {
     const origin = await start();
     await ask(origin, "/sleep?level=1&mode=wait", {});
     expect((await ask(origin, "/is_sleeping")).text).toBe('{"is_sleeping":true}');
@@ -31,7 +31,7 @@ describe("sleep", () => {
     expect(said(await asked, "content")).toBe("t0 t1 ");
   });
 
-  it("in mode wait lets running answers end first; by default it aborts them, and notes it", async () => {
+  it("lets running answers end first in mode wait, and by default aborts them and notes it", async () => {
     const origin = await start({ itlMs: 2 });
     const first = chat(origin, "sim:tokens=50 hi", usage);
     await until(() => engine.state().running === 1);
@@ -46,7 +46,7 @@ describe("sleep", () => {
     expect(engine.state().sleptBusy).toBe(1);
   });
 
-  it("talks nonsense after level 2, unless the weights were reloaded", async () => {
+  it("of level 2 makes the engine answer nonsense until the weights are reloaded", async () => {
     const origin = await start();
     await ask(origin, "/sleep?level=2&mode=wait", {});
     await ask(origin, "/wake_up", {});
@@ -61,7 +61,7 @@ describe("sleep", () => {
 });
 
 describe("the count of what was made", () => {
-  it("stops when the caller leaves, and says when", async () => {
+  it("stops when the caller leaves and notes the time", async () => {
     const origin = await start({ itlMs: 5 });
     const leaving = new AbortController();
     const asked = chat(
@@ -81,7 +81,7 @@ describe("the count of what was made", () => {
     expect(engine.state()).toMatchObject({ running: 0, waiting: 0 });
   });
 
-  it("never runs more at once than it was told, and lets the others wait their turn", async () => {
+  it("never runs more requests than configured, and lets the others wait", async () => {
     const origin = await start({ maxRunning: 3 });
     const asked = Array.from({ length: 10 }, () => chat(origin, "sim:tokens=20,itl=5 hi"));
     await until(() => engine.state().waiting === 7);
@@ -89,7 +89,7 @@ describe("the count of what was made", () => {
     expect((await Promise.all(asked)).every((each) => each.terminated)).toBe(true);
   });
 
-  it("agrees with what 300 streams at once received", async () => {
+  it("equals what 300 simultaneous streams received", async () => {
     const origin = await start({ itlMs: 5, maxRunning: 200 });
     const heard = await Promise.all(
       Array.from({ length: 300 }, (_, index) => chat(origin, `sim:tokens=${10 + (index % 7)} hi`)),

@@ -5,7 +5,7 @@ import { engine, start, until, usage } from "./engine-per-test.ts";
 import { ask, chat, said } from "./sim-client.ts";
 
 describe("a stream of vLLM", () => {
-  it("brings role, deltas, the finish reason alone after an end token, usage and the terminator", async () => {
+  it("has role, deltas, the finish reason alone after an end token, usage and the terminator", async () => {
     const heard = await chat(await start(), "sim:tokens=3 hi", { ...usage, model: "m" });
     const choices = heard.events.map((event) => (event["choices"] as Record<string, unknown>[])[0]);
     expect(choices.map((choice) => choice?.["delta"])).toEqual([
@@ -22,19 +22,19 @@ describe("a stream of vLLM", () => {
     expect(heard.terminated).toBe(true);
   });
 
-  it("carries the usage so far in every chunk if asked to", async () => {
+  it("has the usage so far in every chunk if requested", async () => {
     const options = { stream_options: { include_usage: true, continuous_usage_stats: true } };
     const heard = await chat(await start(), "sim:tokens=3 hi", options);
     const counts = heard.events.map((event) => (event["usage"] as Record<string, number>)["completion_tokens"]);
     expect(counts).toEqual([0, 1, 2, 3, 3, 3]);
   });
 
-  it("brings the finish reason with the last text where a limit ended it", async () => {
+  it("has the finish reason beside the last text if a limit ends the answer", async () => {
     const heard = await chat(await start(), "sim:tokens=3 hi", { max_tokens: 2 });
     expect(heard.events.at(-1)).toMatchObject({ choices: [{ delta: { content: "t1 " }, finish_reason: "length" }] });
   });
 
-  it("thinks under `reasoning`, and says so in its usage", async () => {
+  it("has reasoning in `reasoning` and counts it in its usage", async () => {
     const thinking = { chat_template_kwargs: { enable_thinking: true }, ...usage };
     const heard = await chat(await start(), "sim:tokens=2,reasoning=3 hi", thinking);
     expect([said(heard, "reasoning"), said(heard, "content")]).toEqual(["r0 r1 r2 ", "t0 t1 "]);
@@ -82,7 +82,7 @@ describe("a stream of vLLM", () => {
     ]);
   });
 
-  it("answers with an instance of the schema that was asked for", async () => {
+  it("answers with an instance of the requested schema", async () => {
     const schema = {
       type: "object",
       properties: { n: { type: "integer" }, tags: { type: "array", items: { enum: ["a"] } } },
@@ -91,7 +91,7 @@ describe("a stream of vLLM", () => {
     expect(JSON.parse(said(heard, "content"))).toEqual({ n: 1, tags: ["a"] });
   });
 
-  it("makes several answers at once and counts all of them", async () => {
+  it("contains several simultaneous answers and counts all of them", async () => {
     const heard = await chat(await start(), "sim:tokens=4 hi", { n: 3, ...usage });
     expect([0, 1, 2].map((choice) => said(heard, "content", choice))).toEqual(Array(3).fill("t0 t1 t2 t3 "));
     expect(heard.events.at(-1)).toMatchObject({ usage: { completion_tokens: 12 } });
@@ -128,7 +128,7 @@ describe("what vLLM refuses", () => {
 });
 
 describe("llama-server", () => {
-  it("says role with null content, ends in a chunk of its own, and closes the connection that it promised to keep", async () => {
+  it("sends the role with null content, ends in a separate chunk, and closes the announced keep-alive connection", async () => {
     const heard = await chat(await start({ dialect: "llama-server" }), "sim:tokens=2 hi", usage);
     const choices = heard.events.map((event) => (event["choices"] as Record<string, unknown>[])[0]);
     expect(choices.map((choice) => choice?.["delta"])).toEqual([
@@ -147,7 +147,7 @@ describe("llama-server", () => {
     expect(answer.toLowerCase()).toContain("connection: keep-alive");
   });
 
-  it("says Loading model until it has loaded, and carries the counts of an overflow as fields", async () => {
+  it("answers Loading model until it has loaded, and returns the counts of an overflow as fields", async () => {
     const origin = await start({ dialect: "llama-server", startMs: 1_000, contextTokens: 50 });
     expect(await ask(origin, "/health")).toMatchObject({ status: 503, text: expect.stringContaining("Loading model") });
     await engine.ready;
@@ -164,7 +164,7 @@ describe("llama-server", () => {
     expect(counts).toMatchObject([{ completion_tokens: 3 }, { completion_tokens: 3 }]);
   });
 
-  it("notices a leaver that gets no tokens yet only after a quiet second", async () => {
+  it("notices a client that leaves before its first token only after a second without results", async () => {
     const origin = await start({ dialect: "llama-server", ttftMs: 60_000 });
     const leaving = new AbortController();
     const asked = chat(origin, "hi", {}, { signal: leaving.signal });
@@ -177,7 +177,7 @@ describe("llama-server", () => {
   });
 });
 
-it("an OpenAI-style engine words its errors without a wrapper and its deltas with a null reasoning", async () => {
+it("an OpenAI-style engine sends errors without a wrapper and deltas with a null reasoning", async () => {
   const origin = await start({ dialect: "openai", contextTokens: 50 });
   expect(JSON.parse((await chat(origin, "x".repeat(400))).text)).toMatchObject({ object: "error", code: 400 });
   const heard = await chat(origin, "sim:tokens=1 hi");

@@ -1,6 +1,6 @@
 /**
- * A simulated engine: an HTTP server that talks as vLLM, llama-server or an OpenAI-style server does, makes tokens at a
- * set pace, counts them, and fails on demand. It stands where a real engine would, for tests, chaos and load.
+ * Simulates an engine for tests and load: an HTTP server with the API of vLLM, llama-server or an OpenAI-style server. It
+ * makes tokens at a configured pace, counts them, and fails on demand.
  */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -22,19 +22,19 @@ export type SimDialectName = keyof typeof dialects;
 
 export interface SimEngineOptions extends Partial<Omit<EngineFacts, "model">> {
   readonly model: string;
-  /** vLLM if absent. */
+  /** Defaults to vLLM. */
   readonly dialect?: SimDialectName;
-  /** On loopback. 0 or absent: any free one. */
+  /** The port on loopback. 0 or undefined chooses a free port. */
   readonly port?: number;
-  /** Time to load. Until then connections are refused (vLLM, openai) or answered with 503 (llama-server). */
+  /** The time to load. Until then connections are refused (vLLM, openai) or answered with 503 (llama-server). */
   readonly startMs?: number;
-  /** After that it loads for as long as this is true. */
+  /** After that time, the engine still loads while this returns true. */
   readonly isHeld?: () => boolean;
   /** See `faults.ts`. */
   readonly faults?: readonly string[];
   readonly clock?: Clock;
   readonly journal?: (line: JournalLine) => void;
-  /** Takes what the engine prints. */
+  /** Receives the lines that the engine prints. */
   readonly print?: (line: string) => void;
   /** Called when a fault ends the process. */
   readonly onCrash?: (exitCode: number) => void;
@@ -43,14 +43,14 @@ export interface SimEngineOptions extends Partial<Omit<EngineFacts, "model">> {
 export interface SimEngine extends AsyncDisposable {
   readonly origin: string;
   readonly port: number;
-  /** Resolves when it has loaded; never with the fault `never-ready`. */
+  /** Resolves when the engine has loaded, and never with the fault `never-ready`. */
   readonly ready: Promise<void>;
   readonly ignoresSigterm: boolean;
   readonly isSilentAtSigterm: boolean;
-  /** Stops listening; open connections stay open and silent. */
+  /** Stops listening. Open connections stay open and silent. */
   fallSilent(): void;
   state(): EngineState;
-  /** Its ledger, oldest request first. */
+  /** Returns the ledger, oldest request first. */
   requests(): LedgerEntry[];
   /** Replaces the faults of the engine. */
   setFaults(faults: readonly string[]): void;
@@ -63,7 +63,7 @@ export interface EngineState extends CoreState {
 }
 
 const heldPollMs = 20;
-/** How long vLLM's front outlives its core. */
+/** How long vLLM's front runs after its core has died. */
 const deadFrontMs = 1_000;
 
 export async function startSimEngine(options: SimEngineOptions): Promise<SimEngine> {
@@ -156,7 +156,7 @@ export async function startSimEngine(options: SimEngineOptions): Promise<SimEngi
       ledger.closeAll();
       ledger.note("exit");
       server?.close();
-      await new Promise<void>((resolve) => setImmediate(resolve)); // lets the last bytes leave
+      await new Promise<void>((resolve) => setImmediate(resolve)); // lets the socket send the last bytes
       shut();
     },
   };

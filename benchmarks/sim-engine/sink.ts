@@ -1,4 +1,4 @@
-/** Where an answer goes: an event stream that is written as it is made, or one body. */
+/** Writes an answer as an event stream while it is made, or as one body. */
 import type { ServerResponse } from "node:http";
 
 export function reply(response: ServerResponse, status: number, body: unknown, type = "application/json"): void {
@@ -63,7 +63,7 @@ export class Sink {
     reply(this.#response, status, body);
   }
 
-  /** The connection is gone, without an end. */
+  /** Resets the connection without an end. */
   reset(): void {
     this.#response.socket?.resetAndDestroy();
   }

@@ -1,11 +1,11 @@
-/** One timer for thousands of streams: jobs wait in buckets of a millisecond, the timer stands at the earliest bucket. */
+/** Uses one timer for thousands of streams. Jobs wait in buckets of a millisecond, and the timer waits for the first bucket. */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 
 export interface Job {
   due(nowMs: number): void;
 }
 
-/** Buckets that are looked through one by one for the next job before the map is searched as a whole. */
+/** The number of buckets checked one by one for the next job before the whole map is searched. */
 const scanMax = 128;
 
 export class TimerWheel {
@@ -13,7 +13,7 @@ export class TimerWheel {
   readonly #buckets = new Map<number, Job[]>();
   #timer: Timer | undefined;
   #timerTick = Infinity;
-  /** Earliest bucket that the next turn looks at. */
+  /** The first bucket that the next turn checks. */
   #firstTick = 0;
 
   constructor(clock: Clock) {
@@ -24,7 +24,7 @@ export class TimerWheel {
     return this.#clock.monotonicMs();
   }
 
-  /** Calls `job.due` at `atMs` of this wheel's own time, or a little later. Jobs are not cancelled; they know when they are over. */
+  /** Calls `job.due` at `atMs` of this wheel's time or a little later. Jobs cannot be cancelled and check themselves whether they ended. */
   add(atMs: number, job: Job): void {
     const tick = Math.max(Math.ceil(atMs), this.#firstTick);
     const bucket = this.#buckets.get(tick);
@@ -48,7 +48,7 @@ export class TimerWheel {
     const nowMs = this.nowMs;
     const from = this.#timerTick;
     this.#firstTick = Math.floor(nowMs) + 1;
-    this.#timerTick = -Infinity; // what is added while jobs run does not arm: the end of this turn does
+    this.#timerTick = -Infinity; // jobs added meanwhile do not arm the timer, because the end of this turn does
     for (let tick = from; tick <= nowMs; tick++) {
       const bucket = this.#buckets.get(tick);
       if (!bucket) continue;
