@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { barChart, type Bar } from "./load/charts.ts";
 import { spreadOf } from "./load/statistics.ts";
 import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "./cluster/result.ts";
-import { retrySeconds, tokensPerSecond } from "./sim/policy/policy-run.ts";
+import { retrySeconds } from "./sim/policy/policy-run.ts";
+import { tokensPerSecond } from "./sim/policy/timed-slot.ts";
 import { measure, quickScenarios, scenarios, type Measured, type Scenario } from "./sim/policy/scenarios.ts";
 
 const folder = process.argv[2] ?? process.env["WEICHE_TRACES"];

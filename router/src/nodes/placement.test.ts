@@ -28,6 +28,10 @@ const order: readonly (readonly [string, SlotGiven])[] = [
   ["empty", { state: SlotState.EMPTY }],
   ["idle with another model", { state: SlotState.ACTIVE, activeModel: b, idleSinceMs: nowMs - 60_000 }],
   ["active but full", { state: SlotState.ACTIVE, activeModel: a, running: 8, maxConcurrent: 8 }],
+  [
+    "starting another model, with requests for this one",
+    { state: SlotState.STARTING, activeModel: b, waiters: { a: 2 } },
+  ],
   ["busy with another model", { state: SlotState.ACTIVE, activeModel: b, running: 1 }],
   ["on its way to another model", { state: SlotState.STARTING, activeModel: b }],
   ["closed for it", { state: SlotState.DRAINING_CLOSED, activeModel: a, nextModel: b }],
@@ -148,6 +152,18 @@ test.each<[string, SlotGiven, SlotGiven]>([
 ])("%s comes first", (_what, better, worse) => {
   expect(chosen([one("x", better), one("y", worse)])).toBe("x");
   expect(chosen([one("y", worse), one("x", better)])).toBe("x");
+});
+
+test.each<[string, SlotGiven]>([
+  ["drains", { state: SlotState.DRAINING_OPEN, activeModel: b, nextModel: c }],
+  ["has closed its drain", { state: SlotState.DRAINING_CLOSED, activeModel: b, nextModel: c }],
+  ["stops an engine", { state: SlotState.STOPPING, activeModel: b, nextModel: c }],
+  ["starts", { state: SlotState.STARTING, activeModel: c }],
+])("requests join those that wait for the model in a slot that %s for another model", (_what, slot) => {
+  const waited = one("waited", { ...slot, waiters: { a: 3, c: 1 } });
+  const busy = one("busy", { state: SlotState.ACTIVE, activeModel: b, running: 1 });
+  expect(chosen([busy, waited])).toBe("waited");
+  expect(chosen([busy, one("unwaited", { ...slot, waiters: { c: 1 } })])).toBe("busy");
 });
 
 test("an open drain whose time has run out since the report counts as closed", () => {

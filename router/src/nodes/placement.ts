@@ -132,13 +132,15 @@ const ranks = {
   idle: 4,
   /** Serves the model, but its engine is full, or was when it last reported: the request may wait for a place. */
   full: 5,
+  /** Another model is served or comes next, and requests for this model already wait for a later turn. */
+  awaited: 6,
   /** Would have to drain another model first. */
-  busy: 6,
+  busy: 7,
   /** Switches to another model: ours would come after it. */
-  taken: 7,
+  taken: 8,
   /** Was serving the model, and holds or refuses requests for it until its next turn. */
-  closed: 8,
-  backoff: 9,
+  closed: 9,
+  backoff: 10,
 } as const;
 
 type Rank = (typeof ranks)[keyof typeof ranks];
@@ -151,7 +153,8 @@ function choose(
   nowMs: number,
   random: () => number,
 ): Candidate {
-  if (rank > ranks.starting && rank !== ranks.full) return agree(candidates, rank, model, nowMs);
+  const isShared = rank <= ranks.starting || rank === ranks.full || rank === ranks.awaited;
+  if (!isShared) return agree(candidates, rank, model, nowMs);
   if (affinityKey !== undefined && rank < ranks.starting) {
     const home = homeOf(affinityKey, candidates, model);
     if (takesMore(home, candidates, model)) return home;
@@ -168,22 +171,27 @@ function rankOf({ slot, ageMs }: Candidate, model: ModelId): Rank {
       if (slot.waiting > 0) return waitingFor(slot, model) > 0 ? ranks.starting : ranks.taken;
       return slot.running === 0 ? ranks.idle : ranks.busy;
     case SlotState.STARTING:
-      if (!isOwn) return ranks.taken;
+      if (!isOwn) return rankBehind(slot, model);
       return isFull(slot, model) ? ranks.full : ranks.starting;
     case SlotState.DRAINING_OPEN:
       if (isNext) return ranks.starting;
-      if (!isOwn) return ranks.taken;
+      if (!isOwn) return rankBehind(slot, model);
       if ((slot.closesInMs ?? Infinity) <= ageMs) return ranks.closed;
       return isFull(slot, model) ? ranks.full : ranks.drainingOpen;
     case SlotState.DRAINING_CLOSED:
     case SlotState.STOPPING:
       if (isNext) return ranks.starting;
-      return isOwn ? ranks.closed : ranks.taken;
+      return isOwn ? ranks.closed : rankBehind(slot, model);
     case SlotState.EMPTY:
       return ranks.empty;
     case SlotState.FAILED:
       return (slot.retryInMs ?? 0) > ageMs ? ranks.backoff : ranks.empty;
   }
+}
+
+/** Requests for one model wait in the same slot, because each slot in which they wait has one more switch. */
+function rankBehind(slot: SlotView, model: ModelId): Rank {
+  return waitingFor(slot, model) > 0 ? ranks.awaited : ranks.taken;
 }
 
 /** By what this router knows and the report says, whatever its age: reason enough to start another engine. */
