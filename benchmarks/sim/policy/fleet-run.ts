@@ -146,7 +146,17 @@ class FleetNode {
 
   #report(routerId: string, link: NodeLinkEntry): void {
     const running = [...this.#running];
-    const view = viewOf(this.#slot.slot, { name: "a" as never, running, sleepers: [] }, this.#clock.monotonicMs());
+    const view = viewOf(
+      this.#slot.slot,
+      {
+        name: "a" as never,
+        engines: this.#options.models.map((model) => ({ model })),
+        askedOf: () => undefined,
+        running,
+        sleepers: [],
+      },
+      this.#clock.monotonicMs(),
+    );
     const load = { slots: [view], engines: new Map(), maintenance: false, admitting: true };
     const report = readReport(loadReport(load, routerId, 0n));
     if (typeof report === "string") throw new Error(report);
