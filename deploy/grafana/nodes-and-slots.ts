@@ -115,11 +115,11 @@ const switches = [
   ),
   lines(
     {
-      title: "Estimated wait less the true one",
+      title: "Estimated minus actual wait",
       description:
-        "Of requests that waited for more than a second, median and nine of ten on either side. Far from 0: what people are told about their wait is wrong.",
+        "Quantiles (10, 50 and 90 %) for requests that waited longer than a second. Far from 0, the estimates shown to people are wrong.",
       unit: "s",
-      empty: "nobody has waited for more than a second",
+      empty: "no request has waited longer than a second",
     },
     ...[0.1, 0.5, 0.9].map((quantile) => ({
       expr: `histogram_quantile(${quantile}, sum by (le) (rate(weiche_agent_wait_estimate_error_seconds_bucket{${slot}}[15m])))`,

@@ -20,7 +20,7 @@ export type RequestRecord = readonly [
   key: string,
   /** Millicredits per token. */
   factor: number,
-  /** The most tokens, prompt and answers together, that the attempt may cost. */
+  /** Maximum number of tokens of the attempt, prompt and answers together. */
   tokensMax: number,
   /** The routers' signature over what the attempt may be billed to: base64url, opaque to the agent. */
   grant: string,

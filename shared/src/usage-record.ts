@@ -38,7 +38,7 @@ export interface BillingIdentity {
 
 /** The router's signature, for one node, over an attempt's payer and maximum cost. The agent only copies it. */
 export interface BillingGrant extends BillingIdentity {
-  /** The most tokens, prompt and answers together, that the attempt may cost. */
+  /** Maximum number of tokens of the attempt, prompt and answers together. */
   readonly tokensMax: number;
   /** The signature, in base64url. Empty in records of earlier versions. */
   readonly grant: string;

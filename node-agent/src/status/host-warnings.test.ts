@@ -104,7 +104,7 @@ test.each([
   ["GPUs that are too small together", "0, 1", "120000000001", [80e9, 40e9], 120e9],
   ["GPUs that it fills together", "0, 1", "120000000000", [80e9, 40e9], undefined],
   ["a GPU that does not say how much it has", "0, 1", "800000000000", [80e9, undefined], undefined],
-  ["a GPU that is not there", "0, 4", "800000000000", [80e9], undefined],
+  ["a missing GPU", "0, 4", "800000000000", [80e9], undefined],
   ["no GPU", "", "800000000000", [80e9], undefined],
   ["a host without GPUs", "0", "800000000000", undefined, undefined],
 ])("a model on %s", (_name, gpus, memoryBytes, totals, tooFew) => {

@@ -146,7 +146,7 @@ const cases: [what: string, prepare: () => string[], line: string | RegExp, code
     /^router\.yaml:5: ca\/router-router1\.example\.key holds a private key and its mode 0644 lets others/,
     1,
   ],
-  ["a key that is not there", () => tls({ key: "nowhere.key" }), "router.yaml:5: ca/nowhere.key is not there", 1],
+  ["a missing key", () => tls({ key: "nowhere.key" }), "router.yaml:5: ca/nowhere.key is not there", 1],
   [
     "a key that systemd will hand over",
     () =>

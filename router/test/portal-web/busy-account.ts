@@ -11,7 +11,7 @@ import { makeRecord } from "../usage/usage-records.ts";
 const dayMs = 86_400_000;
 const factors = [2_000n, 1_500n, 1_000n];
 
-/** The time of the system, or earlier by some milliseconds: accounts need a past. */
+/** A clock that runs behind the system's by some milliseconds, because accounts need a past. */
 export class ShiftedClock implements Clock {
   earlierMs = 0;
   now = () => systemClock.now() - this.earlierMs;
@@ -44,7 +44,7 @@ export async function fillAccount(portal: PortalRig, clock: ShiftedClock, name =
   await users.create({ accountId: ada.accountId, email: "dora@example.com", role: "member" });
   await useForDays(portal, ada, made.slice(0, 5));
   await tell(portal, ada, made);
-  // Nobody of them has joined by a link, so their passwords and names come in by the database.
+  // They have not joined by a link, so the database gets their passwords and names directly.
   for (const [name, { id }] of Object.entries({ ada, ben, cleo })) {
     await portal.database.pool.query("update users set email = $2 where id = $1", [id, `${name}@acme.example`]);
     await portal.database.pool.query(
@@ -56,7 +56,7 @@ export async function fillAccount(portal: PortalRig, clock: ShiftedClock, name =
   return { ...ada, email: "ada@acme.example" };
 }
 
-/** Notices that nobody has read, and refusals of the last hours. */
+/** Adds unread notices, and refusals of the last hours. */
 async function tell(
   { database: { pool } }: PortalRig,
   { accountId }: Person,
@@ -85,7 +85,7 @@ async function tell(
     );
 }
 
-/** Some requests a day for three weeks, each day of the present period among them. */
+/** Adds some requests a day for three weeks, including each day of the current period. */
 async function useForDays(
   { database }: PortalRig,
   { accountId }: Person,

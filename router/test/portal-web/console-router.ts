@@ -1,4 +1,4 @@
-/** A whole router in this process, on a database of a test, for what only its settings decide about the console. */
+/** A whole router in this process with a test's database, for tests of the console's settings. */
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -12,7 +12,7 @@ import type { Database } from "../../src/db/database.ts";
 
 export interface ConsoleRouter extends AsyncDisposable {
   readonly listen: Router["listen"];
-  /** Runs `weiche console --json` and returns its output. Throws what it says on stderr. */
+  /** Runs `weiche console --json` and returns its output. Throws its stderr. */
   link(): Promise<{ readonly url: string }>;
 }
 

@@ -1,4 +1,4 @@
-/** A browser, and a console with nodes in every state, for the tests of its pages. */
+/** Opens a browser and a console with nodes in every state, for the tests of its pages. */
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { SlotState, type PastSwitch, type SlotView } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
@@ -11,7 +11,7 @@ export const consolePages = ["/", "/slots", "/accounts", "/pipeline"] as const;
 export interface ConsoleVisited extends AsyncDisposable {
   readonly browser: Browser;
   readonly rig: ConsoleRig;
-  /** The router's. */
+  /** The router's clock. */
   readonly clock: PutForwardClock;
 }
 
@@ -32,7 +32,7 @@ export async function startVisitedConsole(details: () => readonly NodeDetail[] =
   return { browser, rig, clock, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
-/** A tab that has signed in by a link. */
+/** Opens a tab and signs in by a link. */
 export async function openSignedIn(
   { browser, rig }: ConsoleVisited,
   look: Parameters<typeof openTab>[2] = {},
@@ -43,7 +43,7 @@ export async function openSignedIn(
   return tab;
 }
 
-/** The faults of all pages in one look, a line each. */
+/** Returns the faults of all pages in one look, a line each. */
 export async function faultyConsolePages(
   visited: ConsoleVisited,
   theme: "light" | "dark",
@@ -61,7 +61,7 @@ export async function faultyConsolePages(
   return faults;
 }
 
-/** Whatever is wrong with the page as it stands. */
+/** Returns the faults of the current page. */
 export async function faultsOf(tab: Tab, path: string): Promise<string[]> {
   const sideways = Number(await tab.page.evaluate("document.documentElement.scrollWidth - innerWidth"));
   const faults = (await axeFindings(tab.page)).map((finding) => `${path} ${finding}`);
@@ -120,7 +120,7 @@ const history: readonly PastSwitch[] = [
   past(560_000, { model: "general-4-31b", fromModel: undefined, drainMs: 0, stopMs: 0 }),
 ];
 
-/** One node in each state, with slots in each. */
+/** Makes a node in each state, with slots. */
 export function busyFleet(): readonly NodeDetail[] {
   const draining = slot("b", {
     ...{ state: SlotState.DRAINING_OPEN, nextModel: model("small-24b"), closesInMs: 6_000, waiting: 2 },

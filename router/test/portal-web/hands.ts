@@ -1,18 +1,18 @@
-/** Two people who do the same: one has a keyboard and nothing else, the other clicks on whatever can be clicked. */
+/** Two ways to do the same: with only a keyboard, and with clicks. */
 import type { Page } from "./browser.ts";
 import { chooseInMenu, focusedName, goTo, nameOf, press, tabTo } from "./keyboard.ts";
 
 export interface Hand {
-  /** Puts the focus on something of this name. */
+  /** Puts the focus on an element of this name. */
   readonly reach: (page: Page, name: RegExp) => Promise<void>;
   readonly press: (page: Page, name: RegExp) => Promise<void>;
-  /** Sends the form in which the focus is, by its button of this name. */
+  /** Sends the form with the focus by its button of this name. */
   readonly submit: (page: Page, name: RegExp) => Promise<void>;
-  /** Chooses an option of a list that has this name. */
+  /** Chooses an option of the list with this name. */
   readonly select: (page: Page, name: RegExp, option: string) => Promise<void>;
-  /** Opens a page by the list of pages. */
+  /** Opens a page by the navigation. */
   readonly goTo: (page: Page, title: string) => Promise<void>;
-  /** In the menu that is open. */
+  /** Chooses an entry of the open menu. */
   readonly choose: (page: Page, item: string) => Promise<void>;
 }
 
@@ -32,7 +32,7 @@ const keyboard: Hand = {
   choose: chooseInMenu,
 };
 
-/** Many dialogs have the focus where somebody begins. */
+/** Keeps the focus if it is already on the first field, as in many dialogs. */
 async function reach(page: Page, name: RegExp): Promise<void> {
   if (!name.test(await focusedName(page))) await tabTo(page, name);
 }
@@ -51,13 +51,13 @@ const mouse: Hand = {
   choose: (page, item) => page.getByRole("menuitem", { name: item, exact: true }).click(),
 };
 
-/** For `test.each`. */
+/** Both ways, for `test.each`. */
 export const hands = [
   ["by keyboard alone", keyboard],
   ["by mouse", mouse],
 ] as const;
 
-/** Once more, if the page was drawn anew between the look and the click. */
+/** Clicks again if the page was rendered again between the search and the click. */
 async function click(page: Page, name: RegExp): Promise<void> {
   const isGone = (error: Error) => error.message.includes("not attached to the DOM");
   for (let done = false; !done;) {
@@ -72,7 +72,7 @@ async function click(page: Page, name: RegExp): Promise<void> {
   }
 }
 
-/** The first thing of this name that can be used, in the dialog if one is open. */
+/** Finds the first usable element of this name, in the dialog if one is open. */
 async function find(page: Page, name: RegExp) {
   const found = await page.evaluateHandle(`new Promise((done, fail) => {
     const nameOf = ${nameOf};

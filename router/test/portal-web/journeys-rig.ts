@@ -1,4 +1,4 @@
-/** The real programs with a browser, and the steps that several journeys take. */
+/** The real programs with a browser, and steps that several journeys share. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
@@ -35,9 +35,9 @@ export let browser: Browser;
 export let cluster: Cluster;
 export let ada: Tab;
 
-/** To be called once in a file. */
+/** Starts everything. Call it once per file. */
 export function journeys(): void {
-  /** The first of them makes its call with curl, and the others go on from there. */
+  /** The first person calls the API with curl, and the others continue. */
   const ifRun = needs("curl");
   beforeEach(({ task, skip }) => {
     Object.assign(task.meta, ifRun.meta);
@@ -56,7 +56,7 @@ export function journeys(): void {
 
 export const newTab = () => openTab(browser, `http://${cluster.router.listen["portal"]}`);
 
-/** The status of a request of the API that costs nothing. */
+/** Returns the status of an API request that costs nothing. */
 export const statusOf = async (key: string) =>
   (await fetch(`${cluster.baseUrl}/models`, { headers: { authorization: `Bearer ${key}` } })).status;
 
@@ -83,7 +83,7 @@ export async function makeKey(page: Page, name: string, hand: Hand = hands[0][1]
   return key;
 }
 
-/** Runs a program as somebody does who has put a new key into the environment; returns what it prints. */
+/** Runs a program with a new key in its environment. Returns its output. */
 export async function runWithKey(program: string, ...args: readonly string[]): Promise<string> {
   const made = await cluster.weiche("key", "create", "--user", await ownerId(), "--name", "examples");
   const { key } = made as { key: string };
@@ -95,7 +95,7 @@ export async function runWithKey(program: string, ...args: readonly string[]): P
   return stdout;
 }
 
-/** The code that the page First call shows behind one of its tabs, reached by keyboard. */
+/** Returns the code on a tab of the page First call, reached by keyboard. */
 export async function exampleFor(page: Page, kind: string): Promise<string> {
   await tabTo(page, /^(curl|Python|Node\.js|LangChain|Agents, editors)$/);
   while ((await focusedName(page)) !== kind) await page.keyboard.press("ArrowRight");

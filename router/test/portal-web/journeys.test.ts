@@ -44,7 +44,7 @@ test("by keyboard alone: from the invitation to the first answer of a model", as
 test("by keyboard alone: each example on the page runs unchanged", async () => {
   const { page } = ada;
   const node = (code: string) => runWithKey(process.execPath, "--input-type=module", "--eval", code);
-  /** A program that is told nothing but by its environment, as agents and editors are. */
+  /** A program with settings only in its environment, like agents and editors. */
   const client = `const { default: OpenAI } = await import("openai");
     const messages = [{ role: "user", content: "Hello" }];
     const answer = await new OpenAI().chat.completions.create({ model: process.env.OPENAI_MODEL, messages });

@@ -1,9 +1,9 @@
-/** A person who uses a keyboard and nothing else. */
+/** A person who uses only a keyboard. */
 import type { Page } from "./browser.ts";
 
 const pressesMax = 80;
 
-/** Presses Tab until the focus is on something of this name: a label, a text, or the label of a field. */
+/** Presses Tab until the focus is on an element of this name: its label, its text, or its field's label. */
 export async function tabTo(page: Page, name: RegExp): Promise<void> {
   for (let presses = 0; presses < pressesMax; presses++) {
     await page.keyboard.press("Tab");
@@ -12,13 +12,13 @@ export async function tabTo(page: Page, name: RegExp): Promise<void> {
   throw new Error(`Tab leads to nothing that is called ${name.source}`);
 }
 
-/** Tab, then Enter. */
+/** Moves to an element by Tab, then presses Enter. */
 export async function press(page: Page, name: RegExp): Promise<void> {
   await tabTo(page, name);
   await page.keyboard.press("Enter");
 }
 
-/** Goes to a page by the list of pages, whose link has the same name as some buttons. */
+/** Goes to a page by the navigation, whose links have the same names as some buttons. */
 export async function goTo(page: Page, title: string): Promise<void> {
   for (let presses = 0; presses < pressesMax; presses++) {
     await page.keyboard.press("Tab");
@@ -30,7 +30,7 @@ export async function goTo(page: Page, title: string): Promise<void> {
   throw new Error(`Tab leads to no page that is called ${title}`);
 }
 
-/** In the menu that is open. */
+/** Chooses an entry of the open menu. */
 export async function chooseInMenu(page: Page, item: string): Promise<void> {
   for (let presses = 0; presses < pressesMax; presses++) {
     if ((await focusedName(page)).trim() === item) return await page.keyboard.press("Enter");
@@ -39,14 +39,14 @@ export async function chooseInMenu(page: Page, item: string): Promise<void> {
   throw new Error(`the menu has no ${item}`);
 }
 
-/** A function in the page: what somebody would call an element, by its label, its text, or the label of a field. */
+/** A function in the page that returns an element's name: its label, its text, or its field's label. */
 export const nameOf = `((one) => {
   const texts = [one.getAttribute("aria-label"), one.textContent, ...[...(one.labels ?? [])].map(({ textContent }) => textContent)];
   return texts.filter(Boolean).join(" ");
 })`;
 
 export async function focusedName(page: Page): Promise<string> {
-  // If nothing has the focus, the text of the whole page is no name.
+  // Without a focus, the active element is the whole page, whose text is no name.
   const name = await page.evaluate(`(() => {
     const { activeElement: focused, body } = document;
     return focused === null || focused === body ? "" : ${nameOf}(focused);

@@ -15,7 +15,7 @@ beforeAll(async () => {
   ada = await fillAccount(portal, clock);
 });
 
-/** Where a text is once nothing shows it any more. */
+/** Returns where a text still is after it should have disappeared. */
 async function leftBehind(page: Page, text: string): Promise<string[]> {
   const kept = (await page.evaluate(`(async () => {
     const cached = [];
@@ -62,7 +62,7 @@ test("a key is created, shown once, edited, regenerated and revoked by keyboard 
   expect(await leftBehind(page, first!)).toEqual([]);
 
   const menu = async (item: string) => {
-    // A key that is revoked has a menu, too, with nothing but its usage.
+    // A revoked key also has a menu, which contains only its usage.
     for (let opened = 0; opened < 2; opened++) {
       await tabTo(page, /Actions for/);
       await page.keyboard.press("Enter");

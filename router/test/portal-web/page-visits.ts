@@ -13,16 +13,16 @@ const openPages = [
   ...["/", "/keys", "/usage", "/models", "/chat", "/package", "/start", "/help"],
   ...["/account", "/notices", "/changes"],
 ];
-/** The pages of those who are not signed in; the two links with a token are over. */
+/** Pages without a sign-in. The two links with a token have expired. */
 const token = "a".repeat(43);
 export const entrances = ["/", "/forgotten", "/registration", "/invitation", `/invitation#${token}`, `/reset#${token}`];
-/** For Owners and Admins. */
+/** Pages for Owners and Admins. */
 const managingPages = ["/users", "/audit"];
 
 const frameCalls = ["GET /api/session", "GET /api/notices"];
 
 export interface Visit {
-  /** Absent: nobody is signed in. */
+  /** If undefined, nobody is signed in. */
   readonly cookie?: string;
   readonly language: "de" | "en";
   readonly theme: "light" | "dark";
@@ -31,13 +31,13 @@ export interface Visit {
 
 export type PersonOfEachRole = Readonly<Record<"owner" | "admin" | "member", Person>>;
 
-/** A browser, and a portal with two accounts. */
+/** Opens a browser and a portal with two accounts. */
 export interface Visited extends AsyncDisposable {
   readonly browser: Browser;
   readonly portal: PortalRig;
-  /** People of an account that has been used for a while. */
+  /** People of a used account. */
   readonly people: PersonOfEachRole;
-  /** People of an account in which nothing has happened. */
+  /** People of an unused account. */
   readonly newcomers: PersonOfEachRole;
 }
 
@@ -61,12 +61,12 @@ export async function startVisited(): Promise<Visited> {
   return { browser, portal, people, newcomers, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
-/** The pages that a role may use. */
+/** Returns the pages that a role may use. */
 export function pagesOf(role: keyof PersonOfEachRole): readonly string[] {
   return role === "member" ? openPages : [...openPages, ...managingPages];
 }
 
-/** The answers that a page gets instead of its data: none, a failure, a refusal. */
+/** Answers to a page instead of its data: none, a failure, a refusal. */
 export type Trouble = "loading" | "failing" | "forbidden";
 
 const answers = {
@@ -98,7 +98,7 @@ export async function faultyPages(
   return faults;
 }
 
-/** Every call of the API but that for the session ends so from here on. */
+/** Makes every later API call end this way, except the call for the session. */
 async function cause(trouble: Trouble, page: Page): Promise<void> {
   await page.route(
     ({ pathname }) => pathname.startsWith("/api/") && pathname !== "/api/session",
@@ -116,7 +116,7 @@ async function open(page: Page, path: string): Promise<void> {
   await page.locator("main h1").waitFor();
 }
 
-/** Goes to a page without loading the program anew. */
+/** Goes to a page without reloading the application. */
 async function follow(page: Page, path: string): Promise<void> {
   await page.evaluate(`new Promise((done) => {
     const before = document.title;
@@ -151,11 +151,11 @@ function comes(one: Locator): Promise<boolean> {
     );
 }
 
-/** The files and calls that a page fetches when it is opened by its address. */
+/** Files and calls that a page fetches when it is opened by its address. */
 export interface Fetched {
-  /** Kilobytes, compressed, of all but the API's answers. */
+  /** Compressed kilobytes of all files, without the API's answers. */
   readonly weight: number;
-  /** The calls of the page itself. The frame asks once, for all pages, who is signed in and how many notices are unread. */
+  /** The page's own calls, without the frame's, which fetches the session and the unread notices once. */
   readonly calls: readonly string[];
 }
 

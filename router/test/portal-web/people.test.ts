@@ -8,7 +8,7 @@ import { axeFindings, openTab, startBrowser, type Page } from "./browser.ts";
 import { hands, type Hand } from "./hands.ts";
 
 const password = "correct horse battery staple";
-/** Reads the QR code in the picture as a camera would; undefined: it reads nothing. */
+/** Reads the QR code in the picture as a camera does. Returns undefined if it finds none. */
 function readQrCode(svg: string): string | undefined {
   const dark = [...svg.matchAll(/M(\d+) (\d+)h1v1h-1z/g)].map(([, x, y]) => [Number(x), Number(y)] as const);
   const [pixelsEach, border] = [4, 4];
@@ -30,7 +30,7 @@ beforeAll(async () => {
   ada = await portal.newAccount("ACME GmbH", { package: "Pro" });
 });
 
-/** The path of a link that names another host than this test's portal. */
+/** Returns the path of a link with another host than this test's portal. */
 function pathOf(link: string): string {
   const { pathname, hash } = new URL(link, portal.origin);
   return pathname + hash;

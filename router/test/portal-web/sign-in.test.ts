@@ -21,7 +21,7 @@ function totpCode(secret: string, ms: number): string {
   return generateSync({ secret, epoch: Math.floor(ms / 1000), strategy: "totp" });
 }
 
-/** The path of a link that names another host than this test's portal. */
+/** Returns the path of a link with another host than this test's portal. */
 function pathOf(link: string): string {
   const { pathname, hash } = new URL(link);
   return pathname + hash;
@@ -33,7 +33,7 @@ async function invited(role: "admin" | "member" = "member") {
   return { email, path: pathOf(json.invitationUrl), id: json.user.id as string };
 }
 
-/** A tab of somebody who has just joined by the link of an invitation. */
+/** Opens a tab for a person who has just joined by an invitation link. */
 async function joined(path: string) {
   const tab = await openTab(browser, portal.origin);
   await tab.page.goto(path);

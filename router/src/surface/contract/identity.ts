@@ -105,7 +105,7 @@ export const signInContract = {
 export const profileContract = {
   profile: { summary: "Show the signed-in user's profile", may: everybody, reply: profile },
   updateProfile: {
-    summary: "Change language and theme. null: the browser's language, the system's theme",
+    summary: "Change language and theme. null selects the browser's language and the system's theme",
     may: everybody,
     body: object({ language: Type.Optional(orNull(language)), theme: Type.Optional(orNull(theme)) }),
     reply: profile,

@@ -1,12 +1,12 @@
-/** Follows a test chat that waits on a node: asks the node where it stands, and says so while it has no answer. */
+/** Follows a test chat that waits on a node: asks the node for its position, and sends it until the answer begins. */
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { Exchange } from "../../api/exchange.ts";
 
-/** Where a request stands that waits in a slot. */
+/** The position of a request that waits in a slot. */
 export interface Waiting {
-  /** 1: it is the next one for its model there. */
+  /** 1 for the next request for its model. */
   readonly position: number;
   readonly estimateMs: number;
 }
@@ -18,7 +18,7 @@ interface ChatWaitsParts {
 
 const firstMs = 1_000;
 const everyMs = 2_000;
-/** Chats on one node share a question for so long. */
+/** For this time, chats on one node share the node's answer. */
 const sharedMs = 1_000;
 
 export class ChatWaits {

@@ -118,7 +118,7 @@ function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
   };
 }
 
-/** As of now: the report is some time old. */
+/** Returns the estimated waits, reduced by the report's age. */
 function estimatesOf({ waiters }: SlotView, reportAgeMs: number): Slot["estimates"] {
   const left = (ms: number) => seconds(Math.max(0, ms - reportAgeMs))!;
   return waiters.flatMap(({ model, nextServedMs: next, lastServedMs: last }) =>
