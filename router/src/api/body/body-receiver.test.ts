@@ -82,3 +82,17 @@ test("a body at a good pace keeps its room", async () => {
   }
   expect(await isFree(2 * megabyte)).toBe(false);
 });
+
+test("of a body over 128 KB one piece is read in a turn of the event loop", async () => {
+  const { request } = await receiving();
+  let turn = 0;
+  const count = () => void setImmediate(() => (turn++, pieces.length < sent && count()));
+  const pieces: number[] = [];
+  const sent = 12;
+  count();
+  request.on("data", () => pieces.push(turn));
+  for (let n = 0; n < sent; n++) request.write(Buffer.alloc(64 << 10));
+  await expect.poll(() => pieces.length).toBe(sent);
+  const large = pieces.slice(2);
+  expect(new Set(large).size).toBe(large.length);
+});
