@@ -1,16 +1,20 @@
 /**
- * With keys of three accounts: bodies of 20 MB that are announced and do not come, or stall after a part. Meanwhile another
- * account sends bodies of 2 MB, which must be answered.
+ * With keys of four accounts: bodies of 20 MB that are announced and do not come, or stall after a part. If they held what
+ * they announce, three accounts would hold all memory for bodies but what is kept apart, and the fourth that. Meanwhile
+ * another account sends bodies of 2 MB, which must be answered.
  */
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { postFrom, type Attack } from "./attack.ts";
 import { inRounds } from "./rounds.ts";
 
 const accounts = ["a", "b", "c"] as const;
+/** Comes last, and announces one more large body and one that fits into what is left over. */
+const last = "d";
 /** A package allows 20 at once. */
 const bodiesEach = 18;
 const announcedBytes = 20 << 20;
+const leftOverBytes = 14_000_000;
 const part = "a".repeat(1_200_000);
 const byteEveryMs = 500;
 
@@ -20,7 +24,7 @@ const closed = 0;
 export const unsentBodies: Attack = {
   name: "large bodies that do not come",
   async prepare(cluster) {
-    const names = [...accounts, "good"] as const;
+    const names = [...accounts, last, "good"] as const;
     const keys = await Promise.all(
       names.map(async (name) => [name, (await cluster.account(`Unsent-${name}`)).apiKey] as const),
     );
@@ -34,14 +38,19 @@ export const unsentBodies: Attack = {
     });
     const headers = { authorization: `Bearer ${given["good"]}` };
     await inRounds(signal, async (over) => {
-      const sockets = accounts.flatMap((account, at) =>
-        Array.from({ length: bodiesEach }, (_, n) => {
-          const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress: `127.12.${at}.1` });
-          const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer ${given[account]}\r\ncontent-length: ${announcedBytes}\r\n\r\n{"x":"`;
-          socket.on("connect", () => (tally.opened++, socket.write(n % 2 === 0 ? head : head + part)));
-          return socket.on("error", () => {}).resume();
-        }),
+      const announce = (account: string, bytes: number, more = ""): Socket => {
+        const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress: addressOf(account) });
+        const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nauthorization: Bearer ${given[account]}\r\ncontent-length: ${bytes}\r\n\r\n{"x":"`;
+        socket.on("connect", () => (tally.opened++, socket.write(head + more)));
+        return socket.on("error", () => {}).resume();
+      };
+      const sockets = accounts.flatMap((account) =>
+        Array.from({ length: bodiesEach }, (_, n) => announce(account, announcedBytes, n % 2 === 0 ? "" : part)),
       );
+      for (const bytes of [announcedBytes, leftOverBytes]) {
+        await sleep(byteEveryMs);
+        sockets.push(announce(last, bytes));
+      }
       do {
         await sleep(byteEveryMs);
         for (const socket of sockets) if (socket.writable) socket.write("a");
@@ -60,3 +69,7 @@ export const unsentBodies: Attack = {
     return answered > 0 && refused === 0 ? [] : [`${answered} good bodies were answered, ${refused} refused`];
   },
 };
+
+function addressOf(account: string): string {
+  return `127.12.${account.charCodeAt(0)}.1`;
+}

@@ -16,8 +16,9 @@ const p99GrowthMsMax = 50;
 /** Whoever waits for a place waits for the end of one answer, on a machine that is busy. */
 const startMsMax = 1.5 * answerMs;
 /**
- * Resident memory may grow by this much. Router: 128 MiB for the hashes of two passwords, 60 MB of bodies, and 150 MB that V8
- * has not collected. Agent: two accounts may leave 102 MiB of answers unread, and 150 MB as in the router.
+ * Resident memory may grow by this much. Router: 64 MiB for the hash of a password, 100 MB of bodies, messages and
+ * connections that these attackers may hold, and as much again that V8 has not collected. Agent: two accounts may leave
+ * 102 MiB of answers unread, and as much again.
  */
 const memoryGrowthMbMax = { router: 400, agent: 300 };
 /** After the attacks, in what is left after garbage collection: caches of the accounts and addresses that came. */
