@@ -20,7 +20,8 @@ const image = /!\[[^\]]*\]\((?!https?:)([^()\s]+)\)/g;
 export function addDocuments(tree: string): void {
   const from = join(root, "deploy");
   copyFolder(from, join(tree, "deploy"), (path) => examples.test(path));
-  copyFolder(join(from, "demo"), join(tree, "deploy/demo"), (path) => path.endsWith(".yaml"));
+  for (const folder of ["demo", "examples"])
+    copyFolder(join(from, folder), join(tree, "deploy", folder), (path) => path.endsWith(".yaml"));
   copyFolder(join(from, "grafana"), join(tree, "deploy/grafana"), (path) => !path.endsWith(".ts"));
   for (const file of ["release/Containerfile", "prometheus/rules.yml"])
     copyFile(join(from, file), join(tree, "deploy", file));
