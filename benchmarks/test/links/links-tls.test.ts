@@ -258,7 +258,7 @@ describe("certificate files", () => {
     expect(() => open({ ...good, ca: `${good.ca}.missing` })).toThrow(StartError);
     expect(() => open({ ...good, key: ours.paths(`node-${node}`).key })).toThrow(StartError);
     chmodSync(good.key, 0o644);
-    expect(() => open(good)).toThrow(/holds a private key and its mode 0644/);
+    expect(() => open(good)).toThrow(/holds a private key, but its mode 0644/);
   });
 });
 

@@ -109,7 +109,7 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     router,
     [],
     () => ({ WEICHE_CONFIG: file("e.yaml", "catalogue: c.yaml\ndatabase: { url: 'postgres://u:secret@db/w' }\n") }),
-    /^weiche-router: (.*e\.yaml) holds a password \(database\.url\) and its mode 0644 lets others .*: chmod go= \1$/,
+    /^weiche-router: (.*e\.yaml) holds a password \(database\.url\), but its mode 0644 gives other users access.*: chmod go= \1$/,
   ],
   [
     "a router.yaml with the mail server's password that its group may read",
@@ -119,7 +119,7 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
       const text = "catalogue: c.yaml\nsmtp: { url: 'smtps://u:secret@mail', from: a@b.example }\n";
       return { WEICHE_CONFIG: file("f.yaml", text, 0o640) };
     },
-    /^weiche-router: (.*f\.yaml) holds a password \(smtp\.url\) and its mode 0640 lets others .*: chmod go= \1$/,
+    /^weiche-router: (.*f\.yaml) holds a password \(smtp\.url\), but its mode 0640 gives other users access.*: chmod go= \1$/,
   ],
   [
     "a password file that others may read",
@@ -130,7 +130,7 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
       const database = "{ url: 'postgres://u@db/w', passwordFile: database-password }";
       return { WEICHE_CONFIG: file("g.yaml", `catalogue: c.yaml\ndatabase: ${database}\n`) };
     },
-    /^weiche-router: (.*\/database-password) holds a password and its mode 0644 lets others .*: chmod go= \1$/,
+    /^weiche-router: (.*\/database-password) holds a password, but its mode 0644 gives other users access.*: chmod go= \1$/,
   ],
   [
     "an agent.yaml with a token that others may read",
@@ -140,7 +140,7 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
       const engine = "{ model: m, dialect: vllm, command: [x, '{port}'], env: { HF_TOKEN: secret } }";
       return { WEICHE_AGENT_CONFIG: file("h.yaml", `node: x\nslots: [{ name: a, engines: [${engine}] }]\n`) };
     },
-    /^weiche-node-agent: (.*h\.yaml) holds a secret \(env\.HF_TOKEN of m in slot a\) and its mode 0644 .*: chmod go= \1$/,
+    /^weiche-node-agent: (.*h\.yaml) holds a secret \(env\.HF_TOKEN of m in slot a\), but its mode 0644 .*: chmod go= \1$/,
   ],
   [
     "a GGUF that is not there",

@@ -89,7 +89,7 @@ test("a secret that is missing or readable by others is a mistake, below /run/cr
   expect([code, lines.slice(0, 2)]).toEqual([
     1,
     [
-      expect.stringMatching(/^router\.yaml:4: password holds a password and its mode 0644 .* chmod g?o= /),
+      expect.stringMatching(/^router\.yaml:4: password holds a password, but its mode 0644 .* chmod g?o= /),
       "router.yaml:6: warning: cannot read /run/credentials/weiche-router.service/token: ENOENT",
     ],
   ]);
@@ -143,7 +143,7 @@ const cases: [what: string, prepare: () => string[], line: string | RegExp, code
       chmodSync(file("router-router1.example.key"), 0o644);
       return tls();
     },
-    /^router\.yaml:5: ca\/router-router1\.example\.key holds a private key and its mode 0644 lets others/,
+    /^router\.yaml:5: ca\/router-router1\.example\.key holds a private key, but its mode 0644 gives other users access/,
     1,
   ],
   ["a missing key", () => tls({ key: "nowhere.key" }), "router.yaml:5: ca/nowhere.key is not there", 1],
