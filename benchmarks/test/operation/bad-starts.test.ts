@@ -205,7 +205,7 @@ test.each([
   const { code, lines } = await run(program, [], { WEICHE_DATA_DIR: join(readOnly, "data") }, nameless);
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatch(
-    new RegExp(`^${prefix}cannot write to the data directory .*/data.*: EACCES; WEICHE_DATA_DIR names`),
+    new RegExp(`^${prefix}cannot write to the data directory .*/data.*: EACCES; set WEICHE_DATA_DIR`),
   );
   expect(code).toBe(1);
 });
