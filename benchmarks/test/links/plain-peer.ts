@@ -64,6 +64,7 @@ export class PlainPeer {
   #pings = 0;
   #bytes: Buffer = Buffer.alloc(0);
   #waiting: (() => void)[] = [];
+  #held: Buffer[] | undefined;
   /** All frames that came, PING included. */
   readonly frames: PlainFrame[] = [];
   /** Rules that the other end has broken. */
@@ -106,7 +107,20 @@ export class PlainPeer {
 
   /** Sends these bytes as they are, and checks nothing. */
   pour(...bytes: readonly Buffer[]): void {
-    this.#socket.write(Buffer.concat(bytes));
+    if (this.#held) this.#held.push(...bytes);
+    else this.#socket.write(Buffer.concat(bytes));
+  }
+
+  /** Sends each byte in a turn of its own. A PONG that is due meanwhile follows, because it must not stand within a frame. */
+  async pourSlowly(bytes: Buffer): Promise<void> {
+    this.#held = [];
+    for (const byte of bytes) {
+      this.#socket.write(Buffer.from([byte]));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const held = this.#held;
+    this.#held = undefined;
+    this.pour(...held);
   }
 
   /** A stream will be opened by hand. */

@@ -83,10 +83,7 @@ test("a request's record may have unknown fields, and its frames may be cut anyw
     plainFrame(end, stream, "\0"),
   ]);
   peer.expectStream(stream);
-  for (const byte of bytes) {
-    peer.pour(Buffer.from([byte]));
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await peer.pourSlowly(bytes);
   expect(await peer.ending(stream)).toBe("end 0");
   expect(String(peer.bodyOf(stream))).toMatch(/\[DONE\]\n\n$/);
 });
