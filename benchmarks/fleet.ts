@@ -3,6 +3,7 @@
  * on virtual time. FOLDER, or the variable WEICHE_TRACES, has trace files; without them the generators are measured.
  */
 import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "./cluster/result.ts";
+import { inTenths } from "./load/statistics.ts";
 import {
   fleetScenarios,
   longScenarios,
@@ -44,7 +45,7 @@ function tableOf(all: readonly FleetScenario[], strategies: Strategies, ageMs = 
       console.error(
         `${scenario.slots} slots, ${scenario.name}, ${scenario.switchSeconds} s, ${name}: ${one.meanSeconds}`,
       );
-      return [name, rounded(one)] as const;
+      return [name, inTenths(one)] as const;
     });
     const { load: _, ...said } = scenario;
     return { scenario: said, requests: load.length, measured: Object.fromEntries(measured) };
@@ -96,9 +97,4 @@ function cell({ meanSeconds, p99Seconds, refused, neverServedPercent }: FleetMea
   const refusals = refused > 0 ? `, ${refused}` : "";
   const never = neverServedPercent > 0 ? `, ${neverServedPercent} % never` : "";
   return `${meanSeconds} (${p99Seconds})${refusals}${never}`;
-}
-
-function rounded(measured: FleetMeasured): FleetMeasured {
-  const tenths = Object.entries(measured).map(([key, value]) => [key, Math.round(value * 10) / 10]);
-  return Object.fromEntries(tenths) as unknown as FleetMeasured;
 }

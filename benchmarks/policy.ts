@@ -6,7 +6,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { barChart, type Bar } from "./load/charts.ts";
-import { spreadOf } from "./load/statistics.ts";
+import { inTenths, spreadOf, tenth } from "./load/statistics.ts";
 import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "./cluster/result.ts";
 import { retrySeconds } from "./sim/policy/policy-run.ts";
 import { tokensPerSecond } from "./sim/policy/timed-slot.ts";
@@ -38,7 +38,7 @@ writeFileSync(join(resultsDirectory, "policy.svg"), chartOf(rows));
 function rowOf(scenario: Scenario): Row {
   const { name, places, switchSeconds } = scenario;
   const loads = seeds.map((seed) => scenario.load(seed));
-  const [before, now] = names.map((policy) => loads.map((load) => rounded(measure(scenario, load, policy)))) as [
+  const [before, now] = names.map((policy) => loads.map((load) => inTenths(measure(scenario, load, policy)))) as [
     Measured[],
     Measured[],
   ];
@@ -51,7 +51,7 @@ function residencyRowOf(scenario: Scenario) {
   const { name, places, switchSeconds } = scenario;
   const load = scenario.load(1);
   const measured = residencySeconds.map((seconds) =>
-    rounded(measure(scenario, load, "now", { minResidencyMs: seconds * 1_000 })),
+    inTenths(measure(scenario, load, "now", { minResidencyMs: seconds * 1_000 })),
   );
   return { scenario: name, places, switchSeconds, measured };
 }
@@ -135,12 +135,4 @@ function chartOf(all: readonly Row[]): string {
 function labelOf({ scenario, switchSeconds }: Row): string {
   const short = scenario.replace(/servegen-|, two models|, one model rare| chats|,/g, "");
   return `${short} ${switchSeconds}s`;
-}
-
-function rounded(measured: Measured): Measured {
-  return Object.fromEntries(Object.entries(measured).map(([key, value]) => [key, tenth(value)])) as unknown as Measured;
-}
-
-function tenth(value: number): number {
-  return Math.round(value * 10) / 10;
 }

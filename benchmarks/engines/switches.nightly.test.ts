@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Answer } from "../cluster/api-client.ts";
-import { parseMetrics, samplesOf } from "../cluster/metrics-text.ts";
+import { readSamples } from "../cluster/metrics-text.ts";
 import { findEngines } from "./engine-kinds.ts";
 import { first, second, Service } from "./service.ts";
 
@@ -82,8 +82,7 @@ function textOf({ choices }: Answer): string {
 
 async function switchesOf({ cluster }: Service): Promise<number> {
   const [agent] = cluster.agents.values();
-  const text = await (await fetch(`http://${agent!.listen["ops"]}/metrics`)).text();
-  const samples = [...samplesOf(parseMetrics(text))];
+  const samples = [...(await readSamples(agent!))];
   const own = samples.filter(([series]) => series.startsWith('weiche_agent_switch_seconds_count{slot="chat"'));
   return own.reduce((sum, [, value]) => sum + value, 0);
 }

@@ -54,6 +54,15 @@ export function mergeBuckets(all: readonly Buckets[]): Buckets {
   return [...merged].toSorted(([a], [b]) => a - b);
 }
 
+/** Returns the numbers of a result, each rounded to a tenth. */
+export function inTenths<T extends object>(result: T): T {
+  return Object.fromEntries(Object.entries(result).map(([key, value]) => [key, tenth(value as number)])) as T;
+}
+
+export function tenth(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
 /** Writes the median with minimum and maximum. */
 export function spreadText({ median, min, max }: Spread): string {
   return `${short(median)} (${short(min)}–${short(max)})`;

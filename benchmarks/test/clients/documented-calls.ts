@@ -1,11 +1,13 @@
 /** The calls of the page CALLS, as their readers run them, against the simulated engine. */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { lackOfPython, pythonOfTheExamples } from "@weiche/router/test/portal-web/python-of-the-examples.ts";
 import type { Service } from "./client-service.ts";
 
+const runs = promisify(execFile);
 const page = readFileSync(join(import.meta.dirname, "../../../deploy/CALLS.md"), "utf8");
 
 interface Call {
@@ -31,10 +33,10 @@ function callsIn(language: "bash" | "python" | "ts"): readonly Call[] {
 
 export function describeCalls(service: () => Service): void {
   describe("the page CALLS", () => {
-    const run = (program: string, ...args: string[]): Promise<string> => {
+    const run = async (program: string, ...args: string[]): Promise<string> => {
       const { baseUrl, keys } = service();
       const env = { ...process.env, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: keys.patient };
-      return outputOf(program, args, env);
+      return (await runs(program, args, { env })).stdout;
     };
 
     test.each(callsIn("bash"))("shows what curl gets: $subject", async ({ code, answer }) => {
@@ -61,16 +63,6 @@ export function describeCalls(service: () => Service): void {
       expect(outputs.map((output) => /\S/.test(output))).toEqual(programs.map(() => true));
     });
   });
-}
-
-function outputOf(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const child = spawn(program, args, { env });
-  const output = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const) child[name].on("data", (data) => (output[name] += String(data)));
-  child.on("error", reject);
-  child.on("close", (status) => (status === 0 ? resolve(output.stdout) : reject(new Error(output.stderr))));
-  return promise;
 }
 
 /** Of one JSON text, or of the events of a stream. */

@@ -24,6 +24,6 @@ export function portalEntrance(listener: BrowserListener, sessions: Pick<Session
   });
 }
 
-export function isForPeople({ may, only }: Route): boolean {
+function isForPeople({ may, only }: Route): boolean {
   return only === undefined && may.some((principal) => principal !== "operator");
 }
