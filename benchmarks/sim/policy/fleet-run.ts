@@ -17,17 +17,17 @@ import { TimedSlot, type Arrival } from "./timed-slot.ts";
 
 export interface FleetOptions extends RunOptions {
   readonly seed: number;
-  /** Nodes with a slot each, which may serve every model. */
+  /** The number of nodes. Each has one slot, which may serve every model. */
   readonly slots: number;
   readonly routers: number;
-  /** How long a report is on its way to a router. */
+  /** The time that a report takes to reach a router. */
   readonly newsMs: number;
   readonly strategy: Strategy;
-  /** What a router knows of a request besides its model. */
+  /** Returns what a router knows about a request besides its model. */
   readonly known: (arrival: Arrival) => Omit<PlacementRequest, "model"> & { readonly tokens?: number };
 }
 
-/** Most nodes that are asked for one attempt of a client. */
+/** The maximum number of nodes that a router asks for one attempt of a client. */
 const nodesMax = 2;
 
 export function runFleet(options: FleetOptions): Pick<RunResult, "outcomes" | "refusals" | "switches"> {
@@ -68,7 +68,7 @@ export function runFleet(options: FleetOptions): Pick<RunResult, "outcomes" | "r
   return { ...result, switches: nodes.reduce((sum, { starts }) => sum + starts, 0) };
 }
 
-/** Time for the last requests. Reports never end. */
+/** The time for the last requests to end. The reports go on without end. */
 const settleMs = 3_600_000;
 
 class FleetNode {
@@ -128,7 +128,7 @@ class FleetNode {
     this.#clock.after(afterMs, report);
   }
 
-  /** Reports soon when the slot's state has changed, as an agent does. */
+  /** Reports soon after the slot's state has changed, like an agent. */
   #reportMove(): void {
     const { slot } = this.#slot;
     const nowMs = this.#clock.monotonicMs();

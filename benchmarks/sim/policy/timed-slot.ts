@@ -1,6 +1,6 @@
 /**
  * One slot on virtual time: the production `transition` with engines that only take time. Nothing else of the agent runs,
- * so that a day takes seconds.
+ * so a simulated day takes seconds.
  */
 import { unreachable } from "@weiche/shared/assert.ts";
 import { asId, type AccountId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
@@ -11,7 +11,7 @@ import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { standings } from "@weiche/node-agent/src/slots/turn-estimate.ts";
 import type { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 
-/** A request as the load has it. */
+/** A request of the load. */
 export interface Arrival {
   readonly atMs: number;
   readonly model: ModelId;
@@ -20,22 +20,22 @@ export interface Arrival {
   readonly completionTokens: number;
 }
 
-/** Tokens a second of one answer, and of its prompt before. */
+/** The speed of one answer and of its prompt, in tokens a second. */
 export const tokensPerSecond = { prompt: 5_000, completion: 40 };
 
 export interface TimedSlotOptions {
   readonly models: readonly ModelId[];
   readonly places: number;
-  /** From the stop of one engine to the proof of the next. */
+  /** The time from the stop of one engine until the next one is ready. */
   readonly switchMs: number;
   readonly limits: SlotLimits;
   readonly transition: typeof transition;
 }
 
-/** Who asked, and is told what becomes of the request. */
+/** A request with the callbacks for what happens to it. */
 export interface Asking {
   readonly arrival: Arrival;
-  /** It waits, for about so long. */
+  /** The request waits for an estimated time. */
   waits?(estimatedMs: number): void;
   admitted(): void;
   refused(refusal: RefusalKind, retryAfterMs: number): void;
@@ -44,7 +44,7 @@ export interface Asking {
 }
 
 export class TimedSlot {
-  /** Engines that were started. */
+  /** The number of engine starts. */
   starts = 0;
   slot: Slot;
   /** Called after each event. */
@@ -138,7 +138,7 @@ export class TimedSlot {
     this.#clock.after(ms, () => this.#send(event));
   }
 
-  /** One tick at most is ahead, as in the runner. */
+  /** Keeps at most one tick scheduled, like the runner. */
   #arm(): void {
     const nowMs = this.#clock.monotonicMs();
     const atMs = wakeAtMs(this.slot, nowMs);

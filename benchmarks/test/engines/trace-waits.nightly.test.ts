@@ -1,6 +1,6 @@
 /**
- * An hour of a load through a real router and agent with simulated engines, and through the simulation of the slot: the
- * bench of policies measures what users see. `WEICHE_SECONDS` sets how long, `WEICHE_TRACES` a folder with ServeGen's days.
+ * Runs an hour of a load through a real router and agent with simulated engines, and through the simulation of the slot,
+ * and compares the waits. `WEICHE_SECONDS` sets the duration, `WEICHE_TRACES` a folder with ServeGen's days.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";

@@ -22,7 +22,8 @@ const steps = 10;
 
 /**
  * Estimated time until the last of the requests ends that have run for `agesMs`: with even chance all have ended by then.
- * A request lasts on as the recent ones did that ran for as long, and beyond the longest of them as long as the average. While few were seen, what runs lasts as long as the average.
+ * A request that has run for a while is expected to last as the recent requests did that ran at least as long. Beyond the
+ * longest of them, and while few were seen, it is expected to last as long as the average.
  */
 export function lastEndMs({ meanMs, recentMs }: HeldTimes, agesMs: readonly number[]): number {
   if (agesMs.length === 0) return 0;

@@ -1,4 +1,4 @@
-/** When a request is admitted: after those that get places before it, and after all turns and switches before its own. */
+/** Estimates when a request is admitted: after the requests, turns and switches before it. */
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import { lastEndMs } from "./held-times.ts";
@@ -10,18 +10,21 @@ import type { Awake, Slot, Ticket, Waiter } from "./slot-state.ts";
 const switchMsDefault = 10_000;
 /** Assumed time for which a request holds its places, until one of the model has ended. */
 const heldMsDefault = 10_000;
-/** An answer that has run for a time is expected to run for so many times as long from now on. */
+/** The expected remaining time of an answer, as a multiple of the time that it has run. */
 const lastingOn = 1.5;
 
-/** Where a request stands that waits. */
+/** The position and estimate of a waiting request. */
 export interface Standing {
-  /** 1: it is the next one for its model in this slot. */
+  /** 1 for the next request for its model in this slot. */
   readonly position: number;
-  /** Estimated time until it is admitted. */
+  /** The estimated time until its admission. */
   readonly estimateMs: number;
 }
 
-/** Where the waiters for these models stand, by default all waiters. Accounts share places: a later request may be before an earlier one. */
+/**
+ * Returns the standings of the waiters for these models, by default of all. A later request may come first, because accounts
+ * share places.
+ */
 export function standings(
   slot: Slot,
   nowMs: number,
@@ -41,7 +44,9 @@ export function standings(
   return all;
 }
 
-/** Estimated times until the first of these waiters for one engine is admitted, and the last. Cheaper than all standings. */
+/**
+ * Estimates the times until the first and the last of these waiters for one engine are admitted. Cheaper than all standings.
+ */
 export function nextAndLastMs(
   slot: Slot,
   own: readonly Waiter[],
@@ -57,7 +62,7 @@ export function nextAndLastMs(
   return [waitMs(slot, first, ahead(first), turnMs, nowMs), waitMs(slot, last, ahead(last), turnMs, nowMs)];
 }
 
-/** `ahead`: places that go to others first. `turnMs`: time until the model's next turn. */
+/** `ahead`: the places that others get first. `turnMs`: the time until the model's next turn. */
 function waitMs(slot: Slot, waiter: Waiter, ahead: number, turnMs: () => number, nowMs: number): number {
   const { model, answers } = waiter;
   const places = placesNext(slot, model);
@@ -70,14 +75,14 @@ function waitMs(slot: Slot, waiter: Waiter, ahead: number, turnMs: () => number,
   return turnMs() + lateMs(slot, model, needed);
 }
 
-/** Time for which the active model still takes this waiter for it. */
+/** Returns the time for which the active model can still admit this waiter. */
 function untilClosedMs({ state, waiters }: Slot, { ticket }: Waiter, nowMs: number): number {
   if (state.kind !== "draining") return Infinity;
   const other = waiters.find(({ model }) => model !== state.engine.model);
   return !other || ticket < other.ticket ? Infinity : state.closesAtMs - nowMs;
 }
 
-/** Time from the beginning of a turn until so many places were given. */
+/** Returns the time from the beginning of a turn until `needed` places were given. */
 function lateMs(slot: Slot, model: ModelId, needed: number): number {
   const places = placesNext(slot, model);
   return (heldEstimateMs(slot, model) * Math.max(0, needed - places)) / places;
@@ -107,7 +112,7 @@ function turnMsOnce(slot: Slot, model: ModelId, nowMs: number): () => number {
   return () => (ms ??= untilTurnMs(slot, model, nowMs));
 }
 
-/** Estimated time until the model's next turn begins that a switch brings. */
+/** Estimates the time until the model's next turn that begins with a switch. */
 function untilTurnMs(slot: Slot, model: ModelId, nowMs: number): number {
   const { state } = slot;
   const queue = modelsInTurn(slot);
@@ -118,14 +123,17 @@ function untilTurnMs(slot: Slot, model: ModelId, nowMs: number): number {
   return coming === model ? ms : ms + switchEstimateMs(slot, model);
 }
 
-/** The models whose turn comes by a switch, in order. Of the active one only what is not served before it. */
+/**
+ * Lists the models whose turn begins with a switch, in order. The active model is listed if requests for it wait behind
+ * another model.
+ */
 function modelsInTurn(slot: Slot): readonly ModelId[] {
   const engine = awakeEngine(slot.state);
   const first = engine ? slot.waiters.findIndex(({ model }) => model !== engine.model) : 0;
   return [...new Set(slot.waiters.slice(Math.max(0, first)).map(({ model }) => model))];
 }
 
-/** Time until nothing is in the way of the next start. */
+/** Returns the time until the next engine can start. */
 function untilFreeMs(slot: Slot, model: ModelId, nowMs: number): number {
   const { state } = slot;
   switch (state.kind) {
@@ -149,7 +157,7 @@ function untilFreeMs(slot: Slot, model: ModelId, nowMs: number): number {
   }
 }
 
-/** Time until the awake engine is put away, if one more request for another model waits. */
+/** Returns the time until the awake engine is put to sleep or stopped, if one more request waits for another model. */
 function turnLeftMs(slot: Slot, engine: Awake, nowMs: number): number {
   const { state, limits } = slot;
   const restsMs = Math.max(0, engine.sinceMs + limits.minResidencyMs - nowMs);
@@ -164,7 +172,7 @@ function turnLeftMs(slot: Slot, engine: Awake, nowMs: number): number {
   return Math.max(restsMs, begunMs + turnMsOf(slot, engine.model) - nowMs);
 }
 
-/** Time until the last of the running answers ends, and of what waits for the same drain. */
+/** Returns the time until the running answers and those that the same drain still admits have ended. */
 function lastingMs(slot: Slot, engine: Awake, nowMs: number): number {
   const other = slot.waiters.findIndex(({ model }) => model !== engine.model);
   const before = Math.max(0, other);
@@ -173,7 +181,7 @@ function lastingMs(slot: Slot, engine: Awake, nowMs: number): number {
   return lastEndMs(times, agesMs) + (times.meanMs * before) / placesOf(slot, engine);
 }
 
-/** The time after which all that runs has almost surely ended, and what waits for the same drain: for clients that come back. */
+/** Like `lastingMs`, but almost surely long enough: for the `retry-after` of clients. */
 export function runningMs(slot: Slot, engine: Awake, nowMs: number): number {
   const usualMs = heldEstimateMs(slot, engine.model);
   const [oldest] = slot.running;
@@ -189,7 +197,10 @@ function turnMsOf(slot: Slot, model: ModelId): number {
   return slot.turnMs.get(model) ?? slot.limits.drainOpenMsMax + heldEstimateMs(slot, model);
 }
 
-/** Places that go to others before the account's next request. Each other account counts with at most as many as this one has. */
+/**
+ * Returns the places that others get before the account's next request. Another account counts with at most as many as this
+ * one has.
+ */
 export function placesAhead(slot: Slot, model: ModelId, places: number, account?: AccountId): number {
   const wanted = new Map<AccountId, number>();
   for (const waiter of slot.waiters)

@@ -86,7 +86,7 @@ export function servedWith({ engines }: Pick<SlotView, "engines">, model: ModelI
   return engines?.find(({ models }) => models.includes(model))?.models ?? [model];
 }
 
-/** Whether the slot's engine of `named`, such as its active model, serves the model. */
+/** Returns whether one engine of the slot serves both models. `named` is, for example, the active model. */
 export function isServedBy(slot: Pick<SlotView, "engines">, named: ModelId | undefined, model: ModelId): boolean {
   return named === model || (named !== undefined && servedWith(slot, model).includes(named));
 }

@@ -15,7 +15,7 @@ export interface Listening {
   stop(): void;
 }
 
-/** Elsewhere a port has one socket. */
+/** The number of sockets of a port. Only Linux spreads connections over several. */
 const socketsEach = process.platform === "linux" ? 32 : 1;
 /**
  * Connections that the kernel holds for a socket until they are accepted. A client beyond them tries again after 1, 3, 7, 15
@@ -41,7 +41,7 @@ export async function listenOn(server: Server, listen: ListenAddress): Promise<L
   }
 }
 
-/** Sockets that share a port do so with those of another program of the same user, too: two routers would answer there. */
+/** Checks that no other program listens, because sockets of the same user may share a port: two routers would answer there. */
 async function requireFree({ host, port }: ListenAddress): Promise<void> {
   if (port === 0 || socketsEach === 1) return;
   const probe = createServer().listen(port, host);
