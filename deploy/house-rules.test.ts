@@ -91,9 +91,23 @@ describe("folders import only folders that precede them", () => {
 
 test("functions in ARCHITECTURE.md exist in the files beside them", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
-  const named = [...page.matchAll(/\]\(([\w/.-]+\.ts)\) `(\w+)`/g)].map(([, file, name]) => [file!, name!] as const);
+  const named = [...page.matchAll(/\]\(([\w/.-]+\.ts)\) `(#?\w+)`/g)].map(([, file, name]) => [file!, name!] as const);
   expect(named.length).toBeGreaterThan(10);
-  expect(named.filter(([file, name]) => !new RegExp(`\\b${name}\\b`).test(source.get(file)!))).toEqual([]);
+  expect(named.filter(([file, name]) => !new RegExp(`(?<!\\w)${name}\\b`).test(source.get(file) ?? ""))).toEqual([]);
+});
+
+test("the code names every rule of a slot in ARCHITECTURE.md by its number, and no other", () => {
+  const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
+  const begin = page.indexOf("\n### The rules of a slot\n");
+  const section = page.slice(begin, page.indexOf("\n## ", begin));
+  const rules = [...section.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number));
+  expect(rules.length).toBeGreaterThan(10);
+  expect(rules).toEqual(rules.map((_, index) => index + 1));
+  const slot = production.filter((file) => /^node-agent\/src\/slots\/slot[^/]*\.ts$/.test(file));
+  const named = new Set(
+    slot.flatMap((file) => [...source.get(file)!.matchAll(/\brule (\d+)\b/gi)].map(([, n]) => Number(n))),
+  );
+  expect([...named].toSorted((a, b) => a - b)).toEqual(rules);
 });
 
 test("no files import each other in a circle, not even types", () => {

@@ -68,7 +68,7 @@ export function giveUp(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   return { ...fail(slot, state.model, 0, nowMs, effects), state: givenUp, stateSinceMs: nowMs };
 }
 
-/** An engine may be awake that should not be: every request is refused until it is known to be gone. */
+/** Rule 17: an engine may be awake that should not be. Every request is refused until it is known to be gone. */
 export function stuck(slot: Slot, model: ModelId | undefined, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   const attempt = "attempt" in state ? state.attempt : 0;
@@ -86,7 +86,7 @@ export function emptied(slot: Slot, model: ModelId, restart: boolean, nowMs: num
   return enter(slot, { kind: "failed", model, retryAtMs, restart }, nowMs);
 }
 
-/** Counts a failure after a run of `ranMs`; the model's waiters are refused. */
+/** Rule 12: counts a failure after a run of `ranMs`, and refuses the model's waiters. */
 export function fail(slot: Slot, model: ModelId, ranMs: number, nowMs: number, effects: SlotEffect[]): Slot {
   const before = failuresBefore(slot, model, ranMs);
   const pauseMs = backoffMs(slot, before);
@@ -98,7 +98,7 @@ export function fail(slot: Slot, model: ModelId, ranMs: number, nowMs: number, e
   };
 }
 
-/** Counts an exit or a suspicion as a failure. After a first one the engine is restarted without a pause, and its waiters stay. */
+/** Rule 13: after the first exit or suspicion the engine is restarted without a pause, and its waiters stay. */
 export function failRunning(slot: Slot, { model, sinceMs }: Awake, nowMs: number, effects: SlotEffect[]): Slot {
   if (failuresBefore(slot, model, nowMs - sinceMs) > 0) return fail(slot, model, nowMs - sinceMs, nowMs, effects);
   return { ...slot, backoff: new Map(slot.backoff).set(model, { failures: 1, untilMs: nowMs }) };
@@ -108,7 +108,7 @@ function failuresBefore(slot: Slot, model: ModelId, ranMs: number): number {
   return ranMs >= slot.limits.backoffMsMax ? 0 : (slot.backoff.get(model)?.failures ?? 0);
 }
 
-/** A run that was long enough makes the model's next failure a first one. */
+/** Rule 15: a run that was long enough makes the model's next failure a first one. */
 export function forgive(slot: Slot, engine: Awake, nowMs: number): Slot {
   if (nowMs - engine.sinceMs < slot.limits.backoffMsMax || !slot.backoff.has(engine.model)) return slot;
   return { ...slot, backoff: without(slot.backoff, engine.model) };
@@ -124,6 +124,7 @@ export function refuse(
   for (const { ticket } of waiters) effects.push({ kind: "refuse", ticket, refusal, retryAfterMs, turnMs });
 }
 
+/** Rule 5: refuses requests that have waited for too long. */
 export function withoutExpired(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   const isExpired = ({ sinceMs }: Waiter) => nowMs >= sinceMs + slot.limits.waiterMsMax;
   const [oldest] = slot.waiters;

@@ -1,12 +1,11 @@
 /**
  * Who gets the places of the awake engine.
  *
- * - The waiter whose account used least of this engine is next (`fair-shares.ts`); within an account the oldest waiter.
- *   While the next waiter needs more places than are free, the others wait, too.
- * - A reserve of the places is given only to accounts that hold none, while another such account has asked lately. So one
- *   account cannot take every place and keep the next account out until its answers end. A small engine has no reserve.
- * - A waiter whose account holds no place may overtake the next waiter while that one waits for places. The places that
- *   overtake one waiter are bounded in total, so that every waiter has its turn.
+ * - Rule 6: the waiter whose account used least of this engine is next (`fair-shares.ts`), within an account the oldest.
+ * - Rule 7: while the next waiter needs more places than are free, the others wait, too. A waiter whose account holds no
+ *   place may overtake it. The places that overtake one waiter are bounded in total, so that every waiter has its turn.
+ * - Rule 8: a reserve of the places is given only to accounts that hold none, while another such account has asked lately.
+ *   So one account cannot take every place and keep the next account out until its answers end.
  */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import { costOf, isComer, noShares, rememberedMs, shareOf, taken, used } from "./fair-shares.ts";

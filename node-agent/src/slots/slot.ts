@@ -12,27 +12,7 @@
  *                                                                                 ▼ │ again after a pause
  *                                                                                stuck
  *
- * - A waiter for another model starts a drain. It is open while the active model still takes requests: until nothing
- *   runs and the minimum residency is over, but at most for a turn: `drainOpenMsMax` from when the first waiter came or
- *   the model became active, whichever was later, even if that waiter has left. Then it is closed. Running requests end by
- *   themselves, always. With its last waiter the drain is over.
- * - A request for the active model waits until its engine has a place for each of its answers. Accounts share the places
- *   (`slot-places.ts`); requests of one account are admitted in order of arrival. Waiters for a switch have the same
- *   bounds: `waitersMax` for each model, so that none of them can fill the queue of another, and `waiterMsMax`.
- * - A model that has become active admits as many of its waiters as its engine may run. The others follow as places get
- *   free; once the drain is closed only those that came before the first waiter for another model. Those
- *   that came after it keep waiting for the model's next turn, as does a request that comes to a closed drain. It is
- *   refused where that turn would come after `waiterMsMax` or after the request's own time, or if the slot is set so.
- * - The next model is that of the oldest waiter. If nobody waits when the old engine is gone, the slot stays empty.
- * - A start that fails, an exit and a suspicion each count as a failure: the model's waiters are refused, and so is
- *   every request for it until its backoff is over. Waiters for other models have their turn at once. After a failed
- *   start the model is tried again when asked for; after an exit or a suspicion the slot restarts it by itself when the
- *   backoff is over and nobody asked for another. A run of `backoffMsMax` without a fault makes the next failure a first.
- * - A first failure of an engine that ran, an exit or a suspicion, has no backoff: requests for the model are held until
- *   its engine is restarted.
- * - An engine that exited is still stopped: its memory must be seen to be free before another one starts.
- * - Stuck means that an old engine may be awake: nothing is started, everybody is refused, the stop is tried again.
- * - Maintenance: nobody is admitted and no switch begins; what runs and what is being started or stopped goes on.
+ * The numbered rules are in ARCHITECTURE.md, under "The rules of a slot".
  */
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -85,6 +65,7 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
     case "exited":
       return exited(slot, event.model, nowMs, effects);
     case "maintenance":
+      // Rule 18: nobody waits in maintenance.
       if (event.on) move.refuse(slot.waiters, "maintenance", maintenanceRetryMs, effects);
       return { ...slot, maintenance: event.on, waiters: event.on ? [] : slot.waiters };
     case "prewarm":
@@ -147,6 +128,7 @@ function request(
   const engine = awakeEngine(state);
   const restsMs = move.backoffLeftMs(slot, model, nowMs);
   if (engine?.model === model && engine.suspectedAtMs === undefined) {
+    // Rule 10: a closed drain takes a request only for a turn that comes in time.
     if (state.kind === "draining" && nowMs >= state.closesAtMs) {
       if (slot.limits.whileSwitching === "refuse") return refused("model_switching", heldInMs(slot, engine, 0, nowMs));
       const turnMs = turnEstimateMs(slot, model, nowMs, account);
@@ -154,11 +136,14 @@ function request(
       if (lateMs > 0) return refused("model_switching", heldInMs(slot, engine, lateMs, nowMs), turnMs);
     }
   } else if (restsMs > 0) {
+    // Rule 12: a model rests until its backoff is over.
     const restartMs = engine?.model === model ? switchEstimateMs(slot, model) : 0;
     return refused("model_unavailable", Math.max(restsMs, restartMs));
   } else if (state.kind === "stuck" && nowMs < state.retryAtMs) {
+    // Rule 17: a stuck slot refuses everybody.
     return refused("model_unavailable", state.retryAtMs - nowMs);
   }
+  // Rule 5: each model has a queue of its own, so that no model fills the queue of another.
   const waiting = move.waitersFor(slot, model);
   if (waiting.length >= slot.limits.waitersMax)
     return refused("overloaded", waitEstimateMs(slot, model, nowMs, account));
@@ -221,21 +206,25 @@ function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]
   // No request runs on an engine that is gone, however late it notices.
   const shares = new Map(counted.shares).set(model, withoutHeld(sharesOf(counted, model)));
   const gone = { ...counted, taken: 0, running: [], shares };
+  // Rule 16: the memory of an engine that is gone must be free before another one starts.
   return move.stop(gone, { model, forGood: true, restart: true, attempt: 0 }, nowMs, effects);
 }
 
-/** Admits waiters, and stops the engine when it is time: the only place where a switch begins. */
+/** Admits waiters, and stops the engine when it is time: the only place where a switch begins. Rule 1. */
 function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
   const { model } = engine;
   const suspect = engine.suspectedAtMs !== undefined;
   const other = before.waiters.find((waiter) => waiter.model !== model);
   const closesAtMs = closingTimeMs(before, engine, other);
   const closed = nowMs >= closesAtMs;
+  // Rule 9: a closed drain admits only waiters that came before the first one for another model.
   const older = closed ? before.waiters.slice(0, other ? before.waiters.indexOf(other) : 0) : before.waiters;
   const slot = suspect ? before : admit(before, engine, older, { isOpen: !closed, nowMs }, effects);
 
   const next = other?.model ?? (suspect ? model : duePrewarm(slot, nowMs));
+  // Rule 2: an idle engine keeps its slot for the minimum residency.
   const rested = nowMs >= engine.sinceMs + slot.limits.minResidencyMs;
+  // Rule 4: an engine stops only when nothing runs on it.
   if (next !== undefined && slot.taken === 0 && (closed || rested) && !slot.maintenance) {
     const left = suspect ? slot : move.forgive(move.turnEnded(slot, engine, other, nowMs), engine, nowMs);
     return move.stop(left, { model, forGood: suspect, restart: suspect, attempt: 0 }, nowMs, effects);
@@ -245,7 +234,7 @@ function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]
   return move.enter(slot, { kind: "draining", engine, next, closesAtMs }, nowMs);
 }
 
-/** A drain closes on time, even if the waiter that began it has left; it ends early only with its last waiter. */
+/** Rule 3: a drain closes on time, even if the waiter that began it has left. It ends early only with its last waiter. */
 function closingTimeMs({ state, limits }: Slot, engine: Awake, other: Waiter | undefined): number {
   const suspectedAtMs = engine.suspectedAtMs ?? Infinity;
   if (!other) return suspectedAtMs;
@@ -262,7 +251,7 @@ function stopped(slot: Slot, nowMs: number): Slot {
   return state.kind === "stopping" ? move.emptied(slot, state.model, state.restart, nowMs) : slot;
 }
 
-/** Nothing is awake: the oldest waiter's model comes first, then a restart that is due, then a model to prewarm. */
+/** Rule 11: the oldest waiter's model is next, then a restart that is due (rule 14), then a model to prewarm. */
 function rest(slot: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   if (slot.maintenance) return slot;
