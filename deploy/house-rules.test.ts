@@ -166,6 +166,20 @@ test("every file is imported by another or started by name", () => {
   expect(alone.filter((file) => !named.includes(file) && !file.endsWith(".d.ts"))).toEqual([]);
 });
 
+test("every export is used by a file that imports it", () => {
+  const importers = new Map<string, string[]>();
+  for (const file of files)
+    for (const to of importsOf(file)) importers.set(to, [...(importers.get(to) ?? []), source.get(file)!]);
+  const exported = /^export (?:async |abstract )*(?:function\*?|class|const|let|interface|type) (\w+)/gm;
+  const unused = files.flatMap((file) =>
+    [...source.get(file)!.matchAll(exported)]
+      .map(([, name]) => name!)
+      .filter((name) => !importers.get(file)?.some((importer) => new RegExp(`\\b${name}\\b`).test(importer)))
+      .map((name) => `${file}: ${name}`),
+  );
+  expect(unused).toEqual([]);
+});
+
 describe("time and chance are arguments", () => {
   const edge = /(^shared\/src\/time\/clock\.ts|\/main\.ts|^node-agent\/embedded-engine\/|^router\/portal-web\/)/;
   test.each(["Date.now(", "Math.random(", "new Date()", "setInterval("])("%s appears in edge files only", (call) => {

@@ -5,7 +5,7 @@
 import { direct, type Sample } from "./campaign.ts";
 import { pairDifferences, pairRatios, spreadOf, type Spread, type Value } from "./statistics.ts";
 
-export interface Goal {
+interface Goal {
   /** Never changes, because results of different days are compared by it. */
   readonly id: string;
   readonly what: string;

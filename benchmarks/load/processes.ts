@@ -14,7 +14,7 @@ interface ProcessLine {
 }
 
 /** Returns the processes by role. A child has the role of its nearest root. */
-export function membersOf(roots: Readonly<Record<string, number>>): ReadonlyMap<string, readonly number[]> {
+function membersOf(roots: Readonly<Record<string, number>>): ReadonlyMap<string, readonly number[]> {
   const all = readProcesses();
   const roles = new Map(Object.entries(roots).map(([role, pid]) => [pid, role]));
   const roleOf = (pid: number): string | undefined => {
@@ -56,7 +56,7 @@ export function pin(roots: Readonly<Record<string, number>>, core: number): void
     for (const pid of pids) spawnSync("taskset", ["-acp", String(core), String(pid)], { stdio: "ignore" });
 }
 
-export interface MachineTime {
+interface MachineTime {
   /** The seconds that each core was busy. */
   readonly busy: readonly number[];
   /** The seconds that the host of a virtual machine gave to other machines. */

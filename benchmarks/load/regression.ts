@@ -1,9 +1,9 @@
 /** Finds ratios that are worse than with the committed report's code, in several runs because one run proves nothing. Pure. */
 import type { Change } from "./goals.ts";
 
-export const worseMax = 1.15;
+const worseMax = 1.15;
 
-export interface Regression {
+interface Regression {
   readonly id: string;
   readonly what: string;
   /** The median of each run. */

@@ -11,7 +11,7 @@ import { scenarios as allScenarios } from "./scenarios.ts";
 import { jsonBesideRounds, memoryPerStream, mostStreams } from "./special.ts";
 import { subBenches } from "./sub-benches.ts";
 
-export interface BenchOptions extends CampaignOptions {
+interface BenchOptions extends CampaignOptions {
   /** The names of scenarios. Empty means all. */
   readonly scenarios: readonly string[];
   readonly programs: readonly string[];

@@ -20,7 +20,7 @@ export interface ScaleOptions {
   readonly gapSeconds: number;
 }
 
-export interface Scale {
+interface Scale {
   readonly machine: Machine;
   readonly measured: Measured;
   readonly memory: {

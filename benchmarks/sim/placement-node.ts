@@ -13,7 +13,7 @@ import { readReport } from "@weiche/router/src/nodes/node-link-codec.ts";
 import type { NodeLinkEntry, NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import { usualLimits } from "./slot-world.ts";
 
-export interface PlacementNodeOptions {
+interface PlacementNodeOptions {
   readonly name: NodeId;
   readonly clock: Clock;
   /** Each has a slot of its own. */

@@ -64,7 +64,7 @@ export type Fate =
   | undefined;
 
 /** Counts of ten seconds. */
-export interface TenSeconds {
+interface TenSeconds {
   requests: number;
   /** Were told that they failed. */
   failed: number;

@@ -10,7 +10,7 @@ import { portOf } from "./ports.ts";
 
 const file = join(import.meta.dirname, "attacker.ts");
 
-export interface Attacker {
+interface Attacker {
   stop(): Promise<Tally>;
 }
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Longer than any time after which a router ends what is too slow, which is 30 s. */
-export const roundMs = 45_000;
+const roundMs = 45_000;
 
 /** Runs `round` at least once, and again until the signal aborts. Each has a signal of its own, which says that it is over. */
 export async function inRounds(signal: AbortSignal, round: (over: AbortSignal) => Promise<void>): Promise<void> {

@@ -17,8 +17,8 @@ import { parseFactor, type Millicredits } from "./credits.ts";
 import { asId, type ModelId, type NodeId } from "./ids.ts";
 import { judgePackages, readPackageEntries, servicePackages, type PackageEntry } from "./packages.ts";
 
-export type ReasoningMode = "unavailable" | "optional" | "default-on";
-export type ModelCategory = "language" | "coding" | "embeddings";
+type ReasoningMode = "unavailable" | "optional" | "default-on";
+type ModelCategory = "language" | "coding" | "embeddings";
 export type ModelStatus = "Beta" | "Verfügbar" | "Auslaufend" | "Demnächst";
 
 /** The part of a model's entry that an agent needs to apply the rules. */
@@ -62,7 +62,7 @@ export interface CatalogueEntry extends ModelRules {
   readonly factors: readonly ModelFactor[];
 }
 
-export interface ModelFactor {
+interface ModelFactor {
   readonly validFromMs: number;
   readonly factor: Millicredits;
   /** Whether the portal marks the factor as provisional. */
@@ -97,7 +97,7 @@ export function rulesOf(entry: CatalogueEntry): ModelRules {
   return { ...some, ...(images && { images }), ...(embeddings && { embeddings }) };
 }
 
-export type CatalogueResult =
+type CatalogueResult =
   | {
       readonly catalogue: Catalogue;
       readonly packages: readonly PackageEntry[];

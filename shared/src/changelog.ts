@@ -20,7 +20,7 @@ function text(description: string) {
 }
 
 /** Bounded, because the portal shows all changes at once. */
-export const changesMax = 500;
+const changesMax = 500;
 
 export const changesSchema = Type.Array(
   Type.Object(

@@ -15,7 +15,7 @@ import type { Strategy } from "../placement-strategies.ts";
 import { serveLoad, type Attempt, type RunOptions, type RunResult } from "./policy-run.ts";
 import { TimedSlot, type Arrival } from "./timed-slot.ts";
 
-export interface FleetOptions extends RunOptions {
+interface FleetOptions extends RunOptions {
   readonly seed: number;
   /** The number of nodes. Each has one slot, which may serve every model. */
   readonly slots: number;

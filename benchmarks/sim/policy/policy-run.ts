@@ -10,7 +10,7 @@ export interface RunOptions extends TimedSlotOptions {
 }
 
 /** How a request ended. */
-export interface Outcome {
+interface Outcome {
   readonly model: ModelId;
   readonly atMs: number;
   /** From its first attempt to its admission; undefined: its client gave up. */

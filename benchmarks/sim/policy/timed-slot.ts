@@ -33,7 +33,7 @@ export interface TimedSlotOptions {
 }
 
 /** A request with the callbacks for what happens to it. */
-export interface Asking {
+interface Asking {
   readonly arrival: Arrival;
   /** The request waits for an estimated time. */
   waits?(estimatedMs: number): void;

@@ -13,7 +13,7 @@ import { RouterGroup } from "../../cluster/router-group.ts";
 import { catalogueOf, simEngine } from "../../cluster/sim-node.ts";
 import { dumpAllUsage } from "../../cluster/usage-dump.ts";
 
-export interface RollingOptions {
+interface RollingOptions {
   readonly routers: number;
   readonly restarts: number;
   /** Clients that stream, one answer after the other. */
@@ -25,7 +25,7 @@ export interface RollingOptions {
   readonly checkMs?: number;
 }
 
-export interface Rolled {
+interface Rolled {
   readonly streams: number;
   readonly requests: number;
   /** Answers that were not whole. */

@@ -18,7 +18,7 @@ const packages = [
 const decidedAlone = "weiche_router_limits_decided_alone_total";
 
 /** `running`: its first token has come. Else the limit that refused it, or how it ended. */
-export type Outcome = "running" | "parallel" | "minute" | Answer["ending"];
+type Outcome = "running" | "parallel" | "minute" | Answer["ending"];
 
 export interface HeldRequest {
   readonly router: number;

@@ -4,7 +4,7 @@ import type { ValkeyServer } from "@weiche/router/test/limits/valkey-server.ts";
 import { until } from "../../cluster/cluster.ts";
 import { leaveAll, running, type HeldRequest, type SharedLimits } from "./shared-limits.ts";
 
-export interface StoreFault {
+interface StoreFault {
   readonly begin: (store: ValkeyServer) => unknown;
   readonly end: (store: ValkeyServer) => unknown;
   /** Absent: nobody notices it. */

@@ -3,7 +3,7 @@ import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from "node-
 import type { Sampling } from "./request/generation-request.ts";
 import type { Engine } from "./model.ts";
 
-export interface Generation {
+interface Generation {
   readonly promptTokens: readonly Token[];
   readonly cacheSalt: string | undefined;
   readonly maxTokens: number;

@@ -6,7 +6,7 @@ import { eventsOf, post } from "./embedded-process.ts";
 export type Message = OpenAI.ChatCompletionMessage & { reasoning_content?: string };
 export type ToolCallDelta = OpenAI.ChatCompletionChunk.Choice.Delta.ToolCall;
 
-export interface Chunk {
+interface Chunk {
   choices: { index: number; delta: Record<string, unknown>; finish_reason: string | null; logprobs: unknown }[];
   usage?: { completion_tokens: number; prompt_tokens: number };
 }

@@ -20,7 +20,7 @@ const normalType = 1;
 const controlType = 3;
 
 /** The pattern of `train.py`, by which every digit is a token of its own. */
-export const splitPattern =
+const splitPattern =
   "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 /** `tokenizer.json`. Throws if the tokenizer is of another kind. */

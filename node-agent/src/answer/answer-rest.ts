@@ -40,7 +40,7 @@ export class TextRest implements AnswerRest {
   }
 }
 
-export interface VectorsAbout {
+interface VectorsAbout {
   readonly model: ModelId;
   readonly format: EmbeddingRequest["format"];
   readonly promptTokens: number;

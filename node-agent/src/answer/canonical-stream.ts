@@ -18,7 +18,7 @@ export interface AnswerSink {
   finish(choice: number, reason: FinishReason): void;
 }
 
-export interface CanonicalOptions {
+interface CanonicalOptions {
   readonly choices: number;
   readonly stopsAsToolCalls: boolean;
   /** Prefix of the ids of calls to which the engine gives none. */

@@ -4,7 +4,7 @@ import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 import type { HttpConnection, HttpError, HttpSink } from "../http1/connection.ts";
 
-export interface EngineCallParts {
+interface EngineCallParts {
   readonly connection: HttpConnection;
   /** Takes the connection back after a whole response. The server may have closed it since. */
   readonly keep: () => void;

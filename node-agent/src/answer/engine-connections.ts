@@ -7,7 +7,7 @@ import type { EngineLife } from "../engines/engine-life.ts";
 import { HttpConnection } from "../http1/connection.ts";
 import { EngineCall } from "./engine-call.ts";
 
-export interface EngineRequest {
+interface EngineRequest {
   readonly endpoint: EngineEndpoint;
   readonly path: string;
   readonly body: Buffer;

@@ -36,7 +36,7 @@ export interface GenerationScope {
   readonly estimates: PromptEstimates;
 }
 
-export interface Prompt {
+interface Prompt {
   readonly facts: PromptFacts;
   say(engine: EngineAccess): Buffer | Promise<Buffer>;
 }

@@ -33,7 +33,7 @@ export interface UsageLimits {
   readonly estimate: Estimate;
 }
 
-export interface Estimate {
+interface Estimate {
   promptTokens(): number;
   tokensPerByte(): number;
 }

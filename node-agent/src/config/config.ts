@@ -25,7 +25,7 @@ export interface SlotConfig {
 }
 
 /** What happens to requests for a model that is about to leave its slot. */
-export type WhileSwitching = "hold" | "refuse";
+type WhileSwitching = "hold" | "refuse";
 
 /** Limits that users can observe. */
 export type SlotLimits = Readonly<ReturnType<typeof limitsOf>>;

@@ -63,7 +63,7 @@ export function factsOf(request: ChatRequest | CompletionRequest): PromptFacts {
   return { ...facts, size: promptSize(prompt) };
 }
 
-export interface Addressee {
+interface Addressee {
   readonly dialect: Dialect;
   readonly dialectName: DialectName;
   readonly cacheSalt?: string | undefined;

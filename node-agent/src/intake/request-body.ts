@@ -35,7 +35,7 @@ export class IncomingBody {
   }
 }
 
-export interface ParsedBody {
+interface ParsedBody {
   readonly value: Json;
   /** The same with the names and numbers of schemas, and the seed, as `parseKept` marks them. */
   readonly kept: Json;

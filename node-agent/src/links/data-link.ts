@@ -17,7 +17,7 @@ export interface DataLinkEvents {
   dataSessionBroken(routerId: string, rule: Rule, reason: string): void;
 }
 
-export interface DataLinkOptions extends Omit<DialOptions, "onStream" | "onBroken"> {
+interface DataLinkOptions extends Omit<DialOptions, "onStream" | "onBroken"> {
   readonly routerId: string;
   readonly random: () => number;
   /** Called with the number of open sessions when it changes. */

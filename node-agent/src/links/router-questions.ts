@@ -3,7 +3,7 @@ import type { FrameStream } from "@weiche/shared/frames/frame-stream.ts";
 import { metricsPath, requestsPath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
 import { answerQuestion, deaf, type StreamHandler } from "./data-session.ts";
 
-export interface RouterQuestions {
+interface RouterQuestions {
   /** The text of `/metrics`. */
   readonly metrics: () => Promise<string>;
   readonly requests: () => readonly NodeRequest[];

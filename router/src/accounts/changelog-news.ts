@@ -4,7 +4,7 @@ import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { instantText } from "../db/database.ts";
 
 /** A remembered entry. `models`: sorted names, joined by spaces. `hash`: the hash of the texts in both languages. */
-export type ToldChange = readonly [at: string, models: string, hash: string];
+type ToldChange = readonly [at: string, models: string, hash: string];
 
 /** Accounts get no notice of an entry that is older than this when it is first seen. The page Changelog still shows it. */
 const historyMs = 30 * 86_400_000;

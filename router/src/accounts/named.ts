@@ -33,7 +33,7 @@ export async function userNamed({ kysely }: Rows, named: string): Promise<OfAcco
   return onlyOne("user", named, found.rows);
 }
 
-export interface KeyScope {
+interface KeyScope {
   readonly accountId?: AccountId | undefined;
   readonly userId?: UserId | undefined;
 }

@@ -15,7 +15,7 @@ import { changelogNews, eventOf } from "./changelog-news.ts";
 /** The fields of a model that accounts get notices about. */
 export type AnnouncedModel = Pick<CatalogueEntry, "status" | "factors">;
 
-export type CatalogueNews =
+type CatalogueNews =
   /** `from`, `to`: null if the model is not in the catalogue. */
   | {
       readonly kind: "model-status";

@@ -8,7 +8,7 @@ import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import { instantText, type Database } from "../db/database.ts";
 import type { Schema, NoticeKind } from "../db/schema.ts";
 
-export interface NewNotice {
+interface NewNotice {
   readonly accountId: AccountId;
   readonly kind: NoticeKind;
   /** Identifies the notice within its kind. Each account gets it once. */
@@ -17,7 +17,7 @@ export interface NewNotice {
 }
 
 /** The reader of the notices. */
-export interface NoticeViewer {
+interface NoticeViewer {
   readonly accountId: AccountId;
   /** Undefined for the operator, who has no read marks. */
   readonly userId?: UserId;

@@ -18,7 +18,7 @@ export interface RegistrationWish {
   readonly language?: Language | undefined;
 }
 
-export type Registered =
+type Registered =
   | { readonly kind: "registered"; readonly token: string; readonly session: Session }
   | { readonly kind: "throttled"; readonly waitMs: number };
 

@@ -30,7 +30,7 @@ interface NewUser extends Restrictions {
   readonly role: Role;
 }
 
-export interface UserWish extends Restrictions {
+interface UserWish extends Restrictions {
   /** A change ends the user's sessions, and links: those for the user if the new role is `owner`, else those by the user. */
   readonly role?: Role;
 }

@@ -13,7 +13,7 @@ import type { EngineDeath } from "@weiche/shared/node-protocol.ts";
 import type { AnswerBody } from "../nodes/upstream.ts";
 import type { Exchange } from "./exchange.ts";
 
-export const deathsMax = 2;
+const deathsMax = 2;
 export const forgottenAfterMs = 600_000;
 /** How long a request is barred that ran beside others both times. After a third death it is `forgottenAfterMs`. */
 export const sharedBarMs = 30_000;

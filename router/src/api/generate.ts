@@ -30,7 +30,7 @@ import { relay } from "./relay.ts";
 import { decideAfter, decideAfterRefusal, decideAtEnd, type AttemptVerdicts } from "./sent-attempts.ts";
 
 /** Chooses a node and slot. `exclude`: nodes that were already tried. */
-export type Place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>) => Placement;
+type Place = (request: PlacementRequest, exclude: ReadonlySet<NodeId>) => Placement;
 
 export interface GenerateDeps {
   readonly keys: KeyCache;

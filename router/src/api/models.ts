@@ -5,7 +5,7 @@ import { authenticate } from "./authenticate.ts";
 import type { Exchange } from "./exchange.ts";
 import { modelsOf } from "./model-access.ts";
 
-export interface ModelsDeps {
+interface ModelsDeps {
   readonly keys: KeyCache;
   readonly catalogue: () => Catalogue;
 }

@@ -49,7 +49,7 @@ export interface ApiServerDeps extends Pick<
 export type ApiServer = ReturnType<typeof createApiServer>;
 
 /** A chat that did not arrive on the public listener. `body` is a body of `POST /v1/chat/completions`. */
-export interface InsideChat extends InsideRequest {
+interface InsideChat extends InsideRequest {
   readonly request: IncomingMessage;
   readonly sink: AnswerSink;
   readonly authenticate: (exchange: Exchange) => Promise<Authenticated>;

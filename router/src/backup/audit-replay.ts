@@ -13,7 +13,7 @@ import { lockUser } from "../rights/rights.ts";
 import { hashOfNoPassword } from "../sign-in/password-hashing.ts";
 import { setPassword } from "../sign-in/passwords.ts";
 
-export type LoggedDeed = ReturnType<typeof loggedDeed>;
+type LoggedDeed = ReturnType<typeof loggedDeed>;
 
 /** Numbers of logged actions, by action. */
 export interface Replayed {

@@ -28,7 +28,7 @@ export interface BackupTable {
   readonly columns: readonly string[];
 }
 
-export interface BackupTrailer {
+interface BackupTrailer {
   readonly rows: Readonly<Record<string, number>>;
   readonly sha256: string;
 }

@@ -14,7 +14,7 @@ import type { RawRouter } from "./config-schema.ts";
 import { parseStore } from "./store-address.ts";
 
 /** Listeners: the variable that overrides the file, and the default address. */
-export const listeners = {
+const listeners = {
   api: { variable: "WEICHE_API_LISTEN", usual: "127.0.0.1:8080" },
   portal: { variable: "WEICHE_PORTAL_LISTEN", usual: "127.0.0.1:8081" },
   console: { variable: "WEICHE_CONSOLE_LISTEN", usual: "127.0.0.1:8082" },
@@ -23,7 +23,7 @@ export const listeners = {
   ops: { variable: "WEICHE_OPS_LISTEN", usual: "127.0.0.1:9464" },
 } as const;
 
-export type RouterListen = Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", ListenAddress>> & {
+type RouterListen = Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", ListenAddress>> & {
   /** Undefined if the console is off. */
   readonly console?: ListenAddress | undefined;
 };

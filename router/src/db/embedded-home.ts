@@ -29,12 +29,12 @@ export interface EmbeddedHome {
   readonly notice?: string;
 }
 
-export interface Programs {
+interface Programs {
   readonly initdb: string;
   readonly postgres: string;
 }
 
-export interface ServerUser {
+interface ServerUser {
   readonly uid: number;
   readonly gid: number;
 }

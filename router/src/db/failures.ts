@@ -1,7 +1,7 @@
 /** Classifies failures of statements: the database is unavailable or too slow, or refuses the data. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
-export class NotInTime extends Error {
+class NotInTime extends Error {
   constructor(msMax: number) {
     super(`the database did not answer within ${msMax} ms`);
   }

@@ -22,7 +22,7 @@ export function jobOfOneRouter(job: StartJob, pool: Pool, holder: string): Start
 }
 
 /** Takes or renews the lease for `leaseMs` from now. Returns false if another router holds it. */
-export async function takeLease(pool: Pool, name: string, holder: string, leaseMs: number): Promise<boolean> {
+async function takeLease(pool: Pool, name: string, holder: string, leaseMs: number): Promise<boolean> {
   const { rowCount } = await pool.query(
     `insert into leases values ($1, $2, now() + $3 * interval '1 millisecond')
      on conflict (name) do update set holder = excluded.holder, held_until = excluded.held_until
@@ -33,6 +33,6 @@ export async function takeLease(pool: Pool, name: string, holder: string, leaseM
 }
 
 /** Does nothing if another router holds the lease. */
-export async function giveLeaseBack(pool: Pool, name: string, holder: string): Promise<void> {
+async function giveLeaseBack(pool: Pool, name: string, holder: string): Promise<void> {
   await pool.query("delete from leases where name = $1 and holder = $2", [name, holder]);
 }

@@ -24,7 +24,7 @@ const lookMs = 250;
 
 /** `gone`: the router's heartbeats ended without a stop, and no other router has replaced it. */
 export const routerStates = ["starting", "ready", "leaving", "gone"] as const;
-export type RouterState = (typeof routerStates)[number];
+type RouterState = (typeof routerStates)[number];
 
 /** Facts about a router that do not change while it runs. */
 export interface RouterIdentity {

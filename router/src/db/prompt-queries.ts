@@ -14,11 +14,11 @@ export interface PromptQueries {
   readonly query: <Row extends QueryResultRow>(query: QueryConfig) => Promise<QueryResult<Row>>;
 }
 
-export interface OpenPromptQueries extends PromptQueries, AsyncDisposable {
+interface OpenPromptQueries extends PromptQueries, AsyncDisposable {
   readonly use: () => PoolUse;
 }
 
-export interface PromptLimits {
+interface PromptLimits {
   readonly connectionsMax: number;
   /** Timeout of connecting and of the answer, each. */
   readonly attemptMsMax: number;

@@ -6,7 +6,7 @@ import { plainAddress, unknownAddress } from "./client-network.ts";
 import { readForwarded } from "./forwarded-entry.ts";
 
 /** Returns the client's address, or `unknownAddress` if a trusted proxy wrote an entry without an address. */
-export type ClientAddress = (request: IncomingMessage) => string;
+type ClientAddress = (request: IncomingMessage) => string;
 
 /**
  * `trustedProxies`: addresses or networks such as `10.0.0.0/8`. Throws a `StartError` for any other text. `onUnread` gets

@@ -1,5 +1,5 @@
 /** HTML pages for some refusals. They contain no part of the request, so that no client can inject text. */
-export type PageStatus = 403 | 413 | 503;
+type PageStatus = 403 | 413 | 503;
 
 /** Reasons for a page. `retry`: the same request may succeed later. */
 export const pageRefusals = {

@@ -29,7 +29,7 @@ export type ServerCertificate = Pick<TlsFiles, "current" | "onChange">;
 
 const headerBytesMax = 16 << 10;
 
-export interface ListenerDeps {
+interface ListenerDeps {
   readonly times: ListenerTimes;
   /** If undefined, the server speaks plain HTTP. */
   readonly tls: ServerCertificate | undefined;

@@ -42,7 +42,7 @@ export interface SharedLimiterEvents {
   limitStoreAnswered(durationMs: number): void;
 }
 
-export interface SharedLimiterParts {
+interface SharedLimiterParts {
   readonly store: LimitStore;
   /** Counts the requests admitted by this router, also if the store decides. */
   readonly own: MemoryLimiter;

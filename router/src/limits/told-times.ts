@@ -21,7 +21,7 @@ export const endedShare = 0.9;
 export const durationsMin = 3;
 const durationsMax = 32;
 
-export interface Occupied {
+interface Occupied {
   /** The times at which the requests of the last minute were admitted. */
   readonly admittedAtMs: readonly number[];
   /** The times at which the running requests were admitted. */

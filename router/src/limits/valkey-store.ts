@@ -19,7 +19,7 @@ const closeMsMax = 500;
 const reconnectMs = 300;
 const slotsEveryMs = 5_000;
 
-export interface ValkeyStoreOptions {
+interface ValkeyStoreOptions {
   readonly config: LimitStoreConfig;
   /** Distinguishes this router's requests from those of other routers. */
   readonly routerId: string;

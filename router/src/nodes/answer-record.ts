@@ -1,7 +1,7 @@
 /** Reads the record with which an agent begins an answer. */
 import { readRecord, readWaited, type AnswerKind } from "@weiche/shared/node-protocol.ts";
 
-export interface AnswerHead {
+interface AnswerHead {
   readonly status: number;
   /** Undefined: one of a later version, or missing. */
   readonly kind: AnswerKind | undefined;

@@ -29,7 +29,7 @@ import { question } from "./session-question.ts";
 import type { NodeRegistry } from "./registry.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
 
-export type DataRefusal = "crowd" | "tls" | "protocol" | "identity" | "name" | "too-many";
+type DataRefusal = "crowd" | "tls" | "protocol" | "identity" | "name" | "too-many";
 
 export interface DataConnectionsEvents {
   dataSessionUp(node: NodeId, sessions: number): void;

@@ -6,7 +6,7 @@ import { isServedBy, SlotState, waitingFor, type NodeView, type SlotView } from 
  * `active`: serves at once. `switching`: is being started, or is next on its slot. `asleep`: wakes on the first request.
  * `unavailable`: a request would be refused now.
  */
-export type ModelState = "active" | "switching" | "asleep" | "unavailable";
+type ModelState = "active" | "switching" | "asleep" | "unavailable";
 
 export interface ModelLiveness {
   readonly state: ModelState;

@@ -46,7 +46,7 @@ export interface NodeLinkEvents {
  * `ended`: the agent ended it, or the connection was lost; `silent`: no report came any more; `replaced`: the node has
  * another link; `stopped`: this router stops.
  */
-export type UnlinkReason = "ended" | "silent" | "replaced" | "stopped" | "misbehaved";
+type UnlinkReason = "ended" | "silent" | "replaced" | "stopped" | "misbehaved";
 /** `tls`: a client without a certificate of ours; `crowd`: one of too many such clients, which TLS did not see. */
 export type RefusalReason = "crowd" | "tls" | "invalid" | "name" | "older-boot" | "late" | "stopping";
 

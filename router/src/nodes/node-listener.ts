@@ -12,7 +12,7 @@ import { limitConnections } from "../edge/listener.ts";
 import type { StrangerLimit } from "./stranger-limit.ts";
 import { namesNode, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 
-export interface NodeListenerOptions {
+interface NodeListenerOptions {
   readonly listen: ListenAddress;
   readonly tls?: TlsFiles;
   /** With TLS. The two ports of a router share it. */

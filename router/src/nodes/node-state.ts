@@ -3,7 +3,7 @@ import type { NodeDetail } from "./registry.ts";
 
 /** `silent`: linked, but without a fresh report or a data session. */
 export const nodeStates = ["live", "not-admitting", "maintenance", "silent", "gone"] as const;
-export type NodeState = (typeof nodeStates)[number];
+type NodeState = (typeof nodeStates)[number];
 
 export function nodeState({ view, linked }: Pick<NodeDetail, "view" | "linked">): NodeState {
   if (!linked) return "gone";

@@ -15,7 +15,7 @@ import type { Trouble } from "./outcomes/standing.ts";
 export { SlotState };
 
 /** The states that this version knows. */
-export type KnownSlotState = Exclude<SlotState, typeof SlotState.UNSPECIFIED | typeof SlotState.UNRECOGNIZED>;
+type KnownSlotState = Exclude<SlotState, typeof SlotState.UNSPECIFIED | typeof SlotState.UNRECOGNIZED>;
 
 /** The checked first message of an agent. */
 export interface NodeHello extends Omit<Hello, "slots"> {
@@ -90,9 +90,6 @@ export function servedWith({ engines }: Pick<SlotView, "engines">, model: ModelI
 export function isServedBy(slot: Pick<SlotView, "engines">, named: ModelId | undefined, model: ModelId): boolean {
   return named === model || (named !== undefined && servedWith(slot, model).includes(named));
 }
-
-/** A slot's state as a word, for people. */
-export type SlotStateWord = (typeof stateWords)[KnownSlotState];
 
 export const stateWords = {
   [SlotState.EMPTY]: "empty",

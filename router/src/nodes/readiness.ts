@@ -8,7 +8,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 const shareMin = 0.9;
 const waitMsMax = 15_000;
 
-export interface ReadinessParts {
+interface ReadinessParts {
   /** The nodes that any router was linked to within the last minute. */
   readonly seen: ReadonlySet<string>;
   /** The names of the nodes that requests can be sent to now. */

@@ -26,7 +26,7 @@ export interface NodeDetail {
 }
 
 /** Reports come each second. */
-export const silentMsMax = 3_000;
+const silentMsMax = 3_000;
 /** How long a node without link is still known: if it is in maintenance, and if nobody said that it would go. */
 const maintainedMs = 3_600_000;
 const missedMs = 7 * 86_400_000;

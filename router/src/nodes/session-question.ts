@@ -5,7 +5,7 @@ import { CollectedBytes } from "@weiche/shared/http/collected-bytes.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { readAnswerRecord } from "./answer-record.ts";
 
-export interface QuestionLimits {
+interface QuestionLimits {
   readonly answerMsMax: number;
   readonly answerBytesMax: number;
 }

@@ -3,7 +3,7 @@ import { formatCredits, type Millicredits } from "@weiche/shared/credits.ts";
 
 type Plain<T> = T extends Temporal.Instant | bigint ? string : T;
 
-export type PlainRow<R extends object> = { readonly [Name in keyof R]: Plain<R[Name]> };
+type PlainRow<R extends object> = { readonly [Name in keyof R]: Plain<R[Name]> };
 
 /** Converts instants to ISO 8601 text, and bigints, which are millicredits, to credits with three decimal places. */
 export function plainRow<R extends object>(row: R): PlainRow<R> {

@@ -8,7 +8,7 @@ import { normalPassword } from "./password-rules.ts";
 import { prove, type Claim, type Unproven } from "./proof.ts";
 import { endSessions, startSession, UserIsBlocked, type Session, type SignedInFrom } from "./sessions.ts";
 
-export interface SignedIn {
+interface SignedIn {
   readonly kind: "signed-in";
   /** Used only in the cookie. */
   readonly token: string;

@@ -1,8 +1,8 @@
 /** Rules for passwords: only a length, no character classes. */
 import { RequestError } from "../rights/request-error.ts";
 
-export const passwordLengthMin = 12;
-export const passwordBytesMax = 1024;
+const passwordLengthMin = 12;
+const passwordBytesMax = 1024;
 
 /** Normalizes to NFC, because keyboards compose the same letter in different ways. */
 export function normalPassword(password: string): string {

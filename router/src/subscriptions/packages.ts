@@ -35,7 +35,7 @@ export async function readPackages(kysely: Kysely<Schema>): Promise<PackageBook>
 }
 
 /** Returns the packages of a catalogue file as if they were published before any booking. */
-export function bookOf(entries: readonly PackageEntry[]): PackageBook {
+function bookOf(entries: readonly PackageEntry[]): PackageBook {
   return new Map(
     entries.map(({ name, trial, accounts, versions }) => {
       const effective = versions.map(({ validFromMs, ...terms }) => ({ ...terms, effectiveFromMs: validFromMs }));

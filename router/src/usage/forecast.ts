@@ -2,14 +2,14 @@
 import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { germanDay, timeZone } from "../subscriptions/billing-period.ts";
 
-export interface Pace {
+interface Pace {
   /** Credits used from `sinceMs` to `nowMs`. */
   readonly used: Millicredits;
   readonly sinceMs: number;
   readonly nowMs: number;
 }
 
-export interface Forecast {
+interface Forecast {
   readonly perDay: Millicredits;
   /** When the quota will be used up; null if not before the billing period ends. */
   readonly untilMs: number | null;

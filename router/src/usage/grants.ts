@@ -9,7 +9,7 @@ import type { NodeId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 
 /** The signed fields of an attempt. Its node is signed too. */
-export type GrantedAttempt = Pick<
+type GrantedAttempt = Pick<
   UsageRecord,
   "requestId" | "attempt" | "accountId" | "userId" | "keyId" | "model" | "factor" | "tokensMax"
 >;

@@ -11,7 +11,7 @@ import type { RefusalCode } from "./refusal-codes.ts";
 export type Refusals = ReturnType<typeof createRefusals>;
 
 /** The key of a refused request, its user and account. */
-export interface RefusedKey {
+interface RefusedKey {
   readonly accountId: AccountId;
   readonly userId: UserId;
   readonly keyId: KeyId;

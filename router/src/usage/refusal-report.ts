@@ -8,7 +8,7 @@ import { refusalCodes, type RefusalCode } from "./refusal-codes.ts";
 import { hourMs } from "./refusal-counts.ts";
 
 /** `from`, `to`: German days, both inclusive. If undefined, the last 24 hours are reported. */
-export interface RefusalWish {
+interface RefusalWish {
   readonly from?: string;
   readonly to?: string;
   /** Only requests of this user. */

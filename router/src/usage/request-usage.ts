@@ -21,7 +21,7 @@ export interface RequestUsage {
   readonly firstTokenSeconds: number | null;
 }
 
-export interface SetAsideUsage {
+interface SetAsideUsage {
   readonly requestId: string;
   readonly attempt: number;
   readonly node: string;

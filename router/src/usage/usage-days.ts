@@ -11,7 +11,7 @@ const lockId = 7_310_201_899;
 /** Advisory lock that a backup shares while it reads, so that no partition is dropped meanwhile. */
 export const backupLock = 7_310_201_900;
 
-export function startOfDay(ms: number): number {
+function startOfDay(ms: number): number {
   return Math.floor(ms / dayMs) * dayMs;
 }
 

@@ -26,7 +26,7 @@ export interface VoidAttempt extends Attempt, BillingIdentity {
   readonly model: ModelId;
 }
 
-export interface UsageLedgerOptions {
+interface UsageLedgerOptions {
   /** Checks that a router of this database sent the record's request to the node. */
   readonly grants: Pick<Grants, "faultOf">;
   /** For how many days records are kept. Totals are kept for ever. */

@@ -47,7 +47,7 @@ function keyOf({ requestId, attempt }: Attempt): string {
   return `${requestId} ${attempt}`;
 }
 
-export interface CommittedVoids {
+interface CommittedVoids {
   /** How many of the attempts were billed before. */
   readonly voided: number;
   /** The credits that these attempts had cost, by model. */

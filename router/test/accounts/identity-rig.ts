@@ -14,12 +14,12 @@ import type { Letter } from "../../src/mail/letters.ts";
 import { cheapHashing } from "./cheap-hashing.ts";
 import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
 
-export const startMs = Date.parse("2026-11-14T10:30:00Z");
+const startMs = Date.parse("2026-11-14T10:30:00Z");
 export const password = "correct horse battery";
 export const here = { source: "192.0.2.7", agent: "a browser" };
 export const elsewhere = { source: "198.51.100.9", agent: "another browser" };
 
-export interface IdentityRig {
+interface IdentityRig {
   readonly clock: VirtualClock;
   readonly database: Database;
   readonly accounts: Accounts;
@@ -36,7 +36,7 @@ export interface IdentityRig {
   startSession(userId: UserId, from: SignedInFrom): ReturnType<typeof startSession>;
 }
 
-export interface RigOptions {
+interface RigOptions {
   readonly cost?: HashCost;
   readonly mail?: boolean;
   readonly registration?: "open" | "closed";
@@ -98,7 +98,7 @@ export function openIdentityRig(database: Database, options: RigOptions = {}): I
   };
 }
 
-export interface RigOfFile {
+interface RigOfFile {
   /** Empty until the tests run. */
   readonly rig: IdentityRig;
   /** Returns an address for a name that no other test has. Within a test, the same name gives the same address. */

@@ -12,14 +12,14 @@ export const stepsMax = histories > 300 ? 360 : 120;
 export const historiesMsMax = histories > 300 ? 3_600_000 : 180_000;
 
 /** The terms of a package from an instant on. The first terms also apply before their instant. */
-export interface ModelTerms {
+interface ModelTerms {
   readonly fromMs: number;
   readonly cents: number;
   readonly credits: number;
   readonly trialDays: number;
 }
 
-export type ModelBook = Record<string, readonly ModelTerms[]>;
+type ModelBook = Record<string, readonly ModelTerms[]>;
 
 export function modelBook(): ModelBook {
   const entries = servicePackages.map(({ name, versions }) => {

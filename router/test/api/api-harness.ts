@@ -50,7 +50,7 @@ export function allow(...models: string[]): Caller {
 }
 
 /** Keys by their value. Contains `sk-good` from the beginning. */
-export class SimKeys extends Map<string, Caller | KeyRefusal> implements KeyCache {
+class SimKeys extends Map<string, Caller | KeyRefusal> implements KeyCache {
   find(key: string): Caller | KeyRefusal {
     return this.get(key) ?? { refused: "invalid_api_key", why: "unknown" };
   }
@@ -76,7 +76,7 @@ export interface SimAnswer {
 }
 
 /** Simulates nodes that answer as a script defines. `open` counts the requests still in work. */
-export class SimNodes implements Upstream {
+class SimNodes implements Upstream {
   readonly sent: { readonly node: NodeId; readonly request: UpstreamRequest }[] = [];
   script: (request: UpstreamRequest, node: NodeId) => SimAnswer = () => ({ chunks: ['{"ok":true}'] });
   open = 0;
@@ -181,7 +181,7 @@ export interface Answer {
   readonly json: any;
 }
 
-export interface HarnessOptions {
+interface HarnessOptions {
   readonly clock?: Clock;
   readonly times?: Partial<ApiTimes>;
   readonly limits?: Partial<ApiServerDeps["config"]["limits"]>;

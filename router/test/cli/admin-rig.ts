@@ -52,7 +52,7 @@ const gpu1 = {
   slots: [slot],
 } as const;
 
-export interface AdminRig extends AsyncDisposable {
+interface AdminRig extends AsyncDisposable {
   readonly dataDir: string;
   readonly database: Database;
   readonly handlers: Handlers<Contract>;

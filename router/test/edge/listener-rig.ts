@@ -8,7 +8,7 @@ import { startApi } from "../api/api-harness.ts";
 
 export type ListenerKind = "api" | "portal";
 
-export interface ListenerWish {
+interface ListenerWish {
   readonly times?: Partial<ListenerTimes>;
   readonly tls?: ServerCertificate;
   readonly limits?: { readonly perIpPerSecond: number; readonly perIpBurst: number };
@@ -16,7 +16,7 @@ export interface ListenerWish {
   readonly requestMsMax?: number;
 }
 
-export interface Listener extends AsyncDisposable {
+interface Listener extends AsyncDisposable {
   readonly port: number;
 }
 

@@ -10,7 +10,7 @@ import { loadRouterConfig } from "../../src/config/config.ts";
 import { createRouter, type Router } from "../../src/context.ts";
 import type { Database } from "../../src/db/database.ts";
 
-export interface ConsoleRouter extends AsyncDisposable {
+interface ConsoleRouter extends AsyncDisposable {
   readonly listen: Router["listen"];
   /** Runs `weiche console --json` and returns its output. Throws its stderr. */
   link(): Promise<{ readonly url: string }>;

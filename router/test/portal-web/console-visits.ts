@@ -8,7 +8,7 @@ import { axeFindings, openTab, startBrowser, type Browser, type Tab } from "./br
 
 export const consolePages = ["/", "/slots", "/accounts", "/pipeline"] as const;
 
-export interface ConsoleVisited extends AsyncDisposable {
+interface ConsoleVisited extends AsyncDisposable {
   readonly browser: Browser;
   readonly rig: ConsoleRig;
   /** The router's clock. */
@@ -121,7 +121,7 @@ const history: readonly PastSwitch[] = [
 ];
 
 /** Makes a node in each state, with slots. */
-export function busyFleet(): readonly NodeDetail[] {
+function busyFleet(): readonly NodeDetail[] {
   const draining = slot("b", {
     ...{ state: SlotState.DRAINING_OPEN, nextModel: model("small-24b"), closesInMs: 6_000, waiting: 2 },
     ...{ waiters: [{ model: "small-24b", waiting: 2 }], oldestWaitingMs: 2_400 },

@@ -31,7 +31,7 @@ const catalogue = [
   { ...common, id: "tiny-embed", category: "embeddings", embeddings },
 ];
 
-export let browser: Browser;
+let browser: Browser;
 export let cluster: Cluster;
 export let ada: Tab;
 
@@ -108,7 +108,7 @@ export async function exampleFor(page: Page, kind: string): Promise<string> {
   return code;
 }
 
-export async function ownerId(): Promise<string> {
+async function ownerId(): Promise<string> {
   const [owner] = (await cluster.weiche("user", "list", "--account", await accountId())) as { id: string }[];
   return owner!.id;
 }

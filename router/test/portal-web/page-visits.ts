@@ -21,7 +21,7 @@ const managingPages = ["/users", "/audit"];
 
 const frameCalls = ["GET /api/session", "GET /api/notices"];
 
-export interface Visit {
+interface Visit {
   /** If undefined, nobody is signed in. */
   readonly cookie?: string;
   readonly language: "de" | "en";
@@ -29,10 +29,10 @@ export interface Visit {
   readonly width: number;
 }
 
-export type PersonOfEachRole = Readonly<Record<"owner" | "admin" | "member", Person>>;
+type PersonOfEachRole = Readonly<Record<"owner" | "admin" | "member", Person>>;
 
 /** Opens a browser and a portal with two accounts. */
-export interface Visited extends AsyncDisposable {
+interface Visited extends AsyncDisposable {
   readonly browser: Browser;
   readonly portal: PortalRig;
   /** People of a used account. */
@@ -67,7 +67,7 @@ export function pagesOf(role: keyof PersonOfEachRole): readonly string[] {
 }
 
 /** Answers to a page instead of its data: none, a failure, a refusal. */
-export type Trouble = "loading" | "failing" | "forbidden";
+type Trouble = "loading" | "failing" | "forbidden";
 
 const answers = {
   failing: { status: 500, message: "internal error", code: "internal" },
@@ -152,7 +152,7 @@ function comes(one: Locator): Promise<boolean> {
 }
 
 /** Files and calls that a page fetches when it is opened by its address. */
-export interface Fetched {
+interface Fetched {
   /** Compressed kilobytes of all files, without the API's answers. */
   readonly weight: number;
   /** The page's own calls, without the frame's, which fetches the session and the unread notices once. */

@@ -29,7 +29,7 @@ export interface ConsoleRig extends AsyncDisposable {
   send(method: string, path: string, body: unknown, cookie?: string): Promise<Response>;
 }
 
-export interface ConsoleWish {
+interface ConsoleWish {
   readonly clock?: Clock;
   readonly details?: () => readonly NodeDetail[];
   readonly parts?: Partial<HandlerDeps>;

@@ -13,7 +13,7 @@ export interface Ids {
   readonly session: string;
 }
 
-export interface Ask {
+interface Ask {
   readonly id?: string;
   readonly query?: string;
   readonly body?: object;

@@ -59,7 +59,7 @@ export interface PortalRig extends AsyncDisposable {
   fetch(path: string, init?: RequestInit): Promise<Answer>;
 }
 
-export interface PortalParts {
+interface PortalParts {
   readonly clock?: Clock;
   /** If undefined, the rig makes a database. */
   readonly database?: Database;

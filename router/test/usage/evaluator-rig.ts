@@ -26,7 +26,7 @@ export let accounts: Accounts;
 export let evaluator: Evaluator;
 export let accountId: AccountId;
 export let userId: UserId;
-export let key: string;
+let key: string;
 export let keyId: KeyId;
 let count = 0;
 export let evaluations: Evaluation[];

@@ -9,7 +9,7 @@ import { grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
 export const nowMs = Date.parse("2026-11-21T12:00:00Z");
 
-export interface Recorded extends UsageQueueEvents {
+interface Recorded extends UsageQueueEvents {
   readonly committed: CommittedBatch[];
   readonly refused: string[];
   readonly failed: unknown[];

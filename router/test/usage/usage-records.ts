@@ -45,7 +45,7 @@ export function idOf<T extends UsageRecord["accountId" | "userId" | "keyId"]>(
   return asId<T>(`${kind.repeat(8)}-0000-7000-8000-${String(number).padStart(12, "0")}`);
 }
 
-export interface Sums {
+interface Sums {
   readonly requests: bigint;
   readonly tokens: bigint;
   readonly estimated: bigint;

@@ -14,7 +14,7 @@ export type Declared<T> = T extends readonly (infer Item)[]
     ? { [Name in keyof T]: Declared<Exclude<T[Name], null>> }
     : T;
 
-export interface BodyReader<Body> {
+interface BodyReader<Body> {
   /**
    * Returns the value itself. Throws a 400 that names the first wrong parameter and never quotes its value. Converts
    * nothing ("1" is no number), treats `null` as absent, and ignores undeclared fields.

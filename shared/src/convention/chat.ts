@@ -7,7 +7,7 @@ import { imageFormat, imageUrl, type ImageFacts } from "./images.ts";
 import type { RequestFacts } from "./model-rules.ts";
 
 export type ChatBody = Static<typeof chatSchema>;
-export type ChatMessage = ChatBody["messages"][number];
+type ChatMessage = ChatBody["messages"][number];
 
 const textPart = Type.Object({ type: Type.Literal("text"), text: Type.String() });
 const imagePart = Type.Object({ type: Type.Literal("image_url"), image_url: Type.Object({ url: imageUrl }) });
@@ -16,14 +16,14 @@ const textOnlyPart = Type.Object({
   text: Type.String(),
 });
 /** The content of every message except a user's. */
-export const textContent = Type.Union([Type.String(), Type.Array(textOnlyPart)]);
+const textContent = Type.Union([Type.String(), Type.Array(textOnlyPart)]);
 const toolCall = Type.Object({
   id: name(),
   type: optional(Type.Literal("function")),
   function: Type.Object({ name: name(), arguments: Type.String() }),
 });
 
-export const messageSchemas = [
+const messageSchemas = [
   Type.Object({ role: Type.Literal("system"), content: textContent }),
   Type.Object({
     role: Type.Literal("developer", { description: "The newer word for system. Models get it as system." }),

@@ -1,9 +1,9 @@
 import { ApiError, apiErrors } from "../errors.ts";
 
 /** Tokens of an input. Undefined if they were not counted. */
-export type InputTokens = number | { readonly atLeast: number } | undefined;
+type InputTokens = number | { readonly atLeast: number } | undefined;
 
-export interface Asked {
+interface Asked {
   /** The word for the request's input. Most endpoints have a parameter of this name. */
   readonly input: string;
   readonly maxTokens: number | undefined;

@@ -4,7 +4,7 @@ import { keptStringBytes } from "../http/json-guard.ts";
 import { bodyReader, optional, worded } from "./body-reader.ts";
 import type { RequestFacts } from "./model-rules.ts";
 
-export type EmbeddingBody = Static<typeof embeddingSchema>;
+type EmbeddingBody = Static<typeof embeddingSchema>;
 
 export const textsMax = 2_048;
 

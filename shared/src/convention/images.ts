@@ -10,7 +10,7 @@ export interface ImageFacts {
   readonly format: ImageFormat | undefined;
 }
 
-export type ImageFormat = "png" | "jpeg" | "webp" | "gif";
+type ImageFormat = "png" | "jpeg" | "webp" | "gif";
 
 export const notAnImage = "must be a Base64 data URI, padded with =; links are not fetched";
 

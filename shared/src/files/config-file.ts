@@ -18,7 +18,7 @@ export type Checked<T> =
 export type Finding = readonly [path: readonly (string | number)[], message: string];
 
 /** Checks rules that a schema cannot express, on a value that matches the schema. */
-export type Judge<T> = (value: T) => Iterable<Finding>;
+type Judge<T> = (value: T) => Iterable<Finding>;
 
 /**
  * Checks YAML text against a schema. Finds every mistake with its line, and the nearest known key for an unknown one.

@@ -12,7 +12,7 @@ import { FrameStream, type StreamSink } from "./frame-stream.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { watchPulse } from "./pulse.ts";
 
-export interface FrameConnectionOptions {
+interface FrameConnectionOptions {
   readonly clock: Clock;
   /** Takes a stream that the router has opened. Absent: this is the router's end. */
   readonly take?: (stream: FrameStream, record: string) => StreamSink;

@@ -9,7 +9,7 @@ import { TransientMap } from "../transient-map.ts";
 import { frames, headerBytes, type FrameType } from "./frame.ts";
 
 /** A stream with bytes that wait to be written. */
-export interface WaitingStream {
+interface WaitingStream {
   readonly id: number;
   /** Writes one slice. Returns whether it has more that may be written. */
   writeSlice(): boolean;

@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from "../time/clock.ts";
 
-export interface Pulse {
+interface Pulse {
   /** Whether anything came since this was called last. */
   hasHeard(): boolean;
   /** Whether the peer asks each second, so that this end need not. */

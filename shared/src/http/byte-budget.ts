@@ -9,7 +9,7 @@ import { ApiError } from "../errors.ts";
 import type { EndSignal } from "../time/end-signal.ts";
 
 /** Whom a body counts for: an account, for example. A sharer that holds nothing needs only room for its first body. */
-export interface Sharer {
+interface Sharer {
   readonly name: string;
   /** The multiple of the free memory that it may hold. */
   readonly timesFree: number;

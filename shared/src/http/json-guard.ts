@@ -20,7 +20,7 @@ export const lightValuesMax = 4_096;
 const longStringBytes = 64 << 10;
 export const keptStringBytes = 8 << 10;
 
-export type JsonResult = { readonly value: unknown } | { readonly problem: string };
+type JsonResult = { readonly value: unknown } | { readonly problem: string };
 
 /** `scan`: the result of `scanJson` for these bytes, if there is one already. `texts`: whether broken ones are taken. */
 export function readJson(
@@ -57,7 +57,7 @@ export function scanLight(bytes: Buffer): JsonScan | undefined {
 
 export type JsonScan = Scan | { readonly problem: string };
 
-export interface Scan {
+interface Scan {
   readonly members: number;
   /** Number of items and members, plus one for each empty array or object. */
   readonly values: number;

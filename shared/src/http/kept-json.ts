@@ -53,7 +53,7 @@ export function parseKept(bytes: Buffer, { kept }: { readonly kept: readonly num
   return JSON.parse(parts.join(""));
 }
 
-export interface RawJson {
+interface RawJson {
   readonly rawJSON: string;
 }
 

@@ -10,7 +10,7 @@ export type SseEvent =
   | { readonly kind: "malformed"; readonly reason: string };
 
 /** Largest event that is accepted; an engine's embedding or tool call stays far below it. */
-export const sseEventBytesMax = 8 << 20;
+const sseEventBytesMax = 8 << 20;
 
 const lineFeed = 10;
 const carriageReturn = 13;

@@ -11,7 +11,7 @@ const minuteMs = 60_000;
 const peersMax = 100;
 
 /** Fields for the line. `leftOut`: number of similar lines that were not written. */
-export interface LeftOut {
+interface LeftOut {
   readonly leftOut?: number;
 }
 

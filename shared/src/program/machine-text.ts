@@ -3,20 +3,20 @@ import type { FileSystem, Machine, MachineReading } from "../machine.ts";
 import { plainText } from "./plain-text.ts";
 import type { Cell } from "./table.ts";
 
-export interface TextTable {
+interface TextTable {
   readonly headers: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
 }
 
 /** The host's load, which is measured more often than the machine is read. */
-export interface HostUse {
+interface HostUse {
   /** 0 to 1. */
   readonly cpuUse?: number;
   readonly memoryTotalBytes?: number;
   readonly memoryAvailableBytes?: number;
 }
 
-export interface KnownMachine {
+interface KnownMachine {
   readonly machine?: Machine;
   readonly reading?: MachineReading;
   readonly host?: HostUse;
@@ -101,7 +101,7 @@ export function isNearlyFull({ sizeBytes, availableBytes, inodes, inodesFree }: 
 }
 
 /** A GPU's load, which is measured more often than the machine is read. */
-export interface GpuUse {
+interface GpuUse {
   readonly index: number;
   readonly memoryUsedBytes?: number;
   /** 0 to 1. */

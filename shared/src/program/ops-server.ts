@@ -10,7 +10,7 @@ import { provesToken, type OpsConfig } from "./ops-access.ts";
 import { version } from "./version.ts";
 import { listenOn } from "./listen-on.ts";
 
-export interface OpsServer extends AsyncDisposable {
+interface OpsServer extends AsyncDisposable {
   /** The address with the actual port. */
   readonly address: ListenAddress;
   /** If undefined, the listener uses plain HTTP. */
@@ -26,7 +26,7 @@ export interface NodesMetrics {
   metricsOf(node: string): Promise<string>;
 }
 
-export interface OpsParts {
+interface OpsParts {
   readonly config: OpsConfig;
   readonly metrics: Pick<Registry, "contentType" | "metrics">;
   readonly ready: () => boolean;
@@ -106,7 +106,7 @@ class OpsDesk {
 }
 
 /** An entry of Prometheus' `http_sd_configs` and `file_sd_configs`. */
-export interface NodeTarget {
+interface NodeTarget {
   readonly targets: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
 }

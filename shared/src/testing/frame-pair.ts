@@ -6,7 +6,7 @@ import type { Clock } from "../time/clock.ts";
 import { systemClock } from "../time/clock.ts";
 import { SimStream } from "./sim-stream.ts";
 
-export interface FramePair extends AsyncDisposable {
+interface FramePair extends AsyncDisposable {
   readonly router: FrameConnection;
   readonly agent: FrameConnection;
   /** The router's end and the agent's end. */

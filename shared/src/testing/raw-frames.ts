@@ -1,6 +1,6 @@
 /** Writes and reads frames as bytes, independently of the code that they test. */
 
-export interface RawFrame {
+interface RawFrame {
   readonly type: number;
   readonly stream: number;
   readonly payload: Buffer;

@@ -52,7 +52,7 @@ export function many(countMax: number, field: FieldBounds): FieldBounds {
 export const unknownMax = 32_768;
 
 /** `elements`: number of all fields in all parts, which decides the cost of decoding. */
-export type Measured = { readonly elements: number } | { readonly mistake: string };
+type Measured = { readonly elements: number } | { readonly mistake: string };
 
 /** Checks a message. Never throws. A mistake names the field and its bound, without quoting the message. */
 export function measureMessage(bytes: Uint8Array, bounds: MessageBounds): Measured {

@@ -8,7 +8,7 @@ import { isObject, type Json } from "@weiche/shared/json.ts";
 import { toolCallTags } from "../output/output-parser.ts";
 import { invalid } from "../request/request-error.ts";
 
-export interface AnswerShape {
+interface AnswerShape {
   /** JSON Schema of the content. Absent: there is no content. */
   readonly schema?: unknown;
   /** The calls that may be made instead of content. */

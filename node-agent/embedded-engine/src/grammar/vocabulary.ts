@@ -96,7 +96,7 @@ export class Vocabulary {
 }
 
 /** Text comes out with the token that completes it: a code point may be spread over several. */
-export class Decoder {
+class Decoder {
   readonly #model: LlamaModel;
   readonly #tags: ReadonlyMap<Token, string>;
   #before: readonly Token[];

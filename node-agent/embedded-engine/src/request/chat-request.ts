@@ -6,7 +6,7 @@ import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import { Type, type Static } from "typebox";
 import { engineFields, readGeneration, type GenerationRequest } from "./generation-request.ts";
 
-export interface ChatMessage {
+interface ChatMessage {
   readonly role: string;
   readonly content: string;
   readonly [field: string]: unknown;

@@ -1,6 +1,6 @@
 /** A refusal or a failure of an API. */
 
-export interface FieldProblem {
+interface FieldProblem {
   readonly param: string;
   readonly code: string;
 }

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 
 type Kind = "primary" | "plain" | "danger" | "quiet";
 
-export interface ButtonProps extends ComponentProps<"button"> {
+interface ButtonProps extends ComponentProps<"button"> {
   readonly kind?: Kind;
   readonly busy?: boolean;
 }

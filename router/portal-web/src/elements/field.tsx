@@ -37,7 +37,7 @@ interface Described {
 }
 
 /** A field for other controls. `children` gets the attributes that connect the control with its texts. */
-export function Field({
+function Field({
   label,
   hint,
   error,

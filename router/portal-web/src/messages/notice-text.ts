@@ -38,7 +38,7 @@ type Facts =
       };
     };
 
-export interface PackageTerms {
+interface PackageTerms {
   readonly priceCents: number;
   readonly creditsPerMonth: string;
   readonly requestsPerMinute: number;

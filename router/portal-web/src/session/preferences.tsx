@@ -5,7 +5,7 @@ import { TextsContext, type Texts } from "../messages/messages.ts";
 
 export type Theme = "light" | "dark";
 
-export interface Preferences {
+interface Preferences {
   readonly language: Language;
   /** null for the system's setting. */
   readonly theme: Theme | null;

@@ -28,7 +28,7 @@ export function shareAt({ share, changedAtMs }: Trouble, nowMs: number): number 
 }
 
 /** An attempt that runs. */
-export interface Begun {
+interface Begun {
   readonly atMs: number;
   /** It tries a slot in trouble. */
   readonly isTrial: boolean;

@@ -9,7 +9,7 @@ import { addRoutes, type ErrorAnswer, type Handlers } from "../server/add-routes
 import { asOperated, operated } from "../server/operated.ts";
 import { asRequestError, errorAnswers } from "../server/error-answers.ts";
 
-export interface AdminSocketDeps {
+interface AdminSocketDeps {
   readonly database: Pick<Database, "kysely">;
   readonly handlers: Handlers<Contract>;
   readonly events: AdminEvents;

@@ -8,7 +8,7 @@ import type { Contract } from "../contract/contract.ts";
 import type { Reply } from "../contract/route.ts";
 
 /** A route that the operator calls on the admin socket. */
-export type OperatorRoute = {
+type OperatorRoute = {
   [Name in keyof Contract]: Contract[Name] extends { readonly only: "console" }
     ? never
     : "operator" extends Contract[Name]["may"][number]

@@ -59,7 +59,7 @@ function progressOf(node: Node) {
 }
 
 /** Trusts only a report from after the node's change to maintenance. Answers on their way count as running. */
-export function isDrained({ state, maintenanceReported, slots }: Node): boolean {
+function isDrained({ state, maintenanceReported, slots }: Node): boolean {
   const isQuiet = slots.every(({ running, waiting, inFlight }) => running + waiting + inFlight === 0);
   return state === "maintenance" && maintenanceReported && isQuiet;
 }

@@ -9,7 +9,7 @@ import { consoleEntrance } from "./console-entrance.ts";
 import type { ConsoleSessions } from "./console-sessions.ts";
 import { consolePaths } from "./page-paths.ts";
 
-export interface ConsoleDeps extends WebServerDeps {
+interface ConsoleDeps extends WebServerDeps {
   readonly sessions: ConsoleSessions;
   readonly database: Pick<Database, "kysely">;
 }

@@ -59,7 +59,7 @@ export const portalAddresses = {
 } as const;
 
 /** Routes for the operator only, on the admin socket or in the console. */
-export const operatorAddresses = {
+const operatorAddresses = {
   signOutUser: "DELETE /users/:id/sessions",
   turnUserTotpOff: "DELETE /users/:id/totp",
   evaluateCredits: "POST /credits/evaluate",
@@ -97,7 +97,7 @@ export const operatorAddresses = {
 
 /** All addresses. The mark lets a bundler remove the operator's routes from the portal's pages. */
 export const addresses = /* @__PURE__ */ Object.assign({}, portalAddresses, operatorAddresses);
-export type Addresses = typeof addresses;
+type Addresses = typeof addresses;
 export type RouteName = keyof Addresses;
 
 /** Splits an address into method and path, such as `/users/:id`. */

@@ -77,7 +77,7 @@ const pipeline = object({
 });
 
 /** The items in each page's stream, by their keys. */
-export const consoleItems = {
+const consoleItems = {
   nodes: Type.Record(Type.String(), node),
   slots: Type.Record(Type.String(), Type.Union([object({ node }), object({ history: slotHistory })])),
   accounts: Type.Record(

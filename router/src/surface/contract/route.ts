@@ -61,9 +61,9 @@ export type OperatorPart<R extends RouteTerms, Name extends "query" | "body"> = 
   : never;
 
 export const everybody = ["owner", "admin", "member"] as const;
-export const everybodyAndOperator = [...everybody, "operator"] as const;
+const everybodyAndOperator = [...everybody, "operator"] as const;
 export const administrators = ["owner", "admin"] as const;
-export const administratorsAndOperator = [...administrators, "operator"] as const;
+const administratorsAndOperator = [...administrators, "operator"] as const;
 
 const closed = { additionalProperties: false } as const;
 

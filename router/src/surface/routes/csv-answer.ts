@@ -15,7 +15,7 @@ const bytesPerSecondMin = 20_000;
 /** Time limit of an export. */
 export const exportMsMax = 600_000;
 
-export interface CsvFile {
+interface CsvFile {
   readonly fileName: string;
   /** Makes the lines. `left` aborts when the client leaves. */
   readonly lines: (left: AbortSignal) => AsyncGenerator<string, void, undefined>;

@@ -69,7 +69,7 @@ export interface Overview {
 }
 
 /** The routers that share the database, as of the last heartbeat. */
-export interface RoutersOverview {
+interface RoutersOverview {
   readonly all: () => readonly KnownRouter[];
   /** The number of other routers. */
   readonly others: () => number;
@@ -78,7 +78,7 @@ export interface RoutersOverview {
 }
 
 /** Running and ended requests of the API. */
-export interface Requests {
+interface Requests {
   /** Running requests, oldest first. */
   readonly running: () => readonly Exchange[];
   readonly recent: RecentRequests;

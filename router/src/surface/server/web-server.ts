@@ -41,7 +41,7 @@ export interface WebServerDeps {
   readonly times?: Partial<ListenerTimes>;
 }
 
-export interface WebServer extends BrowserListener, AsyncDisposable {
+interface WebServer extends BrowserListener, AsyncDisposable {
   /** Takes routes besides the API and the pages. */
   readonly app: FastifyInstance;
   /** The address with the actual port. */

@@ -26,7 +26,7 @@ export interface SlotHour {
  * A part of the hour in which the model was active, was switched to, or failed to start. Times are ms from the
  * beginning of the hour.
  */
-export interface Span {
+interface Span {
   readonly kind: "active" | "switching" | "failed";
   readonly model: string;
   readonly fromMs: number;

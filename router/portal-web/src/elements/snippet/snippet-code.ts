@@ -5,14 +5,14 @@ export type SnippetKind = (typeof snippetKinds)[number];
 /** The variable from which the examples read the key. */
 export const keyVariable = "WEICHE_API_KEY";
 
-export interface SnippetFacts {
+interface SnippetFacts {
   /** Base URL without /v1. */
   readonly apiUrl: string;
   readonly model: string;
   readonly prompt?: string;
 }
 
-export interface SnippetText {
+interface SnippetText {
   /** The command to run once before, or null. */
   readonly install: string | null;
   readonly code: string;

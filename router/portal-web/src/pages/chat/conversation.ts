@@ -18,13 +18,13 @@ export interface Turn {
   readonly problem?: Problem;
 }
 
-export interface ChatSettings {
+interface ChatSettings {
   readonly model: string;
   /** If undefined, the model's default applies. */
   readonly reasoningEffort?: string;
 }
 
-export interface Conversation {
+interface Conversation {
   readonly turns: readonly Turn[];
   readonly isRunning: boolean;
   readonly send: (content: string, settings: ChatSettings) => void;

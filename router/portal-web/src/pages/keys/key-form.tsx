@@ -10,7 +10,7 @@ import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { ModelChoice } from "../../elements/model-choice.tsx";
 
-export interface KeySettings {
+interface KeySettings {
   readonly name: string;
   readonly allowedModels: readonly string[] | null;
   readonly creditLimit: string | null;

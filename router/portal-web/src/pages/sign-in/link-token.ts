@@ -22,6 +22,6 @@ function keptToken(): string | undefined {
   return readToken((history.state as { readonly link?: string } | null)?.link ?? "");
 }
 
-export function readToken(hash: string): string | undefined {
+function readToken(hash: string): string | undefined {
   return /^#([\w-]{43})$/.exec(hash)?.[1];
 }

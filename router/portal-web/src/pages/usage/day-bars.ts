@@ -1,11 +1,11 @@
 /** Stacks the credits of each day by model, for the chart. Pure. */
-export interface DayRow {
+interface DayRow {
   readonly day?: string;
   readonly model?: string;
   readonly credits: string;
 }
 
-export interface DayBar {
+interface DayBar {
   readonly day: string;
   readonly credits: number;
   /** From the bottom up, in the order of `series`. */

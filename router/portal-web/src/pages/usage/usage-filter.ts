@@ -1,7 +1,7 @@
 /** Reads the model, key and user of the usage page from its address. Pure. */
 const idPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export interface UsageFilter {
+interface UsageFilter {
   readonly model?: string;
   readonly keyId?: string;
   readonly userId?: string;

@@ -2,7 +2,7 @@
 import { addDays } from "../../time/german-day.ts";
 
 export const periodChoices = ["period", "7", "30", "90", "own"] as const;
-export type PeriodChoice = (typeof periodChoices)[number];
+type PeriodChoice = (typeof periodChoices)[number];
 
 export interface UsageDays {
   readonly choice: PeriodChoice;

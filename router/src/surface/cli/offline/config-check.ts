@@ -17,7 +17,7 @@ import { contradictions, passwordsIn } from "../../../config/config-rules.ts";
 import { routerSchema, type RawRouter } from "../../../config/config-schema.ts";
 import { createClientAddress } from "../../../edge/client-address.ts";
 
-export interface RouterVerdict extends Verdict {
+interface RouterVerdict extends Verdict {
   /** Undefined if router.yaml names no catalogue. */
   readonly catalogue?: Verdict;
 }

@@ -12,7 +12,7 @@ import type { ConsoleAccount } from "../../contract/console.ts";
 import type { HandlerDeps } from "../handler-deps.ts";
 import type { Items } from "./live-stream.ts";
 
-export const accountsOnPage = 25;
+const accountsOnPage = 25;
 
 export interface AccountsWish {
   readonly search?: string;
