@@ -56,6 +56,31 @@ describe("an engine that others could reach is a mistake", () => {
   });
 });
 
+test.each([
+  ["a name and a path", ["sql=/a", "letters=/b"]],
+  ["JSON", ['{"name":"sql","path":"/a"}', '{"name":"letters","path":"/b"}']],
+  [
+    "JSON with spaces",
+    ['{ "name": "sql", "path": "/a", "base_model_name": "m" }', '{"path": "/b", "name": "letters"}'],
+  ],
+])("adapters that are named as %s are served", (_name, modules) => {
+  const engine = vllm("--served-model-name", "m", "--enable-lora", "--lora-modules", ...modules, "--uds={socket}");
+  const of = (...models: string[]) => mistakes({ ...engine, model: undefined, models });
+  expect(of("m", "sql", "letters")).toEqual([]);
+  expect(of("m", "base_model_name", "letter")).toEqual([
+    'the command does not serve "base_model_name": name it in --served-model-name or --lora-modules.',
+    'the command does not serve "letter": name it in --served-model-name or --lora-modules. Did you mean "letters"?',
+  ]);
+});
+
+test("of two lists of adapters in a command the last one counts, as in vLLM", () => {
+  const lists = ["--lora-modules", "sql=/a", "--lora-modules", "letters=/b"];
+  const engine = vllm("--served-model-name", "m", "--enable-lora", ...lists, "--uds={socket}");
+  const of = (...models: string[]) => mistakes({ ...engine, model: undefined, models });
+  expect(of("m", "letters")).toEqual([]);
+  expect(of("m", "sql")).toEqual([expect.stringContaining('does not serve "sql"')]);
+});
+
 describe("a vLLM that sleeps", () => {
   const host = ["--host", "127.0.0.1"];
   test("has the flag and the development mode", () => {

@@ -160,9 +160,9 @@ class EngineCommand {
     return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.words[at + 1];
   }
 
-  /** The words after a flag, up to the next one. */
+  /** The words after the last of these flags, which is the one that counts, up to the next flag. */
   #values(flag: string): string[] {
-    const at = this.words.findIndex((word) => nameOf(word) === `--${flag}`);
+    const at = this.words.findLastIndex((word) => nameOf(word) === `--${flag}`);
     const word = this.words[at];
     if (word === undefined) return [];
     if (word.includes("=")) return [word.slice(word.indexOf("=") + 1)];
@@ -177,11 +177,11 @@ class EngineCommand {
     if (this.runs !== "vllm") return undefined;
     const named = this.#values("served-model-name");
     const base = named.length > 0 ? named : [this.value("model") ?? this.after("serve") ?? ""];
-    const adapters = this.#values("lora-modules").flatMap((word) => {
-      const inJson = [...word.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name!);
-      return inJson.length > 0 ? inJson : word.includes("=") ? [word.slice(0, word.indexOf("="))] : [];
-    });
-    const served = [...base, ...adapters];
+    const modules = this.#values("lora-modules");
+    const short = modules.filter((word) => /^[^{"]+=/.test(word)).map((word) => word.slice(0, word.indexOf("=")));
+    // Words were split at spaces and have lost quotes at their ends, which may have been those of JSON.
+    const inJson = [...modules.join(" ").matchAll(/(?<!\w)name": ?"?([^", }]+)/g)].map(([, name]) => name!);
+    const served = [...base, ...short, ...inJson];
     return served.some((name) => name.includes("$")) ? undefined : served;
   }
 

@@ -41,6 +41,18 @@ describe("a configuration file", () => {
       3,
       'unknown key "limits.perIpPerSecnd"; did you mean "perIpPerSecond"?',
     ],
+    [
+      "a key that is written twice is named at its second line",
+      "catalogue: c\nlimits:\n  perIpPerSecond: 1\n  perIpPerSecond: 2",
+      4,
+      'the key "perIpPerSecond" is written twice',
+    ],
+    [
+      "a key of a flow mapping that is written twice is named",
+      "catalogue: c\nlimits: { perIpPerSecond: 1, perIpPerSecond: 2 }",
+      2,
+      'the key "perIpPerSecond" is written twice',
+    ],
     ["a missing key is named", "limits: { perIpPerSecond: 1 }", 1, '"catalogue" is missing'],
     ["a wrong type is named with its path", "catalogue: c\nslots:\n  - name: 5", 3, '"slots.0.name" must be string'],
     [

@@ -32,9 +32,12 @@ export function checkYaml<Schema extends TSchema>(
   const document = parseDocument(text, { lineCounter: lines });
   if (document.errors.length > 0) {
     return {
-      mistakes: document.errors.map((e) => ({
-        line: e.linePos?.[0].line ?? 0,
-        message: e.message.split("\n")[0]!.replace(/ at line.*$/, ""),
+      mistakes: document.errors.map((error) => ({
+        line: error.linePos?.[0].line ?? 0,
+        message:
+          error.code === "DUPLICATE_KEY"
+            ? `the key "${keyAt(text, error.pos[0])}" is written twice`
+            : error.message.split("\n")[0]!.replace(/ at line.*$/, ""),
       })),
     };
   }
@@ -51,6 +54,10 @@ export function checkYaml<Schema extends TSchema>(
     }
   }
   return { mistakes: [...mistakes.values()].sort((a, b) => a.line - b.line) };
+}
+
+function keyAt(text: string, position: number): string {
+  return /^[^:\n]*/.exec(text.slice(position))![0].trim();
 }
 
 /** Turns findings into mistakes with line numbers, sorted by line. */
