@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Value } from "typebox/value";
 import { afterAll, describe, expect, test } from "vitest";
-import { stringify } from "yaml";
+import { parse, stringify } from "yaml";
 import { loadAgentConfig } from "../node-agent/src/config/config.ts";
 import { loadRouterConfig } from "../router/src/config/config.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
-import { configureFile, configurePage, isSection, keysOf, schemas } from "./configure-page.ts";
+import { configureFile, configurePage, isSection, keysOf, schemas, sectionsOf, topSection } from "./configure-page.ts";
 import { variables } from "./variables.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "weiche-configure-"));
@@ -45,6 +45,12 @@ const minimal = {
     ],
     changes: [{ at: "2026-12-01T00:00:00+01:00", text: { de: "x", en: "x" } }],
   },
+};
+/** The keys that an example of a section may leave out. */
+const required = {
+  "router.yaml": { catalogue: "c.yaml" },
+  "agent.yaml": { node: "n", slots: minimal["agent.yaml"].slots },
+  "catalogue.yaml": { models: minimal["catalogue.yaml"].models },
 };
 const load = {
   "router.yaml": (file: string) => loadRouterConfig(file, {}),
@@ -87,6 +93,15 @@ describe.each(["router.yaml", "agent.yaml", "catalogue.yaml"] as const)("%s", (n
     expect(loaded(full)).toEqual(loaded(minimal[name]));
   });
 
+  test.each([...sectionsOf(schemas[name]).keys()])("the example of %s is accepted, and has the section", (section) => {
+    const example = exampleOf(name, section);
+    for (const secret of JSON.stringify(example).match(/[a-z]+-(password|token)(?=")/g) ?? [])
+      writeFileSync(join(folder, secret), "0123456789abcdef", { mode: 0o600 });
+    expect(mistakesIn(() => loaded({ ...required[name], ...example }))).toBe("[]");
+    const path = section === topSection ? Object.keys(required[name])[0]! : section.replace(/\[\]$/, "");
+    expect(valueAt(example, path)).toBeDefined();
+  });
+
   test("an unknown key is refused in every section", () => {
     const sections = Object.entries<unknown>(minimal[name]).filter(([, value]) => typeof value === "object");
     expect(sections.length).toBeGreaterThan(1);
@@ -97,6 +112,14 @@ describe.each(["router.yaml", "agent.yaml", "catalogue.yaml"] as const)("%s", (n
     expect(accepted).toEqual([]);
   });
 });
+
+/** Reads the example that precedes the list of a section's keys on the page. */
+function exampleOf(file: string, section: string): object {
+  const page = readFileSync(configureFile, "utf8");
+  const before = page.slice(0, page.indexOf(`<!-- begin ${file} ${section}: `));
+  const part = before.slice(before.lastIndexOf("\n### "));
+  return parse(/```yaml\n(.*?)```/s.exec(part)![1]!) as object;
+}
 
 /** Adds a key to the section, or to the first section of a list. */
 function withUnknownKey(section: object | readonly object[]): object {

@@ -1,6 +1,6 @@
 /**
- * Makes the tables in CONFIGURE.md: the keys of the three files, from their schemas, and the variables.
- * `node deploy/configure-page.ts` writes them between their marks. The text around them is written by hand.
+ * Makes the lists in CONFIGURE.md: the keys of each section of the three files, from their schemas, and the variables.
+ * `node deploy/configure-page.ts` writes them between their marks. Texts and examples around them are written by hand.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import type { TSchema } from "typebox";
 import { agentSchema } from "../node-agent/src/config/config-schema.ts";
 import { routerSchema } from "../router/src/config/config-schema.ts";
 import { catalogueSchema } from "@weiche/shared/catalogue-schema.ts";
-import { table, withMade } from "./made-parts.ts";
+import { list, withMade } from "./made-parts.ts";
 import { variables } from "./variables.ts";
 
 export const configureFile = join(import.meta.dirname, "CONFIGURE.md");
@@ -64,28 +64,57 @@ function* walk({ properties = {}, required = [] }: Schema, above: string): Gener
   }
 }
 
-/** Returns the page with fresh tables. Throws if a table has no place in it. */
+/** Sections below other sections that have a heading of their own. */
+const innerSections = ["slots[].engines[]", "models[].reasoning", "models[].embeddings"];
+/** The name of the section with the keys that are in no other section. */
+export const topSection = "at the top";
+
+/** Lists the sections of a file with their keys, in the order of its schema. */
+export function sectionsOf(schema: TSchema): ReadonlyMap<string, readonly Key[]> {
+  const keys = keysOf(schema);
+  const sections = [...keys.filter((key) => isSection(key) && !key.path.includes(".")).map(pathOf), ...innerSections];
+  const sectionOf = (key: Key) =>
+    sections.findLast((section) => pathOf(key) === section || key.path.startsWith(`${section}.`)) ?? topSection;
+  return Map.groupBy(keys, sectionOf);
+}
+
+/** Returns a key's path, with the mark of a list if it is a list of sections. */
+function pathOf(key: Key): string {
+  return key.schema.items && isSection(key) ? `${key.path}[]` : key.path;
+}
+
+/** Returns the page with fresh lists. Throws if a section has no place in it. */
 export function configurePage(page: string): string {
-  const tables = Object.entries(schemas).map(([file, schema]) => [file, tableOf(keysOf(schema))] as const);
-  return withMade(page, Object.fromEntries([...tables, ["variables", tableOfVariables()]]), "deploy/configure-page.ts");
+  const lists = Object.entries(schemas).flatMap(([file, schema]) =>
+    [...sectionsOf(schema)].map(([section, keys]) => [`${file} ${section}`, listOf(keys)] as const),
+  );
+  const parts = Object.fromEntries([...lists, ["variables", listOfVariables()]]);
+  return withMade(page, parts, "deploy/configure-page.ts");
 }
 
-/** Makes a row. A section without a description has none, because its keys explain it. */
-function tableOf(keys: readonly Key[]): string {
-  const rows = keys
-    .filter(({ schema }) => schema.description !== undefined)
-    .map((key) => [`\`${key.path}\``, key.schema.description!, valueOf(key.schema), whenAbsent(key)]);
-  return table(["key", "meaning", "value", "when absent"], rows);
+/** Makes the list of keys. A section without a description has no line, because its keys explain it. */
+function listOf(keys: readonly Key[]): string {
+  const described = keys.filter(({ schema }) => schema.description !== undefined);
+  return list(
+    described.map((key) => {
+      const facts = [valueOf(key.schema), whenAbsent(key)].filter((fact) => fact !== "").join("; ");
+      return `**\`${key.path}\`**: ${key.schema.description!}. *${facts}*`;
+    }),
+  );
 }
 
-function tableOfVariables(): string {
-  const rows = Object.entries(variables).map(([name, { meaning, absent = "" }]) => [`\`${name}\``, meaning, absent]);
-  return table(["variable", "meaning", "when absent"], rows);
+function listOfVariables(): string {
+  const lines = Object.entries(variables).map(([name, { meaning, absent }]) => {
+    const otherwise = absent === undefined ? "" : ` *If unset: ${absent}*`;
+    return `**\`${name}\`**: ${meaning}.${otherwise}`;
+  });
+  return list(lines);
 }
 
 function whenAbsent({ isRequired, schema }: Key): string {
-  if (isRequired) return "*required*";
-  return schema.absent ?? (schema.default === undefined ? "" : inWords(schema.default));
+  if (isRequired) return "required";
+  if (schema.absent !== undefined) return `if unset: ${schema.absent}`;
+  return schema.default === undefined ? "" : `default ${inWords(schema.default)}`;
 }
 
 function inWords(value: Default): string {

@@ -58,7 +58,7 @@ const engineSchema = Type.Object(
     env: Type.Optional(
       Type.Record(Type.String(), Type.String(), {
         description:
-          "variables of the engine. `CUDA_VISIBLE_DEVICES` follows `gpus`; `VLLM_MAX_STOP_STRINGS` is 64, as many as the API takes, unless `env` says otherwise (an `external` vLLM, or one in a container, takes 4 unless you start it with that)",
+          "variables of the engine. `CUDA_VISIBLE_DEVICES` follows `gpus`. The agent sets `VLLM_MAX_STOP_STRINGS` to 64, the maximum of the API, unless `env` sets it. A vLLM that is `external` or in a container takes 4 stop strings unless you start it with this variable",
         absent: "none of yours",
       }),
     ),
@@ -89,13 +89,13 @@ const engineSchema = Type.Object(
         minimum: 1,
         default: 256,
         description:
-          "the engine's places, most answers at once: as many as the engine runs, since a request in its own queue can neither be moved nor taken back promptly (vLLM `--max-num-seqs`, llama-server `-np`, the embedded engine `--parallel`). A request with `n` takes `n` of them. llama-server says how many slots it has: never more than those, and only as many as can be full if they [share one context](decisions/0016-places.md)",
+          "the engine's places: the answers that it generates at once. Set what the engine runs (vLLM `--max-num-seqs`, llama-server `-np`, the embedded engine `--parallel`), because a request in the engine's own queue cannot be moved. A request with `n` takes `n` places. If llama-server reports fewer slots, the agent uses those, and fewer still if they [share one context](decisions/0016-places.md)",
       }),
     ),
     cachePrompts: Type.Optional(
       Type.Enum(["per-account", "shared", "off"], {
         description:
-          "whose prompts an engine may find again in its cache. `shared` is for the engine of one customer: `cached_tokens` and the time to the first token tell one account what another has sent. llama-server has no salt: with `per-account` and `off` it reads each prompt anew. With dialect `openai`, `per-account` holds where the engine keeps to `cache_salt`, as the embedded engine and SGLang do; switch off the cache of any other ([decision 15](decisions/0015-what-engines-keep-of-prompts.md))",
+          "which prompts an engine may reuse from its cache: those of the same account, of all accounts, or none. `shared` is for the engine of one customer, because `cached_tokens` and response times reveal what other accounts sent. llama-server reads each prompt anew unless `shared` is set. An `openai` engine must honour `cache_salt`, as the embedded engine and SGLang do; switch off the cache of any other ([decision 15](decisions/0015-what-engines-keep-of-prompts.md))",
         absent: "`per-account`",
       }),
     ),
@@ -103,16 +103,16 @@ const engineSchema = Type.Object(
       Type.Number({
         exclusiveMinimum: 0,
         description:
-          "an engine that owes an answer and shows no sign of life for so long, in seconds, counts as hanging: its request fails, and it is restarted. A sign of life is an event with output or progress in any of its streams, or a counter of work in its `/metrics` that moves; comments and `/health` are none",
+          "seconds without a sign of life after which an engine that owes an answer counts as hanging. The request fails and the engine is restarted. Signs of life are output or progress in any of its streams, and counters of work in its `/metrics` that move. Comments and `/health` are not",
         absent:
-          "60, at most half of `requestSeconds`; an engine without counters of work that sends no progress while it reads a prompt (dialect `openai`, embeddings of llama-server) has the time that a request may take",
+          "60, at most half of `requestSeconds`. Engines that show neither counters of work nor progress while they read a prompt (dialect `openai`, embeddings of llama-server) have the time that a request may take",
       }),
     ),
     memoryBytes: Type.Optional(
       Type.Integer({
         minimum: 0,
         description:
-          "GPU memory that must be free before the engine starts or wakes; too little of it stops sleeping engines, and refuses a start only where a foreign process is in the way",
+          "GPU memory that must be free before the engine starts or wakes. If too little is free, sleeping engines are stopped. The start is refused only if a foreign process is in the way",
         absent: "what it held the last time, once that was measured",
       }),
     ),
@@ -127,27 +127,27 @@ const slotSchema = Type.Object(
       Type.Array(Type.Integer({ minimum: 0 }), {
         default: [],
         description:
-          "the GPUs that hold one active model at a time, by their index; on a host without GPUs labels only",
+          "indexes of the GPUs that hold one active model at a time. On a host without GPUs they are only labels",
       }),
     ),
     minResidencySeconds: seconds("how long a model that became active keeps the slot, even idle", 1),
     drainOpenSeconds: seconds(
-      "how long the old model still takes new requests after another was asked for, or after it became active if that was later",
+      "how long the old model still takes new requests. It counts from the first request for another model, or from when the old model became active if that was later",
       10,
     ),
     waitersMax: Type.Optional(
       Type.Integer({
         minimum: 1,
         default: 512,
-        description: "held requests for each model, whether they wait for a switch or for a place",
+        description: "maximum number of waiting requests for each model",
       }),
     ),
-    waiterSeconds: seconds("how long a request is held", 300),
+    waiterSeconds: seconds("the maximum time that a request waits", 300),
     whileSwitching: Type.Optional(
       Type.Enum(["hold", "refuse"], {
         default: "hold",
         description:
-          "what happens to a request whose model is about to leave the slot: it is held for the model's next turn where it will come within `waiterSeconds` and within its own time, or refused with 503 `model_switching` until the model is gone",
+          "what happens to a request whose model is about to leave the slot. `hold`: it waits for the model's next turn, if that comes within `waiterSeconds` and within the request's own time. `refuse`: it gets 503 `model_switching` until the model is gone",
       }),
     ),
     startSeconds: seconds("deadline of an engine's start", 900),
@@ -157,7 +157,7 @@ const slotSchema = Type.Object(
         {
           room: seconds("how long a start waits for free GPU memory", 30),
           spare: seconds("after how long a sleeping engine is stopped to make room", 3),
-          return: seconds("how long the GPU memory of an engine that went away may take to come back", 10),
+          return: seconds("how long the GPU memory of a stopped engine may take to become free", 10),
         },
         closed,
       ),
@@ -168,7 +168,7 @@ const slotSchema = Type.Object(
         maximum: 1,
         default: 0.75,
         description:
-          "how much of what an engine held must be free again before its memory counts as come back; lower it for sleepers that keep more than a quarter",
+          "the share of an engine's memory that must be free again before the memory counts as returned. Lower it for sleepers that keep more than a quarter",
       }),
     ),
     backoffSeconds: Type.Optional(
@@ -196,7 +196,7 @@ export const agentSchema = Type.Object(
       Type.Array(Type.String(), {
         minItems: 1,
         description:
-          "`host:port` of `listen.nodes` of routers: of one that is there when the agent starts, better of two, or a name that leads to all. They tell of the others (`nodes.announce`)",
+          "`host:port` of `listen.nodes` of one or more routers, or a name that resolves to all. One of them must be reachable when the agent starts. Routers send the addresses of the others (`nodes.announce`)",
         absent: "`WEICHE_NODES_LISTEN`, or `127.0.0.1:7443`",
       }),
     ),
@@ -217,7 +217,7 @@ export const agentSchema = Type.Object(
         {
           ops: Type.Optional(
             text(
-              "`host:port` of metrics and health, the agent's only listener; beyond loopback it needs `ops.tls` or `ops.tokenFile`",
+              "`host:port` of metrics and health, the agent's only listener. Other addresses than loopback need `ops.tls` or `ops.tokenFile`",
               { default: "127.0.0.1:9465" },
             ),
           ),
@@ -226,20 +226,20 @@ export const agentSchema = Type.Object(
       ),
     ),
     ops: Type.Optional(opsSchema),
-    requestSeconds: seconds("the longest that a request may take", 600),
-    shutdownSeconds: seconds("how long running answers may go on after SIGTERM", 600),
+    requestSeconds: seconds("the maximum duration of a request", 600),
+    shutdownSeconds: seconds("how long running answers may continue after SIGTERM", 600),
     usageKeepHours: Type.Optional(
       Type.Number({
         minimum: 1,
         default: 1,
         description:
-          "least hours for which usage records stay on the node once a router has committed them; whole files of 4 MiB are removed. A database that was restored from a [backup](RUNBOOK.md#backup-and-restore) gets them again, so that no usage since the backup is lost if this is longer than the time between two backups. A record has about 200 bytes",
+          "least hours for which usage records stay on the node after a router committed them. Set more than the time between two [backups](RUNBOOK.md#backup-and-restore): a restored database then receives all usage since the backup again. A record has about 200 bytes, and whole files of 4 MiB are removed",
       }),
     ),
     logLevel: Type.Optional(
       Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"], {
         default: "info",
-        description: "what is logged: this level and those above it",
+        description: "the lowest level that is logged",
       }),
     ),
   },

@@ -91,7 +91,7 @@ const nodes = section({
     "the `host:port` that nodes dial for links. Other routers of the database send it to their nodes. The certificate of `nodes.tls` must name the host",
     {
       absent:
-        "the host of `dataAdvertise` with the port of `listen.nodes`, else `listen.nodes`. If that is all addresses, only nodes whose `routers` name this router link to it",
+        "the host of `dataAdvertise` with the port of `listen.nodes`, else `listen.nodes`. If that means all addresses, only nodes whose `routers` name this router link to it",
     },
   ),
 });
@@ -101,16 +101,16 @@ const limits = section({
     minimum: 0,
     default: 10,
     description:
-      "requests per second of one address. The addresses of an IPv6 /64 count as one, and a /48 has 16 times this limit. A request beyond the limit gets 503 and its connection is closed. The limit of new connections is five times this limit, the limit of the portal's pages and files fifteen times; further connections are reset. 0 turns the limit off",
+      "requests per second of one address; 0 turns the limit off. A request that exceeds it gets 503 and its connection is closed. An IPv6 /64 counts as one address, and a /48 has 16 times this limit. New connections have five times this limit, the portal's pages and files fifteen times",
   }),
   perIpBurst: Type.Integer({ minimum: 1, default: 20, description: "requests that one address may send at once" }),
   trustedProxies: Type.Array(Type.String(), {
     default: [],
     description:
-      "proxies whose `X-Forwarded-For` is trusted and whose connections are not limited. An entry may have a port, brackets or quotes. Limits per address do not apply to a client whose entry names no address (`unknown`) or is empty, because the entry before it may be the client's own invention; the log names the proxy once",
+      "proxies whose `X-Forwarded-For` is trusted and whose connections are not limited. The header's entries may have a port, brackets or quotes. If a client's entry is empty or names no address, the client has no limit per address and the log names the proxy once, because earlier entries may be invented",
   }),
   store: text(
-    "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. Several routers share their limits in Valkey or Redis 7: `valkey://USER@HOST:PORT/DATABASE` (user, port and database are optional; `valkeys://` for TLS), `valkey+sentinel://HOST:PORT,HOST:PORT/NAME` with the Sentinels' addresses and their name of the primary, or `valkey+cluster://HOST:PORT,HOST:PORT` with some nodes of a cluster ([how](INSTALL.md#several-routers))",
+    "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. An address of Valkey or Redis 7: several routers share their limits ([how](INSTALL.md#several-routers))",
     { absent: "`memory`, and the router refuses to start if another router uses its database" },
   ),
   storePasswordFile: text("as `database.passwordFile`, for `limits.store`", { absent: "none" }),
@@ -131,7 +131,7 @@ const limits = section({
   whenStoreIsDown: Type.Enum(["full", "share"], {
     default: "full",
     description:
-      "what each router allows by its own count while `limits.store` does not answer. `full`: the whole limits, so that no request is refused wrongly. `share`: the limits divided by the number of routers, so that all routers together do not exceed them",
+      "what each router allows by its own count while `limits.store` does not answer. `full`: the whole limits, so that no request is wrongly refused. `share`: the limits divided by the number of routers",
   }),
 });
 
