@@ -1,4 +1,4 @@
-/** Interface between the ingress and the slots. */
+/** The interface between request handling and the slots. */
 import type { WaitedFor } from "@weiche/shared/node-protocol.ts";
 import type { AccountId, ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
@@ -11,15 +11,18 @@ export interface AdmissionRequest {
   readonly model: ModelId;
   /** Accounts share the places of an engine. Never logged. */
   readonly account: AccountId;
-  /** The slot that the router chose; another slot of the node with the same model will do. */
+  /** The slot that the router chose. Another slot of this node that serves the model may be used instead. */
   readonly slot?: SlotName;
-  /** Number of answers: each takes a place of the engine. */
+  /** The number of answers. Each answer takes one place of the engine. */
   readonly answers: number;
-  /** Time left for the whole answer: a request whose turn would come later is not held. Absent: not bounded. */
+  /**
+   * The time left for the whole answer. A request whose turn would come later is not held. If undefined, the time is
+   * unbounded.
+   */
   readonly leftMs?: number;
-  /** The router that asked, for the report's `running_of_router`. */
+  /** The router that sent the request, for `running_of_router` in load reports. */
   readonly routerId: string;
-  /** Aborts when the client leaves: a waiter is then removed at once. */
+  /** Aborts when the client leaves. A waiting request is then removed at once. */
   readonly signal: EndSignal;
 }
 
@@ -29,31 +32,31 @@ export interface Admission {
   readonly engine: EngineSpec;
   readonly endpoint: EngineEndpoint;
   readonly waitedMs: number;
-  /** How long it would wait, as estimated when it came. Absent: it did not wait. */
+  /** The wait that was estimated when the request came. Undefined if the request did not wait. */
   readonly estimatedMs?: number | undefined;
-  /** `switch`: its model was not active when the request came; else `place`. */
+  /** `switch` if the model was not active when the request came, otherwise `place`. */
   readonly waitedFor: WaitedFor;
-  /** Calls back, once, if the engine is gone before the release: at once if it is gone already. */
+  /** Calls the listener once if the engine is lost before the release, or at once if it is already lost. */
   onEngineLost(listener: LossListener): void;
-  /** Gives its places back, and says what the request used, as far as it is known. Only the first call counts. */
+  /** Gives the places back and reports the tokens that the request used, if known. Further calls do nothing. */
   release(used?: TokensUsed): void;
   /**
-   * Tells the slot that the engine seems to hang or to fail every request: it takes nothing new, and is restarted
-   * once nothing runs on it.
+   * Reports that the engine seems to hang or to fail every request. The slot stops admitting requests and restarts the
+   * engine once it is idle.
    */
   suspect(reason: string): void;
-  /** Tells the slot that the engine is dead, though its process may still be there. */
+  /** Reports that the engine is dead, even if its process still runs. */
   lose(reason: string): void;
 }
 
 export interface Admissions {
-  /** The kinds of engines that may answer for the model; none if no slot serves it. */
+  /** The dialects of the engines that may answer for the model. Empty if no slot serves it. */
   dialectsOf(model: ModelId): readonly DialectName[];
   /**
-   * Resolves when the request may run. Rejects with an `ApiError` (503 of some kind, 400 for more answers than the engine
-   * can give) or the signal's reason.
+   * Resolves when the request may run. Rejects with an `ApiError` or the signal's reason. The error is a 503, or a 400
+   * for more answers than the engine can give.
    */
   admit(request: AdmissionRequest): Promise<Admission>;
-  /** Where the requests stand that wait, by what `admit` was called with. */
+  /** The standing of each waiting request, by the argument of its `admit` call. */
   waiting(): ReadonlyMap<AdmissionRequest, Standing>;
 }

@@ -5,12 +5,14 @@ import type { Ticket } from "./slot-state.ts";
 /** `death` is undefined if the engine did not die during this request. */
 export type LossListener = (death: EngineDeath | undefined) => void;
 
-/** Tells the requests on an engine that it is gone. Not an `AbortSignal`, which searches all listeners to remove one. */
+/**
+ * Notifies the requests on an engine that it is lost. Not an `AbortSignal`, which searches all listeners to remove one.
+ */
 export class EngineLoss {
   readonly #listeners = new TransientMap<Ticket, LossListener>();
   #isLost = false;
 
-  /** `listener` is called at most once: at once if the engine is gone already. */
+  /** Calls `listener` at most once, and at once if the engine is already lost. */
   listen(ticket: Ticket, listener: LossListener): void {
     if (this.#isLost) listener(undefined);
     else this.#listeners.set(ticket, listener);
@@ -20,7 +22,7 @@ export class EngineLoss {
     this.#listeners.delete(ticket);
   }
 
-  /** `byUs`: this agent stopped it. */
+  /** `byUs`: this agent stopped the engine. */
   tell({ byUs = false } = {}): void {
     this.#isLost = true;
     const listeners = [...this.#listeners.values()];

@@ -1,4 +1,4 @@
-/** What is remembered of accounts. */
+/** Which shares of an engine are remembered, and for how long. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
@@ -28,7 +28,7 @@ test("output weighs twice as much as input", () => {
   expect(costOf({ promptTokens: 100, completionTokens: 10 })).toBe(120);
 });
 
-test("an account enters at the least counter of those that wait, and keeps a higher one of its own", () => {
+test("an account enters at the lowest counter of the waiting accounts, unless its own counter is higher", () => {
   let shares = asked(asked(noShares, a, nobody, 0), b, nobody, 0);
   shares = used(used(shares, ended(a), 500), ended(b), 800);
   expect(usedBy(asked(shares, c, waiting(a, b), 1), c)).toBe(500);
@@ -36,7 +36,7 @@ test("an account enters at the least counter of those that wait, and keeps a hig
   expect(usedBy(asked(shares, a, waiting(a, b), 1), a), "it waits already").toBe(500);
 });
 
-test("accounts are forgotten an hour after their last request, and beyond 1,024 of them the older ones", () => {
+test("accounts are forgotten an hour after their last request, and the oldest ones beyond 1,024 accounts", () => {
   const early = asked(asked(noShares, a, nobody, 0), b, nobody, 1_000);
   const late = asked(early, c, nobody, rememberedMs);
   expect(comersOf(late, rememberedMs).map(({ account }) => account)).toEqual(expect.arrayContaining([b, c]));
@@ -44,16 +44,16 @@ test("accounts are forgotten an hour after their last request, and beyond 1,024 
   for (let count = 0; count < 5_000; count++) many = asked(many, asId<AccountId>(`account-${count}`), nobody, count);
   const known = comersOf(many, 5_000).map(({ askedMs }) => askedMs);
   expect(known.length).toBe(1_024);
-  expect(Math.min(...known), "those that asked lately").toBeGreaterThan(3_000);
+  expect(Math.min(...known), "the most recent accounts").toBeGreaterThan(3_000);
   expect(asked(late, a, nobody, 10 * rememberedMs).accounts.flat().length).toBeLessThanOrEqual(3);
 });
 
-test("what an answer costs is learned from those that ended", () => {
+test("the cost of an answer is learned from answers that ended", () => {
   const { answerCost } = used(noShares, ended(a, 4), 4 * 2_000);
   expect(answerCost).toBeCloseTo(1_100);
 });
 
-test("an account that holds a place is no comer and is not forgotten, until its last place is given back or the engine is gone", () => {
+test("an account that holds a place is not a newcomer and is remembered until it gives back its last place or the engine is lost", () => {
   const holds = taken(asked(noShares, a, nobody, 0), { account: a, sinceMs: 0 }, 2, 900);
   expect(comersOf(holds, 0)).toEqual([]);
   let crowded = holds;
@@ -66,7 +66,7 @@ test("an account that holds a place is no comer and is not forgotten, until its 
   expect(comersOf(withoutHeld(holds), 0)).toMatchObject([{ account: a, places: 0, expected: 0 }]);
 });
 
-test("an account that is forgotten while it waits holds the place that it is given, and is no comer", () => {
+test("an account that is forgotten while it waits holds the place that it gets, and is not a newcomer", () => {
   const [first, ...others] = accountsOfOneBucket(17);
   let shares = asked(noShares, first!, nobody, 0);
   for (const other of others) shares = asked(shares, other, waiting(first!), 1);
@@ -79,7 +79,7 @@ test("an account that is forgotten while it waits holds the place that it is giv
   expect(shareOf(shares, first!)).toMatchObject({ places: 0, expected: 0 });
 });
 
-/** Accounts whose shares are forgotten for each other. */
+/** Returns accounts of one bucket, so that new ones displace old ones. */
 function accountsOfOneBucket(count: number): readonly AccountId[] {
   const bucketOf = (account: AccountId) =>
     asked(noShares, account, nobody, 0).accounts.findIndex(({ length }) => length > 0);
@@ -88,7 +88,7 @@ function accountsOfOneBucket(count: number): readonly AccountId[] {
   return all.filter((account) => bucketOf(account) === bucket).slice(0, count);
 }
 
-test("whatever happens, each account holds as many places as its running requests", () => {
+test("after any sequence of events, each account holds as many places as its running requests", () => {
   const accounts = accountsOfOneBucket(24);
   const happening = fc.record({
     what: fc.constantFrom(
@@ -133,7 +133,7 @@ function happen(play: Play, { what, number, answers }: Happening, accounts: read
   if (what === "request") play.request(model, answers, pick(accounts));
   if (what === "leave") play.leave(pick(waiters)?.ticket ?? 0);
   if (what === "release") play.releaseHolding(pick(running));
-  // A request of a client that leaves at once if it must wait.
+  // The client leaves at once if its request must wait.
   if (what === "visit") {
     play.request(model, answers, pick(accounts));
     if (play.slot.waiters.length > waiters.length) play.leave(play.slot.waiters.at(-1)!.ticket);

@@ -1,35 +1,40 @@
 /**
- * What each account has used of one engine lately, as a virtual counter ("Fairness in Serving Large Language Models",
- * OSDI 2024). The account with the least counter gets the next place. An account that begins to wait enters at the level
- * of those that wait already, so that an account cannot save up places while it does not ask.
+ * Counts what each account has used of one engine lately, as a virtual counter ("Fairness in Serving Large Language
+ * Models", OSDI 2024). The account with the lowest counter gets the next place. An account that begins to wait enters
+ * at the level of the waiting accounts, so that no account can save up places while it is idle.
  */
 import type { AccountId } from "@weiche/shared/ids.ts";
 
-/** What is known of one account. */
+/** The share of one account. */
 export interface Share {
   readonly account: AccountId;
   readonly used: number;
   readonly askedMs: number;
-  /** Places that it holds, and what the requests that hold them will probably cost. */
+  /** The places that the account holds, and the estimated cost of the requests that hold them. */
   readonly places: number;
   readonly expected: number;
 }
 
 export interface FairShares {
-  /** Counter of the account that was admitted last. */
+  /** The counter of the account that was admitted last. */
   readonly level: number;
-  /** Moving average of the cost of one answer. */
+  /** The moving average of the cost of one answer. */
   readonly answerCost: number;
   readonly accounts: AccountTable;
 }
 
-/** Accounts that have asked lately, in buckets by a hash, so that a change copies few of them. Each in order of the last request. */
+/**
+ * The accounts with recent requests, in buckets by a hash, so that a change copies few of them. Each bucket is in the
+ * order of the last requests.
+ */
 type AccountTable = readonly (readonly Share[])[];
 
 /** How long an account is remembered after its last request. */
 export const rememberedMs = 3_600_000;
 const buckets = 64;
-/** Bound of the memory, beside the accounts that hold places. An account that is forgotten enters again at the level. */
+/**
+ * Limits the accounts in a bucket, not counting those that hold places. A forgotten account enters again at the level.
+ */
 const bucketAccountsMax = 16;
 
 const newestWeight = 0.1;
@@ -40,7 +45,7 @@ export const noShares: FairShares = {
   accounts: Array.from({ length: buckets }, () => []),
 };
 
-/** Output weighs twice as much as input, as in the paper: the tokens of a prompt are read together. */
+/** Output weighs twice as much as input, as in the paper, because an engine reads the tokens of a prompt together. */
 export function costOf({ promptTokens, completionTokens }: TokensUsed): number {
   return promptTokens + 2 * completionTokens;
 }
@@ -54,13 +59,13 @@ export function usedBy(shares: FairShares, account: AccountId): number {
   return shareOf(shares, account)?.used ?? shares.level;
 }
 
-/** What an account that is not known has: nothing, at the level. */
+/** Returns undefined for an unknown account, which has used nothing beyond the level. */
 export function shareOf({ accounts }: FairShares, account: AccountId): Share | undefined {
   for (const share of accounts[bucketOf(account)]!) if (share.account === account) return share;
   return undefined;
 }
 
-/** Notes a request of the account. `waiting`: those that wait for this engine. */
+/** Records a request of the account. `waiting`: the requests that wait for this engine. */
 export function asked(
   shares: FairShares,
   account: AccountId,
@@ -83,7 +88,7 @@ export function asked(
   return { ...shares, accounts: replaced(shares.accounts, index, withoutOldest([...others, share], nowMs)) };
 }
 
-/** A copy. `Array.with` takes several times as long. */
+/** Returns a copy. `Array.with` takes several times as long. */
 function replaced<One>(ones: readonly One[], index: number, one: One): readonly One[] {
   const copy = ones.slice();
   copy[index] = one;
@@ -103,8 +108,8 @@ function levelOf(shares: FairShares, waiting: readonly { readonly account: Accou
 }
 
 /**
- * Notes that an account, which asked at `sinceMs`, takes so many places for requests that will probably cost so much. It
- * sets the level.
+ * Records that an account takes places for requests with an estimated cost, and sets the level. `sinceMs`: when its
+ * request came.
  */
 export function taken(
   shares: FairShares,
@@ -120,7 +125,7 @@ export function taken(
   );
 }
 
-/** An account may be forgotten while it waits. Its share is as old as any: at the front of the bucket. */
+/** Adds the account again if it was forgotten while it waited. Its share becomes the oldest of the bucket. */
 function known(shares: FairShares, account: AccountId, askedMs: number): FairShares {
   if (shareOf(shares, account)) return shares;
   const index = bucketOf(account);
@@ -128,7 +133,7 @@ function known(shares: FairShares, account: AccountId, askedMs: number): FairSha
   return { ...shares, accounts: replaced(shares.accounts, index, [share, ...shares.accounts[index]!]) };
 }
 
-/** Counts what a request of the account used for so many answers, and takes back what it held. */
+/** Records the cost of a request that ended, and takes back its places. */
 export function used(
   shares: FairShares,
   { account, places, cost: expected }: { readonly account: AccountId; readonly places: number; readonly cost: number },
@@ -141,7 +146,7 @@ export function used(
   }));
 }
 
-/** The engine is gone, and with it all that was held. */
+/** Clears all held places, because the engine is gone. */
 export function withoutHeld(shares: FairShares): FairShares {
   const accounts = shares.accounts.map((bucket) => bucket.map((share) => ({ ...share, places: 0, expected: 0 })));
   return { ...shares, accounts };
@@ -149,7 +154,7 @@ export function withoutHeld(shares: FairShares): FairShares {
 
 function holding(share: Share, places: number, expected: number): Share {
   const held = share.places + places;
-  // Sums of fractions are not exact: whoever holds nothing is expected to cost nothing.
+  // Sums of fractions are not exact. An account without places has an expected cost of 0.
   return { ...share, places: held, expected: held === 0 ? 0 : share.expected + expected };
 }
 
@@ -171,12 +176,12 @@ function changed(
   };
 }
 
-/** Whether the account has asked lately and holds no place. */
+/** Returns whether the account had a request lately and holds no place. */
 export function isComer({ places, askedMs }: Share, nowMs: number): boolean {
   return places === 0 && askedMs > nowMs - rememberedMs;
 }
 
-/** FNV-1a of the end, where ids differ. */
+/** FNV-1a of the last characters, where ids differ. */
 function bucketOf(account: AccountId): number {
   let hash = 2_166_136_261;
   for (let index = Math.max(0, account.length - hashedLength); index < account.length; index++)

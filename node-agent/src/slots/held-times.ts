@@ -1,14 +1,16 @@
-/** How long requests of a model held their places lately, and from that how long those that run will hold theirs. */
+/**
+ * How long requests of a model held their places lately. Estimates from it how long running requests will hold theirs.
+ */
 
 export interface HeldTimes {
   /** Moving average. */
   readonly meanMs: number;
-  /** The newest last, at most `recentMax`. */
+  /** At most `recentMax` times, the newest last. */
   readonly recentMs: readonly number[];
 }
 
 const recentMax = 64;
-/** Fewer times than this say nothing of how they differ. */
+/** The number of times from which their distribution is used. */
 const knownFrom = 8;
 const newestWeight = 0.1;
 
@@ -17,13 +19,13 @@ export function heldFor(before: HeldTimes | undefined, ms: number): HeldTimes {
   return { meanMs: meanMs + newestWeight * (ms - meanMs), recentMs: [...recentMs.slice(1 - recentMax), ms] };
 }
 
-/** Steps of the search below: it halves the error with each. */
+/** Steps of the search below. Each halves the error. */
 const steps = 10;
 
 /**
- * Estimated time until the last of the requests ends that have run for `agesMs`: with even chance all have ended by then.
- * A request that has run for a while is expected to last as the recent requests did that ran at least as long. Beyond the
- * longest of them, and while few were seen, it is expected to last as long as the average.
+ * Returns the time after which all requests have ended with even chance. `agesMs`: for how long each has run. A request
+ * is expected to last as the recent requests did that ran at least as long. The average is used while few times are
+ * known, and for a request that ran longer than all of them.
  */
 export function lastEndMs({ meanMs, recentMs }: HeldTimes, agesMs: readonly number[]): number {
   if (agesMs.length === 0) return 0;
@@ -31,7 +33,7 @@ export function lastEndMs({ meanMs, recentMs }: HeldTimes, agesMs: readonly numb
   const usualMs = Math.max(1, meanMs);
   const times = recentMs.toSorted((one, other) => one - other);
   const longer = (ms: number) => times.length - firstAbove(times, ms);
-  /** The chance of a request that has run for `ageMs` to run for another `ms`. */
+  /** The probability that a request that has run for `ageMs` runs for another `ms`. */
   const lasting = (ageMs: number, ms: number) => {
     if (longer(ageMs) === 0) return Math.exp(-ms / usualMs);
     const isLongest = (atMs: number) => Math.exp(-atMs / usualMs);
@@ -48,7 +50,7 @@ export function lastEndMs({ meanMs, recentMs }: HeldTimes, agesMs: readonly numb
   return high;
 }
 
-/** Index of the first of the sorted times that exceeds `ms`. */
+/** Returns the index of the first of the sorted times that exceeds `ms`. */
 function firstAbove(times: readonly number[], ms: number): number {
   let [low, high] = [0, times.length];
   while (low < high) {

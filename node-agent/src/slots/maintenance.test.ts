@@ -10,7 +10,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(stateDir, { recursive: true }));
 
-test("a node is in maintenance if either side says so, and only what the operator said outlives the agent", () => {
+test("a node is in maintenance if a router or the operator sets it, and only the operator's setting outlives the agent", () => {
   for (const operator of [true, false]) {
     for (const router of [true, false]) {
       const maintenance = new Maintenance(stateDir);

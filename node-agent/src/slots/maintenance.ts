@@ -1,6 +1,7 @@
 /**
- * Whether the node is in maintenance: routers or the operator of this host may wish it. The routers store their wish
- * and send it with every link. The operator's is a file in the state directory, so that it outlives the agent.
+ * Decides whether the node is in maintenance, which a router or the operator of this host can set. Routers store their
+ * setting and send it on every link. The operator's setting is a file in the state directory, so that it outlives the
+ * agent.
  */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ export class Maintenance {
   #ofRouter = false;
   #ofOperator: boolean;
 
-  /** Reads the operator's wish from the state directory. */
+  /** Reads the operator's setting from the state directory. */
   constructor(stateDir: string) {
     this.#stateDir = stateDir;
     this.#file = join(stateDir, "maintenance");
@@ -26,7 +27,7 @@ export class Maintenance {
     this.#ofRouter = on;
   }
 
-  /** Returns when the wish would survive a power cut. */
+  /** Returns once the setting would survive a power cut. */
   operatorSays(on: boolean): void {
     if (on) writeFileSync(this.#file, "", { mode: 0o600, flush: true });
     else rmSync(this.#file, { force: true });

@@ -1,4 +1,4 @@
-/** Creates the engines of one slot, and does what concerns all engines of the node. */
+/** Creates the engines of one slot, and handles what concerns all engines of the node. */
 import type { SlotConfig } from "../config/config.ts";
 import type { GpuReader } from "../host/gpu.ts";
 import { refuseEngine, type RecoveryEvents } from "../engines/engine-recovery.ts";
@@ -13,9 +13,9 @@ interface NodeEngineParts {
   readonly host: EngineHost;
   readonly gpuReader: GpuReader;
   readonly events: SlotEngineEvents & SlotMemoryEvents;
-  /** Engines of all slots, as slots may share a GPU. */
+  /** The engines of all slots, because slots may share a GPU. */
   readonly specs: readonly EngineSpec[];
-  /** Resolves when engines of slots that are no longer configured are gone. Absent: there are none. */
+  /** Resolves when the engines of slots that are no longer configured are gone. If undefined, there are none. */
   readonly forgotten?: Promise<unknown>;
 }
 
@@ -37,7 +37,10 @@ export function createSlotEngines(
   return { engines: new LocalSlotEngines(options), memory };
 }
 
-/** Process ids of all engines of the node. Undefined: those of an external engine cannot be told. */
+/**
+ * Returns the process ids of all engines of the node. Undefined if an engine is external, because its process ids are
+ * unknown.
+ */
 async function engineProcesses({ host, specs }: NodeEngineParts): Promise<ReadonlySet<number> | undefined> {
   const { handles, launchers } = host;
   const stored = await handles.read();
@@ -48,8 +51,8 @@ async function engineProcesses({ host, specs }: NodeEngineParts): Promise<Readon
 }
 
 /**
- * Stops engines of slots that are no longer configured, as they hold GPU memory. `gone` resolves when they have ended.
- * An engine that does not stop keeps its handle: the next agent tries again.
+ * Stops engines of slots that are no longer configured, because they hold GPU memory. `gone` resolves when they have
+ * ended. An engine that does not stop keeps its handle, and the next agent tries again.
  */
 export async function stopForgottenEngines(
   slots: readonly Pick<SlotConfig, "name">[],

@@ -9,7 +9,7 @@ const messages: Readonly<Record<RefusalKind, string>> = {
   maintenance: "The node is in maintenance.",
 };
 
-/** The error for a request that could never be admitted, worded like a refusal by the engine itself. */
+/** Returns the error for a request that the engine can never admit, worded like the engine's own refusal. */
 export function answersError(answersMax: number): ApiError {
   const must = `must be at most ${answersMax}: this model's engine gives no more answers at once`;
   return new ApiError("invalid_request", `Invalid 'n': ${must}.`, { param: "n" });

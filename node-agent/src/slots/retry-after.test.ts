@@ -1,4 +1,4 @@
-/** What refused requests are told: when they come back then, they are admitted or held. */
+/** The `retry-after` of refused requests: a client that obeys it is admitted or held. */
 import { expect, test } from "vitest";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { refusalError } from "./refusal.ts";
@@ -13,7 +13,7 @@ const toldMs = (words: readonly string[]) =>
       .at(-1),
   );
 
-/** What becomes of a request for the model of a closed drain. */
+/** Returns the refusal of a request that comes to a closed drain. */
 function refusalOf(play: Play, leftMs?: number) {
   play.request(b);
   play.pass(10_000);
@@ -24,7 +24,7 @@ function refusalOf(play: Play, leftMs?: number) {
 
 const refusing = { whileSwitching: "refuse" } as const;
 
-/** Asks as official client libraries do: two more tries, after `retry-after` if it is below 60 s. */
+/** Sends a request as official client libraries do: two retries, after `retry-after` if it is below 60 s. */
 function asksWithRetries(play: Play, endsAtMs: number): boolean {
   for (let attempt = 0; attempt < 3; attempt++) {
     const waitMs = toldMs(play.request(a));
@@ -43,21 +43,22 @@ function asksWithRetries(play: Play, endsAtMs: number): boolean {
 }
 
 test.each([10, 20, 42, 52, 60])(
-  "two retries of an official client are enough behind an answer of %i s, whenever its drain closes",
+  "two retries of an official client succeed behind an answer of %i s, whenever its drain closes",
   (answerSeconds) => {
     for (let waiterMs = 0; waiterMs + 10_000 < answerSeconds * 1_000; waiterMs += 1_000) {
       const play = active(a, 1, refusing);
       play.pass(waiterMs);
       play.request(b);
       play.pass(10_000);
-      expect(asksWithRetries(play, answerSeconds * 1_000), `the other model is asked for after ${waiterMs} ms`).toBe(
-        true,
-      );
+      expect(
+        asksWithRetries(play, answerSeconds * 1_000),
+        `the request for the other model comes after ${waiterMs} ms`,
+      ).toBe(true);
     }
   },
 );
 
-test("a closed drain tells what its answers usually take, and at most 54 s", () => {
+test("a closed drain returns the usual time of its answers as retry-after, at most 54 s", () => {
   const play = active(a, 2, refusing);
   play.pass(40_000);
   play.release(1);
@@ -66,7 +67,7 @@ test("a closed drain tells what its answers usually take, and at most 54 s", () 
   expect(toldMs(play.request(a)), "usually 40 s, and one has run for 50 s").toBe(54_000);
 });
 
-test("those that a closed drain refuses together come back one after the other, within five seconds", () => {
+test("requests that a closed drain refuses together return one after another within five seconds", () => {
   const play = active(a, 1, refusing);
   play.request(b);
   play.pass(10_000);
@@ -75,14 +76,16 @@ test("those that a closed drain refuses together come back one after the other, 
   expect(Math.max(...told)).toBe(20_000);
 });
 
-test("a request whose turn would come too late is told when it will be held, at most 59 s, and those after it later", () => {
+test("a request whose turn would come too late gets the time when it will be held, at most 59 s, and later ones get more", () => {
   const play = active(a, 1);
   play.requests(b, c);
   play.pass(10_000);
   const switchMs = new Map([a, b, c].map((model) => [model, 120_000]));
   play.slot = { ...play.slot, switchMs };
   const [refused] = play.request(a);
-  expect(refused, "10 s for what runs, three switches and two turns of 20 s, within 300 s").toMatch(/switching 54000$/);
+  expect(refused, "10 s of the running answer, three switches and two turns of 20 s exceed 300 s").toMatch(
+    /switching 54000$/,
+  );
   const told = Array.from({ length: 100 }, () => toldMs(play.request(a)));
   expect([told[0], Math.max(...told)]).toEqual([54_100, 59_000]);
   play.pass(10_000);
@@ -92,14 +95,14 @@ test("a request whose turn would come too late is told when it will be held, at 
   expect(play.request(a), "held").toEqual([]);
 });
 
-test("a request whose turn would come a little too late comes back when it is in time", () => {
+test("a request whose turn would come slightly too late returns once its turn comes in time", () => {
   const play = active(a, 1, { waiterMsMax: 20_000 });
   play.request(b);
   play.pass(10_000);
-  expect(toldMs(play.request(a)), "40 s until the turn, 20 s of them may be waited for").toBe(20_000);
+  expect(toldMs(play.request(a)), "the turn comes in 40 s, and the request may wait for 20 s").toBe(20_000);
 });
 
-test("the client of a request whose turn would come too late reads when that turn is expected", () => {
+test("the message for a request whose turn would come too late contains the estimated time of that turn", () => {
   const [effect] = refusalOf(active(a, 1), 39_999);
   expect(refusalError(effect).message).toBe(
     "The model's slot is switching to another model. The model's next turn is expected in 40 s.",
@@ -108,7 +111,7 @@ test("the client of a request whose turn would come too late reads when that tur
   expect(refusalError(refusedAlways).message).toBe("The model's slot is switching to another model.");
 });
 
-test("those that a full queue refuses are told one turn after the other", () => {
+test("requests that a full queue refuses get one turn after another as retry-after", () => {
   const play = active(a, 2);
   play.pass(4_000);
   play.release(1);
@@ -120,13 +123,13 @@ test("those that a full queue refuses are told one turn after the other", () => 
   ).toEqual([8_000, 10_000, 12_000]);
 });
 
-test("an account waits in a full queue only for as many requests of another as it has itself", () => {
+test("in a full queue, an account waits for at most as many requests of another account as it has itself", () => {
   const play = active(a, 2);
   for (let count = 0; count < 4; count++) play.request(a);
   expect(toldMs(play.request(a, 1, asId<AccountId>("other"))), "10 s each, one of them").toBe(5_000);
 });
 
-test("a full queue tells more to a request for several answers, and nobody more than 300 s", () => {
+test("a full queue returns more to a request for several answers, and never more than 300 s", () => {
   const play = active(a, 2);
   play.pass(4_000);
   play.release(1);
@@ -137,7 +140,7 @@ test("a full queue tells more to a request for several answers, and nobody more 
   expect(Math.max(...told)).toBe(300_000);
 });
 
-test("a closed drain whose answers are about to end tells a second", () => {
+test("a closed drain whose answers are about to end returns one second", () => {
   const play = active(a, 1, refusing);
   play.request(b);
   for (let ticket = 3; ticket < 53; ticket++) {
@@ -149,23 +152,23 @@ test("a closed drain whose answers are about to end tells a second", () => {
   expect(toldMs(play.request(a)), "usually 195 ms, and one has run for 250 ms").toBe(1_000);
 });
 
-test("a full queue behind a closed drain tells of the next turn, not of a place in this one", () => {
+test("a full queue behind a closed drain returns the time of the next turn, not of a place in this turn", () => {
   const play = active(a, 1);
   play.request(b);
   play.pass(10_000);
   for (let count = 0; count < 4; count++) play.request(a);
   expect(
     toldMs(play.request(a)),
-    "10 s for what runs, two switches, 10 s for the other model, 15 s for three of four, two at a time",
+    "10 s for the running answer, two switches, 10 s for the other model, 15 s for three of four answers, two at a time",
   ).toBe(55_000);
 });
 
-test("a full queue of a suspected engine tells of its restart", () => {
+test("a full queue of a suspected engine returns the time of its restart", () => {
   const play = active(a, 1);
   play.news("suspected");
   for (let count = 0; count < 4; count++) play.request(a);
   expect(
     toldMs(play.request(a)),
-    "the running answer, the restart and 5 s until a place is free, behind two of another model",
+    "the running answer, the restart and 5 s until a place is free, behind two requests for another model",
   ).toBe(25_000);
 });

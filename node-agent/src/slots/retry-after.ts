@@ -1,6 +1,6 @@
 /**
- * When a refused request may come back: after how long it is admitted, or held for its model's turn. Many requests that
- * are refused together are told different times, so that they do not come back in the same second.
+ * Computes when a refused request may come back: after this time it is admitted, or held for its model's turn. Many
+ * requests that are refused together get different times, so that they do not all come back in the same second.
  */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import { placesFor } from "./slot-places.ts";
@@ -12,25 +12,28 @@ const retryMsMin = 1_000;
 const retryMsMax = 300_000;
 /** Official client libraries ignore a `retry-after` of 60 s or more, and try again at once. */
 const obeyedMsMax = 59_000;
-/** Time between two requests that come back to be held. */
+/** The time between two requests that come back to be held. */
 const returnGapMs = 100;
-/** A client is told at most so much more than its request needs. */
+/** The most that is added to the time that a request needs. */
 const spreadMsMax = 5_000;
 
 /**
- * Estimated time until a request that a closed drain refuses is held for its model's next turn: when the drain has ended,
- * and that turn, now `lateMs` too late, comes in time. If nobody is held for it, no turn comes before the client does. So
- * all are told a time that clients obey, with room for `spreadMsMax`.
+ * Estimates the time until a request that a closed drain refuses is held for its model's next turn. By then the drain
+ * has ended, and the turn, now `lateMs` too late, comes in time. If no request is held for the turn, no turn comes
+ * before the client does. All clients therefore get a time that they obey, with room for `spreadMsMax`.
  */
 export function heldInMs(slot: Slot, engine: Awake, lateMs: number, nowMs: number): number {
   return Math.min(obeyedMsMax - spreadMsMax, Math.max(retryMsMin, runningMs(slot, engine, nowMs), lateMs));
 }
 
-/** Estimated wait of one more request of the account: for places of an engine that takes requests, else for its turn. */
+/**
+ * Estimates the wait of one more request of the account, for a place if the engine admits requests, otherwise for its
+ * turn.
+ */
 export function waitEstimateMs(slot: Slot, model: ModelId, nowMs: number, account?: AccountId): number {
   const { state } = slot;
   const engine = awakeEngine(state);
-  // A drain ends with its last waiter, who may have left just now.
+  // A drain ends with its last waiter, which may have left just now.
   const isForOthers = slot.waiters.some((waiter) => waiter.model !== model);
   const isClosed = state.kind === "draining" && nowMs >= state.closesAtMs && isForOthers;
   const bounded = (ms: number) => Math.min(retryMsMax, Math.max(retryMsMin, ms));
@@ -41,8 +44,8 @@ export function waitEstimateMs(slot: Slot, model: ModelId, nowMs: number, accoun
 }
 
 /**
- * Time that the client of this request is told, after those that were told before, and the slot that remembers it. A full
- * queue has room for one more request each time that places get free; a drain ends for all at once.
+ * Returns the time for this client, after the times of earlier clients, and the slot that remembers it. A full queue
+ * has room for one more request each time places become free. A drain ends for all requests at once.
  */
 export function tell(
   slot: Slot,

@@ -1,9 +1,9 @@
-/** The rules of a slot, one by one, as stories. */
+/** The rules of a slot, one test each. */
 import { describe, expect, test } from "vitest";
 import { a, active, b, c, Play } from "../../test/slots/slot-play.ts";
 
 describe("a switch", () => {
-  test("waits for running requests, however long, and takes all waiters of the new model at once", () => {
+  test("waits for running requests, however long, and then admits all waiters of the new model at once", () => {
     const play = active(a, 1);
     play.requests(b, b);
     expect(play.pass(200_000)).toEqual([]);
@@ -13,7 +13,7 @@ describe("a switch", () => {
     expect(play.news("started")).toEqual(["admit 2", "admit 3"]);
   });
 
-  test("comes as soon as nothing runs, once the minimum residency is over", () => {
+  test("begins as soon as nothing runs and the minimum residency is over", () => {
     const play = active(a, 1);
     play.pass(4_000);
     play.request(b);
@@ -22,7 +22,7 @@ describe("a switch", () => {
     expect(play.pass(1)).toEqual(["stop a"]);
   });
 
-  test("comes ten seconds after the first waiter, even within the minimum residency", () => {
+  test("begins ten seconds after the first waiter, even within the minimum residency", () => {
     const play = active(a, 1, { minResidencyMs: 60_000 });
     play.release(1);
     play.request(b);
@@ -30,7 +30,7 @@ describe("a switch", () => {
     expect(play.pass(1)).toEqual(["stop a"]);
   });
 
-  test("is called off when the last waiter leaves, and the next waiter begins a drain of its own", () => {
+  test("is called off when the last waiter leaves, and the next waiter begins a new drain", () => {
     const play = active(a, 1);
     play.request(b);
     play.pass(9_000);
@@ -44,7 +44,7 @@ describe("a switch", () => {
     expect(play.state).toBe("draining-closed a->b, ba wait, 2 run");
   });
 
-  test("comes on time although the waiter that asked for it first has left", () => {
+  test("begins on time even if its first waiter has left", () => {
     const play = active(a, 1);
     play.request(b);
     play.pass(8_000);
@@ -54,7 +54,7 @@ describe("a switch", () => {
     expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
   });
 
-  test("is for whoever waits when the old engine is gone", () => {
+  test("is for the oldest waiter at the time when the old engine is gone", () => {
     const play = active(a, 1);
     play.requests(b, c);
     play.drain(1);
@@ -62,7 +62,7 @@ describe("a switch", () => {
     expect(play.news("stopped")).toEqual(["start c"]);
   });
 
-  test("leaves the slot empty when everybody left while the old engine was being put away", () => {
+  test("leaves the slot empty if all waiters left during the stop", () => {
     const play = active(a, 1);
     play.request(b);
     play.drain(1);
@@ -71,7 +71,7 @@ describe("a switch", () => {
     expect(play.state).toBe("empty");
   });
 
-  test("remembers how long the last ones took", () => {
+  test("is measured from the stop of the old engine to the start of the new one", () => {
     const play = active(a, 1);
     play.request(b);
     play.drain(1);
@@ -89,7 +89,7 @@ describe("a switch", () => {
   });
 });
 
-test("of a model's switches an average is known, in which the newest counts three tenths", () => {
+test("the average of a model's switch times counts the newest switch with three tenths", () => {
   const play = new Play({ minResidencyMs: 0 });
   play.begin();
   const known = [20_000, 10_000, 40_000, 0].map((tookMs, round) => {
@@ -112,7 +112,7 @@ test("of a model's switches an average is known, in which the newest counts thre
 });
 
 describe("waiters", () => {
-  test("of a third model have their turn after the second, whose drain closes ten seconds after it became active", () => {
+  test("of a third model get their turn after the second, whose drain closes ten seconds after it became active", () => {
     const play = active(a, 1);
     play.requests(b, c, b);
     play.drain(1);
@@ -127,7 +127,7 @@ describe("waiters", () => {
     expect(play.news("stopped")).toEqual(["start c"]);
   });
 
-  test("beyond what the engine may run follow as places get free", () => {
+  test("that exceed the engine's places follow as places become free", () => {
     const play = active(a, 4);
     expect(play.state).toBe("active a, aa wait, 2 run");
     expect(play.release(1)).toEqual(["admit 3"]);
@@ -135,7 +135,7 @@ describe("waiters", () => {
     expect(play.state).toBe("active a, aa wait, 2 run");
   });
 
-  test("follow after the drain has closed only if they came before the first one for another model", () => {
+  test("follow after the drain has closed only if they came before the first waiter for another model", () => {
     const play = new Play({ waitersMax: 8 });
     play.begin();
     play.requests(a, a, a, b, a);
@@ -155,9 +155,9 @@ describe("waiters", () => {
     for (let count = 0; count < 4; count++) expect(play.request(b)).toEqual([]);
     expect(
       play.request(b),
-      "10 s of the drain, 10 s each of its answers and the switch, and 15 s for the three of four that have no place at once",
+      "10 s of the drain, 10 s each of its answers and the switch, and 15 s for the three of four that get no place at once",
     ).toEqual(["refuse 6 overloaded 45000"]);
-    expect(play.request(c), "another model has a queue of its own").toEqual([]);
+    expect(play.request(c), "each model has its own queue").toEqual([]);
   });
 
   test("are refused when they have waited too long", () => {
@@ -179,7 +179,7 @@ describe("an engine that an earlier agent was starting", () => {
     return play;
   }
 
-  test("is waited for like one of this agent: its waiters are served, others have their turn", () => {
+  test("is waited for like one of this agent: its waiters are served and others get their turn", () => {
     const play = found(50_000);
     expect(play.state).toBe("starting a, ab wait");
     play.pass(5_000);
@@ -187,17 +187,17 @@ describe("an engine that an earlier agent was starting", () => {
     expect(play.state).toBe("draining-open a->b, b wait, 1 run");
   });
 
-  test("has what is left of the time that a start may take", () => {
+  test("has the rest of the time that a start may take", () => {
     const play = found(45_000);
     expect(play.pass(14_999)).toEqual([]);
     expect(play.pass(1)).toEqual(["giveUp", "refuse 1 model_unavailable 2000"]);
   });
 
-  test("is asked for ten seconds when that time is over: it may have come up while no agent was there", () => {
+  test("is probed for ten more seconds when that time is over, because it may have come up while no agent ran", () => {
     const play = found(3_600_000);
     expect(play.pass(9_999)).toEqual([]);
     expect(play.news("started")).toEqual(["admit 1"]);
-    expect(play.slot.switchMs.size, "nothing is known of how long it took").toBe(0);
+    expect(play.slot.switchMs.size, "the time of this start is unknown").toBe(0);
   });
 
   test("shows since when it has been starting", () => {
@@ -206,7 +206,7 @@ describe("an engine that an earlier agent was starting", () => {
 });
 
 describe("maintenance", () => {
-  test("admits nobody, begins no switch, and lets what runs end", () => {
+  test("admits no request, begins no switch, and lets running requests end", () => {
     const play = active(a, 1);
     play.request(b);
     expect(play.maintenance(true)).toEqual(["refuse 2 maintenance 30000"]);
@@ -228,7 +228,7 @@ describe("maintenance", () => {
 });
 
 describe("a prewarmed model", () => {
-  test("comes when nothing runs, nobody waits and the residency is over, and is tried once", () => {
+  test("is started once nothing runs, nothing waits and the residency is over, and is tried once", () => {
     const play = active(a, 1);
     play.event({ kind: "prewarm", model: b });
     expect(play.pass(20_000)).toEqual([]);
@@ -240,7 +240,7 @@ describe("a prewarmed model", () => {
     expect(play.pass(100_000)).toEqual([]);
   });
 
-  test("waits behind those who wait", () => {
+  test("comes after all waiters", () => {
     const play = active(a, 1);
     play.event({ kind: "prewarm", model: b });
     play.request(c);

@@ -1,4 +1,4 @@
-/** Clients that wait at a slot, leave it, and give their places back. */
+/** Clients that wait at a slot, leave it, or give their places back. */
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { Node, refusal } from "../../test/slots/slot-node.ts";
@@ -6,7 +6,7 @@ import { a, b } from "../../test/slots/slot-play.ts";
 import { WireState } from "./slot-view.ts";
 
 describe("a slot", () => {
-  test("forgets a waiter at once when its client leaves, and rejects with the client's reason", async () => {
+  test("removes a waiter at once when its client leaves, and rejects with the client's reason", async () => {
     const node = await Node.begun();
     await node.activated(a);
     const client = new AbortController();
@@ -16,7 +16,7 @@ describe("a slot", () => {
     expect(await refusal(waiter)).toBe("Error: client left");
   });
 
-  test("takes the place back at once when a client leaves in the very moment of its admission", async () => {
+  test("takes the place back at once when the client leaves at the moment of admission", async () => {
     const node = await Node.begun();
     const client = new AbortController();
     node.onTold = (event) => {
@@ -29,7 +29,7 @@ describe("a slot", () => {
     expect(node.slots.views()[0]!.running).toBe(1);
   });
 
-  test("finishes one thing before it takes up what happens in the midst of it", async () => {
+  test("finishes an event before it handles events that occur meanwhile", async () => {
     const node = await Node.begun();
     node.onTold = (event) => {
       if (event !== "requestAdmitted") return;
@@ -40,10 +40,10 @@ describe("a slot", () => {
     await node.activated(a);
     const answers = node.told.map(([event]) => event).filter((event) => String(event).startsWith("request"));
     expect(answers).toEqual(["requestAdmitted", "requestAdmitted"]);
-    expect(node.slots.views()[0], "it has waited its turn").toMatchObject({ running: 2, waiting: 1 });
+    expect(node.slots.views()[0], "the event waited in the queue").toMatchObject({ running: 2, waiting: 1 });
   });
 
-  test("listens no longer to a client that it has answered", async () => {
+  test("removes its listener from a client that it has answered", async () => {
     const node = await Node.begun();
     const { signal } = new AbortController();
     const held = node.request(a, { signal });
@@ -53,7 +53,7 @@ describe("a slot", () => {
     expect(getEventListeners(signal, "abort").length).toBe(0);
   });
 
-  test("does not admit a client that has left before it asked", async () => {
+  test("does not admit a client that left before its request", async () => {
     const node = await Node.begun();
     expect(await refusal(node.request(a, { signal: AbortSignal.abort(new Error("gone")) }))).toBe("Error: gone");
     expect(node.engine.asked).toEqual(["readopt"]);

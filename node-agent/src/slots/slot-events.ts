@@ -1,4 +1,7 @@
-/** Events of a slot for the operator. Every name comes from the configuration, so that labels are from closed sets. */
+/**
+ * Events of a slot for the operator. Every name comes from the configuration, so that metric labels are from closed
+ * sets.
+ */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { ExitReport, FoundEngine } from "../engines/engine.ts";
 import type { RefusalKind } from "./slot-state.ts";
@@ -7,9 +10,9 @@ import type { SwitchReport } from "./switch-meter.ts";
 
 export interface SlotEvents {
   stateChanged(slot: SlotName, state: SlotStateWord, active: ModelId | undefined): void;
-  /** `estimatedMs`: as estimated when it came. Absent: it did not wait. */
+  /** `estimatedMs`: the wait that was estimated when the request came. Undefined if it did not wait. */
   requestAdmitted(slot: SlotName, model: ModelId, waitedMs: number, estimatedMs?: number): void;
-  /** `too_many_answers`: the engine can never give as many at once; the others may be tried again. */
+  /** `too_many_answers`: the engine can never give that many at once. After other codes a client may try again. */
   requestRefused(slot: SlotName, model: ModelId, code: RefusalKind | "too_many_answers"): void;
   /** The client left while its request waited. */
   waiterLeft(slot: SlotName, model: ModelId): void;
@@ -19,7 +22,7 @@ export interface SlotEvents {
   readopted(slot: SlotName, found: FoundEngine | undefined): void;
   readoptFailed(slot: SlotName, reason: string): void;
   engineExited(slot: SlotName, model: ModelId, report: ExitReport): void;
-  /** The engine reported that it is dead; its process is ended. */
+  /** The engine reported that it is dead. Its process is stopped. */
   engineDied(slot: SlotName, model: ModelId, reason: string): void;
   engineSuspected(slot: SlotName, model: ModelId, reason: string): void;
 }

@@ -1,9 +1,9 @@
-/** The rules of a slot whose engine does not start, exits or is under suspicion, one by one, as stories. */
+/** The rules of a slot whose engine fails to start, exits or is suspected, one test each. */
 import { describe, expect, test } from "vitest";
 import { a, active, b, c, Play } from "../../test/slots/slot-play.ts";
 
 describe("a failure", () => {
-  test("of a start refuses its waiters, lets others have their turn, and does not bring back the model before", () => {
+  test("of a start refuses the model's waiters, gives others their turn, and does not bring back the previous model", () => {
     const play = active(a, 1);
     play.requests(b, c);
     play.drain(1);
@@ -24,7 +24,7 @@ describe("a failure", () => {
     }
   });
 
-  test("after a run of thirty seconds is a first one again", () => {
+  test("after a run of thirty seconds counts as a first failure", () => {
     const play = active(a, 1);
     for (const [ranMs, backoffMs] of [
       [1_000, 0],
@@ -40,7 +40,7 @@ describe("a failure", () => {
     }
   });
 
-  test("to start in time is given up, and nothing begins before it has cleaned up", () => {
+  test("to start in time gives up the start, and nothing begins until it has cleaned up", () => {
     const play = new Play();
     play.begin();
     play.request(a);
@@ -51,14 +51,14 @@ describe("a failure", () => {
     expect(play.news("stopped")).toEqual(["start b"]);
   });
 
-  test("to start within no time at all is given up at once", () => {
+  test("to start within a limit of zero gives up the start at once", () => {
     const play = new Play({ startMsMax: 0 });
     play.begin();
     play.request(a);
     expect(play.pass(0)).toEqual(["giveUp", "refuse 1 model_unavailable 2000"]);
   });
 
-  test("to stop is tried again, with nothing started in between", () => {
+  test("to stop is retried, and nothing starts in between", () => {
     const play = active(a, 1);
     play.request(b);
     play.drain(1);
@@ -74,7 +74,7 @@ describe("a failure", () => {
 });
 
 describe("an engine that exits", () => {
-  test("takes its requests with it and is started again at once: those that wait are held, and so are new ones", () => {
+  test("loses its requests and is restarted at once, while waiting and new requests are held", () => {
     const play = active(a, 2);
     play.request(a);
     expect(play.exits(a)).toEqual(["engineLost", "stop a for good"]);
@@ -83,7 +83,7 @@ describe("an engine that exits", () => {
     expect(play.news("started")).toEqual(["admit 3", "admit 4"]);
   });
 
-  test("soon after it came back rests: then its requests are refused", () => {
+  test("soon after its restart gets a backoff, in which its requests are refused", () => {
     const play = active(a, 3);
     play.exits(a);
     play.news("stopped");
@@ -97,7 +97,7 @@ describe("an engine that exits", () => {
     expect(play.pass(8_000)).toEqual(["start a"]);
   });
 
-  test("and does not start again has its backoff: those that waited for it are refused", () => {
+  test("and fails to restart gets a backoff, and its waiters are refused", () => {
     const play = active(a, 2);
     play.exits(a);
     play.request(a);
@@ -105,7 +105,7 @@ describe("an engine that exits", () => {
     expect(play.news("startFailed")).toEqual(["refuse 3 model_unavailable 4000"]);
   });
 
-  test("is forgotten when another model is asked for meanwhile", () => {
+  test("is not restarted if another model is requested meanwhile", () => {
     const play = active(a, 1);
     play.exits(a);
     play.request(b);
@@ -116,7 +116,7 @@ describe("an engine that exits", () => {
     expect(play.state).toBe("active b");
   });
 
-  test("is one that is under suspicion: it takes nothing new, is stopped for good when idle, and started again", () => {
+  test("or is suspected admits no requests, ends once it is idle, and is restarted", () => {
     const play = active(a, 2);
     play.news("suspected");
     expect(play.request(a)).toEqual([]);
@@ -127,7 +127,7 @@ describe("an engine that exits", () => {
     expect(play.news("started")).toEqual(["admit 3"]);
   });
 
-  test("rests if it is suspected again soon: then its requests are refused", () => {
+  test("that is suspected again soon gets a backoff, in which its requests are refused", () => {
     const play = active(a, 1);
     play.news("suspected");
     play.request(a);
@@ -137,12 +137,12 @@ describe("an engine that exits", () => {
     expect(play.news("suspected")).toEqual([]);
     expect(play.request(a)).toEqual(["refuse 3 model_unavailable 4000"]);
     expect(play.release(2)).toEqual(["stop a for good"]);
-    expect(play.request(a), "a little later than the one before").toEqual(["refuse 4 model_unavailable 4100"]);
+    expect(play.request(a), "slightly later than the request before").toEqual(["refuse 4 model_unavailable 4100"]);
     expect(play.news("stopped")).toEqual([]);
     expect(play.pass(4_000)).toEqual(["start a"]);
   });
 
-  test("under suspicion gives way to the model of an older waiter", () => {
+  test("under suspicion is replaced by the model of an older waiter", () => {
     const play = active(a, 1);
     play.request(b);
     play.news("suspected");

@@ -1,9 +1,9 @@
-/** The steps that a slot's transition is made of: each takes a slot, adds effects, and returns the next slot. */
+/** The steps of a slot's transition. Each takes a slot, adds effects, and returns the next slot. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { waitEstimateMs } from "./retry-after.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotState, Waiter } from "./slot-state.ts";
 
-/** Weights of the newest switch and of the newest turn in their moving averages. Turns differ more from one to the next. */
+/** The weights of the newest switch and the newest turn in their moving averages. Turns vary more than switches. */
 const newestWeight = 0.3;
 const newestTurnWeight = 0.1;
 
@@ -18,13 +18,13 @@ export function adopt(slot: Slot, attempt: number, nowMs: number, effects: SlotE
   return { ...enter(slot, { kind: "adopting", epoch, deadlineMs, attempt }, nowMs), epoch };
 }
 
-/** Minimum time for an adopted engine: one that has been loading for too long may be ready by now. */
+/** The minimum time for an adopted engine. One that exceeded its start time may be ready by now. */
 const adoptedMsMin = 10_000;
 
 interface Start {
   readonly model: ModelId;
   readonly restart: boolean;
-  /** When the switch began: before the stop of the previous engine, if there was one. */
+  /** When the switch began, including the stop of the previous engine. */
   readonly beganMs: number;
   readonly adopted?: boolean;
 }
@@ -59,7 +59,7 @@ export function stop(
   return { ...enter(slot, state, nowMs), epoch };
 }
 
-/** Tells a start to stop trying. Nothing else may begin until it says that it has cleaned up. */
+/** Ends an attempt to start. Nothing else may begin until the operation reports that it has cleaned up. */
 export function giveUp(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   if (state.kind !== "starting" || state.givenUp) return slot;
@@ -68,7 +68,7 @@ export function giveUp(slot: Slot, nowMs: number, effects: SlotEffect[]): Slot {
   return { ...fail(slot, state.model, 0, nowMs, effects), state: givenUp, stateSinceMs: nowMs };
 }
 
-/** Rule 17: an engine may be awake that should not be. Every request is refused until it is known to be gone. */
+/** Rule 17: refuses every request until the old engine is known to be gone. It may still be awake. */
 export function stuck(slot: Slot, model: ModelId | undefined, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   const attempt = "attempt" in state ? state.attempt : 0;
@@ -79,14 +79,14 @@ export function stuck(slot: Slot, model: ModelId | undefined, nowMs: number, eff
   return enter({ ...slot, waiters: [] }, next, nowMs);
 }
 
-/** Nothing is awake: empty, or resting while the model's backoff lasts. */
+/** Returns the slot without an engine: empty, or failed while the model's backoff lasts. */
 export function emptied(slot: Slot, model: ModelId, restart: boolean, nowMs: number): Slot {
   const retryAtMs = slot.backoff.get(model)?.untilMs ?? 0;
   if (!restart && retryAtMs <= nowMs) return enter(slot, { kind: "empty" }, nowMs);
   return enter(slot, { kind: "failed", model, retryAtMs, restart }, nowMs);
 }
 
-/** Rule 12: counts a failure after a run of `ranMs`, and refuses the model's waiters. */
+/** Rule 12: counts a failure after a run of `ranMs` and refuses the model's waiters. */
 export function fail(slot: Slot, model: ModelId, ranMs: number, nowMs: number, effects: SlotEffect[]): Slot {
   const before = failuresBefore(slot, model, ranMs);
   const pauseMs = backoffMs(slot, before);
@@ -108,7 +108,7 @@ function failuresBefore(slot: Slot, model: ModelId, ranMs: number): number {
   return ranMs >= slot.limits.backoffMsMax ? 0 : (slot.backoff.get(model)?.failures ?? 0);
 }
 
-/** Rule 15: a run that was long enough makes the model's next failure a first one. */
+/** Rule 15: resets the model's failures after a run that was long enough. */
 export function forgive(slot: Slot, engine: Awake, nowMs: number): Slot {
   if (nowMs - engine.sinceMs < slot.limits.backoffMsMax || !slot.backoff.has(engine.model)) return slot;
   return { ...slot, backoff: without(slot.backoff, engine.model) };
@@ -160,7 +160,7 @@ export function measured(slot: Slot, model: ModelId, tookMs: number): Slot {
   return { ...slot, switchMs: new Map(slot.switchMs).set(model, before + newestWeight * (tookMs - before)) };
 }
 
-/** Notes how long the model's turn lasted since another one was waited for. */
+/** Records how long the model's turn lasted from when another model was waited for. */
 export function turnEnded(slot: Slot, { model, sinceMs }: Awake, other: Waiter | undefined, nowMs: number): Slot {
   if (!other) return slot;
   const tookMs = nowMs - Math.max(sinceMs, other.sinceMs);

@@ -1,4 +1,4 @@
-/** The operations of a slot on its engines. Each reports its phases, and ends in one event. */
+/** The operations of a slot on its engines. Each reports its phases and ends with one event. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { describeError } from "@weiche/shared/program/log.ts";
 import type { SwitchPhase } from "../engines/engine.ts";
@@ -38,7 +38,7 @@ export function slotOperations(
         );
     },
 
-    /** Ends the start in progress. */
+    /** Ends the current attempt to start. */
     giveUp(reason: string): void {
       activation.abort(new Error(reason));
     },

@@ -1,4 +1,4 @@
-/** Dependencies of the runner of one slot, and how it is closed. */
+/** What the runner of one slot is made of, and the options for closing it. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { SlotConfig } from "../config/config.ts";
 import type { SlotEngines } from "../engines/engine.ts";
@@ -10,7 +10,7 @@ export interface SlotParts {
   readonly engines: SlotEngines;
   readonly clock: Clock;
   readonly events: SlotEvents;
-  /** Replaced only by tests that show what goes wrong without a part of it. */
+  /** Set only by tests that replace a rule to show what it prevents. */
   readonly transition?: typeof transition;
 }
 

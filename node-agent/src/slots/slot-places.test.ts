@@ -1,11 +1,11 @@
-/** How requests wait for places of an engine that has no more of them. */
+/** How requests wait for places of a full engine. */
 import { describe, expect, test } from "vitest";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { createSlot, currentEpoch } from "./slot-state.ts";
 import { a, active, b, config, endpoint, Play } from "../../test/slots/slot-play.ts";
 
 describe("a request that finds its engine full", () => {
-  test("waits in order of arrival, and who comes when a place is free has one at once", () => {
+  test("waits in order of arrival, and gets a place at once if one is free", () => {
     const play = active(a, 2);
     play.requests(a, a);
     expect(play.release(2)).toEqual(["admit 3"]);
@@ -16,7 +16,7 @@ describe("a request that finds its engine full", () => {
     expect(play.request(a)).toEqual(["admit 6"]);
   });
 
-  test("is refused beyond the bounds, and told how long those before it take", () => {
+  test("is refused if it exceeds the limits, with the time of the requests before it", () => {
     const play = active(a, 2);
     play.pass(4_000);
     play.release(1);
@@ -27,7 +27,7 @@ describe("a request that finds its engine full", () => {
     expect(play.pass(300_000)).toEqual([4, 5, 6, 7].map((ticket) => `refuse ${ticket} overloaded 1000`));
   });
 
-  test("is told of the time for a place, not for a switch, if those for another model are refused with it", () => {
+  test("gets the time until a place is free, not until a switch, even if requests for another model are refused with it", () => {
     const play = active(a, 2, { waiterMsMax: 20_000 });
     play.pass(4_000);
     play.release(1);
@@ -35,7 +35,7 @@ describe("a request that finds its engine full", () => {
     expect(play.pass(20_000)).toEqual(["refuse 4 overloaded 14000", "refuse 5 overloaded 1000"]);
   });
 
-  test("is told 300 s at most, and a guess where nothing is known", () => {
+  test("gets at most 300 s, and a default while no times are known", () => {
     const play = active(a, 2);
     for (let count = 0; count < 4; count++) play.request(a);
     expect(play.request(a), "10 s each, two at a time").toEqual(["refuse 7 overloaded 20000"]);
@@ -45,10 +45,10 @@ describe("a request that finds its engine full", () => {
     expect(play.request(a)).toEqual(["refuse 13 overloaded 300000"]);
   });
 
-  test("makes nobody wait longer who came before it for another model", () => {
+  test("does not delay requests for another model that came earlier", () => {
     const play = active(a, 2, { waitersMax: 8 });
     play.requests(a, b, a);
-    expect(play.release(1), "of those who came before").toEqual(["admit 3"]);
+    expect(play.release(1), "requests of the active model that came before").toEqual(["admit 3"]);
     play.pass(9_999);
     expect(play.state).toBe("draining-open a->b, ba wait, 2 run");
     play.pass(1);
@@ -57,12 +57,12 @@ describe("a request that finds its engine full", () => {
     play.news("stopped");
     expect(play.news("started")).toEqual(["admit 4"]);
     expect(play.release(4)).toEqual([]);
-    expect(play.pass(5_000), "and it has its turn afterwards").toEqual(["stop b"]);
+    expect(play.pass(5_000), "and it gets its turn afterwards").toEqual(["stop b"]);
     play.news("stopped");
     expect(play.news("started")).toEqual(["admit 5"]);
   });
 
-  test("goes before those for another model who came later, even when the drain is closed", () => {
+  test("goes before later requests for another model, even when the drain is closed", () => {
     const play = active(a, 2, { waitersMax: 8 });
     play.requests(a, a, b);
     play.pass(10_000);
@@ -88,7 +88,7 @@ describe("a request that finds its engine full", () => {
 });
 
 describe("a request for several answers", () => {
-  test("waits until each of them has a place, and nobody behind it goes first", () => {
+  test("waits until each answer has a place, and no request behind it goes first", () => {
     const play = active(a, 2);
     expect(play.request(a, 2)).toEqual([]);
     play.request(a);
@@ -99,14 +99,14 @@ describe("a request for several answers", () => {
     expect(play.release(3)).toEqual(["admit 4"]);
   });
 
-  test("no longer holds up the others when its client leaves", () => {
+  test("no longer blocks the others when its client leaves", () => {
     const play = active(a, 1);
     play.request(a, 2);
     play.request(a);
     expect(play.leave(2)).toEqual(["admit 3"]);
   });
 
-  test("has the engine for itself where it asks for more than there are places, and the engine does not say how many", () => {
+  test("gets the whole engine if it needs more places than there are and the engine reports no limit", () => {
     const play = active(a, 1);
     expect(play.request(a, 5)).toEqual([]);
     expect(play.release(1)).toEqual(["admit 2"]);
@@ -114,7 +114,7 @@ describe("a request for several answers", () => {
     expect(play.state).toBe("active a, a wait, 2 run");
   });
 
-  test("is rejected at once by an engine that can never give as many, or when that is known", () => {
+  test("is rejected at once if the engine reports fewer places, or as soon as it does", () => {
     const play = new Play();
     play.begin();
     play.request(a, 3);
@@ -133,7 +133,7 @@ describe("accounts that wait for places of one engine", () => {
     AccountId,
     AccountId,
   ];
-  /** An engine of so many places, with nothing running. */
+  /** Returns an idle engine with this many places. */
   function idle(places: number): Play {
     const play = new Play({ waitersMax: 64 });
     const [first, ...engines] = config.engines;
@@ -151,26 +151,26 @@ describe("accounts that wait for places of one engine", () => {
   const ask = (play: Play, account: AccountId, ...answers: readonly number[]) =>
     answers.flatMap((count) => play.request(a, count, account));
 
-  test("get places by what each has used, and within an account in order of arrival", () => {
+  test("get places by their use, and within an account in order of arrival", () => {
     const play = idle(1);
     ask(play, large, 1, 1, 1);
     ask(play, small, 1, 1);
-    expect(play.release(2, tokens(100)), "who has used nothing yet").toEqual(["admit 5"]);
+    expect(play.release(2, tokens(100)), "the account that has used nothing yet").toEqual(["admit 5"]);
     expect(play.release(5, tokens(500))).toEqual(["admit 3"]);
     expect(play.release(3, tokens(100)), "200 are less than 500").toEqual(["admit 4"]);
     expect(play.release(4, tokens(1_000))).toEqual(["admit 6"]);
   });
 
-  test("have a reserve of an eighth, for those that hold no place", () => {
+  test("leave an eighth of the places in reserve for accounts that hold none", () => {
     const play = idle(16);
     ask(play, large, ...Array(20).fill(1));
     expect([play.view.running, play.view.waiting]).toEqual([14, 6]);
     expect(ask(play, small, 1)).toEqual(["admit 22"]);
-    expect(ask(play, small, 1), "it holds a place now").toEqual([]);
-    expect(play.release(2), "two stay free for the next account").toEqual([]);
+    expect(ask(play, small, 1), "the account holds a place now").toEqual([]);
+    expect(play.release(2), "two places stay free for the next account").toEqual([]);
   });
 
-  test("hold nothing any more once their engine is gone", () => {
+  test("hold nothing after their engine is lost", () => {
     const play = idle(16);
     ask(play, small, 1);
     play.exits(a);
@@ -182,7 +182,7 @@ describe("accounts that wait for places of one engine", () => {
     expect(ask(play, small, 1), "from the reserve").toEqual(["admit 23"]);
   });
 
-  test("have no reserve if nobody else has asked for an hour, nor on four places", () => {
+  test("have no reserve if no other account sent a request for an hour, or on four places", () => {
     const play = idle(16);
     play.pass(3_500_000);
     ask(play, large, ...Array(17).fill(1));
@@ -193,7 +193,7 @@ describe("accounts that wait for places of one engine", () => {
     expect(four.view.running).toBe(4);
   });
 
-  test("give nothing to the reserve once the drain is closed, since nobody may come any more", () => {
+  test("have no reserve once the drain is closed, because no new requests can come", () => {
     const play = idle(16);
     ask(play, large, ...Array(15).fill(1));
     play.request(b, 1, small);
@@ -201,12 +201,12 @@ describe("accounts that wait for places of one engine", () => {
     expect(play.pass(10_000)).toEqual(["admit 16"]);
   });
 
-  test("overtake a request for many places, within its bound", () => {
+  test("overtake a request for many places, within a limit", () => {
     const play = idle(4);
     ask(play, large, 1);
     ask(play, small, 4);
     for (const count of [1, 2, 3, 4, 5]) ask(play, asId<AccountId>(`comer-${count}`), 1);
-    expect(play.view.running, "three comers run beside the first request").toBe(4);
+    expect(play.view.running, "three newcomers run beside the first request").toBe(4);
     expect(play.release(2), "a fourth one overtakes, and then no more").toEqual(["admit 7"]);
     expect([4, 5, 6, 7].map((ticket) => play.release(ticket))).toEqual([[], [], [], ["admit 3"]]);
     expect(play.release(3)).toEqual(["admit 8"]);

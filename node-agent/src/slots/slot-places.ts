@@ -1,11 +1,11 @@
 /**
- * Who gets the places of the awake engine.
+ * Decides which waiters get the places of the awake engine.
  *
- * - Rule 6: the waiter whose account used least of this engine is next (`fair-shares.ts`), within an account the oldest.
- * - Rule 7: while the next waiter needs more places than are free, the others wait, too. A waiter whose account holds no
- *   place may overtake it. The places that overtake one waiter are bounded in total, so that every waiter has its turn.
- * - Rule 8: a reserve of the places is given only to accounts that hold none, while another such account has asked lately.
- *   So one account cannot take every place and keep the next account out until its answers end.
+ * - Rule 6: the next waiter is the oldest waiter of the account that has used least of this engine (`fair-shares.ts`).
+ * - Rule 7: while the next waiter needs more places than are free, the others wait too. A waiter of an account without a
+ *   place may overtake it. The places that may overtake one waiter are limited, so that every waiter gets its turn.
+ * - Rule 8: some places are in reserve for accounts that hold none, while another such account has sent a request lately.
+ *   So one account cannot take all places and block the next account until its answers end.
  */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import { costOf, isComer, noShares, rememberedMs, shareOf, taken, used } from "./fair-shares.ts";
@@ -14,10 +14,13 @@ import { heldFor } from "./held-times.ts";
 import { awakeEngine, placesOf } from "./slot-state.ts";
 import type { Awake, Holding, Overtaken, Slot, SlotEffect, Waiter } from "./slot-state.ts";
 
-/** A reserve on fewer places would idle too much of the engine. */
+/** The fewest places with a reserve. A reserve of fewer would leave too much of the engine idle. */
 const reserveFromPlaces = 5;
 
-/** Places that may overtake one waiter on any engine: a waiter that needs the whole engine is blocked whatever it has. */
+/**
+ * The places that may overtake a waiter on any engine. Without it, a waiter that needs the whole engine would block all
+ * others.
+ */
 const overtakenMin = 4;
 
 function reserveOf(places: number): number {
@@ -25,8 +28,8 @@ function reserveOf(places: number): number {
 }
 
 /**
- * Gives free places to these waiters, and rejects those that the engine can never serve. `isOpen`: new requests may come;
- * otherwise nothing is reserved.
+ * Gives free places to these waiters, and rejects those that the engine can never serve. `isOpen`: new requests may
+ * come. If not, nothing is reserved.
  */
 export function admit(
   before: Slot,
@@ -70,7 +73,7 @@ function ofModel(waiters: readonly Waiter[], model: ModelId): readonly Waiter[] 
     : waiters.filter((waiter) => waiter.model === model);
 }
 
-/** Gives back places of the awake engine, and learns what the request cost and how long it held them. */
+/** Gives back places of the awake engine, and records the cost of the request and how long it held them. */
 export function release(slot: Slot, holding: Holding, tokens: TokensUsed | undefined, nowMs: number): Slot {
   const engine = awakeEngine(slot.state);
   if (!engine) return slot;
@@ -89,7 +92,7 @@ function without(running: readonly Holding[], holding: Holding): readonly Holdin
   return index < 0 ? running : running.slice(0, index).concat(running.slice(index + 1));
 }
 
-/** Where nothing was counted, the estimate counts: the engine worked all the same. */
+/** Uses the estimate if the request counted nothing, because the engine worked for it. */
 function settled(shares: FairShares, holding: Holding, tokens?: TokensUsed): FairShares {
   return used(shares, holding, (tokens && costOf(tokens)) || holding.cost);
 }
@@ -98,12 +101,15 @@ export function sharesOf(slot: Slot, model: ModelId): FairShares {
   return slot.shares.get(model) ?? noShares;
 }
 
-/** An idle engine takes more answers than it has places, and queues the rest itself. */
+/**
+ * Returns the places that these answers take. An idle engine takes more answers than it has places, and queues the rest
+ * itself.
+ */
 export function placesFor(answers: number, places: number): number {
   return Math.min(answers, places);
 }
 
-/** Where nobody else waits and the reserve is not touched, who has used what does not matter. */
+/** Admits the only waiter directly if the reserve is not touched. Shares do not matter then. */
 function soleTurn(
   slot: Slot,
   [waiter, second]: readonly Waiter[],
@@ -125,27 +131,27 @@ function soleTurn(
   };
 }
 
-/** Who was given places, and what that changes. */
+/** Which waiters got places, and what that changes. */
 interface Given {
   readonly given: readonly (readonly [Waiter, Holding])[];
   readonly taken: number;
   readonly shares: FairShares;
   readonly overtaken: Overtaken | undefined;
-  /** Until when the next waiter is kept waiting by the reserve alone. */
+  /** Until when the next waiter waits only because of the reserve. */
   readonly reserveUntilMs: number | undefined;
 }
 
-/** The waiters of one account, from the oldest one that has no place yet. */
+/** The waiters of one account, from the oldest one without a place. */
 interface Queue {
   readonly account: AccountId;
   readonly waiters: Waiter[];
   next: number;
-  /** What the account has used, with what its running requests will probably cost. */
+  /** The use of the account plus the estimated cost of its running requests. */
   used: number;
   held: number;
 }
 
-/** Gives places to one waiter after the other, as long as one may have them. */
+/** Gives places to one waiter after another while one may have them. */
 class Turns implements Given {
   readonly given: (readonly [Waiter, Holding])[] = [];
   taken: number;
@@ -186,7 +192,7 @@ class Turns implements Given {
     return this;
   }
 
-  /** The oldest waiter of the account that used least; with the same use, of the one that holds fewer places. */
+  /** The oldest waiter of the account with the least use. Equal accounts are ordered by the places that they hold. */
   #least(isAble: (queue: Queue, waiter: Waiter) => boolean): Queue | undefined {
     let least: Queue | undefined;
     for (const queue of this.#queues.values()) {
@@ -235,13 +241,16 @@ class Turns implements Given {
     return placesFor(answers, this.#places);
   }
 
-  /** Whether another account may ask for the reserve. */
+  /** Returns whether another account may need the reserve. */
   #isReserved(account: AccountId): boolean {
     if (this.#reserve === 0) return false;
     return this.shares.accounts.some((bucket) => bucket.some((share) => this.#mayCome(share, account)));
   }
 
-  /** Whether it is another account that may ask for the reserve. One that waits for more than the reserve does not. */
+  /**
+   * Returns whether the share is of another account that may need the reserve. An account that waits for more places
+   * than the reserve does not.
+   */
   #mayCome(share: Share, account: AccountId): boolean {
     if (!isComer(share, this.#nowMs) || share.account === account) return false;
     const queue = this.#queues.get(share.account);
@@ -258,7 +267,7 @@ class Turns implements Given {
   }
 }
 
-/** The waiters in the order in which they would get places if all of these came free one after the other. */
+/** Returns the waiters in the order in which they would get places if all of them became free one after another. */
 export function orderOf(slot: Slot, model: ModelId, waiters: readonly Waiter[]): readonly Waiter[] {
   const shares = sharesOf(slot, model);
   const turns = queuesOf(waiters, shares)

@@ -1,4 +1,4 @@
-/** A slot with its runner: what clients, the operator and the router see of it. */
+/** A slot with its runner, as clients, the operator and the router see it. */
 import { describe, expect, test } from "vitest";
 import { settle } from "@weiche/shared/testing/virtual-clock.ts";
 import { Node, refusal } from "../../test/slots/slot-node.ts";
@@ -6,7 +6,7 @@ import { a, b, c, endpoint } from "../../test/slots/slot-play.ts";
 import { stateWords, WireState } from "./slot-view.ts";
 
 describe("a slot", () => {
-  test("holds requests until it is known what an earlier agent left, and serves that without a restart", async () => {
+  test("holds requests until the engines of an earlier agent are known, and serves their models without a restart", async () => {
     const node = new Node();
     const ready = node.slots.readopt();
     const held = node.request(a);
@@ -18,21 +18,21 @@ describe("a slot", () => {
     expect(node.engine.asked).toEqual(["readopt"]);
   });
 
-  test("looks again, after a pause, when that could not be found out", async () => {
+  test("looks for these engines again after a pause if that failed", async () => {
     const node = new Node();
     const ready = node.slots.readopt();
     const early = node.request(a);
     node.engine.adoption!.reject(new Error("no"));
     expect(await refusal(early)).toBe("model_unavailable 2");
     await ready;
-    expect(node.slots.views()[0]!.state, "the node goes on without it").toBe(WireState.FAILED);
+    expect(node.slots.views()[0]!.state, "the node works without this slot").toBe(WireState.FAILED);
     await node.clock.advanceAsync(2_000);
     node.engine.adoption!.resolve(undefined);
     await settle();
     expect(node.slots.views()[0]!.state).toBe(WireState.EMPTY);
   });
 
-  test("does not keep the others waiting while nobody knows what an earlier agent left in it", async () => {
+  test("does not delay other slots while the engines of an earlier agent are unknown", async () => {
     const node = new Node({ s: [a], t: [b] });
     const ready = node.slots.readopt();
     node.engines.get("t")!.adoption!.resolve(undefined);
@@ -43,7 +43,7 @@ describe("a slot", () => {
     expect(await refusal(node.request(a))).toMatch(/^model_unavailable/);
   });
 
-  test("says where each request stands that waits, and at its admission what was estimated when it came", async () => {
+  test("shows the standing of each waiting request, and on admission the estimate of its arrival", async () => {
     const node = await Node.begun();
     const [first, second] = [node.request(a), node.request(a)];
     expect([...node.slots.waiting().values()]).toEqual([
@@ -56,7 +56,7 @@ describe("a slot", () => {
     expect(await first).toMatchObject({ waitedMs: 4_000, estimatedMs: 10_000 });
     (await second).release();
     expect(node.slots.waiting().size).toBe(0);
-    expect((await node.request(a)).estimatedMs, "it did not wait").toBeUndefined();
+    expect((await node.request(a)).estimatedMs, "the request did not wait").toBeUndefined();
     const admitted = node.told.filter(([event]) => event === "requestAdmitted");
     expect(admitted.map(([, , , ...ms]) => ms)).toEqual([
       [4_000, 10_000],
@@ -65,7 +65,7 @@ describe("a slot", () => {
     ]);
   });
 
-  test("gives an engine no more than it says it runs, whatever is configured", async () => {
+  test("sends an engine no more requests than it reports to run, whatever is configured", async () => {
     const node = await Node.begun();
     const first = node.request(a);
     const second = node.request(a);
@@ -80,7 +80,7 @@ describe("a slot", () => {
     expect((await third).waitedMs).toBe(0);
   });
 
-  test("counts answers: what runs and waits, and what a client is told who wants too many", async () => {
+  test("counts answers in what runs, in what waits, and in the retry-after of a refused request", async () => {
     const node = await Node.begun();
     const both = node.request(a, { answers: 2 });
     node.engine.activation!.resolve({ ...endpoint, parallelMax: 2 });
@@ -98,7 +98,7 @@ describe("a slot", () => {
     expect(node.told.at(-1)).toEqual(["requestRefused", "s", a, "too_many_answers"]);
   });
 
-  test("gives an admission with slot, engine, endpoint and the time it took", async () => {
+  test("gives an admission its slot, engine, endpoint and waiting time", async () => {
     const node = await Node.begun();
     const held = node.request(a);
     await node.clock.advanceAsync(1_500);
@@ -106,7 +106,7 @@ describe("a slot", () => {
     expect(await held).toMatchObject({ slot: "s", engine: { model: a }, endpoint, waitedMs: 1_500 });
   });
 
-  test("reports its state, who runs from which router, who waits, and when it closes", async () => {
+  test("reports its state, running requests per router, waiters, and when it closes", async () => {
     const node = await Node.begun();
     await node.activated(a);
     await node.clock.advanceAsync(1_000);
@@ -135,7 +135,7 @@ describe("a slot", () => {
     });
   });
 
-  test("loses an engine that says itself that it is dead, with all of its requests, and starts it again", async () => {
+  test("loses an engine that reports that it is dead, with all its requests, and restarts it", async () => {
     const node = await Node.begun();
     const admissions = [await node.activated(a), await node.request(a)];
     const deaths: unknown[] = [];
@@ -151,7 +151,7 @@ describe("a slot", () => {
     expect(node.told.filter(([event]) => event === "engineDied")).toEqual([["engineDied", "s", a, "core died"]]);
   });
 
-  test("tells running requests that their engine exited", async () => {
+  test("notifies running requests that their engine exited", async () => {
     const node = await Node.begun();
     const told: string[] = [];
     const running = await node.activated(a);
@@ -168,7 +168,7 @@ describe("a slot", () => {
     expect(node.engine.asked.at(-1)).toBe("retire a for good");
   });
 
-  test("tells the requests of a new engine apart from those of the one before", async () => {
+  test("distinguishes the requests of a new engine from those of the engine before", async () => {
     const node = await Node.begun();
     const told: string[] = [];
     const before = await node.activated(a);
@@ -186,7 +186,7 @@ describe("a slot", () => {
     expect(told).toEqual([]);
   });
 
-  test("measures a switch by its phases", async () => {
+  test("measures the phases of a switch", async () => {
     const node = await Node.begun();
     const first = await node.activated(a);
     void node.request(b);
@@ -197,7 +197,7 @@ describe("a slot", () => {
     await node.clock.advanceAsync(500);
     node.engine.retirement!.resolve();
     await settle();
-    node.engine.retirement!.onPhase("memory"); // too late: it has said that it is done
+    node.engine.retirement!.onPhase("memory"); // Too late: this retirement has already ended.
     await node.clock.advanceAsync(2_000);
     expect(node.slots.views()[0]!.switching).toEqual({ ageMs: 2_800, phase: "start" });
     node.engine.activation!.onPhase("probe");
@@ -210,7 +210,7 @@ describe("a slot", () => {
     expect(switches.at(-1)).toEqual(["switched", "s", { from: a, model: b, tookMs: 14_840, phasesMs }]);
   });
 
-  test("calls back at once when it comes into another state or another model comes next, not for each request", async () => {
+  test("calls back at once when the state or the next model changes, not for each request", async () => {
     const node = await Node.begun();
     let moves: string[] = [];
     const forget = node.slots.onMove((slot) => {
@@ -250,7 +250,7 @@ describe("a slot", () => {
 });
 
 describe("closing", () => {
-  test("refuses who waits and who comes, lets running requests end, and leaves the engines as they are", async () => {
+  test("refuses waiting and new requests, lets running ones end, and leaves the engines alone", async () => {
     const node = await Node.begun();
     const first = await node.activated(a);
     const waiter = node.request(b);
@@ -264,7 +264,7 @@ describe("closing", () => {
     expect(node.clock.pending).toBe(0);
   });
 
-  test("ends at its deadline, and with the engines when asked to: their requests are told", async () => {
+  test("ends at its deadline, and if asked stops the engines and notifies their requests", async () => {
     const node = await Node.begun();
     let isTold = false;
     (await node.activated(a)).onEngineLost(() => (isTold = true));

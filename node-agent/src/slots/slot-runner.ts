@@ -1,6 +1,6 @@
 /**
- * Runs one slot: owns its state and performs its effects. Every change is an event in one queue; effects that answer at
- * once queue their answer and are never re-entrant. One timer at most.
+ * Runs one slot: owns its state and performs its effects. Every change is an event in one queue. An effect that
+ * completes at once queues its event, so that events are never re-entrant. There is at most one timer.
  */
 import { assert, unreachable } from "@weiche/shared/assert.ts";
 import { within, type Timer } from "@weiche/shared/time/clock.ts";
@@ -35,12 +35,14 @@ interface Pending {
 
 export class SlotRunner {
   readonly name: SlotName;
-  /** The engine of each model. The slot's state knows an engine by the first of its models. */
+  /** The engine of each model. The slot's state identifies an engine by the first of its models. */
   readonly models: ReadonlyMap<ModelId, EngineSpec>;
   readonly #parts: SlotParts;
   readonly #inbox: SlotEvent[] = [];
   readonly #pending = new TransientMap<Ticket, Pending>();
-  /** In the order of admission. The slot's state counts their places: copies of this map would cost too much. */
+  /**
+   * In the order of admission. The slot's state counts their places, because copies of this map would cost too much.
+   */
   readonly #running = new TransientMap<Ticket, Running>();
   readonly #meter = new SwitchMeter();
   readonly #listeners = new Set<(change: SlotChange) => void>();
@@ -91,7 +93,7 @@ export class SlotRunner {
     });
   }
 
-  /** Where the requests stand that wait, by what `admit` was called with. */
+  /** The standing of each waiting request, by the argument of its `admit` call. */
   waiting(): ReadonlyMap<AdmissionRequest, Standing> {
     const waiting = new Map<AdmissionRequest, Standing>();
     for (const [ticket, standing] of standings(this.#slot, this.#nowMs())) {
@@ -118,14 +120,15 @@ export class SlotRunner {
     return engine && spec && { slot: this.name, spec, endpoint: engine.endpoint };
   }
 
-  /** Calls back after each event that changed something. */
+  /** Calls back after each event that changed the slot. */
   onChange(listener: (change: SlotChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Looks for engines of an earlier agent. Requests wait until they are found or that has failed; so does the promise.
+   * Looks for engines of an earlier agent. Requests wait until this ends, and the promise resolves then, even if the
+   * search failed.
    */
   readopt(): Promise<void> {
     this.#dispatch({ kind: "readopt" });
@@ -141,8 +144,8 @@ export class SlotRunner {
   }
 
   /**
-   * Refuses waiting and new requests, and lets running ones end, for at most `deadlineMs`. Engines stay unless
-   * `stopEngines`: then requests that still run lose theirs.
+   * Refuses waiting and new requests, and lets running ones end for at most `deadlineMs`. Engines keep running unless
+   * `stopEngines` is set. In that case requests that still run lose their engine.
    */
   close(options: CloseOptions): Promise<void> {
     this.#closed ??= this.#close(options);
@@ -248,7 +251,7 @@ export class SlotRunner {
         this.#dispatch({ kind: "suspected", epoch });
       },
       lose: (reason) => {
-        // The first request to say so ends the engine; requests of an earlier engine say nothing new.
+        // The first request that reports it ends the engine. Reports about an earlier engine are ignored.
         if (awakeEngine(this.#slot.state)?.epoch !== epoch) return;
         this.#parts.events.engineDied(this.name, model, reason);
         this.#dispatch({ kind: "exited", model });
@@ -271,7 +274,7 @@ export class SlotRunner {
     pending.reject(pending.request.signal.reason as Error);
   }
 
-  /** Takes a request out of the pending ones. Undefined: its client left while the answer was on its way. */
+  /** Removes a request from the pending ones. Returns undefined if its client left meanwhile. */
   #taken(ticket: Ticket): Pending | undefined {
     const pending = this.#pending.get(ticket);
     this.#pending.delete(ticket);
@@ -279,7 +282,7 @@ export class SlotRunner {
     return pending;
   }
 
-  /** Sets the one timer to the time of the next tick. */
+  /** Sets the timer to the time of the next tick. */
   #arm(nowMs: number): void {
     const atMs = this.#ended ? undefined : wakeAtMs(this.#slot, nowMs);
     if (atMs === this.#timerAtMs) return;

@@ -1,6 +1,6 @@
 /**
- * State, events and effects of a slot, as plain data. All times are monotonic milliseconds: a jump of the wall clock
- * changes nothing.
+ * The state, events and effects of a slot, as plain data. All times are monotonic milliseconds, so that changes of the
+ * wall clock have no effect.
  */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import type { SlotConfig, SlotLimits } from "../config/config.ts";
@@ -8,14 +8,14 @@ import type { EngineEndpoint, FoundEngine } from "../engines/engine.ts";
 import type { FairShares, TokensUsed } from "./fair-shares.ts";
 import type { HeldTimes } from "./held-times.ts";
 
-/** Identifies one call of `admit`. Not the request id: a request that is tried again must count twice. */
+/** Identifies one call of `admit`. It differs from the request id, because a retried request counts twice. */
 export type Ticket = number;
 
 export interface Waiter {
   readonly ticket: Ticket;
   readonly model: ModelId;
   readonly account: AccountId;
-  /** At least 1. Each answer needs a place of its own; all of them begin together. */
+  /** At least 1. Each answer needs its own place, and all of them begin together. */
   readonly answers: number;
   readonly sinceMs: number;
 }
@@ -24,47 +24,50 @@ export interface Waiter {
 export interface Holding {
   readonly account: AccountId;
   readonly places: number;
-  /** What the request will probably cost. */
+  /** The estimated cost of the request. */
   readonly cost: number;
   readonly sinceMs: number;
 }
 
-/** A waiter that was overtaken, and by how many places in total. */
+/** A waiter that was overtaken, and the total of places that overtook it. */
 export interface Overtaken {
   readonly ticket: Ticket;
   readonly places: number;
 }
 
-/** An engine that is awake and proven. */
+/** An engine that is awake and has answered its probe. */
 export interface Awake {
   readonly model: ModelId;
-  /** Number of the operation that brought it here. */
+  /** The number of the operation that started or found it. */
   readonly epoch: number;
   readonly endpoint: EngineEndpoint;
   readonly sinceMs: number;
-  /** When requests found it silent, failing, or that nothing listens; from then on it takes nothing new. */
+  /** When requests found it silent, failing or not listening. It admits no requests from then on. */
   readonly suspectedAtMs?: number;
 }
 
 export type SlotState =
-  /** It is not known yet which engines an earlier agent left; requests wait. */
+  /** The engines of an earlier agent are not known yet. Requests wait. */
   | { readonly kind: "adopting"; readonly epoch: number; readonly deadlineMs: number; readonly attempt: number }
   | { readonly kind: "empty" }
   | {
       readonly kind: "starting";
       readonly model: ModelId;
       readonly epoch: number;
-      /** When the switch began, including the stop before it; of an adopted engine, when an earlier agent started it. */
+      /**
+       * When the switch began, including the stop of the old engine. For an adopted engine: when the earlier agent
+       * started it.
+       */
       readonly beganMs: number;
-      /** An earlier agent started it: when it was ready may not have been seen. */
+      /** An earlier agent started it, so the time when it became ready may be unknown. */
       readonly adopted: boolean;
       readonly deadlineMs: number;
-      /** It was told to stop trying, and cleans up. */
+      /** The start was ended and is cleaning up. */
       readonly givenUp: boolean;
       readonly restart: boolean;
     }
   | { readonly kind: "active"; readonly engine: Awake }
-  /** Open until `closesAtMs`, then closed. `next` is what comes afterwards. */
+  /** Open until `closesAtMs`, then closed. `next` is the model that comes afterwards. */
   | { readonly kind: "draining"; readonly engine: Awake; readonly next: ModelId; readonly closesAtMs: number }
   | {
       readonly kind: "stopping";
@@ -75,9 +78,12 @@ export type SlotState =
       readonly attempt: number;
       readonly restart: boolean;
     }
-  /** Empty, and `model` rests until `retryAtMs`. With `restart` it is then started again, unless another was asked for. */
+  /**
+   * No engine. `model` has a backoff until `retryAtMs`. If `restart` is set, it is then started again, unless another
+   * model is requested.
+   */
   | { readonly kind: "failed"; readonly model: ModelId; readonly retryAtMs: number; readonly restart: boolean }
-  /** An engine may be awake although it was told to stop (`model`), or it is not known which one is (no `model`). */
+  /** An engine may be awake although it was stopped (`model`), or it is unknown which one is awake (no `model`). */
   | {
       readonly kind: "stuck";
       readonly model?: ModelId;
@@ -93,34 +99,37 @@ interface Backoff {
 
 export interface Slot {
   readonly limits: SlotLimits;
-  /** Most answers that each model's engine is asked for at once. */
+  /** The most answers that each model's engine is asked for at once. */
   readonly maxConcurrent: ReadonlyMap<ModelId, number>;
   readonly state: SlotState;
   readonly stateSinceMs: number;
-  /** Number of operations so far. News with another number than the current one changes nothing. */
+  /** The number of operations so far. Events of another operation are ignored. */
   readonly epoch: number;
-  /** Places of the awake engine that requests hold. */
+  /** The places of the awake engine that requests hold. */
   readonly taken: number;
-  /** What holds them, in the order of admission. */
+  /** The requests that hold them, in the order of admission. */
   readonly running: readonly Holding[];
-  /** In order of arrival; who gets a place next is decided by `slot-places.ts`. */
+  /** In order of arrival. `slot-places.ts` decides which one gets a place next. */
   readonly waiters: readonly Waiter[];
   readonly backoff: ReadonlyMap<ModelId, Backoff>;
-  /** Moving average of the time from the stop of the old engine to the proof of each model's; without the drain before. */
+  /**
+   * Moving average of each model's switch: from the stop of the old engine to the probe of the new one, without the
+   * drain.
+   */
   readonly switchMs: ReadonlyMap<ModelId, number>;
   /** How long requests of each model held their places. */
   readonly held: ReadonlyMap<ModelId, HeldTimes>;
-  /** Moving average of how long a turn of each model lasted while another one was waited for. */
+  /** Moving average of how long each model stayed active while another one was waited for. */
   readonly turnMs: ReadonlyMap<ModelId, number>;
-  /** When the client of each model that was refused last was told to come back. */
+  /** The latest time that a refused client of each model was told to come back. */
   readonly toldMs: ReadonlyMap<ModelId, number>;
   /** What each account has used of each model's engine. */
   readonly shares: ReadonlyMap<ModelId, FairShares>;
   readonly overtaken?: Overtaken;
-  /** Until when places are kept free though a request waits: for accounts that hold none. */
+  /** Until when places stay in reserve for accounts that hold none, although a request waits. */
   readonly reserveUntilMs?: number;
   readonly maintenance: boolean;
-  /** A model to activate once, when nobody is in its way. */
+  /** A model to start once, when no request is in the way. */
   readonly prewarm?: ModelId;
 }
 
@@ -131,12 +140,12 @@ export type SlotEvent =
       readonly model: ModelId;
       readonly account: AccountId;
       readonly answers: number;
-      /** Time left for its whole answer. Absent: not bounded. */
+      /** The time left for the whole answer. If undefined, the time is unbounded. */
       readonly leftMs?: number;
     }
   /** The client of a waiter has left. */
   | { readonly kind: "left"; readonly ticket: Ticket }
-  /** A request gives back its places on the engine of this epoch. Once for each admission. `used`: absent if unknown. */
+  /** A request gives back its places on the engine of this epoch, once per admission. `used`: undefined if unknown. */
   | { readonly kind: "released"; readonly epoch: number; readonly holding: Holding; readonly used?: TokensUsed }
   | { readonly kind: "suspected"; readonly epoch: number }
   | { readonly kind: "readopt" }
@@ -149,7 +158,7 @@ export type SlotEvent =
   | { readonly kind: "exited"; readonly model: ModelId }
   | { readonly kind: "maintenance"; readonly on: boolean }
   | { readonly kind: "prewarm"; readonly model: ModelId }
-  /** Time has passed. Too early or too often does no harm. */
+  /** Time has passed. Extra ticks do no harm. */
   | { readonly kind: "tick" };
 
 export type RefusalKind = "model_switching" | "model_unavailable" | "overloaded" | "maintenance";
@@ -161,19 +170,19 @@ export type SlotEffect =
       readonly ticket: Ticket;
       readonly refusal: RefusalKind;
       readonly retryAfterMs: number;
-      /** Estimated time until the model's next turn, if that is the reason. */
+      /** Estimated time until the model's next turn, if the request is refused because of it. */
       readonly turnMs?: number;
     }
   | { readonly kind: "reject"; readonly ticket: Ticket; readonly answersMax: number }
   | { readonly kind: "adopt"; readonly epoch: number }
   | { readonly kind: "start"; readonly model: ModelId; readonly epoch: number }
   | { readonly kind: "giveUp" }
-  /** `forGood`: sleep is not enough. */
+  /** `forGood`: the engine must end; sleep is not enough. */
   | { readonly kind: "stop"; readonly model: ModelId; readonly epoch: number; readonly forGood: boolean }
-  /** The requests on this engine must be told. */
+  /** The requests on this engine must be notified. */
   | { readonly kind: "engineLost" };
 
-/** Creates a slot of unknown state: requests wait until `readopt` is answered. */
+/** Creates a slot of unknown state. Requests wait until the search for earlier engines has ended. */
 export function createSlot(config: SlotConfig, nowMs: number): Slot {
   return {
     limits: config.limits,
@@ -198,7 +207,10 @@ export function awakeEngine(state: SlotState): Awake | undefined {
   return state.kind === "active" || state.kind === "draining" ? state.engine : undefined;
 }
 
-/** Most answers that the engine is asked for at once: as configured, and no more than it says it runs. */
+/**
+ * Returns the most answers that the engine is asked for at once: the configured number, but at most what the engine
+ * reports.
+ */
 export function placesOf({ maxConcurrent }: Slot, { model, endpoint }: Awake): number {
   return Math.min(maxConcurrent.get(model)!, endpoint.parallelMax ?? Infinity);
 }
@@ -207,7 +219,7 @@ export function currentEpoch(state: SlotState): number | undefined {
   return "epoch" in state ? state.epoch : awakeEngine(state)?.epoch;
 }
 
-/** Time of the next `tick`: the earliest time at which something changes by itself. */
+/** Returns the time of the next `tick`: the earliest time at which the state changes without an event. */
 export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
   const { state, limits } = slot;
   const engine = awakeEngine(state);
@@ -217,7 +229,7 @@ export function wakeAtMs(slot: Slot, nowMs: number): number | undefined {
     "deadlineMs" in state ? state.deadlineMs : undefined,
     state.kind === "stuck" ? state.retryAtMs : undefined,
   ];
-  // A time that has passed was acted upon, or waits for an event.
+  // Past times were handled already or wait for an event.
   const turns = [
     state.kind === "draining" ? state.closesAtMs : undefined,
     state.kind === "failed" ? state.retryAtMs : undefined,

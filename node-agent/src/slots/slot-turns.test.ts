@@ -1,9 +1,9 @@
-/** Models that take turns, and what becomes of requests for a model whose turn is over. */
+/** Models that take turns, and requests for a model whose turn is over. */
 import { describe, expect, test } from "vitest";
 import { a, active, alone, b, c, Play } from "../../test/slots/slot-play.ts";
 import { turnEstimateMs } from "./turn-estimate.ts";
 
-/** b runs one request and has a waiter for a, who waited through its start for so long. */
+/** Model b runs one request. One waiter for model a waited for `startMs` while b started. */
 function secondTurn(startMs: number, limits = {}): Play {
   const play = active(a, 1, limits);
   play.request(b);
@@ -16,7 +16,7 @@ function secondTurn(startMs: number, limits = {}): Play {
 }
 
 describe("a turn", () => {
-  test("lasts ten seconds from the start of its engine, however long others waited through it", () => {
+  test("lasts ten seconds from the start of its engine, however long others waited for that start", () => {
     const play = secondTurn(50_000);
     play.pass(9_999);
     expect(play.request(b)).toEqual(["admit 4"]);
@@ -24,7 +24,7 @@ describe("a turn", () => {
     expect(play.state).toBe("draining-closed b->a, a wait, 2 run");
   });
 
-  test("lasts ten seconds from the first waiter where its model was active before", () => {
+  test("lasts ten seconds from the first waiter if its model was active before", () => {
     const play = active(a, 1);
     play.pass(100_000);
     play.request(b);
@@ -34,7 +34,7 @@ describe("a turn", () => {
     expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
   });
 
-  test("ends early when nothing runs any more and the residency is over", () => {
+  test("ends early when nothing runs and the residency is over", () => {
     const play = secondTurn(50_000);
     play.release(2);
     expect(play.pass(4_999)).toEqual([]);
@@ -43,7 +43,7 @@ describe("a turn", () => {
 });
 
 describe("a request for a model whose drain is closed", () => {
-  test("is held for its next turn, and admitted after those that waited for another model", () => {
+  test("is held for its next turn, and admitted after earlier waiters for another model", () => {
     const play = active(a, 1);
     play.request(b);
     play.pass(10_000);
@@ -58,7 +58,7 @@ describe("a request for a model whose drain is closed", () => {
     expect(play.news("started")).toEqual(["admit 3"]);
   });
 
-  test("is admitted at once when those for the other model have left", () => {
+  test("is admitted at once when the waiters for the other model have left", () => {
     const play = active(a, 1);
     play.request(b);
     play.pass(10_000);
@@ -66,7 +66,7 @@ describe("a request for a model whose drain is closed", () => {
     expect(play.leave(2)).toEqual(["admit 3"]);
   });
 
-  // The running answer takes 10 s more, the switch to b 10 s and its turn 20 s; the switch back took no time before.
+  // The running answer takes another 10 s, the switch to b 10 s and its turn 20 s. The switch back took no time before.
   test.each([
     [40_000, []],
     [39_999, ["refuse 3 model_switching 15000"]],
@@ -81,11 +81,11 @@ describe("a request for a model whose drain is closed", () => {
     expect(ofSlot.request(a)).toEqual(expected);
   });
 
-  test("is refused until the drain is over where the slot is set to refuse", () => {
+  test("is refused until the drain is over if the slot is configured to refuse", () => {
     const play = active(a, 1, { whileSwitching: "refuse" });
     play.request(b);
     play.pass(10_000);
-    expect(play.request(a), "1.5 times what the answer took so far").toEqual(["refuse 3 model_switching 15000"]);
+    expect(play.request(a), "1.5 times the running time of the answer").toEqual(["refuse 3 model_switching 15000"]);
     play.release(1);
     expect(play.request(a)).toEqual([]);
   });
@@ -94,7 +94,7 @@ describe("a request for a model whose drain is closed", () => {
 describe("the estimated time until a turn", () => {
   const estimate = (play: Play, model = a) => turnEstimateMs(play.slot, model, play.nowMs);
 
-  test("has what is left of a start, and the turn of the model that starts", () => {
+  test("includes the rest of a start, and the turn of the starting model", () => {
     const play = active(a, 1);
     play.request(b);
     play.drain(1);
@@ -104,7 +104,7 @@ describe("the estimated time until a turn", () => {
     expect(estimate(play, a), "6 s of the start and a turn of 20 s").toBe(26_000);
   });
 
-  test("counts turns as long as they were, and starts as they were measured", () => {
+  test("uses the measured lengths of turns and starts", () => {
     const play = secondTurn(3_000);
     play.release(2);
     play.pass(5_000);
@@ -113,10 +113,10 @@ describe("the estimated time until a turn", () => {
     play.request(b);
     play.pass(10_000);
     expect([play.slot.turnMs.get(b), play.slot.switchMs.get(b)]).toEqual([5_000, 3_000]);
-    expect(estimate(play), "10 s of a, then b starts and has its turn, then a starts").toBe(10_000 + 3_000 + 5_000);
+    expect(estimate(play), "10 s of a, then b starts and gets its turn, then a starts").toBe(10_000 + 3_000 + 5_000);
   });
 
-  test("has the turns of all models that come before", () => {
+  test("includes the turns of all models that come before", () => {
     const play = active(a, 1);
     play.requests(b, c);
     play.pass(10_000);
@@ -124,7 +124,7 @@ describe("the estimated time until a turn", () => {
     expect(estimate(play, c)).toBe(10_000 + 30_000 + 10_000);
   });
 
-  test("has what is left of a backoff", () => {
+  test("includes the rest of a backoff", () => {
     const play = new Play();
     play.begin();
     play.request(a);

@@ -1,5 +1,5 @@
 /**
- * A slot as load reports, metrics, `weiche-agent status` and the choice among slots see it, in the words of the
+ * The view of a slot for load reports, metrics, `weiche-agent status` and the choice among slots, in the words of the
  * protocol.
  */
 import { SlotState as WireState, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
@@ -25,23 +25,23 @@ export const stateWords = {
   [WireState.FAILED]: "failed",
 } as const;
 
-/** The part of a report that is the same for every router, and what only this host sees. Times may have fractions. */
+/** The part of a report that is the same for every router, plus fields for this host only. Times may have fractions. */
 export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine" | "history"> {
   readonly name: SlotName;
   readonly models: readonly ModelId[];
   readonly state: ShownState;
-  /** Model that the slot serves, starts or stops. */
+  /** The model that the slot serves, starts or stops. */
   readonly activeModel?: ModelId;
-  /** All models of that engine. Absent: it serves one. */
+  /** All models of that engine. Undefined if it serves one. */
   readonly activeModels?: readonly ModelId[];
   readonly nextModel?: ModelId;
-  /** All models of the engine that comes next. Absent: it serves one. */
+  /** All models of the engine that comes next. Undefined if it serves one. */
   readonly nextModels?: readonly ModelId[];
   readonly runningByRouter: ReadonlyMap<string, number>;
   readonly waiting: number;
-  /** How long the oldest request that is held has waited. Absent: none is. */
+  /** The age of the oldest held request. Undefined if none is held. */
   readonly oldestWaitingMs?: number;
-  /** A start or stop in progress: its age, its phase, and how long a switch to the coming model usually takes. */
+  /** A start or stop in progress: its age, its phase, and the usual time of a switch to the coming model. */
   readonly switching?: { readonly ageMs: number; readonly phase?: SwitchPhase; readonly usualMs?: number };
   readonly sleepers: readonly Sleeper[];
 }
@@ -53,14 +53,14 @@ export interface Running {
   readonly sinceMs: number;
 }
 
-/** `state`: the state or the next model has changed. `load`: only counts have. */
+/** `state`: the state or the next model has changed. `load`: only counts have changed. */
 export type SlotChange = "state" | "load";
 
-/** The parts of a view that the slot's state does not have. */
+/** The parts of a view that are not in the slot's state. */
 interface Surroundings {
   readonly name: SlotName;
   readonly engines: readonly Pick<EngineSpec, "model" | "models">[];
-  /** The model that a waiting request asked for; undefined if its client has left just now. */
+  /** The model of a waiting request. Undefined if its client has left just now. */
   readonly askedOf: (ticket: Ticket) => ModelId | undefined;
   /** Oldest first. */
   readonly running: readonly Running[];
@@ -128,7 +128,7 @@ export function shownState(state: SlotState, nowMs: number): ShownState {
   }
 }
 
-/** The model that comes next. */
+/** Returns the model that comes next. */
 export function nextOf({ state, waiters, prewarm }: Slot): ModelId | undefined {
   if (state.kind === "draining") return state.next;
   if (state.kind === "stopping") return waiters[0]?.model ?? (state.restart ? state.model : prewarm);
@@ -140,7 +140,7 @@ function switchingOf(slot: Slot, ageMs: number, phase?: SwitchPhase): NonNullabl
   return { ageMs, phase, usualMs: model && slot.switchMs.get(model) };
 }
 
-/** A drain may have begun after the time at which it would have closed. */
+/** Since when the drain is closed. A drain may have begun after the time at which it would have closed. */
 function closedSinceMs({ state, stateSinceMs }: Slot): number {
   return state.kind === "draining" ? Math.max(state.closesAtMs, stateSinceMs) : stateSinceMs;
 }

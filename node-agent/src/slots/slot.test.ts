@@ -1,4 +1,4 @@
-/** Every event in every state: what is listed happens, and nothing else does. */
+/** Every event in every state. Each case lists all changes and effects. */
 import { describe, expect, test } from "vitest";
 import { currentEpoch, wakeAtMs, type SlotEvent } from "./slot-state.ts";
 import { a, b, c, endpoint, Play } from "../../test/slots/slot-play.ts";
@@ -20,7 +20,7 @@ const active = [...starting, pass(1_000), news("started")];
 const open: readonly Step[] = [...active, (play) => play.request(b)];
 const closed = [...open, pass(10_000)];
 const stopping: readonly Step[] = [...closed, (play) => play.release(1)];
-/** How a slot comes into each state. The first requests have the tickets 1, 2 … */
+/** How a slot reaches each state. The first requests have the tickets 1, 2 … */
 const exits = (play: Play) => play.exits(a);
 const histories = {
   ...{ adopting, empty, starting, active, stopping },
@@ -58,7 +58,7 @@ const events: Record<string, (play: Play) => string[]> = {
   "time is up": (play) => play.pass((wakeAtMs(play.slot, play.nowMs) ?? play.nowMs) - play.nowMs),
 };
 
-/** For each state and event: the state after it, if it is another one, and the effects that the slot asks for. */
+/** For each state and event: the next state if it changes, and the effects. */
 const table: Record<keyof typeof histories, Record<string, string>> = {
   adopting: {
     before: "starting",
@@ -198,7 +198,7 @@ function after(steps: readonly Step[]): Play {
 
 describe.each(Object.keys(histories) as (keyof typeof histories)[])("a slot that is %s", (name) => {
   const { before, ...expected } = table[name];
-  test.each(Object.keys(events))("does what the table says on: %s", (event) => {
+  test.each(Object.keys(events))("does what the table lists on: %s", (event) => {
     const play = after(histories[name]);
     expect(play.state).toBe(before);
     const effects = events[event]!(play);
@@ -206,7 +206,7 @@ describe.each(Object.keys(histories) as (keyof typeof histories)[])("a slot that
     expect(outcome).toBe(expected[event] ?? "same");
   });
 
-  test("news of an operation that is over changes nothing", () => {
+  test("an event of a past operation is ignored", () => {
     const play = after(histories[name]);
     const slot = play.slot;
     const epoch = (currentEpoch(slot.state) ?? slot.epoch + 1) - 1;

@@ -1,5 +1,5 @@
 /**
- * The behaviour of a slot as one pure function. Timers, processes and promises are effects, which the runner performs.
+ * The behaviour of a slot as one pure function. The runner performs its effects: timers, processes and promises.
  *
  *   adopting ── found B awake ──▶ active(B); found B loading ─▶ starting(B), since it was started
  *      │ found none                                            all its waiters left
@@ -28,7 +28,7 @@ import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./
 const maintenanceRetryMs = 30_000;
 
 export function transition(slot: Slot, event: SlotEvent, nowMs: number): readonly [Slot, readonly SlotEffect[]] {
-  // News of an operation that is not the current one is about an engine that is gone.
+  // An event of an operation that is not the current one is about an engine that is gone.
   if ("epoch" in event && event.epoch !== currentEpoch(slot.state)) return [slot, []];
   const effects: SlotEffect[] = [];
   const beganMs = slot.state.kind === "stopping" ? slot.state.beganMs : nowMs;
@@ -36,7 +36,7 @@ export function transition(slot: Slot, event: SlotEvent, nowMs: number): readonl
   return [after, effects];
 }
 
-/** Changes only what the event says. */
+/** Applies the event alone. */
 function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[]): Slot {
   const { state } = slot;
   switch (event.kind) {
@@ -77,7 +77,7 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
   }
 }
 
-/** Acts on deadlines that have passed and on waiters that may go, and begins the next switch. */
+/** Handles deadlines that have passed, admits waiters, and begins the next switch. */
 function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffect[]): Slot {
   const slot = move.withoutExpired(before, nowMs, effects);
   const { state } = slot;
@@ -110,7 +110,7 @@ function settle(before: Slot, beganMs: number, nowMs: number, effects: SlotEffec
   }
 }
 
-/** A request that is not refused waits; whether there is a place at once is seen when the slot settles. */
+/** A request that is not refused waits. `settle` finds out whether a place is free. */
 function request(
   slot: Slot,
   { ticket, model, account, answers, leftMs = Infinity }: Extract<SlotEvent, { kind: "request" }>,
@@ -175,7 +175,7 @@ function started(slot: Slot, endpoint: EngineEndpoint, nowMs: number, effects: S
   const { state } = slot;
   if (state.kind !== "starting") return slot;
   const { model, epoch, restart } = state;
-  // It came up after it was told to stop: whether it is sound is unknown.
+  // The engine came up after its start was given up, so it may not be sound.
   if (state.givenUp) return move.stop(slot, { model, forGood: true, restart, attempt: 0 }, nowMs, effects);
   const known = state.adopted ? slot : move.measured(slot, model, nowMs - state.beganMs);
   return activated(known, { model, epoch, endpoint, sinceMs: nowMs }, nowMs, effects);
@@ -203,14 +203,14 @@ function exited(slot: Slot, model: ModelId, nowMs: number, effects: SlotEffect[]
   if (engine?.model !== model) return slot;
   effects.push({ kind: "engineLost" });
   const counted = engine.suspectedAtMs === undefined ? move.failRunning(slot, engine, nowMs, effects) : slot;
-  // No request runs on an engine that is gone, however late it notices.
+  // The requests of a lost engine hold no places, even if they notice it later.
   const shares = new Map(counted.shares).set(model, withoutHeld(sharesOf(counted, model)));
   const gone = { ...counted, taken: 0, running: [], shares };
   // Rule 16: the memory of an engine that is gone must be free before another one starts.
   return move.stop(gone, { model, forGood: true, restart: true, attempt: 0 }, nowMs, effects);
 }
 
-/** Admits waiters, and stops the engine when it is time: the only place where a switch begins. Rule 1. */
+/** Rule 1: admits waiters, and stops the engine when it is time. This is the only place where a switch begins. */
 function serve(before: Slot, engine: Awake, nowMs: number, effects: SlotEffect[]): Slot {
   const { model } = engine;
   const suspect = engine.suspectedAtMs !== undefined;

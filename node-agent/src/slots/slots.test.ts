@@ -1,4 +1,4 @@
-/** Which of a node's slots a request goes to. */
+/** The choice among a node's slots for a request. */
 import { describe, expect, test } from "vitest";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { settle } from "@weiche/shared/testing/virtual-clock.ts";
@@ -9,19 +9,19 @@ describe("among several slots, a request goes to", () => {
   const two = { s: [a, b, c], t: [a, b] };
   const chosen = (node: Node) => node.slots.views().find(({ waiting }) => waiting > 0)?.name;
 
-  test("the one that the router had in mind, if it has the model", async () => {
+  test("the slot that the router chose, if it serves the model", async () => {
     const node = await Node.begun(two);
     void node.request(a, { slot: "t" });
     expect(chosen(node)).toBe("t");
   });
 
-  test("another one, if the router's does not have the model", async () => {
+  test("another slot, if the router's choice does not serve the model", async () => {
     const node = await Node.begun(two);
     void node.request(c, { slot: "t" });
     expect(chosen(node)).toBe("s");
   });
 
-  test("the one where the model is active, then where it starts, then an empty one, then an idle one", async () => {
+  test("a slot where the model is active, else where it starts, else an empty slot, else an idle slot", async () => {
     const node = await Node.begun(two);
     await node.activated(b, "t");
     expect((await node.request(b)).slot).toBe("t");
@@ -31,7 +31,7 @@ describe("among several slots, a request goes to", () => {
     expect(node.slots.views().map(({ waiting }) => waiting)).toEqual([2, 0]);
   });
 
-  test("an idle one rather than one whose engine is full", async () => {
+  test("an idle slot rather than one whose engine is full", async () => {
     const node = await Node.begun(two);
     await node.activated(a, "s");
     await node.request(a, { slot: "s" });
@@ -40,7 +40,7 @@ describe("among several slots, a request goes to", () => {
     expect(chosen(node)).toBe("t");
   });
 
-  test("none, if none has the model", async () => {
+  test("no slot, if none serves the model", async () => {
     const node = await Node.begun({ s: [a] });
     expect(await refusal(node.request(b))).toBe("model_unavailable 1");
   });
@@ -67,7 +67,7 @@ describe("an engine of several models", () => {
     expect(node.told.filter(([event]) => event === "requestAdmitted").map(([, , model]) => model)).toEqual([a, x, y]);
   });
 
-  test("is left for another engine once, and wakes for any of them", async () => {
+  test("is switched to another engine once, and starts again for any of its models", async () => {
     const node = await Node.begun(together, { [a]: [a, x] });
     (await node.activated(a)).release();
     void node.request(b);
@@ -100,7 +100,7 @@ describe("prewarming", () => {
     expect(node.engines.get("t")!.asked.at(-1)).toBe("activate b");
   });
 
-  test("does nothing when a slot has the model", async () => {
+  test("does nothing when a slot serves the model", async () => {
     const node = await Node.begun({ s: [a, b], t: [a, b] });
     await node.activated(a, "s");
     node.slots.prewarm(a);

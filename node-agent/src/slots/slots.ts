@@ -1,4 +1,4 @@
-/** All slots of a node: chooses the slot for a request, and passes on what concerns all of them. */
+/** All slots of a node. Chooses the slot for a request, and passes on what concerns all slots. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { SlotConfig } from "../config/config.ts";
@@ -25,21 +25,24 @@ export function createSlots({ slots, engines, ...shared }: NodeSlotsParts) {
   return {
     dialectsOf: (model: ModelId) => dialects.get(model) ?? [],
     admit: (request: AdmissionRequest) => admit(runners, request),
-    /** Where the requests stand that wait, by what `admit` was called with. */
+    /** The standing of each waiting request, by the argument of its `admit` call. */
     waiting: () => new Map(runners.flatMap((runner) => [...runner.waiting()])),
     views: (): readonly SlotView[] => runners.map((runner) => runner.view()),
-    /** The engines that are awake and proven. */
+    /** The engines that are awake and have answered their probe. */
     awake: (): readonly AwakeEngine[] => runners.flatMap((runner) => runner.awake() ?? []),
-    /** Calls back when a slot changes its state, or another model comes next; not when only its load changes. */
+    /** Calls back when a slot changes its state or its next model. Changes of the load alone do not count. */
     onMove(listener: (slot: SlotName) => void): () => void {
       const forget = runners.map((runner) => runner.onChange((change) => change === "state" && listener(runner.name)));
       return () => forget.forEach((one) => one());
     },
-    /** Finds the engines of an earlier agent. Call first. A slot where that failed stays closed and tries again by itself. */
+    /**
+     * Finds the engines of an earlier agent. Call it first. A slot where this fails refuses requests and tries again by
+     * itself.
+     */
     async readopt(): Promise<void> {
       await Promise.all(runners.map((runner) => runner.readopt()));
     },
-    /** Activates the model once, when nobody is in its way. Without effect if a slot has it already, or no slot may. */
+    /** Starts the model once, when no request is in the way. Does nothing if a slot serves it already or none may. */
     prewarm(model: ModelId): void {
       if (!runners.some((runner) => has(runner, model))) choose(runners, model)?.prewarm(model);
     },
@@ -69,8 +72,8 @@ function choose(runners: readonly SlotRunner[], model: ModelId): SlotRunner | un
 }
 
 /**
- * Lower is better, as in the router's placement: active with a free place, on its way, empty, idle, then what would
- * hold or refuse it.
+ * Returns the rank of a slot, lower is better, as in the router's placement: active with a free place, starting, empty,
+ * idle, then slots that would hold or refuse the request.
  */
 function rank(view: SlotView, spec: EngineSpec): number {
   const { model } = spec;

@@ -7,7 +7,7 @@ const [a, b] = [asId<SlotName>("a"), asId<SlotName>("b")];
 const model = asId<ModelId>("m");
 const report = { model, tookMs: 4_000, phasesMs: { drain: 1_000, start: 3_000 } };
 
-test("a slot's switches and failed starts are kept in their order, each slot for itself", () => {
+test("a slot's switches and failed starts are kept in order, separately for each slot", () => {
   const clock = new VirtualClock();
   const history = new SwitchHistory(clock);
   history.switched(a, report);
@@ -21,7 +21,7 @@ test("a slot's switches and failed starts are kept in their order, each slot for
   expect(history.all.get(b)).toHaveLength(1);
 });
 
-test("the array stays the same until something is added; what is older than an hour goes then, and what is beyond 50", () => {
+test("the array is replaced only when an entry is added, and then drops entries older than an hour or beyond the newest 50", () => {
   const clock = new VirtualClock();
   const history = new SwitchHistory(clock);
   history.switched(a, report);

@@ -1,10 +1,10 @@
-/** Remembers switches and failed starts of the last hour, for operators who look at a slot. */
+/** Stores switches and failed starts of the last hour, for operators who inspect a slot. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { pastSwitchesMax } from "@weiche/shared/wire/link-bounds.ts";
 import type { SwitchReport } from "./switch-meter.ts";
 
-/** Without a report: a start that failed. */
+/** An entry without a report is a failed start. */
 export interface PastSwitch {
   /** Monotonic ms. */
   readonly endedAtMs: number;
@@ -30,7 +30,10 @@ export class SwitchHistory {
     this.#add(slot, { endedAtMs: this.#clock.monotonicMs(), model });
   }
 
-  /** The oldest first. A slot has the same array until something is added; it may hold some that are older than an hour. */
+  /**
+   * Entries of each slot, the oldest first. A slot's array is replaced only when an entry is added, so it may contain
+   * entries older than an hour.
+   */
   get all(): ReadonlyMap<SlotName, readonly PastSwitch[]> {
     return this.#all;
   }

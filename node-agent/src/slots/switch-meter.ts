@@ -1,4 +1,4 @@
-/** Measures switches by phase, from the drain that the first waiter began to the probe of the new engine. */
+/** Measures switches by phase, from the first waiter's drain to the probe of the new engine. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, currentEpoch, type SlotState } from "./slot-state.ts";
@@ -21,7 +21,7 @@ interface Measuring extends Pick<SwitchReport, "from"> {
 export class SwitchMeter {
   #measuring: Measuring | undefined;
 
-  /** Call at each change of state. Returns the report when the new engine is awake. */
+  /** Call it at each change of state. Returns the report when the new engine is awake. */
   moved(before: SlotState, after: SlotState, nowMs: number): SwitchReport | undefined {
     if (after.kind === before.kind && currentEpoch(after) === currentEpoch(before)) return undefined;
     const engine = awakeEngine(after);

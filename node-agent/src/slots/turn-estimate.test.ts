@@ -1,4 +1,4 @@
-/** Where waiting requests stand: their positions, and in how long they are served. */
+/** The standings of waiting requests: their positions, and the estimated times until they are admitted. */
 import { describe, expect, test } from "vitest";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { a, active, b, c, Play } from "../../test/slots/slot-play.ts";
@@ -13,24 +13,24 @@ const shown = (play: Play) =>
   );
 
 describe("a waiting request", () => {
-  test("is served after those that wait for places before it, 5 s for each of two places", () => {
+  test("is admitted after those that wait for places before it, 5 s for each of two places", () => {
     const play = active(a, 2);
     play.requests(a, a, a);
     expect(shown(play)).toEqual({ 3: [1, 5], 4: [2, 10], 5: [3, 15] });
   });
 
-  test("is behind accounts that used less, whenever it came", () => {
+  test("comes after accounts that used less, whenever it came", () => {
     const [heavy, light] = ["heavy", "light"].map((name) => asId<AccountId>(name)) as [AccountId, AccountId];
     const play = active(a, 2);
     for (let count = 0; count < 3; count++) play.request(a, 1, heavy);
     play.request(a, 1, light);
     const of = standings(play.slot, play.nowMs);
     expect([of.get(6)!.position, of.get(4)!.position]).toEqual([2, 3]);
-    expect(play.release(1), "the first of the heavy account came first").toEqual(["admit 3"]);
+    expect(play.release(1), "the first request of the heavy account came first").toEqual(["admit 3"]);
     expect(play.release(2)).toEqual(["admit 6"]);
   });
 
-  test("is served after the switch, and those beyond the places as they come free", () => {
+  test("is admitted after the switch, and those that exceed the places follow as places become free", () => {
     const play = active(a, 1);
     play.requests(b, b, b);
     play.drain(1);
@@ -40,16 +40,17 @@ describe("a waiting request", () => {
     expect(shown(play)).toEqual({ 2: [1, 6], 3: [2, 6], 4: [3, 11] });
   });
 
-  test("whose place comes after its drain has closed waits for the next turn of its model", () => {
+  test("waits for its model's next turn if its place becomes free after the drain has closed", () => {
     const play = active(a, 2);
     play.request(b);
     play.pass(7_000);
     play.request(a);
-    // A place would be free in 5 s, and the drain closes in 3 s: the rest of the turn, b's switch and turn; a starts at once.
+    // A place becomes free in 5 s, and the drain closes in 3 s. The estimate is the rest of the turn, b's switch and
+    // turn. Model a starts at once.
     expect(shown(play)[4]).toEqual([1, 13 + 10 + 20]);
   });
 
-  test("came before the first one for the other model, so that its place is in this turn", () => {
+  test("gets its place in this turn if it came before the first request for the other model", () => {
     const play = active(a, 2);
     play.requests(a, b);
     play.pass(7_000);
@@ -64,7 +65,7 @@ describe("a waiting request", () => {
   });
 });
 
-test("the next and the last of a model's waiters are the first and the last in their order", () => {
+test("the next and the last estimate of a model are the first and the last of its standings", () => {
   const play = active(a, 2);
   play.requests(a, a, a, b, b, b);
   play.request(b, 2);

@@ -1,4 +1,4 @@
-/** Estimates when a request is admitted: after the requests, turns and switches before it. */
+/** Estimates when a waiting request is admitted, from the requests, turns and switches before it. */
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import { lastEndMs } from "./held-times.ts";
@@ -6,9 +6,9 @@ import { orderOf, placesFor } from "./slot-places.ts";
 import { awakeEngine, placesOf } from "./slot-state.ts";
 import type { Awake, Slot, Ticket, Waiter } from "./slot-state.ts";
 
-/** Assumed time from the stop of the old engine to the proof of the new one, for a model that was not started yet. */
+/** The assumed time from the stop of the old engine to the probe of the new one, until a switch was measured. */
 const switchMsDefault = 10_000;
-/** Assumed time for which a request holds its places, until one of the model has ended. */
+/** The assumed time for which a request holds its places, until one for the model has ended. */
 const heldMsDefault = 10_000;
 /** The expected remaining time of an answer, as a multiple of the time that it has run. */
 const lastingOn = 1.5;
@@ -82,7 +82,7 @@ function untilClosedMs({ state, waiters }: Slot, { ticket }: Waiter, nowMs: numb
   return !other || ticket < other.ticket ? Infinity : state.closesAtMs - nowMs;
 }
 
-/** Returns the time from the beginning of a turn until `needed` places were given. */
+/** Returns the time from the beginning of a turn until it has given `needed` places. */
 function lateMs(slot: Slot, model: ModelId, needed: number): number {
   const places = placesNext(slot, model);
   return (heldEstimateMs(slot, model) * Math.max(0, needed - places)) / places;
@@ -192,14 +192,14 @@ export function runningMs(slot: Slot, engine: Awake, nowMs: number): number {
   return leftMs + (usualMs * before.reduce((sum, { answers }) => sum + placesFor(answers, places), 0)) / places;
 }
 
-/** How long a turn of the model lasts while another one is waited for. */
+/** Returns how long a turn of the model lasts while another model is waited for. */
 function turnMsOf(slot: Slot, model: ModelId): number {
   return slot.turnMs.get(model) ?? slot.limits.drainOpenMsMax + heldEstimateMs(slot, model);
 }
 
 /**
- * Returns the places that others get before the account's next request. Another account counts with at most as many as this
- * one has.
+ * Returns the places that other accounts get before the account's next request. Each other account counts with at most
+ * as many requests as this account has.
  */
 export function placesAhead(slot: Slot, model: ModelId, places: number, account?: AccountId): number {
   const wanted = new Map<AccountId, number>();
