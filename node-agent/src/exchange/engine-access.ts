@@ -2,15 +2,15 @@
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
-import type { DialectName } from "../engines/engine.ts";
+import type { CachePrompts, DialectName } from "../engines/engine.ts";
 import type { EngineConnections } from "../answer/engine-connections.ts";
 import type { EngineAccess } from "../answer/engine-work.ts";
 import type { Admission } from "../slots/admission.ts";
-import { cacheSaltOf } from "./cache-salt.ts";
 import type { EngineDoubts } from "./engine-doubts.ts";
 import type { Exchange } from "./exchange.ts";
 import type { IngressEvents } from "./ingress-events.ts";
 import type { RequestRun } from "./request-run.ts";
+import type { RequestHead } from "../intake/request-head.ts";
 
 export interface EngineAccessParts {
   readonly dialects: Readonly<Record<DialectName, Dialect>>;
@@ -57,4 +57,16 @@ export function engineAccess(
 
 function showsLife(dialect: Dialect, path: string): boolean {
   return dialect.showsLife === "always" || (dialect.showsLife === "generating" && path !== nodePaths.embeddings);
+}
+
+/** The salt that keeps the prompts of one account apart in an engine's prefix cache. If undefined, all accounts share it. */
+function cacheSaltOf(mode: CachePrompts = "per-account", { billing, requestId }: RequestHead): string | undefined {
+  switch (mode) {
+    case "per-account":
+      return billing.accountId;
+    case "off":
+      return requestId;
+    case "shared":
+      return undefined;
+  }
 }

@@ -1,12 +1,12 @@
 /** Runs a program: prints one clear line if it cannot start, and stops it in order at SIGTERM and Ctrl-C. */
 import { systemClock } from "../time/clock.ts";
 import { isJournal } from "./journal.ts";
-import { keepMemoryOutOfCoreFiles } from "./core-files.ts";
 import { StartError } from "../files/start-error.ts";
 import { plainText } from "./plain-text.ts";
 import { stopWish } from "./stop-wish.ts";
 import { openServiceManager, type ServiceManager } from "./systemd-notify.ts";
 import { version } from "./version.ts";
+import { writeFileSync } from "node:fs";
 
 /**
  * Runs `main`. Its argument `stop` resolves at the first SIGTERM or SIGINT, or when a parent that spawned us with a
@@ -33,5 +33,18 @@ export async function runProgram(
     if (error instanceof StartError) console.error(`${priority}${name}: ${plainText(error.message)}`);
     else console.error(error);
     process.exit(1);
+  }
+}
+
+/**
+ * Keeps the memory of this process and its later children out of core dumps: prompts, answers, keys. Linux only;
+ * elsewhere use `ulimit -c 0`.
+ */
+function keepMemoryOutOfCoreFiles(): void {
+  if (process.platform !== "linux") return;
+  try {
+    writeFileSync("/proc/self/coredump_filter", "0");
+  } catch {
+    // The kernel has no core dumps.
   }
 }

@@ -2,11 +2,14 @@
 import { openApiDocument } from "../../api/openapi.ts";
 import type { Sessions } from "../../sign-in/sessions.ts";
 import { contract, type Contract } from "../contract/contract.ts";
-import { addRoutes, type Handlers } from "../server/add-routes.ts";
+import { addRoutes, type Entrance, type Handlers } from "../server/add-routes.ts";
 import { builtPortal } from "../server/built-pages.ts";
 import { openWebServer, type WebServerDeps } from "../server/web-server.ts";
 import { pagePaths } from "./page-paths.ts";
-import { portalEntrance } from "./portal-entrance.ts";
+import { accountBlocked, RequestError } from "../../rights/request-error.ts";
+import type { Principal, Route } from "../contract/route.ts";
+import { browserEntrance, type BrowserListener } from "../server/browser-entrance.ts";
+import { cookieName, sessionCookie } from "../server/session-cookie.ts";
 
 export interface PortalDeps extends WebServerDeps {
   /** Base URL of the public API. */
@@ -25,4 +28,27 @@ export async function openPortal(deps: PortalDeps) {
     serve: (handlers: Handlers<Contract>): Promise<void> =>
       server.serve((api) => addRoutes(api, contract, handlers, entrance)),
   };
+}
+
+/** Admits requests to the portal's API by credential, origin and role. */
+function portalEntrance(listener: BrowserListener, sessions: Pick<Sessions, "find">): Entrance {
+  return browserEntrance(listener, {
+    serve: (route) => (isForPeople(route) ? route : undefined),
+    cookieName,
+    cookie: sessionCookie,
+    async admit(route, { credential, address }) {
+      const session = credential === undefined ? undefined : await sessions.find(credential);
+      const may: readonly Principal[] = route.may;
+      if (!may.includes("nobody")) {
+        if (!session) throw new RequestError("login_required", "sign in first");
+        if (session.accountBlocked) throw accountBlocked();
+        if (!may.includes(session.user.role)) throw new RequestError("forbidden", "your role does not allow this");
+      }
+      return { session, origin: { actor: session?.user.id ?? "nobody", source: address }, address };
+    },
+  });
+}
+
+function isForPeople({ may, only }: Route): boolean {
+  return only === undefined && may.some((principal) => principal !== "operator");
 }

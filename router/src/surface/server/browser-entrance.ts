@@ -1,10 +1,10 @@
 /** Common part of the browsers' entrances: a cookie carries the credential, and changes must come from own pages. */
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Route } from "../contract/route.ts";
 import type { Asker, Entrance } from "./add-routes.ts";
-import { requireOwnChange } from "./own-pages.ts";
 import { credentialOf, type WriteCookie } from "./session-cookie.ts";
 import { answerToBrowser, type WebEvents } from "./web-answers.ts";
+import { RequestError } from "../../rights/request-error.ts";
 
 /** Facts about a listener, which decide whether a request is admitted. */
 export interface BrowserListener {
@@ -41,4 +41,26 @@ export function browserEntrance(
     },
     answerTo: (error, requestId) => answerToBrowser(error, requestId, events),
   };
+}
+
+/**
+ * Throws `RequestError` unless a page of this origin sent the change, as JSON. Browsers send the page's origin in one of two
+ * headers. A request without both is refused, and both must agree. If `ownOrigin` is undefined, the request's host counts.
+ */
+function requireOwnChange(headers: IncomingHttpHeaders, ownOrigin: string | undefined, isTls: boolean): void {
+  const { origin, host = "" } = headers;
+  const site = headers["sec-fetch-site"];
+  const own = ownOrigin ?? `http${isTls ? "s" : ""}://${host}`;
+  const isOwn = origin === undefined ? site === "same-origin" : origin.toLowerCase() === own.toLowerCase();
+  if (!isOwn || (site !== undefined && site !== "same-origin"))
+    throw new RequestError("wrong_origin", "changes are accepted only from the service's own pages");
+  requireJson(headers);
+}
+
+/** Throws `RequestError` unless the media type is JSON. */
+function requireJson(headers: IncomingHttpHeaders): void {
+  const type = headers["content-type"]?.split(";", 1)[0]!.trim().toLowerCase();
+  const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
+  if (type !== "application/json" || encoding !== "identity")
+    throw new RequestError("unsupported_media_type", "changes must be sent with Content-Type: application/json");
 }

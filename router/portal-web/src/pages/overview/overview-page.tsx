@@ -3,10 +3,9 @@ import { useRead } from "../../api/queries.ts";
 import { ButtonLink } from "../../elements/button.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
 import { Page } from "../../elements/page.tsx";
-import { useTexts } from "../../messages/messages.ts";
+import { useTexts, type Texts } from "../../messages/messages.ts";
 import { CreditsCard, OwnLimitCard, RateCard, type Credits } from "./credits-cards.tsx";
 import { NoticesCard } from "./notices-card.tsx";
-import { overviewLead } from "./overview-lead.ts";
 import { RefusalsCard } from "./refusals-card.tsx";
 
 const refreshMs = 15_000;
@@ -49,4 +48,16 @@ function Overview({ credits }: { readonly credits: Credits }) {
       </div>
     </>
   );
+}
+
+/** The sentence about the state of the account or the user's own limit. */
+function overviewLead(credits: Credits, { t, format }: Texts): string {
+  const { leads } = t.overview;
+  const { periodEnd, forecast, exhaustedUntil, own } = credits;
+  if (credits.package === null || periodEnd === null) return leads.noPackage;
+  if (exhaustedUntil) return leads.exhausted(format.dateTime(exhaustedUntil));
+  if (own.reachedUntil) return leads.ownExhausted(format.dateTime(own.reachedUntil));
+  if (!forecast) return leads.unknown(format.date(periodEnd));
+  if (forecast.until === null) return leads.fine(format.date(periodEnd));
+  return leads.short(format.dateTime(forecast.until), format.date(periodEnd));
 }
