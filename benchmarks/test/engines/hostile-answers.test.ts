@@ -60,7 +60,7 @@ async function ask(...question: Parameters<LoneAgent["chat"]>): Promise<LoneAnsw
   try {
     return await agent.chat(...question);
   } catch (error) {
-    if (!/was lost before|no data session/.test(String(error)) || ++lost > 100) throw error;
+    if (!/was lost before|no data connection/.test(String(error)) || ++lost > 100) throw error;
     await sleep(250);
     return ask(...question);
   }

@@ -65,7 +65,7 @@ test("the nodes are listed for Prometheus, by the listener and by the command", 
 test("a gone node's metrics are refused within the time of a scrape", async () => {
   await cluster.agents.get("node-1")!.stop();
   await until("the node's metrics to be refused", async () => (await ask("/nodes/node-1/metrics")).status === 503);
-  expect(await (await ask("/nodes/node-1/metrics")).text()).toBe("node-1 has no data session\n");
+  expect(await (await ask("/nodes/node-1/metrics")).text()).toBe("node-1 has no data connection\n");
 });
 
 test("outside loopback metrics require TLS or a token", () => {

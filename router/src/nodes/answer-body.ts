@@ -1,4 +1,4 @@
-/** One request at a node, and the body of its answer, handed on piece by piece. */
+/** One request to a node and its answer, whose body goes to the reader piece by piece. */
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { FrameStream, Gone, StreamSink } from "@weiche/shared/frames/frame-stream.ts";
 import type { EngineDeath, NodeFault } from "@weiche/shared/node-protocol.ts";
@@ -7,16 +7,16 @@ import { readAnswerRecord } from "./answer-record.ts";
 import type { Dispatched } from "./registry.ts";
 import { NodeLost, type AnswerBody, type AnswerEnding, type AnswerReader, type UpstreamResponse } from "./upstream.ts";
 
-/** The node did nothing for the request: it may be sent to the same node again. */
+/** The node did nothing for the request. The router may send the request to the same node again. */
 export class NodeRefused extends NodeLost {}
 
 export class NodeAnswer implements AnswerBody, StreamSink {
   ending: AnswerEnding = "broken";
   engineDeath: EngineDeath | undefined;
   nodeFault: NodeFault | undefined;
-  /** Settles as `Upstream.send` says; rejects with `NodeRefused` too. */
+  /** Settles as `Upstream.send` describes, and also rejects with `NodeRefused`. */
   readonly begun: Promise<UpstreamResponse>;
-  /** Set right after the stream was opened, before anything can come on it. */
+  /** Set immediately after the stream opens, before the first frame can arrive. */
   stream!: FrameStream;
   readonly #begin: (response: UpstreamResponse) => void;
   readonly #fail: (reason: Error) => void;
@@ -26,7 +26,7 @@ export class NodeAnswer implements AnswerBody, StreamSink {
   #reader: AnswerReader | undefined;
   #ended = false;
 
-  /** `dispatched`: learns when the node is done, and when nothing is left to read. */
+  /** `dispatched` learns when the engine is done, and when nothing is left to read. */
   constructor(signal: EndSignal, dispatched: Dispatched | undefined) {
     const { promise, resolve, reject } = Promise.withResolvers<UpstreamResponse>();
     this.begun = promise;
@@ -58,14 +58,14 @@ export class NodeAnswer implements AnswerBody, StreamSink {
 
   head(record: string): void {
     const answer = readAnswerRecord(record);
-    // What is neither events nor JSON cannot be handed on.
+    // Clients understand only event streams and JSON.
     if (!answer || (answer.kind !== "events" && answer.kind !== "json")) {
       this.stream.cancel("internal");
       this.#fail(new NodeLost("the node's answer begins with no record of an answer to a request"));
       return this.#end();
     }
     this.#hasBegun = true;
-    this.#signal.removeEventListener("abort", this.#onAbort); // its reader cancels from here on
+    this.#signal.removeEventListener("abort", this.#onAbort); // from now on the reader cancels
     this.#begin({ ...answer, kind: answer.kind, body: this });
   }
 

@@ -1,9 +1,9 @@
-/** Reads the record with which an agent begins an answer. */
+/** Reads the record at the beginning of an agent's answer. */
 import { readRecord, readWaited, type AnswerKind } from "@weiche/shared/node-protocol.ts";
 
 interface AnswerHead {
   readonly status: number;
-  /** Undefined: one of a later version, or missing. */
+  /** Undefined if the kind is missing or of a later version. */
   readonly kind: AnswerKind | undefined;
   readonly retryAfterSeconds: number;
   readonly waited: string | undefined;
@@ -13,7 +13,10 @@ interface AnswerHead {
 /** The largest count that the wire carries. */
 const countMax = 999_999_999_999;
 
-/** Undefined: it is no such record. Fields that are missing at the end are empty, and later ones unknown. */
+/**
+ * Returns undefined if the text is no such record. Missing fields at the end are empty. Fields of later versions are
+ * ignored.
+ */
 export function readAnswerRecord(text: string): AnswerHead | undefined {
   const [status, kind = "", retryAfterSeconds = 0, waited = "", estimatedMs = 0] = readRecord(text);
   if (!isCount(status) || status < 200 || status > 599) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The router's ends of the data connections, which agents dial. A connection is used once its agent has named its node
- * and, with TLS, its certificate names the same node.
+ * The router's ends of the data connections, which agents dial. The router uses a connection once its agent has named
+ * its node. With TLS, the certificate must name the same node.
  */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -35,30 +35,30 @@ export interface DataConnectionsEvents {
   dataSessionUp(node: NodeId, sessions: number): void;
   dataSessionDown(node: NodeId, sessions: number): void;
   /**
-   * A connection was closed by the router, before its first request or (`protocol`: its agent broke a rule of the wire)
-   * later. `detail`: for the log only, since it may contain text of an unauthenticated client. `from`: the node, or the
-   * address of a client that is none yet.
+   * The router closed a connection before its first request, or later because the agent broke a rule of the wire
+   * (`protocol`). `detail` is for the log only, because it may contain text of an unauthenticated client. `from` is the
+   * node, or the client's address while the node is unknown.
    */
   dataSessionRefused(reason: DataRefusal, detail: string, from: string): void;
 }
 
 interface DataConnectionsOptions {
   readonly listen: ListenAddress;
-  /** Absent: plain TCP, on loopback. */
+  /** If undefined, the port uses plain TCP on loopback. */
   readonly tls?: TlsFiles;
   readonly strangers?: StrangerLimit;
   readonly routerId: string;
   readonly clock: Clock;
   readonly counts: Pick<NodeRegistry, "sessionUp" | "sessionDown" | "dispatched">;
-  /** Signs whom each attempt may be billed to. */
+  /** Signs the identity that each attempt may be billed to. */
   readonly grants: Pick<Grants, "sign">;
   readonly events: DataConnectionsEvents;
 }
 
-/** An agent replaces its sessions when its certificate changes: for a moment there are twice as many. */
+/** An agent replaces its data connections when its certificate changes. For a moment it has twice as many. */
 const sessionsPerNodeMax = 2 * sessionsMax;
 
-/** Prometheus gives up after 10 s by default. An agent with a hundred models says about 300 KB. */
+/** Prometheus gives up after 10 s by default. An agent with a hundred models returns about 300 KB. */
 const metricsLimits = { answerMsMax: 8_000, answerBytesMax: 16 << 20 };
 
 const readsDone = 1;
@@ -76,7 +76,7 @@ export class DataConnections implements Upstream {
   #listener!: NodeListener;
   readonly #usable = new Map<NodeId, Set<DataSession>>();
   readonly #open = new Set<FrameConnection>();
-  /** How many open connections were admitted for each node. Those that have said GOAWAY count, too. */
+  /** Number of admitted open connections by node, including connections after a GOAWAY. */
   readonly #admitted = new Map<NodeId, number>();
 
   private constructor(options: DataConnectionsOptions) {
@@ -99,14 +99,14 @@ export class DataConnections implements Upstream {
     return this.#listener.address;
   }
 
-  /** Makes a session of an accepted connection, or closes it. */
+  /** Admits an accepted connection, or closes it. */
   async #admit(socket: Socket): Promise<void> {
     const { clock, events, tls } = this.#options;
     let session: DataSession | undefined;
     let isRefused = false;
     const connection = new FrameConnection(socket, {
       clock,
-      draining: () => session && this.#unuse(session), // running requests end on it
+      draining: () => session && this.#unuse(session), // running requests end on this connection
       closed: (reason, broken) => {
         this.#open.delete(connection);
         if (session) this.#countAdmitted(session.node, -1);
@@ -146,11 +146,11 @@ export class DataConnections implements Upstream {
     for (;;) {
       signal.throwIfAborted();
       const session = this.#leastLoaded(node);
-      if (!session) throw new NodeLost(`no data session to ${node}`);
+      if (!session) throw new NodeLost(`no data connection to ${node}`);
       try {
         return await this.#sendOn(session, request, signal);
       } catch (error) {
-        // A request that raced the end of its connection may be sent on the next one.
+        // The connection ended while this request was on its way. Another connection may take it.
         if (!(error instanceof NodeRefused) || session.connection.isOpen) throw error;
       }
     }
@@ -160,43 +160,46 @@ export class DataConnections implements Upstream {
     const { slot, answers, body } = request;
     const dispatched = slot === undefined ? undefined : this.#options.counts.dispatched(node, slot, answers);
     const answer = new NodeAnswer(signal, dispatched);
-    // Open: `#leastLoaded` has just looked.
+    // `#leastLoaded` returns only open connections.
     answer.stream = connection.open(JSON.stringify(this.#recordOf(node, request)), answer)!;
     answer.stream.write(body);
     answer.stream.end(ends.complete);
     return answer.begun;
   }
 
-  /** The text of the node's `/metrics`. Rejects, with a reason for people, if it cannot be had. */
+  /** Returns the text of the node's `/metrics`. Rejects with a reason for people if the node returns none. */
   async metricsOf(node: NodeId): Promise<string> {
     const session = this.#leastLoaded(node);
-    if (!session) throw new NodeLost(`${node} has no data session`);
+    if (!session) throw new NodeLost(`${node} has no data connection`);
     const { status, text } = await question(session.connection, metricsPath, metricsLimits, this.#options.clock);
     if (status === 200) return text;
-    throw new Error(`${node} does not give its metrics here (${status}); is its agent older than the router?`);
+    throw new Error(`${node} does not return its metrics (${status}); is its agent older than the router?`);
   }
 
-  /** The requests that the node serves. Rejects if it cannot be asked, or is older than this question. */
+  /**
+   * Returns the requests that the node serves. Rejects if the node does not answer, or if its agent is too old for this
+   * question.
+   */
   async requestsOf(node: NodeId): Promise<readonly NodeRequest[]> {
     const session = this.#leastLoaded(node);
-    if (!session) throw new NodeLost(`${node} has no data session`);
+    if (!session) throw new NodeLost(`${node} has no data connection`);
     const { status, text } = await question(session.connection, requestsPath, requestsLimits, this.#options.clock);
     if (status !== 200) throw new Error(`${node} does not list its requests (${status})`);
     return readNodeRequests(text);
   }
 
-  /** Closes the sessions of earlier processes of the node's agent. */
+  /** Closes the data connections of earlier processes of the node's agent. */
   dropEarlierBoots(node: NodeId, bootId: string): void {
     for (const { bootId: other, connection } of this.#usable.get(node) ?? [])
       if (other !== bootId) connection.destroy();
   }
 
-  /** Closes all sessions at once. The agents see that the router ended them, not the clients. */
+  /** Closes all data connections at once. Agents record that the router ended the requests, not the clients. */
   cut(): void {
     for (const sessions of this.#usable.values()) for (const { connection } of sessions) connection.destroy();
   }
 
-  /** Accepts nothing more, lets running answers end, and cuts what is left after `deadlineMs`. */
+  /** Stops accepting connections, lets running answers end, and closes the remaining connections after `deadlineMs`. */
   async close(deadlineMs: number): Promise<void> {
     const closed = this.#listener.close(deadlineMs);
     for (const connection of this.#open) connection.goAway();

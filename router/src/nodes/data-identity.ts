@@ -7,11 +7,11 @@ import { question } from "./session-question.ts";
 
 const limits = { answerMsMax: 5_000, answerBytesMax: 4_096 };
 
-/** Returns the identity, or why there is none. */
+/** Returns the identity, or the reason why there is none. */
 export async function askIdentity(connection: FrameConnection, clock: Clock): Promise<NodeIdentity | string> {
   try {
     const { status, text } = await question(connection, identityPath, limits, clock);
-    if (status !== 200) return `the agent does not say who it is (${status})`;
+    if (status !== 200) return `the agent does not return its identity (${status})`;
     const answer: unknown = JSON.parse(text);
     return isIdentity(answer) ? answer : "the agent's answer is no identity";
   } catch (error) {

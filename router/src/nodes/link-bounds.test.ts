@@ -1,4 +1,4 @@
-/** The bounds of the link against its .proto file, against hostile bytes, and against what decoding them would make. */
+/** Tests the link's bounds against the .proto file, against hostile bytes, and against the cost of decoding. */
 import { join } from "node:path";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
@@ -9,16 +9,16 @@ import { boundedDecoder, measureMessage, unknownMax } from "@weiche/shared/wire/
 import type { FieldBounds, MessageBounds } from "@weiche/shared/wire/message-bounds.ts";
 
 const roots = [linkRequestBounds, linkResponseBounds];
-/** More than any bound of a count takes with empty elements. */
+/** Empty elements of this many bytes exceed every bound of a count. */
 const fillBytes = 64 << 10;
-/** So many are decoded in some 30 ms, to some 20 MB. */
+/** So many elements take about 30 ms and 20 MB to decode. */
 const elementsMax = 200_000;
 
 function fieldsOf({ fields }: MessageBounds): readonly FieldBounds[] {
   return fields.filter((field) => field !== undefined);
 }
 
-/** Every field that a message of the root can have, with the fields around it. */
+/** Yields every field that a message within the root can have, with the fields around it. */
 function* pathsOf(bounds: MessageBounds, around: readonly FieldBounds[] = []): Generator<readonly FieldBounds[]> {
   for (const field of fieldsOf(bounds)) {
     yield [...around, field];
@@ -34,7 +34,7 @@ interface WireField {
   readonly typeName: string;
 }
 
-/** What the .proto file says of the messages that hang together with this one, by their names. */
+/** Returns the fields of this message and of all messages in it, as the .proto file declares them, by message name. */
 function declared(name: string, into = new Map<string, readonly string[]>()): ReadonlyMap<string, readonly string[]> {
   const { type } = protocol[`weiche.node.v1.${name}`] as unknown as { type: { field: readonly WireField[] } };
   into.set(name, type.field.map((field) => `${field.number} ${field.name} ${field.label} ${kindOf(field)}`).sort());
@@ -69,12 +69,12 @@ test.each(roots)(
   },
 );
 
-/** The most elements that a message within the bounds can have. */
+/** Returns the largest number of elements in a message within the bounds. */
 function mostElements(bounds: MessageBounds): number {
   return fieldsOf(bounds).reduce((sum, { countMax, of }) => sum + countMax * (1 + (of ? mostElements(of) : 0)), 0);
 }
 
-test.each(roots)("no field of $message can be filled with more than it costs little to decode", (root) => {
+test.each(roots)("no field of $message can be filled with more elements than are cheap to decode", (root) => {
   for (const field of fieldsOf(root)) expect(field.of ? mostElements(field.of) : 1).toBeLessThan(elementsMax);
 });
 
@@ -82,18 +82,18 @@ function varint(value: number): number[] {
   return value < 128 ? [value] : [(value & 127) | 128, ...varint(Math.floor(value / 128))];
 }
 
-/** The field around a content. */
+/** Wraps a content in the field. */
 function wrapped(content: Buffer, { number }: FieldBounds): Buffer {
   return Buffer.concat([Buffer.from([...varint(number * 8 + 2), ...varint(content.length)]), content]);
 }
 
-/** A field with no content, as often as it fits. */
+/** Repeats an empty field until the bytes are full. */
 function repeated({ number, of, bytesMax }: Pick<FieldBounds, "number" | "of" | "bytesMax">, bytes: number): Buffer {
   const empty = Buffer.from([...varint(number * 8 + (of || bytesMax !== undefined ? 2 : 0)), 0]);
   return Buffer.alloc(empty.length * Math.floor(bytes / empty.length), empty);
 }
 
-describe("a message full of one field is refused before anything is decoded, and the mistake names the field and its bound:", () => {
+describe("a message full of one field is refused before decoding, with the field and its bound in the mistake:", () => {
   test.each(roots.map((root) => [root.message, root] as const))("every field of %s", (_name, root) => {
     for (const path of pathsOf(root)) {
       const field = path.at(-1)!;
@@ -111,7 +111,7 @@ describe("a message full of one field is refused before anything is decoded, and
   });
 });
 
-test.each(roots)("fields that $message does not have are passed over, in a bounded number", (root) => {
+test.each(roots)("a bounded number of fields that $message does not have is ignored", (root) => {
   const some = repeated({ number: 1_000 }, 3 * unknownMax);
   expect(measureMessage(some, root)).toEqual({ elements: unknownMax });
   expect(measureMessage(Buffer.concat([some, repeated({ number: 1_000 }, 3)]), root)).toEqual({
@@ -119,7 +119,7 @@ test.each(roots)("fields that $message does not have are passed over, in a bound
   });
 });
 
-/** A message of the table with random counts, now and then with a byte that is wrong. */
+/** Returns a message of the table with random counts, sometimes with a wrong byte. */
 function randomMessage(random: Random, bounds: MessageBounds): Buffer {
   const pieces = fieldsOf(bounds).flatMap((field) =>
     Array.from({ length: random.chance(0.5) ? 0 : 1 + random.below(Math.min(3, field.countMax)) }, () => {
@@ -133,13 +133,13 @@ function randomMessage(random: Random, bounds: MessageBounds): Buffer {
   return random.chance(0.02) ? bytes.subarray(0, random.below(bytes.length + 1)) : bytes;
 }
 
-/** Messages, and items of lists, that decoding has made. */
+/** Counts the messages and list items that decoding has made. */
 function made(value: unknown): number {
   if (typeof value !== "object" || value === null || Buffer.isBuffer(value)) return 0;
   return Object.values(value).reduce<number>((sum, each) => sum + made(each), 1);
 }
 
-test("whatever the bytes are, the decoder never throws, and makes no more objects than were counted", () => {
+test("the decoder never throws and makes no more objects than it counted, whatever the bytes are", () => {
   const random = createRandom(33);
   const decode = {
     LinkRequest: boundedDecoder((bytes) => LinkRequest.decode(bytes), linkRequestBounds),
@@ -151,7 +151,7 @@ test("whatever the bytes are, the decoder never throws, and makes no more object
     const received = decode[root.message as keyof typeof decode](randomMessage(random, root));
     if (received.mistake === undefined) seen.taken++;
     else seen.refused++;
-    // A list is an object beside its items, and a message of one kind stands within another.
+    // A list is one object more than its items, and messages are nested.
     if (received.mistake === undefined && made(received.message) > 6 * received.elements + 2) seen.costly++;
   }
   expect(seen.costly).toBe(0);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { elementsPerSecond, messageElements, Pace } from "./link-pace.ts";
 
-test("a call that was quiet sends a second's work at once, and then waits for its rate", () => {
+test("a call that was quiet sends one second of work at once, and then waits for its rate", () => {
   const pace = new Pace();
   const each = 1_000 - messageElements;
   const atOnce = elementsPerSecond / 1_000;
@@ -10,7 +10,7 @@ test("a call that was quiet sends a second's work at once, and then waits for it
   expect(waits.slice(atOnce + 1).map(Math.round)).toEqual([3, 7]);
 });
 
-test("whatever a call sends, it gets no more work done than its rate and one message", () => {
+test("a call never gets more work done than its rate and one message", () => {
   const pace = new Pace();
   let [nowMs, taken] = [0, 0];
   while (nowMs < 60_000) {
@@ -20,7 +20,7 @@ test("whatever a call sends, it gets no more work done than its rate and one mes
   expect(taken).toBeLessThanOrEqual(61 * elementsPerSecond + 100_000);
 });
 
-test("an agent that reports fifty times a second and sends full batches one after the other never waits", () => {
+test("an agent that reports fifty times a second and sends full batches in sequence never waits", () => {
   const pace = new Pace();
   let waitedMs = 0;
   for (let nowMs = 0; nowMs < 60_000; nowMs += 20) {

@@ -39,7 +39,7 @@ describe("a model is", () => {
   test.each([
     ["active on an active slot", [node([active])], "active"],
     [
-      "active on a slot that still takes it",
+      "active on a slot whose drain is still open",
       [node([{ state: SlotState.DRAINING_OPEN, activeModel: mine, nextModel: other }])],
       "active",
     ],
@@ -51,19 +51,19 @@ describe("a model is", () => {
       "switching",
     ],
     [
-      "switching while somebody waits for it",
+      "switching while a request waits for it",
       [node([{ state: SlotState.ACTIVE, activeModel: other, waiters: [{ model: mine, waiting: 1 }] }])],
       "switching",
     ],
     ["asleep on an empty slot", [node([{}])], "asleep"],
     ["asleep behind another model", [node([{ state: SlotState.ACTIVE, activeModel: other }])], "asleep"],
     [
-      "asleep where it was refused a moment ago",
+      "asleep on a slot that refused it a moment ago",
       [node([{ state: SlotState.DRAINING_CLOSED, activeModel: mine, nextModel: other }])],
       "asleep",
     ],
     [
-      "asleep where a start failed and may be tried again",
+      "asleep on a slot whose start failed and may be tried again",
       [node([{ state: SlotState.FAILED, activeModel: mine, retryInMs: 0 }])],
       "asleep",
     ],
@@ -74,15 +74,16 @@ describe("a model is", () => {
       "no-node",
     ],
     ["unavailable without a node", [], "unavailable", "no-node"],
-    ["unavailable where no slot has it", [node([{ models: [other] }])], "unavailable", "no-node"],
+    ["unavailable if no slot has it", [node([{ models: [other] }])], "unavailable", "no-node"],
     ["unavailable on a node that cannot be reached", [node([active], { reachable: false })], "unavailable", "no-node"],
-    ["unavailable on a node that takes nothing", [node([active], { admitting: false })], "unavailable", "no-node"],
-    ["in maintenance with its only node", [node([active], { maintenance: true })], "unavailable", "maintenance"],
+    ["unavailable on a node that admits no requests", [node([active], { admitting: false })], "unavailable", "no-node"],
     [
-      "asleep with one node in maintenance and another there",
-      [node([active], { maintenance: true }), node([{}])],
-      "asleep",
+      "unavailable while its only node is in maintenance",
+      [node([active], { maintenance: true })],
+      "unavailable",
+      "maintenance",
     ],
+    ["asleep if one of its two nodes is in maintenance", [node([active], { maintenance: true }), node([{}])], "asleep"],
   ] as const)("%s", (_name, nodes, state, why?: string) => {
     expect(modelState(mine, nodes)).toEqual(why ? { state, why } : { state });
   });

@@ -1,16 +1,16 @@
-/** The state of a model over all nodes: whether a request for it would be served at once, later, or refused. */
+/** The state of a model over all nodes: whether the service answers a request for it at once, later, or not. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { isServedBy, SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
 
 /**
- * `active`: serves at once. `switching`: is being started, or is next on its slot. `asleep`: wakes on the first request.
- * `unavailable`: a request would be refused now.
+ * `active`: a slot serves the model. `switching`: a slot starts the model or switches to it next. `asleep`: the first
+ * request starts the model. `unavailable`: the router refuses requests for the model.
  */
 type ModelState = "active" | "switching" | "asleep" | "unavailable";
 
 export interface ModelLiveness {
   readonly state: ModelState;
-  /** Set for `unavailable` alone. */
+  /** Set only for `unavailable`. */
   readonly why?: "maintenance" | "no-node";
 }
 
@@ -28,7 +28,7 @@ export function modelState(model: ModelId, nodes: readonly NodeView[]): ModelLiv
   return { state: "asleep" };
 }
 
-/** Whether the slot serves a request for the model at once. */
+/** Returns whether the slot serves a request for the model at once. */
 export function serves(slot: Pick<SlotView, "activeModel" | "state" | "engines">, model: ModelId): boolean {
   const { activeModel, state } = slot;
   return isServedBy(slot, activeModel, model) && (state === SlotState.ACTIVE || state === SlotState.DRAINING_OPEN);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { encodingNewsOnce, readHello, type Downlink } from "./node-link-codec.ts";
 
-test("a message that goes to many nodes is encoded once, and every other one for itself", () => {
+test("a message to many nodes is encoded once, and every other message once per node", () => {
   let encoded = 0;
   const encode = encodingNewsOnce(({ message }) => {
     encoded++;
@@ -15,11 +15,11 @@ test("a message that goes to many nodes is encoded once, and every other one for
 });
 
 test.each([
-  ["no engine serves several models", [], undefined],
-  ["an engine serves the first and the third", ["a", "b", "a"], [{ models: ["a", "c"] }]],
-  ["each model has its own", ["a", "b", "c"], []],
-  ["the list does not fit", ["a"], undefined],
-])("a hello in which %s", (_what, engines, shared) => {
+  ["lists no engines", [], undefined],
+  ["gives the first and the third model one engine", ["a", "b", "a"], [{ models: ["a", "c"] }]],
+  ["gives each model an engine of its own", ["a", "b", "c"], []],
+  ["lists too few engines", ["a"], undefined],
+])("a hello that %s yields the engines that serve several models", (_what, engines, shared) => {
   const slots = [{ name: "s", models: ["a", "b", "c"], engines }];
   const hello = { node: "n", bootId: "019bd5a6-0c1c-7000-8000-000000000000", agentVersion: "1", slots };
   expect(readHello(hello)).toMatchObject({ slots: [{ models: ["a", "b", "c"], engines: shared }] });

@@ -1,6 +1,6 @@
 /**
- * Checks the messages of agents on the gRPC link: behind it every enum value is known and every name and number plausible.
- * Also translates usage records and model rules between the protocol's types and ours.
+ * Checks the messages of agents on the gRPC link. After this check, every enum value is known, and every name and
+ * number is plausible. Also translates usage records and model rules between the protocol's types and ours.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -41,11 +41,11 @@ export const linkService = {
 export const linkServiceName = "weiche.node.v1.NodeControlService";
 export type LinkCall = ServerDuplexStream<Received<LinkRequest>, LinkResponse>;
 
-/** A message of an agent; undefined: one that only a later version knows. */
+/** A message of an agent. Undefined if only a later version knows its kind. */
 export type Uplink = LinkRequest["message"];
 export type Downlink = NonNullable<LinkResponse["message"]>;
 
-/** A message that goes to a thousand nodes, one after the other, is the same object each time: it is encoded once. */
+/** A message to a thousand nodes is the same object each time, so that the router encodes it once. */
 export function encodingNewsOnce(encode: (response: LinkResponse) => Buffer): (response: LinkResponse) => Buffer {
   let last: { readonly message: Downlink; readonly bytes: Buffer } | undefined;
   return (response) => {
@@ -56,18 +56,18 @@ export function encodingNewsOnce(encode: (response: LinkResponse) => Buffer): (r
   };
 }
 
-/** Buf's own description of the service, for reflection: a `FileDescriptorSet`. */
+/** Returns the `FileDescriptorSet` that buf wrote for reflection. */
 export function readLinkDescriptors(): Buffer {
   return readFileSync(fileURLToPath(import.meta.resolve("@weiche/proto/descriptors.binpb")));
 }
 
-/** Operators name models; any printable ASCII. */
+/** Operators choose the names of models. Any printable ASCII is allowed. */
 const modelPattern = /^[\x21-\x7e]{1,200}$/;
 const idPattern = /^[\x21-\x7e]{1,64}$/;
-/** Attempts of a request. */
+/** The largest attempt number of a request. */
 const attemptMax = 1_000;
 
-/** Returns the hello, or what is wrong with it. */
+/** Returns the hello, or a description of its mistake. */
 export function readHello(hello: Hello): NodeHello | string {
   if (!namePattern.test(hello.node)) return "hello.node is not the name of a node";
   if (!isUuidv7(hello.bootId)) return "hello.boot_id is not a UUIDv7";
@@ -80,7 +80,10 @@ export function readHello(hello: Hello): NodeHello | string {
   return { ...hello, slots, agentVersion: hello.agentVersion.slice(0, 64) } as unknown as NodeHello;
 }
 
-/** The engines that serve several models. `engines`: the engine of each model, if there is such an engine. */
+/**
+ * Returns the engines that serve several models. `engines` names the engine of each model, and is empty if there is no
+ * such engine.
+ */
 function shared(
   models: readonly string[],
   engines: readonly string[],
@@ -91,7 +94,7 @@ function shared(
   return several.filter((engine) => engine.models.length > 1).toArray();
 }
 
-/** A slot in a state that only a later version knows is left out; the rest of the node stays usable. */
+/** Leaves out slots whose state only a later version knows. The rest of the node stays usable. */
 export function readReport(load: LoadReport): NodeReport {
   const slots = load.slots.filter(isKnown);
   return {
@@ -125,9 +128,9 @@ const outcomes: Readonly<Record<number, UsageRecord["outcome"]>> = {
   [RequestOutcome.BROKEN]: "broken",
   [RequestOutcome.VOID]: "void",
 };
-/** Far beyond any context window times 128 answers. */
+/** Far more than any context window times 128 answers. */
 const tokensMax = 1_000_000_000;
-/** A factor has at most nine digits before its three places. */
+/** A factor has at most nine digits before its three decimal places. */
 const factorMax = 10n ** 12n;
 
 export function readRecords(wires: readonly WireRecord[]) {
@@ -144,7 +147,7 @@ export function readRecords(wires: readonly WireRecord[]) {
   return { records, rejected };
 }
 
-/** Returns the record, or what is wrong with it. */
+/** Returns the record, or a description of its mistake. */
 function readRecord(wire: WireRecord): UsageRecord | string {
   const source = sources[wire.source];
   const outcome = outcomes[wire.outcome];

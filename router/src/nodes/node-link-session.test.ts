@@ -18,7 +18,7 @@ const hello = {
 };
 const report = { message: { $case: "loadReport", value: { slots: [], maintenance: false, admitting: true } } };
 
-test("with TLS, a link whose certificate is not known is nobody's", () => {
+test("with TLS, a link without a certificate is refused", () => {
   const refused: string[] = [];
   const events = { nodeRefused: (reason: string, _detail: string, from: string) => refused.push(`${reason} ${from}`) };
   const parts = { tls: {}, clock: systemClock, events } as unknown as NodeLinkParts;
@@ -28,7 +28,7 @@ test("with TLS, a link whose certificate is not known is nobody's", () => {
   expect(refused).toEqual(["name 10.0.0.9"]);
 });
 
-/** A link whose agent has reported once, on virtual time. */
+/** Returns a link whose agent has reported once, on virtual time. */
 function linked() {
   const clock = new VirtualClock();
   const linkClock = new LoopClock(clock);
@@ -43,18 +43,21 @@ function linked() {
   return { clock, ended, report: () => call.emit("data", report), [Symbol.dispose]: () => linkClock[Symbol.dispose]() };
 }
 
-test.each([3_000, 5_000, 8_000])("our own loop stands still for %s ms: a report that waits to be read counts", (ms) => {
-  using link = linked();
-  for (let turns = 0; turns < 5; turns++) {
-    link.clock.advance(900);
-    link.clock.stall(ms);
-    link.clock.advance(0); // timers come first, then what waits to be read
-    link.report();
-  }
-  expect(link.ended).toEqual([]);
-});
+test.each([3_000, 5_000, 8_000])(
+  "a report that waited while the router's event loop was blocked for %s ms counts",
+  (ms) => {
+    using link = linked();
+    for (let turns = 0; turns < 5; turns++) {
+      link.clock.advance(900);
+      link.clock.stall(ms);
+      link.clock.advance(0); // timers run first, then waiting data is read
+      link.report();
+    }
+    expect(link.ended).toEqual([]);
+  },
+);
 
-test("an agent that reports no more is unlinked within 5 s", () => {
+test("an agent that stops reporting is unlinked within 5 s", () => {
   using link = linked();
   link.clock.advance(3_900);
   expect(link.ended).toEqual([]);

@@ -28,60 +28,63 @@ export interface NodeLinkEvents {
   nodeLinked(node: NodeId, bootId: string, agentVersion: string): void;
   nodeUnlinked(node: NodeId, reason: UnlinkReason): void;
   /**
-   * `detail`: for the log only, since it may contain text of an unauthenticated client. `from`: the node, or the address
-   * of a client that is none yet.
+   * `detail` is for the log only, because it may contain text of an unauthenticated client. `from` is the node, or the
+   * client's address while the node is unknown.
    */
   nodeRefused(reason: RefusalReason, detail: string, from: string): void;
-  /** A node says that it hosts models which the catalogue gives to others: it gets no request for them. */
+  /** The node lists models that the catalogue assigns to other nodes. The router sends it no request for them. */
   hostingIgnored(node: NodeId, models: readonly ModelId[]): void;
-  /** A report has slots in states that this version does not know; they are not used. */
+  /** A report has slots in states that this version does not know. The router does not use these slots. */
   reportUnreadable(node: NodeId, slots: number): void;
-  /** Set aside by the ledger for a person to look at, and acknowledged: the agent would send it for ever. */
+  /**
+   * The ledger set these records aside for a person. The router acknowledges them, because the agent would otherwise
+   * send them for ever.
+   */
   usageRejected(node: NodeId, rejected: readonly UnreadableRecord[]): void;
-  /** Not acknowledged: the agent sends it again. */
+  /** The router did not acknowledge the records. The agent sends them again. */
   usageNotRecorded(node: NodeId, records: number, error: unknown): void;
 }
 
 /**
- * `ended`: the agent ended it, or the connection was lost; `silent`: no report came any more; `replaced`: the node has
- * another link; `stopped`: this router stops.
+ * `ended`: the agent ended the link, or the connection was lost. `silent`: reports stopped. `replaced`: the node has
+ * another link. `stopped`: this router stops.
  */
 type UnlinkReason = "ended" | "silent" | "replaced" | "stopped" | "misbehaved";
-/** `tls`: a client without a certificate of ours; `crowd`: one of too many such clients, which TLS did not see. */
+/** `tls`: the client has no certificate of ours. `crowd`: too many such clients, refused before TLS. */
 export type RefusalReason = "crowd" | "tls" | "invalid" | "name" | "older-boot" | "late" | "stopping";
 
 export interface NodeLinkParts {
-  /** Present: a link needs a certificate that names its node. */
+  /** If set, a link needs a certificate that names its node. */
   readonly tls?: TlsFiles;
   readonly routerId: string;
-  /** host:port that agents dial for data connections. */
+  /** The host:port that agents dial for data connections. */
   readonly dataAddress: string;
-  /** The routers that nodes may link to, this one among them. */
+  /** The routers that nodes may link to, including this router. */
   readonly routers: () => readonly KnownRouter[];
   readonly clock: Clock;
   readonly registry: Pick<NodeRegistry, "linkUp">;
   readonly ledger: Pick<UsageLedger, "record">;
-  /** The rules of these models. Models that are not in the catalogue are left out. */
+  /** Returns the rules of these models, without models that are not in the catalogue. */
   readonly rulesOf: (models: readonly ModelId[]) => readonly ModelRules[];
-  /** Whether the catalogue lets the node host the model. */
+  /** Returns whether the catalogue lets the node host the model. */
   readonly mayHost: (node: NodeId, model: ModelId) => boolean;
   readonly desiredStateOf: (node: NodeId) => DesiredState | undefined;
-  /** Called when a node has linked; connections of earlier starts of its agent are over. */
+  /** Called when a node has linked. Connections of earlier processes of its agent are over. */
   readonly onBoot: (node: NodeId, bootId: string) => void;
   readonly events: NodeLinkEvents;
 }
 
 const helloMsMax = 5_000;
-/** Batches of one node that wait for the database at once. The agent sends further ones again. */
+/** Batches of one node that wait for the database at the same time. The agent sends further batches again. */
 const batchesMax = 16;
 /** Checking a record takes some 5 µs. */
 const recordsPerTurn = 250;
-/** How long settled attempts are gathered; the agent needs them only when a router dies. */
+/** The time for which the router gathers settled attempts. Agents need them only when a router dies. */
 const settledMs = 50;
-/** Messages that an agent may leave unread before it is cut off. */
+/** The router ends the link of an agent that leaves more messages unread. */
 const unreadMax = 1_000;
 
-/** The links by node; a node has one, its newest. */
+/** The links by node. A node has one link, its newest. */
 export type LinksByNode = Map<NodeId, NodeLinkSession>;
 
 export class NodeLinkSession {
@@ -120,7 +123,7 @@ export class NodeLinkSession {
     this.end("misbehaved", { code: refusalStatus[reason], details: detail });
   }
 
-  /** Ends the link; the agent links again unless it ended the link itself. */
+  /** Ends the link. An agent that did not end the link itself links again. */
   end(reason: UnlinkReason, error?: { readonly code: status; readonly details: string }): void {
     if (this.#isOver) return;
     this.#sendSettled();
@@ -137,12 +140,12 @@ export class NodeLinkSession {
     else this.#call.end();
   }
 
-  /** Monotonic ms since when no usage has come; undefined: some waits for the database. */
+  /** Monotonic ms of the last usage. Undefined while usage waits for the database. */
   get usageQuietSinceMs(): number | undefined {
     return this.#batches > 0 ? undefined : this.#usageAtMs;
   }
 
-  /** Tells the agent within 50 ms, with one message for several attempts. */
+  /** Reports the attempt to the agent within 50 ms. One message carries several attempts. */
   settled({ requestId, attempt }: Attempt): void {
     this.#settled.push({ requestId, attempt });
     if (this.#settled.length === 1) this.#settledTimer = this.#parts.clock.after(settledMs, () => this.#sendSettled());
@@ -156,7 +159,7 @@ export class NodeLinkSession {
       this.#send({ $case: "settled", value: { attempts: attempts.slice(first, first + settledMax) } });
   }
 
-  /** Tells the agent what every node is told; nothing if it has not said which node it is. */
+  /** Sends news to the agent. Does nothing before the agent has named its node. */
   tell(news: Downlink): void {
     if (this.#hello) this.#send(news);
   }
@@ -170,7 +173,7 @@ export class NodeLinkSession {
     if (desired) this.#send({ $case: "desiredState", value: desired });
   }
 
-  /** Tells the node if the change concerns its models. */
+  /** Sends the node its rules if they have changed. */
   rulesChanged(): void {
     if (!this.#hello) return;
     this.#entry?.hostingChanged(this.#believed(this.#hello));
@@ -227,7 +230,10 @@ export class NodeLinkSession {
     this.#send({ $case: "welcome", value: { ...welcome, routerVersion: version } });
   }
 
-  /** The client's; undefined without TLS, on loopback. It is read once, and not kept: that of a thousand links is much. */
+  /**
+   * The client's certificate. Undefined without TLS, on loopback. It is not kept, because a thousand certificates take
+   * much memory.
+   */
   #certificate(): X509Certificate | undefined {
     const raw = this.#call.getAuthContext().sslPeerCertificate?.raw;
     return raw && new X509Certificate(raw);
@@ -237,7 +243,7 @@ export class NodeLinkSession {
     if (this.#batches < batchesMax) void this.#acknowledge(node, batchId, records.length, this.#hand(node, records));
   }
 
-  /** Hands records to the ledger, some in each turn of the event loop. Resolves with what has to be awaited then. */
+  /** Hands records to the ledger, some in each turn of the event loop. Resolves with the commits to await. */
   async #hand(node: NodeId, wires: UsageBatch["records"]): Promise<readonly Promise<void>[]> {
     const commits: Promise<void>[] = [];
     for (let first = 0; first < wires.length; first += recordsPerTurn) {
@@ -245,13 +251,15 @@ export class NodeLinkSession {
       const { records, rejected } = readRecords(wires.slice(first, first + recordsPerTurn));
       if (rejected.length > 0) this.#parts.events.usageRejected(node, rejected);
       const commit = this.#parts.ledger.record(node, records, rejected);
-      commit.catch(() => {}); // awaited later
+      commit.catch(() => {}); // `#acknowledge` awaits it
       commits.push(commit);
     }
     return commits;
   }
 
-  /** Takes no records: they would stay in memory, for each repetition, as long as the database is away. */
+  /**
+   * Takes no records as an argument. Otherwise each repetition would keep them in memory while the database is away.
+   */
   async #acknowledge(
     node: NodeId,
     batchId: bigint,
@@ -270,7 +278,7 @@ export class NodeLinkSession {
     }
   }
 
-  /** The hello without models that the node may not host. An event tells of these, once for each set of them. */
+  /** Returns the hello without models that the node may not host. Sends one event for each set of such models. */
   #believed(hello: NodeHello): NodeHello {
     const { node } = hello;
     const { mayHost, events } = this.#parts;
@@ -295,7 +303,7 @@ export class NodeLinkSession {
   }
 }
 
-/** Without its port: a client that comes again has another one. */
+/** Without the port, which differs when the client comes again. */
 function addressOf(call: LinkCall): string {
   return call.getPeer().replace(/:\d+$/, "");
 }

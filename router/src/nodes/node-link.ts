@@ -1,6 +1,6 @@
 /**
- * The gRPC listener that agents link to: one bidirectional stream per agent, with health and reflection beside it, so
- * that `grpcurl` finds its way.
+ * The gRPC listener that agents link to, with one bidirectional stream per agent. Health and reflection run beside it,
+ * so that `grpcurl` works.
  */
 import { Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
@@ -22,9 +22,9 @@ interface NodeLinkOptions extends NodeLinkParts {
   readonly listen: ListenAddress;
   readonly strangers?: StrangerLimit;
   readonly job: StartJob;
-  /** Names the state of the database that usage is committed to. */
+  /** Names the state of the database that the router commits usage to. */
   readonly ledgerName: () => string;
-  /** How long a connection may stay on which there is no call. Absent: `unusedMsMax`. */
+  /** The router closes a connection without a call after this time. Defaults to `unusedMsMax`. */
   readonly connectionUnusedMsMax?: number;
 }
 
@@ -42,10 +42,10 @@ const serverOptions: ServerOptions = {
 const heartbeatEveryMs = 1_000;
 
 type AddService = Parameters<Server["addService"]>;
-/** A question of health or reflection names a service, a symbol or a file. */
+/** The largest request to health or reflection. It names a service, a symbol or a file. */
 const questionBytesMax = 4 << 10;
 
-/** Adds a service whose messages are not in `node_control.proto`: long ones are refused before they are decoded. */
+/** Adds a service whose messages are not in `node_control.proto`. Refuses long messages before it decodes them. */
 function addSmall(server: Server, methods: AddService[0], implementation: AddService[1]): void {
   const small = Object.entries(methods).map(([name, method]) => {
     const { requestDeserialize } = method;
@@ -59,8 +59,8 @@ function addSmall(server: Server, methods: AddService[0], implementation: AddSer
 }
 
 /**
- * An agent's gRPC dials once more after a call that failed, although the agent has given that connection up; where that
- * succeeds, nobody else would close it.
+ * An agent's gRPC dials once more after a failed call, although the agent has given the connection up. Without this
+ * bound nothing would close that connection.
  */
 const unusedMsMax = 30_000;
 
@@ -87,7 +87,7 @@ export async function openNodeLink(options: NodeLinkOptions) {
   const beside = { addService: (...of: AddService) => addSmall(server, ...of) } as Server;
   health.addToServer(beside);
   new ReflectionService(describeServices()).addToServer(beside);
-  // A listener of our own, so that both node ports have the same TLS and log refused clients.
+  // Both node ports use the same listener of ours, so that they share TLS and log refused clients.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = await openNodeListener({
     ...options,
@@ -103,20 +103,25 @@ export async function openNodeLink(options: NodeLinkOptions) {
 
   return {
     address: listener.address,
-    /** Tells the nodes whose models a new catalogue concerns. */
+    /** Sends new rules to the nodes whose models changed in the catalogue. */
     rulesChanged: () => sessions.forEach((session) => session.rulesChanged()),
-    /** Tells all nodes of the routers that there are now. */
+    /** Sends all nodes the current list of routers. */
     routersChanged: () => tellAll({ $case: "routersChanged", value: { routers: options.routers() } }),
     desiredStateChanged: (node: NodeId) => links.get(node)?.desiredStateChanged(),
-    /** Tells the node that the record of this attempt counts, even if this router dies. */
+    /** Reports to the node that the record of this attempt counts, even if this router dies. */
     settled: (node: NodeId, attempt: Attempt) => links.get(node)?.settled(attempt),
-    /** Announces the stop: agents send their usage to another router if they can. Links stay, none is added. */
+    /**
+     * Announces the stop. Agents send their usage to another router if they can. Links stay open, and new links are
+     * refused.
+     */
     goodbye(): void {
       isStopping = true;
       for (const name of ["", linkServiceName]) health.setStatus(name, "NOT_SERVING");
       for (const session of sessions) session.goodbye();
     },
-    /** Takes the usage of the last answers, then ends every link; cuts those that are open after `deadlineMs`. */
+    /**
+     * Records the usage of the last answers, then ends every link. Closes the remaining connections after `deadlineMs`.
+     */
     async close(deadlineMs: number): Promise<void> {
       isStopping = true;
       const closed = listener.close(deadlineMs);
@@ -129,10 +134,12 @@ export async function openNodeLink(options: NodeLinkOptions) {
   };
 }
 
-/** An agent sends the record of an answer within some 20 ms of its end. */
+/** An agent sends an answer's record within some 20 ms of the answer's end. */
 const usageComesMs = 200;
 
-/** Resolves when no agent has sent usage for `usageComesMs`, or after `deadlineMs`. Another router takes the rest. */
+/**
+ * Resolves when no agent has sent usage for `usageComesMs`, or after `deadlineMs`. Another router records later usage.
+ */
 async function quiet(sessions: ReadonlySet<NodeLinkSession>, clock: Clock, deadlineMs: number): Promise<void> {
   const beganMs = clock.monotonicMs();
   const isQuiet = (nowMs: number) =>

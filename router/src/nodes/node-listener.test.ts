@@ -10,7 +10,7 @@ import { issueAuthority, issueCertificate } from "../certificates/issue.ts";
 import { openNodeListener } from "./node-listener.ts";
 import { handshakesPerAddressMax, StrangerLimit } from "./stranger-limit.ts";
 
-test("a thousand nodes that dial at once wait in line: the kernel holds more connections than Node asks for by itself", async () => {
+test("the kernel's queue holds a thousand nodes that dial at once, more than the default of Node.js", async () => {
   const accepted: Socket[] = [];
   const accept = (socket: Socket) => void accepted.push(socket.on("error", () => {}));
   const parts = { alpn: "x", clock: systemClock, accept, onCrowd() {}, onTlsRefused() {} };
@@ -24,7 +24,7 @@ test("a thousand nodes that dial at once wait in line: the kernel holds more con
   await listener.close(0);
 });
 
-/** A listener with mutual TLS, and what its clients need. */
+/** Opens a listener with mutual TLS. Returns it with what its clients need. */
 async function openSecure(handshakeMsMax: number) {
   const validity = { fromMs: Date.now() - 60_000, days: 2 };
   const { cert: ca, key: caKey } = issueAuthority(validity);
@@ -50,7 +50,7 @@ async function openSecure(handshakeMsMax: number) {
   return { listener, strangers, seen, node, stranger };
 }
 
-test("strangers that say nothing are reset beyond a number, closed after the time of a handshake, and concern no node that is linked", async () => {
+test("silent strangers are reset above a limit and closed after the handshake's timeout, and do not affect linked nodes", async () => {
   const { listener, strangers, seen, node, stranger } = await openSecure(500);
   const before = Array.from({ length: 20 }, node);
   await expect.poll(() => seen.accepted.length).toBe(20);
@@ -64,7 +64,7 @@ test("strangers that say nothing are reset beyond a number, closed after the tim
   await listener.close(0);
 });
 
-test("nodes behind one address are taken, one after the other, and none counts as a stranger", async () => {
+test("nodes behind one address are accepted one after the other, and none counts as a stranger", async () => {
   const { listener, strangers, seen, node } = await openSecure(5_000);
   for (let rounds = 0; rounds < 6; rounds++) {
     const dialled = Array.from({ length: 10 }, node);

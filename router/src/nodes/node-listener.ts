@@ -1,6 +1,6 @@
 /**
- * Accepts connections of nodes: plain on loopback, otherwise with mutual TLS whose files may be replaced. With TLS, strangers
- * are limited before it.
+ * Accepts connections of nodes: plain on loopback, otherwise with mutual TLS. The TLS files may be replaced at any
+ * time. Clients without a certificate are limited before TLS.
  */
 import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer, TLSSocket, type Server as TlsServer } from "node:tls";
@@ -15,28 +15,28 @@ import { namesNode, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 interface NodeListenerOptions {
   readonly listen: ListenAddress;
   readonly tls?: TlsFiles;
-  /** With TLS. The two ports of a router share it. */
+  /** Only with TLS. The router's two node ports share one limit. */
   readonly strangers?: StrangerLimit;
-  /** Absent: `handshakeMsMax`. */
+  /** Defaults to `handshakeMsMax`. */
   readonly handshakeMsMax?: number;
   /** The name of the protocol above TLS. */
   readonly alpn: string;
   readonly clock: Clock;
   readonly accept: (socket: Socket) => void;
-  /** A connection that `strangers` does not admit. */
+  /** Called for a connection that `strangers` does not admit. */
   readonly onCrowd: (from: string) => void;
-  /** A client without a certificate of ours, or with one that is no longer valid. `from`: "" if it is gone. */
+  /** Called for a client without a valid certificate of ours. `from` is empty if the client has disconnected. */
   readonly onTlsRefused: (reason: string, from: string) => void;
 }
 
 export type NodeListener = Awaited<ReturnType<typeof openNodeListener>>;
 
-/** What the log says of a connection that was not admitted. */
-export const crowded = "too many connections without a certificate of ours, from this address or from all";
+/** The text of the log for a connection that was not admitted. */
+export const crowded = "too many connections without a certificate of ours, from this address or in total";
 
 /** An agent gives up after 10 s. */
 const handshakeMsMax = 5_000;
-/** After a second the kernel probes each second, and gives up after ten. */
+/** The kernel probes an idle connection after one second, then each second, and gives up after ten. */
 const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 1_000 };
 
 export async function openNodeListener(options: NodeListenerOptions) {
@@ -47,17 +47,17 @@ export async function openNodeListener(options: NodeListenerOptions) {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  // The error of a rejected certificate says only that the connection was closed.
+  // For a rejected certificate, the error text is only that the connection was closed.
   server.on("tlsClientError", (error: Error, socket: TLSSocket) => {
     const { authorizationError, remoteAddress = "" } = socket;
     onTlsRefused(authorizationError ? String(authorizationError) : error.message, remoteAddress);
-    // Node leaves a connection open whose handshake takes too long.
+    // Node.js does not close a connection whose handshake takes too long.
     socket.destroy();
   });
   const listening = await listenOn(server, listen);
   return {
     address: { host: listen.host, port: listening.port },
-    /** Accepts nothing more; resolves when every connection has closed, and closes those left after `deadlineMs`. */
+    /** Stops accepting connections, and closes the remaining ones after `deadlineMs`. Resolves when all have closed. */
     async close(deadlineMs: number): Promise<void> {
       const deadline = clock.after(deadlineMs, () => sockets.forEach((socket) => socket.destroy()));
       listening.stop();
@@ -68,12 +68,12 @@ export async function openNodeListener(options: NodeListenerOptions) {
   };
 }
 
-/** The client's certificate; undefined on a plain connection. */
+/** Returns the client's certificate. Undefined on a plain connection. */
 export function certificateOf(socket: unknown): X509Certificate | undefined {
   return socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
 }
 
-/** Whether a client may speak for this node. With TLS its certificate must name the node. */
+/** Returns whether a client may act as this node. With TLS, its certificate must name the node. */
 export function maySpeakFor(
   node: string,
   certificate: X509Certificate | undefined,
@@ -105,7 +105,7 @@ function createSecureServer(tls: TlsFiles, options: SecureOptions) {
   return server;
 }
 
-/** Runs before TLS sees a connection. */
+/** Limits connections before TLS sees them. */
 function limitStrangers(server: TlsServer, strangers: StrangerLimit, onCrowd: (from: string) => void): void {
   const unknown = new Map<string, (isKnown: boolean) => void>();
   const known = ({ remoteAddress, remotePort }: Socket, isKnown: boolean) => {

@@ -23,10 +23,10 @@ const shape = Compile(
   ),
 );
 
-/** Fields of a request, and as many again for later versions. */
+/** Values of the largest list: twice the fields of a request, to leave room for later versions. */
 const valuesMax = nodeRequestsMax * 16;
 
-/** Throws if the text is not such a list. It is not parsed if it has more values than such a list can have. */
+/** Throws if the text is no such list. Does not parse a text with more values than such a list can have. */
 export function readNodeRequests(text: string): readonly NodeRequest[] {
   const scan = scanJson(Buffer.from(text), valuesMax);
   const list: unknown = "problem" in scan ? undefined : parseJson(text);

@@ -1,7 +1,7 @@
 /** A node's state as a word, for people and metrics. */
 import type { NodeDetail } from "./registry.ts";
 
-/** `silent`: linked, but without a fresh report or a data session. */
+/** `silent`: linked, but without a fresh report or a data connection. */
 export const nodeStates = ["live", "not-admitting", "maintenance", "silent", "gone"] as const;
 type NodeState = (typeof nodeStates)[number];
 

@@ -1,6 +1,6 @@
 /**
- * The state of the nodes that placement decides on. A slot has the fields of the protocol, as its agent reported them, and
- * those that only this router knows. A missing measurement is absent, never 0.
+ * The state of the nodes, on which placement decides. A slot has the fields of its agent's report and fields that only
+ * this router knows. An unknown measurement is undefined, never 0.
  */
 import {
   SlotState,
@@ -27,11 +27,14 @@ export interface NodeHello extends Omit<Hello, "slots"> {
 export interface HostedSlot {
   readonly name: SlotName;
   readonly models: readonly ModelId[];
-  /** Engines that serve several models at the same time. The first of these names the engine in reports. Absent: none does. */
+  /**
+   * Engines that serve several models at the same time. Reports name such an engine by its first model. Undefined if no
+   * engine does.
+   */
   readonly engines?: readonly { readonly models: readonly ModelId[] }[];
 }
 
-/** A switch that is over, or a start that failed. */
+/** A completed switch, or a failed start. */
 export interface PastSwitch extends Omit<WirePastSwitch, "endedAgoMs"> {
   /** Monotonic ms of this router. */
   readonly endedAtMs: number;
@@ -50,7 +53,7 @@ export interface SlotReport extends SlotLoad {
 
 export interface NodeView {
   readonly node: NodeId;
-  /** A report within the last 3 s and an open data session. */
+  /** Whether the node sent a report within the last 3 s and has an open data connection. */
   readonly reachable: boolean;
   /** Monotonic ms of the last report. */
   readonly reportedAtMs: number;
@@ -61,32 +64,38 @@ export interface NodeView {
 
 export interface SlotView extends SlotReport {
   readonly models: readonly ModelId[];
-  /** Engines that serve several models at the same time. Absent: none does. */
+  /** Engines that serve several models at the same time. Undefined if no engine does. */
   readonly engines?: HostedSlot["engines"];
-  /** Answers that this router has asked the slot for, until its engine is done with them. */
+  /** This router's answers that the slot's engine still works on or that wait in the slot. */
   readonly inFlight: number;
-  /** Answers of this router that the engine is done with, and clients still read. */
+  /** This router's answers that the engine has finished and clients still read. */
   readonly unread: number;
   /** Waiters for any model. */
   readonly waiting: number;
-  /** Monotonic ms of this router since when nothing has run or waited. Absent: something does, or it is not known. */
+  /**
+   * This router's monotonic ms since when nothing runs or waits. Undefined if something does, or if the time is
+   * unknown.
+   */
   readonly idleSinceMs?: number;
-  /** The models whose requests fail or are slow in this slot, by this router's own attempts. */
+  /** Models whose requests fail or are slow in this slot, by this router's own attempts. */
   readonly troubles?: ReadonlyMap<ModelId, Trouble>;
 }
 
-/** Waiters for the engine of the model, whichever of its models they asked for. */
+/** Returns the number of waiters for the model's engine, for any of the engine's models. */
 export function waitingFor(slot: Pick<SlotView, "waiters" | "engines">, model: ModelId): number {
   const models: readonly string[] = servedWith(slot, model);
   return slot.waiters.reduce((sum, one) => (models.includes(one.model) ? sum + one.waiting : sum), 0);
 }
 
-/** The models that the slot serves at the same time as this one, itself among them. */
+/** Returns the models that the slot serves at the same time as this model, including it. */
 export function servedWith({ engines }: Pick<SlotView, "engines">, model: ModelId): readonly ModelId[] {
   return engines?.find(({ models }) => models.includes(model))?.models ?? [model];
 }
 
-/** Returns whether one engine of the slot serves both models. `named` is, for example, the active model. */
+/**
+ * Returns whether one engine of the slot serves both models. `named` is a model that the report names, such as the
+ * active model.
+ */
 export function isServedBy(slot: Pick<SlotView, "engines">, named: ModelId | undefined, model: ModelId): boolean {
   return named === model || (named !== undefined && servedWith(slot, model).includes(named));
 }

@@ -1,17 +1,18 @@
 /**
- * The operators' wishes for nodes: maintenance and prewarmed models. They are kept in the database and read periodically, so
- * that every router tells its nodes the same. While the database is away the last known wishes stay.
+ * The operators' wishes for nodes: maintenance and models to prewarm. Each router reads them from the database
+ * periodically, so that all routers send nodes the same wishes. While the database is away, the last known wishes
+ * apply.
  */
 import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
 
-/** Interval of reading. */
+/** The interval between reads. */
 export const readWishesMs = 2_000;
 
 export type NodeWishes = Awaited<ReturnType<typeof openNodeWishes>>;
 
-/** Resolves once the stored wishes are read. */
+/** Resolves once the stored wishes are loaded. */
 export async function openNodeWishes({ pool }: Pick<Database, "pool">) {
   const states = new Map<NodeId, DesiredState>();
   let changed: (node: NodeId) => void = () => {};
@@ -23,13 +24,16 @@ export async function openNodeWishes({ pool }: Pick<Database, "pool">) {
     );
     for (const { node, generation, maintenance, prewarm } of rows) {
       const known = states.get(node)?.generation ?? -1n;
-      if (generation < known) continue; // a later query was faster
+      if (generation < known) continue; // a later query has returned earlier
       states.set(node, { generation, maintenance, prewarmModels: prewarm === null ? [] : [prewarm] });
       if (generation > known) changed(node);
     }
   }
 
-  /** `maintenance` null: unchanged. Replaces the model to prewarm. Resolves once this router's nodes are told. */
+  /**
+   * Sets a node's wishes. `maintenance` null leaves the maintenance unchanged. Replaces the model to prewarm. Resolves
+   * once this router has notified its nodes.
+   */
   async function write(node: NodeId, maintenance: boolean | null, model: ModelId | null): Promise<void> {
     await pool.query(
       `insert into node_wishes as known
@@ -51,7 +55,7 @@ export async function openNodeWishes({ pool }: Pick<Database, "pool">) {
     isMaintained: (node: NodeId) => states.get(node)?.maintenance ?? false,
     setMaintenance: (node: NodeId, on: boolean) => write(node, on, null),
     prewarm: (node: NodeId, model: ModelId) => write(node, null, model),
-    /** Calls back when a node's wishes have changed, on whichever router. */
+    /** Calls back when the wishes of a node change, also if another router changed them. */
     onChange(callback: (node: NodeId) => void) {
       changed = callback;
     },

@@ -1,4 +1,4 @@
-/** Where conversations stay, and where engines start: every router must choose alike. */
+/** Tests where conversations stay and where engines start. Every router must choose alike. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
@@ -21,7 +21,7 @@ test("property: one hot prefix never fills a node while another idles", () => {
   );
 });
 
-test("a prefix stays where it was while the nodes are evenly loaded, and prefixes spread over the nodes", () => {
+test("a prefix stays on its node while the nodes are evenly loaded, and prefixes spread over the nodes", () => {
   const even = (inFlight: number) => ["x", "y", "z"].map((name) => active(name, { inFlight }));
   const homes = new Map<string, number>();
   for (let i = 0; i < 300; i++) {
@@ -32,14 +32,14 @@ test("a prefix stays where it was while the nodes are evenly loaded, and prefixe
   for (const name of ["x", "y", "z"]) expect(homes.get(name)).toBeGreaterThan(60);
 });
 
-test("a slot is the home of as many prefixes as it has places for", () => {
+test("slots are the home of prefixes in proportion to their places", () => {
   const nodes = [active("x", { maxConcurrent: 8 }), active("y", { maxConcurrent: 24 })];
   const homes = Array.from({ length: 1_000 }, (_, i) => chosen(nodes, { affinityKey: `conversation ${i}` }));
   expect(homes.filter((home) => home === "y").length).toBeGreaterThan(700);
   expect(homes.filter((home) => home === "y").length).toBeLessThan(800);
 });
 
-describe("a prefix whose home has 15 of 16 places taken, and another slot 13,", () => {
+describe("a prefix whose home has 15 of 16 places taken, while another slot has 13,", () => {
   const affinityKey = Array.from({ length: 100 }, (_, i) => `conversation ${i}`).find(
     (key) => chosen([active("x"), active("y")], { affinityKey: key }) === "x",
   )!;
@@ -53,15 +53,15 @@ describe("a prefix whose home has 15 of 16 places taken, and another slot 13,", 
   const others = (running: number) => ({ running });
   const own = (inFlight: number) => ({ running: inFlight, runningOfRouter: inFlight, inFlight });
 
-  test("stays while it is known what others hold there", () => {
+  test("stays while the load of other routers there is known", () => {
     expect(placed(others, 10)).toBe("x");
   });
 
-  test("leaves when others may have sent more meanwhile", () => {
+  test("leaves if other routers may have sent more requests since the report", () => {
     expect(placed(others, 900)).toBe("y");
   });
 
-  test("stays if nobody else sends anything", () => {
+  test("stays if no other router sends requests", () => {
     expect(placed(own, 900)).toBe("x");
   });
 });
@@ -78,7 +78,8 @@ test.each<[string, SlotGiven]>([
     const homesOfModel = new Set<string>();
     for (let router = 0; router < 10; router++) {
       const random = createRandom(router);
-      // Each router has its own order, its own requests in flight and saw the slot become idle at its own time.
+      // Each router sees the nodes in its own order, has its own requests in flight, and saw the slot become idle at
+      // its own time.
       const nodes = names.map((name) =>
         one(name, {
           ...given,

@@ -1,4 +1,4 @@
-/** Slots whose requests for a model fail or are slow, as placement uses them. */
+/** Tests how placement treats slots whose requests for a model fail or are slow. */
 import { describe, expect, test } from "vitest";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { a, active, b, chosen, nowMs, one, type SlotGiven } from "../../test/nodes/placement-views.ts";
@@ -16,43 +16,43 @@ test.each<[string, SlotGiven]>([
   ["has to start the model", { state: SlotState.EMPTY }],
   ["is busy with another model", { state: SlotState.ACTIVE, activeModel: b, running: 1 }],
   ["switches to another model", { state: SlotState.STARTING, activeModel: b }],
-])("a slot whose requests fail is avoided for one that %s", (_what, other) => {
+])("a slot whose requests fail is avoided in favour of a slot that %s", (_what, other) => {
   expect(chosen([active("x", failing), one("y", other)])).toBe("y");
 });
 
 test.each<[string, SlotGiven]>([
   ["refuses the model", { state: SlotState.DRAINING_CLOSED, activeModel: a, nextModel: b }],
   ["is in backoff", { state: SlotState.FAILED, activeModel: a, retryInMs: 2_000 }],
-])("it is used if the other one %s", (_what, other) => {
+])("a slot whose requests fail is used if the other slot %s", (_what, other) => {
   expect(chosen([active("x", failing), one("y", other)])).toBe("x");
 });
 
-test("it is used if the other one was tried already, and if there is none", () => {
+test("a slot whose requests fail is used if the only other slot was tried already, or if there is no other", () => {
   expect(chosen([active("x", failing), active("y")], {}, ["y"])).toBe("x");
   expect(chosen([active("x", failing)])).toBe("x");
 });
 
-test("slots that all fail are chosen among as if none did", () => {
+test("if the requests of all slots fail, placement chooses as if none did", () => {
   const nodes = [active("x", { ...failing, inFlight: 2 }), active("y", { ...failing, inFlight: 1 })];
   expect(chosen(nodes)).toBe("y");
 });
 
-test("another model of the slot is not avoided", () => {
+test("a slot whose requests for one model fail is still used for its other models", () => {
   const x = active("x", troubled("failing", Infinity, b));
   expect(chosen([x, active("y", { inFlight: 1 })])).toBe("x");
 });
 
-test("neither load nor the home of a conversation brings a request to it", () => {
+test("neither load nor a conversation's home makes placement choose a slot whose requests fail", () => {
   const nodes = [active("x", failing), active("y", { inFlight: 6 }), active("z", { inFlight: 6 })];
   for (let index = 0; index < 50; index++) expect(chosen(nodes, { affinityKey: `c${index}` })).not.toBe("x");
 });
 
 describe("a slot that is slow counts as full:", () => {
   const slow = troubled("slow");
-  test("one with free places is preferred", () => {
+  test("a slot with free places is preferred to it", () => {
     expect(chosen([active("x", slow), active("y", { inFlight: 7 })])).toBe("y");
   });
-  test("among full ones it goes by load", () => {
+  test("load decides between it and full slots", () => {
     expect(chosen([active("x", slow), active("y", { running: 8, inFlight: 8 })])).toBe("x");
   });
 });

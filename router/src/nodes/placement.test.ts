@@ -17,28 +17,28 @@ import {
 import { SlotState, type NodeView } from "./node-view.ts";
 import { place } from "./placement.ts";
 
-/** Best first; each line must be preferred to every line below it, whatever their names and order. */
+/** Best first. Each line must be preferred to every line below it, whatever the names and order of the slots. */
 const order: readonly (readonly [string, SlotGiven])[] = [
   [
     "active and open",
     { state: SlotState.ACTIVE, activeModel: a, running: 7, runningOfRouter: 7, inFlight: 7, maxConcurrent: 8 },
   ],
   ["draining, still open", { state: SlotState.DRAINING_OPEN, activeModel: a, nextModel: b, closesInMs: 5_000 }],
-  ["already starting it", { state: SlotState.STARTING, activeModel: a, waiters: { a: 5 } }],
+  ["already starting the model", { state: SlotState.STARTING, activeModel: a, waiters: { a: 5 } }],
   ["empty", { state: SlotState.EMPTY }],
   ["idle with another model", { state: SlotState.ACTIVE, activeModel: b, idleSinceMs: nowMs - 60_000 }],
   ["active but full", { state: SlotState.ACTIVE, activeModel: a, running: 8, maxConcurrent: 8 }],
   [
-    "starting another model, with requests for this one",
+    "starting another model, with waiters for this model",
     { state: SlotState.STARTING, activeModel: b, waiters: { a: 2 } },
   ],
   ["busy with another model", { state: SlotState.ACTIVE, activeModel: b, running: 1 }],
-  ["on its way to another model", { state: SlotState.STARTING, activeModel: b }],
-  ["closed for it", { state: SlotState.DRAINING_CLOSED, activeModel: a, nextModel: b }],
+  ["starting another model", { state: SlotState.STARTING, activeModel: b }],
+  ["closed for the model", { state: SlotState.DRAINING_CLOSED, activeModel: a, nextModel: b }],
   ["failed, in backoff", { state: SlotState.FAILED, activeModel: a, retryInMs: 2_000 }],
 ];
 
-describe("a slot is preferred by what it is doing:", () => {
+describe("the state of a slot decides its rank:", () => {
   for (const [index, [better, betterSlot]] of order.entries()) {
     test.each(order.slice(index + 1))(`${better} before %s`, (_worse, worseSlot) => {
       for (const [first, second] of [
@@ -60,22 +60,22 @@ describe("an engine that serves several models", () => {
   test.each<[string, SlotGiven, SlotGiven]>([
     ["is active for each of them", { ...together, state: SlotState.ACTIVE }, { state: SlotState.EMPTY }],
     [
-      "is on its way for each of them",
+      "counts as starting for each of them",
       { engines, state: SlotState.STOPPING, activeModel: c, nextModel: b },
       { state: SlotState.EMPTY },
     ],
     [
-      "has waiters that make it start, whichever of them they asked for",
+      "starts because of waiters for any of them",
       { engines, state: SlotState.ACTIVE, activeModel: c, running: 1, waiters: { b: 1 } },
       { state: SlotState.ACTIVE, activeModel: c, running: 1 },
     ],
     [
-      "is less loaded by its places, not by one of its models",
+      "has the load of all its models together",
       { ...together, state: SlotState.ACTIVE, running: 1 },
       { ...together, state: SlotState.ACTIVE, running: 6 },
     ],
     [
-      "is full when all of its models fill it",
+      "is full when all its models together fill it",
       { state: SlotState.EMPTY },
       { ...together, state: SlotState.ACTIVE, running: 7, waiters: { b: 1 } },
     ],
@@ -110,22 +110,22 @@ test.each<[string, SlotGiven, SlotGiven]>([
     { state: SlotState.ACTIVE, activeModel: b },
   ],
   [
-    "a slot busy with one",
+    "a slot with one running request, before one with two,",
     { state: SlotState.ACTIVE, activeModel: b, running: 1 },
     { state: SlotState.ACTIVE, activeModel: b, running: 2 },
   ],
   [
-    "a slot nobody waits for",
+    "a slot without waiters",
     { state: SlotState.ACTIVE, activeModel: b, running: 9 },
     { state: SlotState.ACTIVE, activeModel: b, running: 1, waiters: { c: 1 } },
   ],
   [
-    "the slot that is idle for longest",
+    "the slot with the longest idle time",
     { state: SlotState.ACTIVE, activeModel: b, idleSinceMs: nowMs - 600_000 },
     { state: SlotState.ACTIVE, activeModel: b, idleSinceMs: nowMs - 60_000 },
   ],
   [
-    "a replica with room, counting what others run",
+    "a replica with room, by the requests of all routers,",
     { state: SlotState.ACTIVE, activeModel: a, running: 3, inFlight: 3, runningOfRouter: 3, maxConcurrent: 4 },
     { state: SlotState.ACTIVE, activeModel: a, running: 2, inFlight: 2, runningOfRouter: 0, maxConcurrent: 4 },
   ],
@@ -140,12 +140,12 @@ test.each<[string, SlotGiven, SlotGiven]>([
     { state: SlotState.ACTIVE, activeModel: a, running: 2, waiters: { a: 4 }, maxConcurrent: 4 },
   ],
   [
-    "of full replicas the one where fewer wait for each place",
+    "the full replica with the fewest waiters per place",
     { state: SlotState.ACTIVE, activeModel: a, running: 8, inFlight: 10, runningOfRouter: 8, maxConcurrent: 8 },
     { state: SlotState.ACTIVE, activeModel: a, running: 2, inFlight: 4, runningOfRouter: 2, maxConcurrent: 2 },
   ],
   [
-    "of full replicas the one where fewer of other routers wait",
+    "the full replica with the fewest waiters of other routers",
     { state: SlotState.ACTIVE, activeModel: a, running: 2, waiters: { a: 1 }, maxConcurrent: 2 },
     { state: SlotState.ACTIVE, activeModel: a, running: 2, waiters: { a: 9 }, maxConcurrent: 2 },
   ],
@@ -175,13 +175,13 @@ test("an open drain whose time has run out since the report counts as closed", (
   expect(chosen([draining, one("y", { state: SlotState.ACTIVE, activeModel: b, running: 5 })])).toBe("y");
 });
 
-test("the only slot is used even when it is closed or in backoff: it knows what to answer", () => {
+test("the only slot is chosen even if it is closed or in backoff, because the node knows the right answer", () => {
   expect(chosen([one("x", { state: SlotState.DRAINING_CLOSED, activeModel: a })])).toBe("x");
   expect(chosen([one("x", { state: SlotState.FAILED, activeModel: a, retryInMs: 9_000 })])).toBe("x");
 });
 
-test("among equals the least loaded wins: own requests whole, those of others a quarter, none twice", () => {
-  // 2 of mine; 3 of others; 1 of mine and 1 of others: 2, 0.75, 1.25
+test("the least loaded of equal slots wins: own requests count whole, requests of other routers a quarter", () => {
+  // The loads are 2 (two own requests), 0.75 (three of others) and 1.25 (one of each).
   const nodes = [
     active("x", { inFlight: 2, running: 2, runningOfRouter: 2 }),
     active("y", { running: 3 }),
@@ -190,25 +190,25 @@ test("among equals the least loaded wins: own requests whole, those of others a 
   expect(chosen(nodes)).toBe("y");
 });
 
-describe("a report that is 0.5 s old and says that others fill a slot", () => {
+describe("a report that is 0.5 s old and shows a slot full with requests of other routers", () => {
   const mine = active("mine", { running: 7, runningOfRouter: 7, inFlight: 7 });
   const filled = (oldestRunningMs: number) =>
     active("filled", { running: 8, oldestRunningMs }, { reportedAtMs: nowMs - 500 });
 
-  test("excludes it while their requests probably still run", () => {
+  test("excludes the slot while these requests probably still run", () => {
     expect(chosen([mine, filled(60_000)])).toBe("mine");
   });
 
-  test("does not exclude it once they have probably ended, so that it shares with those that have room", () => {
+  test("does not exclude the slot once these requests have probably ended", () => {
     expect(chosen([mine, filled(1_000)])).toBe("filled");
   });
 
-  test("starts another engine if no running one has room, whatever became of them", () => {
+  test("makes another engine start if no running engine has room, even if these requests have probably ended", () => {
     expect(chosen([filled(1_000), one("empty", {})])).toBe("empty");
   });
 });
 
-test("with one router its own requests in flight say whether a slot is full, not the report", () => {
+test("with one router, its own requests in flight decide whether a slot is full, not the report", () => {
   const old = { reportedAtMs: nowMs - 900 };
   const slot = (reported: number, inFlight: number) =>
     active("x", { running: reported, runningOfRouter: reported, inFlight, oldestRunningMs: 60_000 }, old);
@@ -217,8 +217,8 @@ test("with one router its own requests in flight say whether a slot is full, not
   expect(chosen([slot(3, 8), active("y", { inFlight: 7 })])).toBe("y");
 });
 
-test("slots of different sizes fill evenly: the one wins that would be the least full with the request", () => {
-  // 1 of 2; 6 of 16; 7 of 16
+test("slots of different sizes fill evenly: the slot wins that would be the least full with the request", () => {
+  // With the request: 1 of 2, 6 of 16, 7 of 16.
   const nodes = [
     active("x", { maxConcurrent: 2 }),
     active("y", { inFlight: 5, maxConcurrent: 16 }),
@@ -227,7 +227,7 @@ test("slots of different sizes fill evenly: the one wins that would be the least
   expect(chosen(nodes)).toBe("y");
 });
 
-test("ties are broken by chance", () => {
+test("chance decides between equal slots", () => {
   const nodes = ["x", "y", "z"].map((name) => active(name));
   const random = createRandom(7);
   const counts = new Map<string, number>();
@@ -238,7 +238,7 @@ test("ties are broken by chance", () => {
   for (const name of ["x", "y", "z"]) expect(counts.get(name)).toBeGreaterThan(900);
 });
 
-test("no node for the model, or only ones in maintenance, is said as such", () => {
+test("the refusal distinguishes no node for the model from nodes in maintenance", () => {
   expect(chosen([])).toBe("no_node_available");
   expect(chosen([one("x", { models: [b] })])).toBe("no_node_available");
   expect(chosen([one("x", {}, { maintenance: true })])).toBe("maintenance");
@@ -248,7 +248,7 @@ test("no node for the model, or only ones in maintenance, is said as such", () =
   ).toBe("y");
 });
 
-test("without a node it is said for how long those that served the model have been away", () => {
+test("the refusal without a node contains how long the model's last node has been away", () => {
   const gone = (name: string, agoMs: number, models = [a]) =>
     one(name, { models }, { reachable: false, reportedAtMs: nowMs - agoMs });
   const refusalOf = (nodes: readonly NodeView[], exclude?: ReadonlySet<NodeId>) =>
@@ -298,7 +298,7 @@ const excludeArbitrary = fc
   .subarray(["n0", "n1", "n2"])
   .map((names) => new Set(names.map((name) => asId<NodeId>(name))));
 
-test("property: a node that is unreachable, excluded, closed or in maintenance is never chosen, one that is not always is", () => {
+test("property: a node is chosen unless it is unreachable, excluded, not admitting or in maintenance", () => {
   fc.assert(
     fc.property(nodesArbitrary, excludeArbitrary, fc.option(fc.string()), fc.nat(), (nodes, exclude, key, seed) => {
       const random = createRandom(seed);

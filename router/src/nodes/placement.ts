@@ -1,13 +1,16 @@
 /**
- * Chooses the node and slot for a request. Pure. The view may be a second old; the slot itself decides in the end, so that a
- * wrong choice costs a detour, never correctness.
+ * Chooses the node and slot for a request. Pure. The view may be a second old, and the slot makes the final decision. A
+ * wrong choice therefore costs a detour, never correctness.
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import { isServedBy, SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
 
 export interface PlacementRequest {
   readonly model: ModelId;
-  /** Equal for the same account, model and beginning of a conversation: the node may have the prefix in its cache. */
+  /**
+   * Equal for requests with the same account, model and beginning of a conversation. The node may have this prefix in
+   * its cache.
+   */
   readonly affinityKey?: string;
 }
 
@@ -20,13 +23,16 @@ export type Placement = Placed | Unplaced;
 
 export interface Unplaced {
   readonly refused: "no_node_available" | "maintenance";
-  /** For how long no node that serves the model has been heard of. Absent: one is there, or none was ever known. */
+  /**
+   * Time since the last report of a node that serves the model. Undefined if such a node is linked, or if none was ever
+   * known.
+   */
   readonly awayMs?: number;
 }
 
 /**
- * `nowMs` is monotonic, `random` is in [0, 1), `exclude` are nodes that were tried already. Several routers that decide at
- * once choose the same slot where an engine would have to start or switch.
+ * `nowMs` is monotonic, `random` is in [0, 1), and `exclude` contains the nodes tried already. Where an engine would
+ * have to start or switch, all routers that decide at the same time choose the same slot.
  */
 export function place(
   request: PlacementRequest,
@@ -37,7 +43,7 @@ export function place(
 ): Placement {
   const { model } = request;
   let found = look(model, nodes, nowMs, exclude, true);
-  // A second attempt must not be a trial: nothing would be left to rescue it.
+  // A second attempt must not be a trial, because a third attempt does not exist.
   const trial = exclude?.size ? undefined : found.due.find(({ rank }) => rank < ranks.empty && rank <= found.rank);
   if (trial) return placedOn(trial.candidate);
   if (found.rank > ranks.taken && found.isAvoiding) found = look(model, nodes, nowMs, exclude, false);
@@ -53,20 +59,20 @@ export function place(
 
 interface Found {
   rank: Rank;
-  /** The candidates of this rank. */
+  /** The candidates with the best rank so far. */
   best: Candidate[];
-  /** Full by their reports, but perhaps no longer. */
+  /** Slots that were full when they reported, but perhaps are no longer. */
   readonly reportedFull: Candidate[];
-  /** In trouble, and due to be tried; with the ranks that they would have otherwise. */
+  /** Slots in trouble that are due for a trial, with the ranks they would have without trouble. */
   readonly due: { readonly candidate: Candidate; readonly rank: Rank }[];
   /** Whether a candidate was left out because its requests fail. */
   isAvoiding: boolean;
   isMaintained: boolean;
-  /** Time of the last report from a node that serves the model and is now out of reach. */
+  /** Time of the last report from an unreachable node that serves the model. */
   seenAtMs: number;
 }
 
-/** `avoids`: slots whose requests fail are left out, and those that are slow count as full. */
+/** With `avoids`, slots whose requests fail are left out, and slow slots count as full. */
 function look(
   model: ModelId,
   nodes: readonly NodeView[],
@@ -118,7 +124,7 @@ function placedOn({ node, slot }: Candidate): Placed {
 interface Candidate {
   readonly node: NodeId;
   readonly slot: SlotView;
-  /** Of the report. */
+  /** The age of the node's report. */
   readonly ageMs: number;
 }
 
@@ -126,26 +132,29 @@ interface Candidate {
 const ranks = {
   active: 0,
   drainingOpen: 1,
-  /** The slot starts the model, switches to it, or has waiters that will make it do so. */
+  /** The slot starts the model, switches to it, or has waiters that will cause a switch to it. */
   starting: 2,
   empty: 3,
   idle: 4,
-  /** Serves the model, but its engine is full, or was when it last reported: the request may wait for a place. */
+  /** Serves the model, but its engine is full or was full at the last report. The request may wait for a place. */
   full: 5,
-  /** Another model is served or comes next, and requests for this model already wait for a later turn. */
+  /** Serves or switches to another model, and requests for this model already wait for a later turn. */
   awaited: 6,
-  /** Would have to drain another model first. */
+  /** Must drain another model first. */
   busy: 7,
-  /** Switches to another model: ours would come after it. */
+  /** Switches to another model. The request would wait for the switch after it. */
   taken: 8,
-  /** Was serving the model, and holds or refuses requests for it until its next turn. */
+  /** Served the model until now. Holds or refuses requests for it until its next turn. */
   closed: 9,
   backoff: 10,
 } as const;
 
 type Rank = (typeof ranks)[keyof typeof ranks];
 
-/** Slots that run or start the model share requests by load. Of the others, where an engine must start, all routers choose the same slot. */
+/**
+ * Slots that run or start the model share requests by load. Where an engine must start, all routers choose the same
+ * slot.
+ */
 function choose(
   candidates: readonly Candidate[],
   rank: Rank,
@@ -189,19 +198,22 @@ function rankOf({ slot, ageMs }: Candidate, model: ModelId): Rank {
   }
 }
 
-/** Requests for one model wait in the same slot, because each slot in which they wait has one more switch. */
+/** Requests for one model wait in the same slot, because each further slot with waiters costs a further switch. */
 function rankBehind(slot: SlotView, model: ModelId): Rank {
   return waitingFor(slot, model) > 0 ? ranks.awaited : ranks.taken;
 }
 
-/** By what this router knows and the report says, whatever its age: reason enough to start another engine. */
+/**
+ * Returns whether the slot is full by this router's count and the report, whatever the report's age. A full slot may
+ * justify another engine.
+ */
 function isFull(slot: SlotView, model: ModelId): boolean {
   return slot.inFlight + othersAt(slot, model) >= (slot.maxConcurrent ?? Infinity);
 }
 
 /**
- * Whether probably less than one place is free. If an old report could exclude a slot among running ones, all routers would
- * keep away from it until its next report, and fill the other ones meanwhile.
+ * Returns whether probably less than one place is free. If an old report could exclude a running slot, all routers
+ * would avoid it until its next report and fill the other slots meanwhile.
  */
 function isStillFull({ slot, ageMs }: Candidate, model: ModelId): boolean {
   const others = othersAt(slot, model) * (1 - endedShare(slot, ageMs));
@@ -209,36 +221,39 @@ function isStillFull({ slot, ageMs }: Candidate, model: ModelId): boolean {
 }
 
 /**
- * The share of reported requests that have probably ended since the report, 0 to 1. Of a dozen requests with exponential
- * durations, the oldest has run for about three times the mean.
+ * The share of the reported requests that have probably ended since the report, 0 to 1. Among a dozen requests with
+ * exponential durations, the oldest has run for about three times the mean.
  */
 function endedShare({ oldestRunningMs = 0 }: SlotView, ageMs: number): number {
   return Math.min(1, (3 * ageMs) / Math.max(1, oldestRunningMs));
 }
 
-/** The load of other routers: the report without this router's requests, which `inFlight` counts already. */
+/** The load of other routers: the report without this router's requests, which `inFlight` already counts. */
 function othersAt(slot: SlotView, model: ModelId): number {
   const mineWaiting = Math.max(0, slot.inFlight - slot.runningOfRouter);
   const running = Math.max(0, slot.running - slot.runningOfRouter);
   return running + Math.max(0, waitingFor(slot, model) - mineWaiting);
 }
 
-/** Reported load counts a quarter: the report is old, and all routers that followed it would choose the same slot. */
+/**
+ * Reported load counts a quarter. The report is old, and routers that gave it full weight would all choose the same
+ * slot.
+ */
 function loadOf(slot: SlotView, model: ModelId): number {
   return slot.inFlight + othersAt(slot, model) / 4;
 }
 
-/** Places for the model; 1 while its engine has not said how many it has. */
+/** Places for the model. 1 while the number of places is unknown. */
 function placesOf(slot: SlotView, model: ModelId): number {
   return (isServedBy(slot, slot.activeModel, model) ? slot.maxConcurrent : undefined) ?? 1;
 }
 
-/** The share of the slot's places for the model that are taken, 0 or more. */
+/** The share of the slot's places for the model that are taken. It may exceed 1. */
 export function fullnessOf(slot: SlotView, model: ModelId): number {
   return (slot.inFlight + othersAt(slot, model)) / placesOf(slot, model);
 }
 
-/** Chooses the slot that would be the least full with this request, ties at random. */
+/** Chooses the slot that is the least full after it has taken this request. Chance decides between equal slots. */
 function leastFull(candidates: readonly Candidate[], model: ModelId, random: () => number): Candidate {
   const fullness = ({ slot }: Candidate) => (loadOf(slot, model) + 1) / placesOf(slot, model);
   const least = Math.min(...candidates.map(fullness));
@@ -246,7 +261,10 @@ function leastFull(candidates: readonly Candidate[], model: ModelId, random: () 
   return ties[Math.floor(random() * ties.length)]!;
 }
 
-/** The slot whose prefix cache a conversation uses: rendezvous hashing, by which a slot gets as much as it has places. */
+/**
+ * The slot whose prefix cache a conversation uses. Rendezvous hashing gives each slot conversations in proportion to
+ * its places.
+ */
 function homeOf(affinityKey: string, candidates: readonly Candidate[], model: ModelId): Candidate {
   return maximum(candidates, (candidate) => {
     const chance = (weightOf(affinityKey, candidate) + 0.5) / 2 ** 32;
@@ -255,9 +273,9 @@ function homeOf(affinityKey: string, candidates: readonly Candidate[], model: Mo
 }
 
 /**
- * Whether the home takes more: its load is below 1.25 times the mean, and it keeps places free for what other routers may
- * have sent since its report, one standard deviation of the number of requests that have ended and been replaced. With one
- * router nothing is kept free: its own view is exact.
+ * Returns whether the home may take the request. Its load must be below 1.25 times the mean. It also keeps places free
+ * for requests that other routers may have sent since its report: one standard deviation of the number of ended and
+ * replaced requests. With one router no place is kept free, because the router's own count is exact.
  */
 function takesMore(home: Candidate, candidates: readonly Candidate[], model: ModelId): boolean {
   let [load, taken, places] = [1, 0, 0];
@@ -286,7 +304,7 @@ function agree(candidates: readonly Candidate[], rank: Rank, model: ModelId, now
   return maximum(equal, (candidate) => weightOf(model, candidate));
 }
 
-/** Idle time in doubling steps: routers that saw a slot become idle at slightly different times still agree. */
+/** Idle time in doubling steps. Routers that saw a slot become idle at slightly different times still agree. */
 function idleSteps(slot: SlotView, nowMs: number): number {
   return Math.floor(Math.log2(1 + (nowMs - (slot.idleSinceMs ?? nowMs)) / 1000));
 }
@@ -301,7 +319,7 @@ function maximum(candidates: readonly Candidate[], weight: (candidate: Candidate
   return best;
 }
 
-/** Rendezvous weight of a slot for a key: FNV-1a over the names, then murmur3's finalizer to spread it. */
+/** Rendezvous weight of a slot for a key: FNV-1a over the names, spread by murmur3's finalizer. */
 function weightOf(key: string, { node, slot }: Candidate): number {
   let hash = 0x811c9dc5;
   for (const part of [key, node, slot.name]) {

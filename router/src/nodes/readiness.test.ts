@@ -4,7 +4,7 @@ import { Readiness } from "./readiness.ts";
 
 const nodes = Array.from({ length: 20 }, (_, index) => `gpu-${index}`);
 
-/** `now`: what holds at this moment; the test changes it. */
+/** `now` contains the current state, which the test changes. */
 function starting(seen: readonly string[] = nodes) {
   const clock = new VirtualClock();
   const now = { reached: [] as readonly string[], othersHaveNodes: false };
@@ -12,11 +12,11 @@ function starting(seen: readonly string[] = nodes) {
   return { clock, now, readiness: new Readiness({ seen: new Set(seen), ...parts, clock }) };
 }
 
-test("a router that was alone is ready at once", () => {
+test("a router is ready at once if no node was linked before it started", () => {
   expect(starting([]).readiness.isReady()).toBe(true);
 });
 
-test("a router is ready with nine tenths of the nodes that were there, and stays so without them", () => {
+test("a router is ready once it reaches nine tenths of the earlier nodes, and stays ready without them", () => {
   const { now, readiness } = starting();
   now.reached = [...nodes.slice(0, 17), "gpu-98", "gpu-99"];
   expect(readiness.isReady()).toBe(false);
@@ -26,7 +26,7 @@ test("a router is ready with nine tenths of the nodes that were there, and stays
   expect(readiness.isReady()).toBe(true);
 });
 
-test("it waits 15 s for them, and no longer", () => {
+test("a router waits at most 15 s for the earlier nodes", () => {
   const { clock, readiness } = starting();
   clock.advance(14_999);
   expect(readiness.isReady()).toBe(false);
@@ -35,9 +35,9 @@ test("it waits 15 s for them, and no longer", () => {
 });
 
 test.each([
-  ["nodes were there before it", nodes],
-  ["no node was there before it", []],
-])("without a node it is not ready while another router has one, though it has waited: %s", (_when, seen) => {
+  ["nodes were linked before it started", nodes],
+  ["no node was linked before it started", []],
+])("a router without a node is not ready while another router has one, even after 15 s: %s", (_when, seen) => {
   const { clock, now, readiness } = starting(seen);
   now.othersHaveNodes = true;
   expect(readiness.isReady()).toBe(false);
@@ -47,7 +47,7 @@ test.each([
   expect(readiness.isReady()).toBe(true);
 });
 
-test("without a node it is ready after 15 s once no other router has one any more", () => {
+test("a router without a node is ready after 15 s once no other router has a node", () => {
   const { clock, now, readiness } = starting();
   now.othersHaveNodes = true;
   clock.advance(20_000);

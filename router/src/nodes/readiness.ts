@@ -1,7 +1,7 @@
 /**
- * When a router that has just started may be sent requests: once it reaches nine tenths of the nodes that were there
- * before it, or has waited 15 s for them. While it reaches none and another router has some, it may not, however long
- * that takes. A balancer would otherwise send it requests that it has no node for.
+ * Decides when a router that has just started is ready for requests: once it reaches nine tenths of the nodes that were
+ * linked before it started, or after 15 s. While it reaches no node and another router does, it is not ready, however
+ * long that takes. Otherwise a balancer would send it requests that it has no node for.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
@@ -9,11 +9,11 @@ const shareMin = 0.9;
 const waitMsMax = 15_000;
 
 interface ReadinessParts {
-  /** The nodes that any router was linked to within the last minute. */
+  /** The nodes that were linked to any router within the last minute. */
   readonly seen: ReadonlySet<string>;
-  /** The names of the nodes that requests can be sent to now. */
+  /** Returns the names of the nodes that can take requests now. */
   readonly reached: () => Iterable<string>;
-  /** Whether nodes are linked to another router now. */
+  /** Returns whether nodes are linked to another router now. */
   readonly othersHaveNodes: () => boolean;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
@@ -29,7 +29,7 @@ export class Readiness {
     this.#sinceMs = parts.clock.monotonicMs();
   }
 
-  /** Once true it stays so. */
+  /** Stays true once it is true. */
   isReady(): boolean {
     this.#isReady ||= this.#mayServe(new Set(this.#parts.reached()));
     return this.#isReady;

@@ -20,21 +20,21 @@ function report(nowMs: number, state: SlotReport["state"], activeModel: ModelId,
   watch.take([slot], () => ({ models: [model, other] }), nowMs);
 }
 
-/** A wait of this length that ends at `endMs`. */
+/** Reports a wait of this length that ends at `endMs`. */
 function wait(tookMs: number, endMs: number): void {
   report(endMs - tookMs, SlotState.ACTIVE, other, 1);
   report(endMs - 1, SlotState.STARTING, model, 2);
   report(endMs, SlotState.ACTIVE, model, 0);
 }
 
-test("a wait is as long as from the first report with a waiter to the first one that serves the model", () => {
+test("a wait lasts from the first report with a waiter to the first report that serves the model", () => {
   expect(waits.usualMs(model, 0)).toBeUndefined();
   wait(7_000, 10_000);
   expect(waits.usualMs(model, 10_000)).toBe(7_000);
   expect(waits.usualMs(other, 10_000)).toBeUndefined();
 });
 
-test("what is usual is the median of the last five within a day", () => {
+test("the usual wait is the median of the last five within a day", () => {
   for (const [index, tookMs] of [50_000, 3_000, 9_000, 4_000, 60_000, 5_000].entries())
     wait(tookMs, 100_000 * (index + 1));
   expect(waits.usualMs(model, 600_000)).toBe(5_000);
@@ -42,7 +42,7 @@ test("what is usual is the median of the last five within a day", () => {
   expect(waits.usualMs(model, 600_000 + 24 * 3_600_000 + 1)).toBeUndefined();
 });
 
-test("a waiter who leaves, a model that serves at once and a gap between reports are no waits", () => {
+test("no wait is recorded for a waiter that leaves, a model that is served at once, or a gap between reports", () => {
   report(0, SlotState.ACTIVE, other, 1);
   report(1_000, SlotState.ACTIVE, other, 0);
   report(2_000, SlotState.ACTIVE, model, 3);

@@ -1,15 +1,16 @@
 /**
- * How long requests waited lately for a model that was not active, from the first waiter to the slot that serves it. Read
- * from load reports, so to about a second. In memory: a router that has just started knows nothing.
+ * How long requests recently waited for an inactive model, from the first waiter until a slot serves the model.
+ * Measured from load reports, to about a second. The times are kept in memory, so a router that has just started knows
+ * none.
  */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { serves } from "./model-state.ts";
 import type { HostedSlot, SlotReport } from "./node-view.ts";
 
-/** Number of waits that are kept for each model; older ones say little about the next wait. */
+/** Number of waits kept for each model. Older waits do not help to predict the next. */
 const keptMax = 5;
 const keptMs = 24 * 3_600_000;
-/** Nodes name models; a catalogue has far fewer. */
+/** A bound on the models that nodes name. A catalogue has far fewer. */
 const modelsMax = 10_000;
 
 interface Wait {
@@ -26,14 +27,14 @@ export class RecentWaits {
     this.#waits.set(model, [...(this.#waits.get(model) ?? []), wait].slice(-keptMax));
   }
 
-  /** The median of the last five within a day. undefined: nobody has waited. */
+  /** Returns the median of the last five waits within a day. Undefined if there was none. */
   usualMs(model: ModelId, nowMs: number): number | undefined {
     const waits = (this.#waits.get(model) ?? []).filter(({ endedAtMs }) => nowMs - endedAtMs <= keptMs);
     return waits.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)[waits.length >> 1];
   }
 }
 
-/** The waits of one node that go on. */
+/** The current waits of one node. */
 export class WaitWatch {
   readonly #recent: RecentWaits;
   #sinceMs = new Map<string, number>();
@@ -42,12 +43,12 @@ export class WaitWatch {
     this.#recent = recent;
   }
 
-  /** Forgets the waits that go on. Call after a gap between reports, since a wait may have ended in it. */
+  /** Forgets the current waits. Call after a gap between reports, because a wait may have ended in the gap. */
   forget(): void {
     this.#sinceMs.clear();
   }
 
-  /** `hosted`: the models of a slot that the node is believed to host, and which of them an engine serves together. */
+  /** `hosted` returns the models of a slot that the node may host, and its engines that serve several of them. */
   take(
     slots: readonly SlotReport[],
     hosted: (slot: SlotName) => Pick<HostedSlot, "models" | "engines">,

@@ -1,4 +1,6 @@
-/** The descriptors for gRPC reflection: those that buf wrote, since proto-loader's are broken. */
+/**
+ * Loads the descriptors for gRPC reflection from files that buf wrote, because proto-loader's descriptors are broken.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ReflectionService } from "@grpc/reflection";
@@ -6,7 +8,7 @@ import { readLinkDescriptors } from "./node-link-codec.ts";
 
 type PackageDefinition = ConstructorParameters<typeof ReflectionService>[0];
 
-/** A package definition of which `ReflectionService` reads the descriptors only. */
+/** Returns a package definition. `ReflectionService` reads only the descriptors in it. */
 export function describeServices(): PackageDefinition {
   const health = readFileSync(join(import.meta.dirname, "health.binpb"));
   const fileDescriptorProtos = [readLinkDescriptors(), health].flatMap(splitDescriptorSet);

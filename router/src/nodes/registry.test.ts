@@ -32,7 +32,7 @@ beforeEach(() => {
 const look = (nowMs: number): NodeView => registry.view(nowMs)[0]!;
 
 describe("a node is reachable", () => {
-  test("with a link, a fresh report and a data session, and not without any of them", () => {
+  test("only with a link, a fresh report and a data connection", () => {
     expect(registry.view(0)).toEqual([]);
     const link = registry.linkUp(hello, 0);
     expect(look(0).reachable).toBe(false);
@@ -44,7 +44,7 @@ describe("a node is reachable", () => {
     expect(look(0).reachable).toBe(false);
   });
 
-  test("without a gap when its agent comes over another link, and not before its first report when the agent is another", () => {
+  test("without a gap when its agent links anew, but only from its first report when the agent has restarted", () => {
     registry.linkUp(hello, 0).report(report(), 0);
     registry.sessionUp(node);
     registry.linkUp(hello, 0);
@@ -53,20 +53,23 @@ describe("a node is reachable", () => {
     expect(look(2)).toMatchObject({ reachable: false, slots: [] });
   });
 
-  test.each([3_000, 5_000, 8_000])("after our own loop stood still for %s ms, before its reports are read", (ms) => {
-    const clock = new VirtualClock();
-    using linkClock = new LoopClock(clock);
-    const link = registry.linkUp(hello, 0);
-    registry.sessionUp(node);
-    link.report(report(), linkClock.monotonicMs());
-    clock.advance(900);
-    clock.stall(ms);
-    expect(look(linkClock.monotonicMs()).reachable).toBe(true);
-    clock.advance(3_000);
-    expect(look(linkClock.monotonicMs()).reachable).toBe(false);
-  });
+  test.each([3_000, 5_000, 8_000])(
+    "after the router's event loop was blocked for %s ms, before waiting reports are read",
+    (ms) => {
+      const clock = new VirtualClock();
+      using linkClock = new LoopClock(clock);
+      const link = registry.linkUp(hello, 0);
+      registry.sessionUp(node);
+      link.report(report(), linkClock.monotonicMs());
+      clock.advance(900);
+      clock.stall(ms);
+      expect(look(linkClock.monotonicMs()).reachable).toBe(true);
+      clock.advance(3_000);
+      expect(look(linkClock.monotonicMs()).reachable).toBe(false);
+    },
+  );
 
-  test("until it has been silent for 3 s, and again with its next report", () => {
+  test("until it is silent for 3 s, and again from its next report", () => {
     const link = registry.linkUp(hello, 0);
     registry.sessionUp(node);
     link.report(report(), 1_000);
@@ -76,7 +79,7 @@ describe("a node is reachable", () => {
     expect(look(5_000).reachable).toBe(true);
   });
 
-  test("no longer from the moment its link resets", () => {
+  test("until its link resets", () => {
     const link = registry.linkUp(hello, 0);
     registry.sessionUp(node);
     link.report(report(), 0);
@@ -85,7 +88,7 @@ describe("a node is reachable", () => {
   });
 });
 
-test("a link that another one has replaced changes nothing any more", () => {
+test("a replaced link changes nothing any more", () => {
   const old = registry.linkUp(hello, 0);
   const link = registry.linkUp({ ...hello, bootId: "2" }, 0);
   registry.sessionUp(node);
@@ -95,12 +98,12 @@ test("a link that another one has replaced changes nothing any more", () => {
   expect(look(3)).toMatchObject({ reachable: true, slots: [{ state: SlotState.ACTIVE }] });
 });
 
-test("requests in flight are counted at dispatch, settled once, and outlive reports and links", () => {
+test("requests in flight are counted at dispatch, settled once, and survive reports and links", () => {
   const link = registry.linkUp(hello, 0);
   link.report(report(), 0);
   const one = registry.dispatched(node, slot);
   const both = registry.dispatched(node, slot, 2);
-  expect(look(0).slots[0]!.inFlight, "of which one asks for two answers").toBe(3);
+  expect(look(0).slots[0]!.inFlight, "two requests, one of them for two answers").toBe(3);
   both.over();
   registry.dispatched(node, slot);
   link.report(report({ running: 2, runningOfRouter: 2 }), 1);
@@ -113,7 +116,7 @@ test("requests in flight are counted at dispatch, settled once, and outlive repo
   expect(look(4).slots[0]!.inFlight).toBe(1);
 });
 
-test("an answer that only its client keeps open holds no place: no other slot is started for the next request", () => {
+test("an answer that only its client keeps open holds no place, so the next request starts no other slot", () => {
   const link = registry.linkUp(hello, 0);
   registry.sessionUp(node);
   link.report(report({ activeModel: model, maxConcurrent: 2 }), 0);
@@ -129,10 +132,10 @@ test("an answer that only its client keeps open holds no place: no other slot is
   link.report(report({ activeModel: model, maxConcurrent: 2 }), 2);
   for (const one of sent) one.over();
   sent[0]!.done();
-  expect(look(3).slots[0], "all is read").toMatchObject({ inFlight: 0, unread: 0 });
+  expect(look(3).slots[0], "the client has read everything").toMatchObject({ inFlight: 0, unread: 0 });
 });
 
-test("a slot is idle since it was first seen with nothing to do, and no longer when that ends or its model changes", () => {
+test("a slot is idle from the first report without work until it has work or its model changes", () => {
   const link = registry.linkUp(hello, 0);
   const idleSince = (given: Partial<SlotReport>, nowMs: number) => {
     link.report(report(given), nowMs);
@@ -169,7 +172,7 @@ describe("a lost node is known", () => {
     expect(registry.details(hourMs + 1_001)).toEqual([]);
   });
 
-  test("no longer than that once operators have put it into maintenance", () => {
+  test("for an hour only, once operators have put it into maintenance", () => {
     const wished = new Set<string>();
     const registry = new NodeRegistry((node) => wished.has(node));
     registry.linkUp(hello, 0).down(1_000);
@@ -184,7 +187,7 @@ describe("the machine of a node", () => {
   const machineReading = { loadAverage1: 1, fileSystems: [], temperatures: [] };
   const known = () => registry.details(0)[0]!.report;
 
-  test("stays known while reports say nothing of it, also over another link of the same agent", () => {
+  test("stays known while reports do not contain it, even over another link of the same agent", () => {
     const link = registry.linkUp(hello, 0);
     link.report({ ...report(), machine, machineReading }, 0);
     link.report(report(), 1);
@@ -193,7 +196,7 @@ describe("the machine of a node", () => {
     expect(known()).toMatchObject({ machine, machineReading: { loadAverage1: 2 } });
   });
 
-  test("is not known of an agent that has never told it, as of one that was started again", () => {
+  test("is unknown until the agent reports it, even after a restart of the agent", () => {
     registry.linkUp(hello, 0).report({ ...report(), machine, machineReading }, 0);
     registry.linkUp({ ...hello, bootId: "2" }, 0).report(report(), 1);
     expect(known()!.machine).toBeUndefined();
@@ -201,7 +204,7 @@ describe("the machine of a node", () => {
   });
 });
 
-test("waits for a model that is not active are known of every node, but not across a silence", () => {
+test("waits for an inactive model are measured on every node, but not across a silence", () => {
   const other = asId<ModelId>("n");
   const waiting = { activeModel: other, waiters: [{ model, waiting: 1 }] };
   const link = registry.linkUp(hello, 0);
@@ -214,7 +217,7 @@ test("waits for a model that is not active are known of every node, but not acro
   expect(registry.waits.usualMs(model, 60_000)).toBe(4_000);
 });
 
-test("past switches of slots that the hello does not have are not kept", () => {
+test("past switches of slots that are not in the hello are not kept", () => {
   const link = registry.linkUp(hello, 0);
   const history = { switches: [{ endedAgoMs: 1, model, failed: false, tookMs: 1 }] };
   for (let n = 0; n < 100; n++) link.report(report({ name: asId(`other-${n}`), history }), n);
@@ -222,20 +225,20 @@ test("past switches of slots that the hello does not have are not kept", () => {
   expect([...registry.details(100)[0]!.histories.keys()]).toEqual(report().slots.map(({ name }) => name));
 });
 
-describe("a slot that says it has no room", () => {
+describe("a slot that refuses because it has no room", () => {
   const refuse = (times: number) => {
     for (let time = 0; time < times; time++)
       registry.began({ node, slot, model, account: asId("x"), bodyBytes: 1 }, 0)("overloaded", 0);
     return look(0).slots[0]!.troubles!.size;
   };
-  test("is in trouble if it is at most half full, since that is not its load", () => {
+  test("is in trouble if it is at most half full, because load cannot be the reason", () => {
     registry.linkUp(hello, 0).report(report({ maxConcurrent: 8, running: 4 }), 0);
     expect(refuse(3)).toBe(1);
   });
   test.each([
     ["is more than half full", { maxConcurrent: 8, running: 5 }],
     ["serves another model", { activeModel: asId<ModelId>("other"), maxConcurrent: 8 }],
-  ])("is in none if it %s", (_what, given) => {
+  ])("is in no trouble if it %s", (_what, given) => {
     registry.linkUp(hello, 0).report(report(given), 0);
     expect(refuse(20)).toBe(0);
   });
@@ -253,7 +256,7 @@ test("an agent that starts again begins without trouble", () => {
   expect(troubles()).toBe(0);
 });
 
-test("of slots that the hello does not have nothing is remembered, nor of those that it no longer has", () => {
+test("outcomes of slots that the current hello does not contain are not remembered", () => {
   const link = registry.linkUp(hello, 0);
   link.report({ ...report(), slots: [...report().slots, ...report({ name: asId("other") }).slots] }, 0);
   expect(look(0).slots.map(({ troubles }) => troubles !== undefined)).toEqual([true, false]);
@@ -265,12 +268,14 @@ test("of slots that the hello does not have nothing is remembered, nor of those 
   expect(look(0).slots[0]!.troubles!.size).toBe(0);
 });
 
-test("a slot knows which of its models one engine serves at the same time, from the hello", () => {
+test("the hello determines which models of a slot one engine serves at the same time", () => {
   const alias = asId<ModelId>("alias");
   const engines = [{ models: [model, alias] }];
   const link = registry.linkUp({ ...hello, slots: [{ name: slot, models: [model, alias], engines }] }, 0);
   registry.sessionUp(node);
   link.report(report(), 0);
   expect(look(0).slots[0]).toMatchObject({ models: [model, alias], engines });
-  expect(modelState(alias, registry.view(0)), "active by the report of the other name").toEqual({ state: "active" });
+  expect(modelState(alias, registry.view(0)), "active, because the report names the engine's other model").toEqual({
+    state: "active",
+  });
 });

@@ -1,6 +1,6 @@
 /**
- * The state of the nodes: their reports, whether they can be reached, and this router's requests in flight to them. No I/O;
- * times are monotonic milliseconds that the caller passes in.
+ * The state of the nodes: their reports, whether they can be reached, and this router's requests to them. No I/O. The
+ * caller passes the time in monotonic milliseconds.
  */
 import type { NodeId, SlotName } from "@weiche/shared/ids.ts";
 import { isServedBy } from "./node-view.ts";
@@ -9,58 +9,58 @@ import { Outcomes, type Attempted, type AttemptEnd, type OutcomeEvents } from ".
 import { fullnessOf } from "./placement.ts";
 import { RecentWaits, WaitWatch } from "./recent-waits.ts";
 
-/** A node as operators see it. */
+/** A node in the form that operators see. */
 export interface NodeDetail {
   readonly view: NodeView;
   readonly hello: NodeHello;
   readonly linked: boolean;
   readonly dataSessions: number;
   readonly report: NodeReport | undefined;
-  /** Monotonic ms since when it is linked. Absent: it is not. */
+  /** Monotonic ms since when the node is linked. Undefined if it is not linked. */
   readonly linkedAtMs: number | undefined;
   /**
-   * The past switches of each slot that the agent reported, oldest first. The array stays the same object until there
-   * is another switch.
+   * The past switches of each slot that the agent reported, oldest first. The array stays the same object until the
+   * next switch.
    */
   readonly histories: ReadonlyMap<SlotName, readonly PastSwitch[]>;
 }
 
-/** Reports come each second. */
+/** A node without a report for this time is silent. Agents report each second. */
 const silentMsMax = 3_000;
-/** How long a node without link is still known: if it is in maintenance, and if nobody said that it would go. */
+/** How long a node without a link stays known: an hour if it is in maintenance, a week otherwise. */
 const maintainedMs = 3_600_000;
 const missedMs = 7 * 86_400_000;
 
-/** A link's access to its node. Without effect once another link has replaced it. */
+/** A link's access to its node. It has no effect once another link has replaced this link. */
 export interface NodeLinkEntry {
   report(report: NodeReport, nowMs: number): void;
-  /** The node hosts other models than its hello said. */
+  /** Updates the models that the node may host. */
   hostingChanged(hello: NodeHello): void;
   down(nowMs: number): void;
 }
 
 /** A request that was sent to a slot. */
 export interface Dispatched {
-  /** Its engine is done: its places are free, although the client may still read. */
+  /** The engine is done. The request's places are free, although the client may still read. */
   done(): void;
-  /** Nothing more is to come, and nothing is left to read. */
+  /** No more data will come, and nothing is left to read. */
   over(): void;
 }
 
 export class NodeRegistry {
-  /** Recent waits of requests that came through any router. */
+  /** Recent waits of requests from all routers. */
   readonly waits = new RecentWaits();
   readonly #nodes = new Map<NodeId, NodeEntry>();
   readonly #isMaintained: (node: NodeId) => boolean;
   readonly #outcomes: Outcomes;
 
-  /** `isMaintained`: whether this side wants a node in maintenance, whatever it reports. */
+  /** `isMaintained` returns whether operators have put a node into maintenance, whatever the node reports. */
   constructor(isMaintained: (node: NodeId) => boolean = () => false, events?: OutcomeEvents) {
     this.#isMaintained = isMaintained;
     this.#outcomes = new Outcomes(events);
   }
 
-  /** Replaces the link of the node. Its last report stays, unless the agent has started again. */
+  /** Replaces the link of the node. Its last report stays unless the agent has restarted. */
   linkUp(hello: NodeHello, nowMs: number): NodeLinkEntry {
     const entry = this.#entry(hello.node);
     const link = {
@@ -110,20 +110,23 @@ export class NodeRegistry {
     };
   }
 
-  /** Call before an attempt is sent. The returned function takes its end, and ignores later calls. */
+  /** Call before an attempt is sent. Call the returned function with the attempt's end. It ignores further calls. */
   began(at: Attempted, nowMs: number): (end: AttemptEnd | "overloaded", nowMs: number) => void {
     const ended = this.#outcomes.began(at, nowMs);
     return (end, endedMs) => ended(end === "overloaded" ? this.#endOfOverloaded(at) : end, endedMs);
   }
 
-  /** A slot that is at most half full and has no room for a request refuses it for another reason than its load. */
+  /**
+   * If a slot is at most half full and refuses a request because it has no room, load is not the cause. The attempt
+   * then counts as failed.
+   */
   #endOfOverloaded({ node, slot: name, model }: Attempted): AttemptEnd {
     const slot = this.#nodes.get(node)?.slots.find((one) => one.name === name);
     const hasRoom = slot && isServedBy(slot, slot.activeModel, model) && fullnessOf(slot, model) <= 1 / 2;
     return { outcome: hasRoom ? "failed" : "untold" };
   }
 
-  /** The nodes that are known. Live objects: use them before the next `await`. */
+  /** Returns the known nodes. The objects are live: use them before the next `await`. */
   view(nowMs: number): readonly NodeView[] {
     const views: NodeView[] = [];
     for (const [node, entry] of this.#nodes) {
@@ -154,7 +157,7 @@ export class NodeRegistry {
   }
 }
 
-/** Answers of this router's requests to a slot. */
+/** This router's answers in a slot. */
 interface OwnAnswers {
   inFlight: number;
   unread: number;
@@ -162,7 +165,10 @@ interface OwnAnswers {
 
 type LiveSlot = Omit<SlotView, keyof OwnAnswers> & OwnAnswers;
 
-/** One node, which is also its view. Requests in flight are counted until their streams end, across links and restarts. */
+/**
+ * One node, which is also its view. Requests stay counted until their streams end, even if links change or the agent
+ * restarts.
+ */
 class NodeEntry implements NodeView {
   readonly node: NodeId;
   hello: NodeHello | undefined;
@@ -209,7 +215,7 @@ class NodeEntry implements NodeView {
     this.#outcomes.forget(this.node);
   }
 
-  /** The slots and models that the node has from now on. */
+  /** Sets the slots and models of the node. */
   host(hello: NodeHello): void {
     this.hello = hello;
     const names = hello.slots.map(({ name }) => name);
@@ -223,14 +229,14 @@ class NodeEntry implements NodeView {
 
   take(report: NodeReport, nowMs: number): void {
     const before = new Map(this.slots.map((slot) => [slot.name, slot]));
-    // An agent says these two only when they have changed.
+    // An agent sends these two only when they have changed.
     const { machine = this.report?.machine, machineReading = this.report?.machineReading } = report;
     this.report = { ...report, machine, machineReading };
     if (nowMs - this.reportedAtMs > silentMsMax) this.#waits.forget();
     this.#waits.take(report.slots, (name) => this.#hostedBy(name), nowMs);
     this.reportedAtMs = nowMs;
     for (const { name, history } of report.slots)
-      // A name that the hello did not have would stay here for as long as the node is known.
+      // A slot name that is not in the hello would stay in memory as long as the node is known.
       if (history && this.hello!.slots.some((slot) => slot.name === name))
         this.histories.set(
           name,

@@ -14,7 +14,7 @@ function ask() {
   return { socket, connection, clock, answer: question(connection, "/weiche/x", limits, clock) };
 }
 
-test("an answer in small pieces is kept apart from what was read from the socket with them", async () => {
+test("an answer in small pieces does not keep the socket's read buffers in memory", async () => {
   const { socket, answer } = ask();
   socket.say(rawFrame(1, 1, '[200,"text"]'));
   for (let n = 0; n < 300; n++) {
@@ -27,7 +27,7 @@ test("an answer in small pieces is kept apart from what was read from the socket
 });
 
 test.each([
-  ["longer than it may be", [rawFrame(1, 1, "[200]"), rawFrame(2, 1, "x".repeat(3_001))], /more than 3000/, 0],
+  ["longer than allowed", [rawFrame(1, 1, "[200]"), rawFrame(2, 1, "x".repeat(3_001))], /more than 3000/, 0],
   ["without a record", [rawFrame(1, 1, "{}")], /no record/, 2],
   ["with an object for a status", [rawFrame(1, 1, '[{"valueOf":0,"toString":0}]')], /no record/, 2],
   ["with lists of lists for a status", [rawFrame(1, 1, `${"[".repeat(8_000)}${"]".repeat(8_000)}`)], /no record/, 2],

@@ -1,4 +1,4 @@
-/** A short question of the router to the agent at the other end of a data connection. */
+/** Sends a short question to the agent at the other end of a data connection. */
 import type { FrameConnection } from "@weiche/shared/frames/frame-connection.ts";
 import { ends, type Cancel } from "@weiche/shared/frames/frame.ts";
 import { CollectedBytes } from "@weiche/shared/http/collected-bytes.ts";
@@ -10,7 +10,7 @@ interface QuestionLimits {
   readonly answerBytesMax: number;
 }
 
-/** Resolves with the answer. Rejects if it takes too long, is too long, or the connection breaks. */
+/** Resolves with the answer. Rejects if the answer takes too long or is too long, or if the connection breaks. */
 export function question(
   connection: FrameConnection,
   path: string,
@@ -38,10 +38,10 @@ export function question(
       if (code === ends.complete) resolve({ status, text: answer.toString() });
       else fail("the agent did not finish its answer");
     },
-    gone: () => fail("the connection was lost before the agent had answered"),
+    gone: () => fail("the connection was lost before the agent answered"),
     drain() {},
   });
-  if (!stream) fail("the connection takes no more questions");
+  if (!stream) fail("the connection accepts no more questions");
   stream?.end(ends.complete);
   stream?.resume();
   const timer = clock.after(answerMsMax, () => fail(`the agent did not answer within ${answerMsMax} ms`));

@@ -10,7 +10,7 @@ function rig() {
   return { clock, strangers, open };
 }
 
-test("an address has a bounded number of handshakes at a time, and another address is not concerned", () => {
+test("the concurrent handshakes of one address are bounded, without effect on other addresses", () => {
   const { open } = rig();
   const held = open("192.0.2.1", 1_000);
   expect(held).toHaveLength(handshakesPerAddressMax);
@@ -19,7 +19,7 @@ test("an address has a bounded number of handshakes at a time, and another addre
   expect(open("192.0.2.1", 10)).toHaveLength(1);
 });
 
-test("all addresses of a site of IPv6 count as one, and all strangers together are bounded", () => {
+test("all addresses of an IPv6 site count as one, and the handshakes of all strangers together are bounded", () => {
   const { open, strangers } = rig();
   expect(Array.from({ length: 1_000 }, (_, n) => open(`2001:db8:0:${n.toString(16)}::1`)).flat()).toHaveLength(
     handshakesPerAddressMax,
@@ -28,7 +28,7 @@ test("all addresses of a site of IPv6 count as one, and all strangers together a
   expect(strangers.handshakes).toBe(handshakesMax - handshakesKept);
 });
 
-test("ten thousand connections of nodes behind one address pass one after the other, as long as each is known", () => {
+test("ten thousand connections of nodes behind one address pass in sequence, if each completes its handshake", () => {
   const { open } = rig();
   for (let n = 0; n < 10_000; n++) {
     const [settle] = open("192.0.2.1");
@@ -37,7 +37,7 @@ test("ten thousand connections of nodes behind one address pass one after the ot
   expect(open("192.0.2.1")).toHaveLength(1);
 });
 
-test("an address whose handshakes fail is refused after a hundred, and is back at five a second", () => {
+test("an address is refused after a hundred failed handshakes, and regains five per second", () => {
   const { clock, open, strangers } = rig();
   let admitted = 0;
   const knock = () => open("192.0.2.1").forEach((settle) => (admitted++, settle(false)));
@@ -50,7 +50,7 @@ test("an address whose handshakes fail is refused after a hundred, and is back a
   expect(strangers.handshakes).toBe(1);
 });
 
-test("a trusted proxy, behind which strangers and nodes have one address, is bounded by what all may hold", () => {
+test("a trusted proxy, behind which strangers and nodes share one address, is bounded only by the total", () => {
   const { open } = rig();
   for (let n = 0; n < 1_000; n++) for (const settle of open("10.0.0.1")) settle(false);
   expect(open("10.0.0.1", 1_000)).toHaveLength(handshakesMax - handshakesKept);
@@ -59,16 +59,19 @@ test("a trusted proxy, behind which strangers and nodes have one address, is bou
 test.each([
   ["IPv4", "192.0.2.1", "192.0.2.1"],
   ["IPv6", "2001:db8::1", "2001:db8::2"],
-])("nodes come back while strangers of many addresses hold all that they may: %s", (_family, before, after) => {
-  const { open, strangers } = rig();
-  for (const settle of open(before)) settle(true);
-  for (let n = 0; n < 200; n++) open(`198.51.100.${n}`, 25);
-  expect(strangers.handshakes).toBe(handshakesMax - handshakesKept);
-  expect(open("192.0.2.200")).toHaveLength(0);
-  expect(open(after, 1_000)).toHaveLength(handshakesKept);
-});
+])(
+  "known nodes can connect while strangers of many addresses use all their handshakes: %s",
+  (_family, before, after) => {
+    const { open, strangers } = rig();
+    for (const settle of open(before)) settle(true);
+    for (let n = 0; n < 200; n++) open(`198.51.100.${n}`, 25);
+    expect(strangers.handshakes).toBe(handshakesMax - handshakesKept);
+    expect(open("192.0.2.200")).toHaveLength(0);
+    expect(open(after, 1_000)).toHaveLength(handshakesKept);
+  },
+);
 
-test("of addresses from which nodes came the last ten thousand are remembered", () => {
+test("the last ten thousand addresses of nodes are remembered", () => {
   const { open } = rig();
   const addressOf = (n: number) => `10.1.${n >> 8}.${n & 255}`;
   for (let n = 0; n < 10_000; n++) for (const settle of open(addressOf(n))) settle(true);

@@ -1,23 +1,27 @@
 /**
- * Limits connections of nodes' ports that have not shown a certificate of ours yet. It acts before TLS. Nodes are free of
- * it once they are known: many agents behind one address, which all dial after a restart, only wait for each other.
+ * Limits connections to the node ports whose clients have not yet shown a certificate of ours. It acts before TLS. Once
+ * a node is known, the limit no longer counts its connection. Agents behind one address that all dial after a restart
+ * therefore only wait for each other.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { plainAddress, lineAndSiteOf } from "../edge/client-network.ts";
 import { IpLimit } from "../edge/ip-limit.ts";
 
-/** Handshakes of one address (IPv6: of one site) at a time. A handshake takes some milliseconds, and 5 s at most. */
+/** Concurrent handshakes of one address (IPv6: of one site). A handshake takes some milliseconds, and 5 s at most. */
 export const handshakesPerAddressMax = 128;
-/** Of all addresses together: what is left of the process' descriptors belongs to nodes and clients. */
+/** Concurrent handshakes of all addresses. The rest of the process's descriptors belongs to nodes and clients. */
 export const handshakesMax = 512;
-/** Of these, for addresses from which a node has come: strangers of many addresses cannot keep nodes from coming back. */
+/**
+ * The part of these handshakes that is reserved for addresses of known nodes, so that other clients cannot keep nodes
+ * from connecting.
+ */
 export const handshakesKept = 128;
-/** Addresses of nodes that are remembered. Those whose nodes came last stay. */
+/** Number of remembered addresses of nodes. The addresses used last stay. */
 const knownMax = 10_000;
 /**
- * Handshakes of one address that may fail, and how fast their number recovers. One costs a few milliseconds of the event
- * loop, so that an address takes some percent of it at most.
+ * Failed handshakes that one address may have, and how many it regains per second. A handshake costs a few milliseconds
+ * of the event loop, so that one address uses at most some percent of it.
  */
 const failures = { perIpPerSecond: 5, perIpBurst: 100 };
 
@@ -25,24 +29,26 @@ export class StrangerLimit {
   readonly #failures: IpLimit;
   readonly #isTrusted: (address: string) => boolean;
   readonly #bySite = new Map<string, number>();
-  /** Addresses (IPv6: lines) that have shown a certificate of ours, the last one at the end. */
+  /** Addresses (IPv6: lines) that have shown a certificate of ours, in the order of their last use. */
   readonly #known = new Set<string>();
   #all = 0;
 
-  /** `isTrusted`: whether the address is a proxy's, behind which nodes and strangers have one address. */
+  /**
+   * `isTrusted` returns whether the address belongs to a proxy, behind which nodes and other clients share one address.
+   */
   constructor(clock: Clock, isTrusted: (address: string) => boolean) {
     this.#failures = new IpLimit(failures, clock);
     this.#isTrusted = isTrusted;
   }
 
-  /** Connections that are not known yet. */
+  /** Number of connections whose handshake is not complete. */
   get handshakes(): number {
     return this.#all;
   }
 
   /**
-   * Whether a connection that was just accepted may stay. Then it counts until the returned function is called, once: with
-   * whether it has shown a certificate of ours.
+   * Admits an accepted connection, or returns undefined. An admitted connection counts until the returned function is
+   * called, once, with whether the client has shown a certificate of ours.
    */
   admit({ remoteAddress }: Pick<Socket, "remoteAddress">): ((isKnown: boolean) => void) | undefined {
     if (remoteAddress === undefined) return undefined; // the client has disconnected already

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ByteQueue } from "./byte-queue.ts";
 
-test("a queue gives back the bytes that were put in, in order, in slices no longer than asked for", () => {
+test("a queue returns its bytes in order, in slices no longer than requested", () => {
   const step = fc.oneof(
     fc.record({ text: fc.string({ unit: "binary", maxLength: 6_000 }), isText: fc.boolean() }),
     fc.record({ bytesMax: fc.integer({ min: 1, max: 20_000 }) }),
@@ -30,7 +30,7 @@ test("a queue gives back the bytes that were put in, in order, in slices no long
   );
 });
 
-/** Memory outside of the heap that the queue takes for these pieces, for each of their bytes. */
+/** Returns the external memory that the queue takes for these pieces, per byte. */
 function memoryPerByte(pieces: readonly string[]): number {
   const queue = new ByteQueue();
   const before = process.memoryUsage().arrayBuffers;
@@ -40,11 +40,11 @@ function memoryPerByte(pieces: readonly string[]): number {
 
 const event = `data: ${"x".repeat(200)}\n\n`;
 
-test("small pieces hold little more memory than their bytes", () => {
+test("small pieces take little more memory than their bytes", () => {
   expect(memoryPerByte(Array.from({ length: 40_000 }, () => event))).toBeLessThan(1.2);
 });
 
-test("a small piece between long ones holds little more memory than its bytes", () => {
+test("a small piece between long ones takes little more memory than its bytes", () => {
   const long = "x".repeat(5_000);
   const pieces = Array.from({ length: 1_000 }, () => [long, event]).flat();
   expect(memoryPerByte(pieces)).toBeLessThan(1.2);

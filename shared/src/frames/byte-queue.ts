@@ -1,16 +1,19 @@
-/** Bytes that wait to be sent. Small pieces are copied into blocks, so that many of them hold little more than their bytes. */
+/**
+ * A queue of bytes to send. It copies small pieces into blocks, so that many of them take little more memory than their
+ * bytes.
+ */
 
-/** Longer pieces are kept as they are. */
+/** Longer pieces are not copied. */
 const copiedBytesMax = 4 << 10;
 const blockBytesMax = 16 << 10;
 
 export class ByteQueue {
   readonly #pieces: Buffer[] = [];
-  /** The block at the end of the queue: bytes `#from` to `#to` wait, more may follow. */
+  /** The block at the end of the queue. Its bytes from `#from` to `#to` wait, and more may follow. */
   #block: Buffer | undefined;
   #from = 0;
   #to = 0;
-  /** Bytes of the small pieces since the last long one. */
+  /** Total bytes of the small pieces since the last long piece. */
   #copied = 0;
   bytes = 0;
 
@@ -48,7 +51,10 @@ export class ByteQueue {
     return this.#block!.subarray(from, this.#from);
   }
 
-  /** Blocks grow with what is copied in a row: most queues have one piece, and others have long ones between small ones. */
+  /**
+   * Blocks grow with the small pieces in a row. Most queues have a single piece, and others have long pieces between
+   * small ones.
+   */
   #blockFor(bytes: number): Buffer {
     if (this.#block && this.#block.length - this.#to >= bytes) return this.#block;
     this.#endBlock();
@@ -63,7 +69,10 @@ export class ByteQueue {
   }
 }
 
-/** Not from Node's pool, of which a short-lived buffer would hold what waits here for long, and the other way round. */
+/**
+ * Encodes the text outside Node's pool. In the pool, waiting bytes and short-lived buffers would keep each other in
+ * memory.
+ */
 function bytesOf(text: string, length: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(length);
   bytes.write(text);

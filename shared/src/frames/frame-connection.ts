@@ -1,6 +1,6 @@
 /**
  * One end of a data connection: many streams over one socket, as README.md specifies. It owns the socket. The router
- * opens streams, the agent takes them; the rest is the same for both.
+ * opens streams and the agent accepts them. Everything else is the same for both ends.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../time/clock.ts";
@@ -14,23 +14,23 @@ import { watchPulse } from "./pulse.ts";
 
 interface FrameConnectionOptions {
   readonly clock: Clock;
-  /** Takes a stream that the router has opened. Absent: this is the router's end. */
+  /** Accepts a stream that the router has opened. Undefined at the router's end. */
   readonly take?: (stream: FrameStream, record: string) => StreamSink;
-  /** Either end has said that it wants no more streams. Called once, at most. */
+  /** Called at most once, when either end accepts no more streams. */
   readonly draining?: () => void;
-  /** Called once, after all streams were told. `reason`: for people; a part of it may come from the peer. */
+  /** Called once, after all streams were notified. `reason` is for people, and a part of it may come from the peer. */
   readonly closed: (reason: string, broken: Rule | undefined) => void;
 }
 
 const streamIdMax = 0xffff_ffff;
-/** Of a GOAWAY. */
+/** The longest text of a GOAWAY. */
 const textBytesMax = 1 << 10;
-/** With so many streams a connection is busy: pieces of their bodies wait up to 2 ms for others, to leave with them. */
+/** From this number of streams on, pieces of their bodies wait up to 2 ms, so that several leave in one write. */
 export const busyStreams = 32;
 const pingBytes = 8;
 /**
- * A read with more pieces is the last one of its connection in this turn of the event loop. Node reads up to 2 MB of a
- * socket in one turn: 200,000 short frames.
+ * After a read with more pieces, the connection is not read again in this turn of the event loop. Node reads up to 2 MB
+ * of a socket per turn, which may be 200,000 short frames.
  */
 const piecesPerTurn = 128;
 const readTurns = new ReadTurns();
@@ -69,7 +69,7 @@ export class FrameConnection implements FrameTarget {
     });
   }
 
-  /** Whether new streams may be opened here. */
+  /** Whether this end may open new streams. */
   get isOpen(): boolean {
     return !this.#isDraining && !this.#isClosed && !this.#socket.destroyed;
   }
@@ -78,7 +78,7 @@ export class FrameConnection implements FrameTarget {
     return this.#streams.size;
   }
 
-  /** Opens a stream; undefined: none can be opened here. `record` is its HEAD, a JSON array. */
+  /** Opens a stream, or returns undefined if none can be opened. `record` is its HEAD, a JSON array. */
   open(record: string, sink: StreamSink): FrameStream | undefined {
     if (this.#lastId === streamIdMax) this.goAway();
     if (!this.isOpen || this.#streams.size >= streamsMax) return undefined;
@@ -88,7 +88,7 @@ export class FrameConnection implements FrameTarget {
     return stream;
   }
 
-  /** Wants no more streams; the connection closes once those that run have ended. */
+  /** Stops accepting streams. The connection closes once the open streams have ended. */
   goAway(): void {
     if (this.#hasSaidGoAway || this.#isClosed) return;
     this.#hasSaidGoAway = true;
@@ -97,7 +97,7 @@ export class FrameConnection implements FrameTarget {
     this.#endIfUnused();
   }
 
-  /** Closes at once: the streams of both ends are lost. */
+  /** Closes immediately. The streams of both ends are lost. */
   destroy(): void {
     this.#end("closed here");
   }
@@ -140,11 +140,12 @@ export class FrameConnection implements FrameTarget {
   }
 
   #refuse(id: number): void {
-    if (this.#writer.isFull) throw new BrokenRule("stream", "streams beyond the limit, and refusals are not read");
+    if (this.#writer.isFull)
+      throw new BrokenRule("stream", "more streams than the limit, and the refusals are not read");
     this.#writer.number(frames.cancel, id, cancelCode("refused"), 1);
   }
 
-  /** Undefined: the stream is over. */
+  /** Returns the open stream, or undefined if it is over. */
   #find(id: number): FrameStream | undefined {
     if (id > this.#lastId) throw new BrokenRule("stream", `a frame for stream ${id}, which was never opened`);
     return this.#streams.get(id);
@@ -185,7 +186,7 @@ export class FrameConnection implements FrameTarget {
   }
 
   #read(reader: FrameReader, bytes: Buffer): void {
-    if (this.#isClosed) return; // a peer that broke a rule is not heard any more
+    if (this.#isClosed) return; // ignores a peer that broke a rule
     this.#hasHeard = true;
     try {
       if (reader.take(bytes) <= piecesPerTurn) return;

@@ -1,4 +1,4 @@
-/** How connections end: in order, by a rule that was broken, by a peer that goes or falls silent. */
+/** Tests how connections end: in order, after a broken rule, or because the peer disconnects or falls silent. */
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { openFramePair } from "../testing/frame-pair.ts";
@@ -11,7 +11,7 @@ import { frames } from "./frame.ts";
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Takes streams, begins to answer them, and leaves the rest to the test. */
+/** Accepts streams, begins to answer them, and leaves the rest to the test. */
 function holding() {
   const taken: SimStream[] = [];
   const take = (stream: SimStream) => {
@@ -24,7 +24,7 @@ function holding() {
 
 const roles = ["router", "agent"] as const;
 
-/** An end whose peer is the test. */
+/** Opens an end whose peer is the test. */
 function openEnd(role: (typeof roles)[number] = "agent") {
   const clock = new VirtualClock();
   const socket = new SimSocket();
@@ -40,7 +40,9 @@ function openEnd(role: (typeof roles)[number] = "agent") {
 const pingOf = (mark = 0) => rawFrame(frames.ping, 0, Buffer.alloc(8, mark));
 const pongs = rawFrame(frames.pong, 0, Buffer.alloc(8));
 
-/** Plays the peer for some seconds: `say` is called in the middle of each. Returns which PING and PONG came, by second. */
+/**
+ * Acts as the peer for some seconds, and calls `say` in the middle of each. Returns the PINGs and PONGs of each second.
+ */
 async function seconds(end: ReturnType<typeof openEnd>, count: number, say: (second: number) => void) {
   const came: string[] = [];
   for (let second = 0; second < count; second++) {
@@ -55,7 +57,7 @@ async function seconds(end: ReturnType<typeof openEnd>, count: number, say: (sec
 }
 
 test.each(["router", "agent"] as const)(
-  "a connection that its %s closes takes nothing new, ends what runs, and is gone then, without an error",
+  "a connection closed by its %s accepts no streams, finishes the open ones, and ends without an error",
   async (who) => {
     const { taken, take } = holding();
     await using pair = await openFramePair(take);
@@ -75,7 +77,7 @@ test.each(["router", "agent"] as const)(
   },
 );
 
-test("streams that race the end are refused, and those that run are whole, however many and whenever", async () => {
+test("streams that race the end are refused, and open streams are completed, at any number and time", async () => {
   for (let turns = 0; turns < 8; turns++) {
     const { taken, take } = holding();
     await using pair = await openFramePair(take);
@@ -91,13 +93,13 @@ test("streams that race the end are refused, and those that run are whole, howev
     for (const stream of taken) stream.finish("done");
     await Promise.all(answers);
     expect(asked.filter(({ lostBy }) => lostBy === undefined).length).toBe(taken.length);
-    // One that was sent when the connection was closing already is lost with it; it was not worked on either.
+    // A stream that was sent while the connection closed is lost. The agent has not worked on it.
     expect(refused().every(({ lostBy }) => lostBy === "refused" || lostBy === "lost")).toBe(true);
     await expect.poll(() => Object.keys(pair.closed).length).toBe(2);
   }
 });
 
-test("a peer that breaks a rule is told so before its connection is closed", async () => {
+test("a peer that breaks a rule gets a GOAWAY with the reason before its connection is closed", async () => {
   const { taken, take } = holding();
   await using pair = await openFramePair(take);
   const asked = SimStream.open(pair.router, [1]);
@@ -112,9 +114,9 @@ test("a peer that breaks a rule is told so before its connection is closed", asy
   expect([asked.lostBy, taken[0]!.lostBy]).toEqual(["lost", "lost"]);
 });
 
-test("after a broken rule nothing is heard any more, and a peer that does not take the farewell is cut", async () => {
+test("frames after a broken rule are ignored, and a peer that does not read the GOAWAY is disconnected", async () => {
   const { socket, told, clock } = openEnd();
-  socket.destroySoon = () => {}; // what was written cannot leave
+  socket.destroySoon = () => {}; // the socket cannot send its bytes
   socket.say(rawFrame(0, 1, "x"));
   expect(told[1]).toBe("type");
   for (let n = 0; n < 4; n++) {
@@ -127,9 +129,9 @@ test("after a broken rule nothing is heard any more, and a peer that does not ta
 
 test.each([
   ["ends its side", (socket: SimSocket) => socket.emit("end")],
-  ["is gone", (socket: SimSocket) => socket.destroy()],
+  ["disconnects", (socket: SimSocket) => socket.destroy()],
   ["fails", (socket: SimSocket) => (socket.emit("error", new Error("ECONNRESET")), socket.destroy())],
-])("a stream whose peer %s without an end is lost", async (_what, goes) => {
+])("a stream whose peer %s before the END is lost", async (_what, goes) => {
   const { socket, told, connection } = openEnd();
   socket.say(rawFrame(frames.head, 1, "[]"));
   expect(connection.streams).toBe(1);
@@ -138,7 +140,7 @@ test.each([
   expect([connection.streams, told.length, connection.isOpen]).toEqual([0, 2, false]);
 });
 
-test("an answer that has come is handed over, although the connection is gone, and one that was cancelled is not", async () => {
+test("after the connection is lost, a received answer still reaches its sink, and a cancelled one does not", async () => {
   const socket = new SimSocket();
   const router = new FrameConnection(socket.asSocket, { clock: new VirtualClock(), closed() {} });
   const [whole, broken] = [SimStream.open(router, [1]), SimStream.open(router, [2])];
@@ -151,7 +153,7 @@ test("an answer that has come is handed over, although the connection is gone, a
   expect([String(await broken.read()), broken.ending, broken.lostBy]).toEqual(["", undefined, "lost"]);
 });
 
-test.each(roles)("a %s's end asks at once, and answers the other's question", async (role) => {
+test.each(roles)("a %s's end sends a PING at once, and answers the other end's PING", async (role) => {
   const { socket } = openEnd(role);
   await turn();
   expect(rawFrames(socket.written()).map(({ type }) => type)).toEqual([frames.ping]);
@@ -160,7 +162,7 @@ test.each(roles)("a %s's end asks at once, and answers the other's question", as
   expect(rawFrames(socket.written()).map(({ type, payload }) => [type, payload[0]])).toEqual([[frames.pong, 7]]);
 });
 
-test("of an idle connection only the agent's end asks each second", async () => {
+test("only the agent's end of an idle connection sends a PING each second", async () => {
   const [router, agent] = [openEnd("router"), openEnd("agent")];
   await turn();
   for (const { socket } of [router, agent]) socket.written();
@@ -169,7 +171,7 @@ test("of an idle connection only the agent's end asks each second", async () => 
   expect([router.socket.destroyed, agent.socket.destroyed]).toEqual([false, false]);
 });
 
-test("an agent of the release before asks a router's end, and is asked by it, each second: it is answered", async () => {
+test("a router that also sends a PING each second, as in the previous release, gets an answer", async () => {
   const agent = openEnd("agent");
   await turn();
   agent.socket.written();
@@ -177,7 +179,7 @@ test("an agent of the release before asks a router's end, and is asked by it, ea
   expect(await seconds(agent, 3, () => agent.socket.say(both))).toEqual(Array(3).fill("pong ping"));
 });
 
-test("while a stream is open, the router's end asks each second, too", async () => {
+test("while a stream is open, the router's end also sends a PING each second", async () => {
   const router = openEnd("router");
   const asked = SimStream.open(router.connection, [1]);
   await turn();
@@ -190,7 +192,7 @@ test("while a stream is open, the router's end asks each second, too", async () 
   expect(await seconds(router, 3, sayBoth)).toEqual(Array(3).fill("pong"));
 });
 
-test("an agent that answers and never asks is asked when it is silent, and not lost", async () => {
+test("an agent that sends no PING but answers them is not lost", async () => {
   const router = openEnd("router");
   let asked = 0;
   for (let second = 0; second < 20; second++) {
@@ -204,7 +206,7 @@ test("an agent that answers and never asks is asked when it is silent, and not l
 });
 
 test.each(roles.flatMap((role) => [0, 500, 999].map((ms) => [role, ms] as const)))(
-  "a %s's end loses a peer that falls silent %s ms after a look 3 to 4 s later, once",
+  "a %s's end loses a peer, once, 3 to 4 s after the peer falls silent, %s ms after a check",
   async (role, ms) => {
     const { socket, told, clock } = openEnd(role);
     await clock.advanceAsync(2_000 + ms);
@@ -219,7 +221,7 @@ test.each(roles.flatMap((role) => [0, 500, 999].map((ms) => [role, ms] as const)
 );
 
 test.each(roles.flatMap((role) => [3_000, 5_000, 60_000].map((ms) => [role, ms] as const)))(
-  "a %s's loop stands still for %s ms: what waits to be read counts",
+  "a %s whose event loop was blocked for %s ms counts the data that waited meanwhile",
   async (role, ms) => {
     const { socket, clock } = openEnd(role);
     socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));
@@ -233,7 +235,7 @@ test.each(roles.flatMap((role) => [3_000, 5_000, 60_000].map((ms) => [role, ms] 
   },
 );
 
-test("a connection that is closing still finds out that its peer is gone", async () => {
+test("a connection that is closing still notices that its peer has fallen silent", async () => {
   const { socket, told, connection, clock } = openEnd();
   socket.say(rawFrame(frames.head, 1, "[]"));
   connection.goAway();

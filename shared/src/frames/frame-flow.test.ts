@@ -1,4 +1,7 @@
-/** Bodies that are long, many, slow or never read: what arrives, who waits for whom, and what memory they hold. */
+/**
+ * Tests bodies that are long, many, slow or never read: what arrives, which streams wait, and how much memory they
+ * take.
+ */
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -14,10 +17,10 @@ import { sliceBytesMax, unsentBytesMax } from "./frame-writer.ts";
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const record = '["/"]';
 
-/** What so many stalled streams may hold: a window each, with what its growing left behind, and what is on its way. */
+/** The most memory of this many stalled streams: a window each, the garbage of its growth, and the bytes in transit. */
 const memoryOf = (streams: number) => 3 * streams * windowBytes + (32 << 20);
 
-/** Writes pieces as fast as they are taken. */
+/** Writes pieces as fast as the stream takes them. */
 async function write(stream: SimStream, pieces: readonly (Buffer | string)[]): Promise<void> {
   for (const piece of pieces)
     if (!stream.frames.write(piece) && !stream.isOver)
@@ -33,7 +36,7 @@ const piece = fc.oneof(
 const bodies = fc.array(piece, { maxLength: 6 });
 const plans = fc.record({ asked: bodies, answered: bodies, pauses: fc.array(fc.nat(5), { maxLength: 5 }) });
 
-test("bodies in both directions arrive as they were written, however they are read, many at a time", async () => {
+test("many concurrent bodies in both directions arrive unchanged, however they are read", async () => {
   const answers: (readonly (Buffer | string)[])[] = [];
   const received: Buffer[] = [];
   await using pair = await openFramePair((stream, index) => {
@@ -71,14 +74,14 @@ test("bodies in both directions arrive as they were written, however they are re
   expect(pair.closed).toEqual({});
 });
 
-test("a body of 20 MB holds up a word of another stream by no more than the socket holds, and as many slices as there are", async () => {
+test("a body of 20 MB delays another stream's word by at most the socket's bytes and one slice per stream", async () => {
   const socket = new SimSocket();
   socket.isStuck = true;
   const router = new FrameConnection(socket.asSocket, { clock: new VirtualClock(), closed() {} });
   const large = Array.from({ length: 3 }, () => SimStream.open(router, [1]));
   for (const { frames } of large) {
     frames.write(Buffer.alloc(20 << 20));
-    // As if its peer took all that comes.
+    // Acts like a peer that takes everything.
     frames.credit = Infinity;
   }
   await turn();
@@ -87,7 +90,7 @@ test("a body of 20 MB holds up a word of another stream by no more than the sock
   const small = SimStream.open(router, [2]);
   small.frames.write("word");
   await turn();
-  expect(socket.written().length, "the head alone, since the socket is full").toBeLessThan(100);
+  expect(socket.written().length, "only the head, because the socket is full").toBeLessThan(100);
   const next: number[] = [];
   while (!next.includes(small.frames.id) && socket.sendOne())
     next.push(...rawFrames(socket.written()).map(({ stream }) => stream));
@@ -95,7 +98,7 @@ test("a body of 20 MB holds up a word of another stream by no more than the sock
   expect(next.indexOf(small.frames.id)).toBe(large.length);
 });
 
-test("all that is said in one turn leaves as one write, a short answer with head, body and end", async () => {
+test("all frames of one turn leave in one write, such as head, body and end of short answers", async () => {
   let writes = 0;
   const socket = new SimSocket();
   const write = socket.write.bind(socket);
@@ -117,7 +120,7 @@ test("all that is said in one turn leaves as one write, a short answer with head
   );
 });
 
-test("200 answers that nobody reads hold a window at each end, and stall no other one", async () => {
+test("200 unread answers hold one window at each end and delay no other answer", async () => {
   const written: number[] = [];
   const chunk = randomBytes(8_000);
   await using pair = await openFramePair((stream, text) => {
@@ -145,7 +148,7 @@ test("200 answers that nobody reads hold a window at each end, and stall no othe
   await expect.poll(() => pair.agent.streams).toBe(0);
 });
 
-test("requests that wait unread hold no more than a window at the agent, and their bodies are not copied at the router", async () => {
+test("unread requests hold at most one window at the agent, and the router does not copy their bodies", async () => {
   const waiting: SimStream[] = [];
   await using pair = await openFramePair((stream, text) => {
     if (text === "[2]") stream.answer("small");
@@ -166,12 +169,12 @@ test("requests that wait unread hold no more than a window at the agent, and the
     expect((await stream.read()).equals(body)).toBe(true);
     stream.answer("large");
   }
-  for (const stream of waiting.slice(2)) stream.answer("refused"); // the rest of their bodies is not sent
+  for (const stream of waiting.slice(2)) stream.answer("refused"); // the router does not send the rest of their bodies
   const answers = await Promise.all(large);
   expect(answers.map(String)).toEqual(waiting.map((_, index) => (index < 2 ? "large" : "refused")));
 });
 
-test("what comes in very small pieces while nobody reads is kept in few, and handed on only while it is read", () => {
+test("small pieces of an unread body are merged into few, and handed over only while the stream is read", () => {
   const socket = new SimSocket();
   const router = new FrameConnection(socket.asSocket, { clock: new VirtualClock(), closed() {} });
   const stream = SimStream.open(router, [1]);
@@ -192,7 +195,7 @@ test("what comes in very small pieces while nobody reads is kept in few, and han
   expect(pieces.join("")).toBe("0123456789".repeat(words));
 });
 
-test("10,000 streams are open on five connections, 2,000 on each and no more, and all end whole", async () => {
+test("five connections carry 10,000 streams, at most 2,000 each, and all are completed", async () => {
   const streams: SimStream[] = [];
   const take = (stream: SimStream) => {
     streams.push(stream);
@@ -212,7 +215,7 @@ test("10,000 streams are open on five connections, 2,000 on each and no more, an
   expect(pairs.map(({ router, agent }) => [router.streams, agent.streams])).toEqual(pairs.map(() => [0, 0]));
 });
 
-test("a router learns that the agent is done before it has taken the answer: by an END that came, or by a DONE that overtakes", async () => {
+test("a received END or a DONE notifies the router that the agent is done, before the answer is read", async () => {
   const taken: SimStream[] = [];
   await using pair = await openFramePair((stream) => void taken.push(stream));
   const asked = [SimStream.open(pair.router, [1]), SimStream.open(pair.router, [1])];
@@ -227,7 +230,7 @@ test("a router learns that the agent is done before it has taken the answer: by 
   await expect.poll(areDone).toEqual([true, true]);
   expect(
     asked.map(({ ending }) => ending),
-    "neither end was taken",
+    "neither sink has received its end",
   ).toEqual([undefined, undefined]);
   expect((await asked[1]!.read()).length).toBe(2 * windowBytes);
 });

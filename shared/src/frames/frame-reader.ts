@@ -1,23 +1,25 @@
-/** Cuts what a socket gives into frames. A body is handed on in the pieces that come; every other frame is whole. */
+/**
+ * Cuts the bytes of a socket into frames. It passes on a body in the received pieces, and every other frame as a whole.
+ */
 import { BrokenRule, frames, headerBytes, lengths } from "./frame.ts";
 
 export interface FrameTarget {
-  /** A frame that is not DATA. `payload` is a slice of what the socket gave. */
+  /** Called for a frame other than DATA. `payload` is a slice of the received bytes. */
   frame(type: number, stream: number, payload: Buffer): void;
-  /** The header of a DATA. Returns who takes its bytes; undefined drops them. */
+  /** Called for the header of a DATA. Returns the receiver of its bytes. Undefined drops them. */
   dataBegins(stream: number, length: number): DataTaker | undefined;
 }
 
 export interface DataTaker {
-  /** A slice of what the socket gave. */
+  /** `bytes` is a slice of the received bytes. */
   dataCame(bytes: Buffer): void;
 }
 
 export class FrameReader {
   readonly #target: FrameTarget;
-  /** The beginning of a frame that has not come as a whole. */
+  /** The beginning of an incomplete frame. */
   #begun: Buffer | undefined;
-  /** Bytes to come of the DATA that has begun. */
+  /** Missing bytes of the current DATA. */
   #dataLeft = 0;
   #dataTaker: DataTaker | undefined;
 
@@ -25,7 +27,7 @@ export class FrameReader {
     this.#target = target;
   }
 
-  /** Returns how many frames and pieces of DATA there were. Throws `BrokenRule`. */
+  /** Returns the number of frames and pieces of DATA. Throws `BrokenRule`. */
   take(received: Buffer): number {
     const bytes = this.#begun ? Buffer.concat([this.#begun, received]) : received;
     this.#begun = undefined;
@@ -49,7 +51,7 @@ export class FrameReader {
     return piece.length;
   }
 
-  /** Returns how many bytes it took; 0: the frame is not whole. */
+  /** Returns the number of bytes taken, or 0 if the frame is incomplete. */
   #takeFrame(bytes: Buffer, at: number): number {
     if (bytes.length - at < headerBytes) return 0;
     const length = bytes.readUInt32BE(at);

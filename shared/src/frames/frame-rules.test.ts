@@ -1,6 +1,6 @@
 /**
- * One end against a model of the rules: frames of every type in every state, with lengths at their bounds, cut anywhere,
- * between calls of its own application. Model and bytes are made without the code that they test.
+ * Tests one end against a model of the rules. The peer sends frames of every type in every state, with lengths at their
+ * bounds, cut anywhere, between calls of the end's own application. Model and bytes do not use the code under test.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -21,16 +21,16 @@ const steps = fc.record({
     },
     { weight: 1, arbitrary: fc.constantFrom("go away", "type", "length", "stream", "stop") },
   ),
-  /** Whether a frame that would break a rule is said. */
+  /** Whether the peer may send a frame that breaks a rule. */
   isRude: fc.nat(15).map((chance) => chance === 0),
-  /** The last stream but so many. */
+  /** Chooses the stream, counted back from the last. */
   back: fc.nat(3),
   size: fc.constantFrom("one", "some", "most", "most", "credit", "over"),
   code: fc.nat(5),
   cuts: fc.array(fc.nat(40), { maxLength: 3 }),
 });
 const plain = { isRude: false, back: 0, size: "one" as const, code: 0, cuts: [] };
-/** Two streams are open from the beginning: each end takes the step that is for it. */
+/** Opens two streams at the beginning. Each end uses the steps that apply to it. */
 const beginning: readonly Step[] = ["open", "open", "head", "head"].map((what) => ({ ...plain, what: what as "open" }));
 type Step = typeof steps extends fc.Arbitrary<infer Of> ? Of : never;
 
@@ -141,7 +141,7 @@ class Rig {
     this.#streams.set(id, stream);
   }
 
-  /** Comes near the end of the credit of a stream that is paused. */
+  /** Uses up most of the credit of a paused stream. */
   async fill({ what, back, size }: Step, settled: () => Promise<void>): Promise<void> {
     const one = this.model.known.get(Math.max(1, this.model.last - back));
     if (what !== "data" || (size !== "credit" && size !== "over")) return;
@@ -163,7 +163,7 @@ class Rig {
     return { one: 1, some: 0, half: missing >> 1, most: 0xffff_ffff, credit: missing, over: missing + 1 }[size];
   }
 
-  /** Says a frame in pieces that are cut there. */
+  /** Sends a frame in pieces, cut at these places. */
   #say(type: number, id: number, payload: Buffer, cuts: readonly number[]): void {
     const bytes = rawFrame(type, id, payload);
     this.model.take(type, id, payload);
@@ -177,7 +177,7 @@ class Rig {
   }
 }
 
-/** Checks what one end has written against the rules of the other. */
+/** Checks the frames that one end has written against the rules for its peer. */
 class Watcher {
   readonly mistakes: string[] = [];
   readonly #model: FrameModel;
@@ -211,7 +211,7 @@ class Watcher {
       this.#lastHead = id;
     }
     const known = this.#model.known.get(id)!;
-    // An agent's END may wait for what was written before; the stream is over once it is sent.
+    // The agent's END may wait behind earlier bytes. The stream is over once the END is sent.
     if (type === 3 && !this.#isRouter) this.#model.gone(known);
     if (type === 2) this.#must((known.credit -= payload.length) >= 0, "DATA beyond the credit");
     if (type !== 5) return;
@@ -221,7 +221,7 @@ class Watcher {
     this.#must(given >= windowBytes / 2 && known.taken >= 0, `a WINDOW of ${given} bytes`);
   }
 
-  /** Half a window and more that was taken has been given back. */
+  /** Checks that each half window of taken bytes was returned as credit. */
   finish(): void {
     for (const { over, ended, taken } of this.#model.known.values())
       this.#must(over || ended || taken < windowBytes / 2, `${taken} bytes were not given back`);
@@ -231,7 +231,7 @@ class Watcher {
 test.each([
   ["a router's end", true],
   ["an agent's end", false],
-])("%s keeps and enforces the rules, whatever comes in whatever pieces", async (_name, isRouter) => {
+])("%s keeps and enforces the rules, whatever frames arrive in whatever pieces", async (_name, isRouter) => {
   const seen = new Set<unknown>();
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 60, size: "max" }), async (all) => {

@@ -1,4 +1,4 @@
-/** What a connection holds for a peer that reads slowly, or not at all. */
+/** Tests how much memory a connection takes for a peer that reads slowly or not at all. */
 import { expect, test } from "vitest";
 import { rawFrame, rawFrames, u32 } from "../testing/raw-frames.ts";
 import { SimSocket } from "../testing/sim-socket.ts";
@@ -11,7 +11,7 @@ import { unreadBytesMax } from "./frame-writer.ts";
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const record = '["/"]';
 
-test("a router that opens more is refused, and closed if it reads no refusal", async () => {
+test("streams above the limit are refused, and a router that does not read the refusals is disconnected", async () => {
   const socket = new SimSocket();
   let broken: unknown;
   let taken = 0;
@@ -36,11 +36,11 @@ test("a router that opens more is refused, and closed if it reads no refusal", a
   expect([broken, taken]).toEqual(["stream", streamsMax]);
 });
 
-test("of PINGs that come while the socket is full, only the last is answered", async () => {
+test("only the last of several PINGs that arrive while the socket is full is answered", async () => {
   const socket = new SimSocket();
   const take = (frames: SimStream["frames"]) => {
     const stream = SimStream.taken(frames);
-    stream.answer(Buffer.alloc(windowBytes / 2)); // two of them fill it, and leave nothing that waits
+    stream.answer(Buffer.alloc(windowBytes / 2)); // two such answers fill the socket exactly
     return stream;
   };
   new FrameConnection(socket.asSocket, { clock: new VirtualClock(), take, closed() {} });
@@ -58,7 +58,7 @@ test("of PINGs that come while the socket is full, only the last is answered", a
   expect(answered).toEqual([{ type: 7, stream: 0, payload: Buffer.concat([u32(999), u32(0)]) }]);
 });
 
-test("words that wait for a slow peer, each in a write of its own, hold little more memory than their bytes", async () => {
+test("waiting words, each written separately, take little more memory than their bytes", async () => {
   const socket = new SimSocket();
   const router = new FrameConnection(socket.asSocket, { clock: new VirtualClock(), closed() {} });
   socket.isStuck = true;
@@ -73,7 +73,7 @@ test("words that wait for a slow peer, each in a write of its own, hold little m
   expect(words.map(({ payload }) => String(payload))).toEqual(Array(500).fill("a word"));
 });
 
-test("a peer that opens and cancels streams, and never reads, is closed before it fills the memory", async () => {
+test("a peer that opens and cancels streams and never reads is disconnected before it fills the memory", async () => {
   const socket = new SimSocket();
   const closed: unknown[] = [];
   const take = (frames: SimStream["frames"]) => {
@@ -93,7 +93,7 @@ test("a peer that opens and cancels streams, and never reads, is closed before i
   expect(bytes).toBeLessThan(2 * unreadBytesMax);
 });
 
-test("of a stream that is given up nothing more is sent, whatever waits", async () => {
+test("nothing more is sent of a cancelled stream, whatever waits", async () => {
   const socket = new SimSocket();
   const router = new FrameConnection(socket.asSocket, { clock: new VirtualClock(), closed() {} });
   await turn();

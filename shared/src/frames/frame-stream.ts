@@ -1,59 +1,59 @@
 /**
- * One end of one stream: a request and its answer. It counts the credit of both directions, and keeps what came while
- * nobody takes it: at most one window. It begins paused.
+ * One end of one stream: a request and its answer. It counts the credit of both directions. It keeps received data
+ * until the sink takes it, at most one window. It begins paused.
  */
 import { assert } from "../assert.ts";
 import { BrokenRule, cancelCode, cancelOf, frames, windowBytes, type Cancel } from "./frame.ts";
 import { ByteQueue } from "./byte-queue.ts";
 import { sliceBytesMax, type FrameWriter } from "./frame-writer.ts";
 
-/** Takes what comes on a stream. */
+/** Receives the frames of a stream. */
 export interface StreamSink {
-  /** The record with which an answer begins: a router's end alone is told one. */
+  /** The record at the beginning of an answer. Called only at a router's end. */
   head(record: string): void;
-  /** A slice of a larger buffer: who keeps it for long copies it. Never called while the stream is paused. */
+  /** `bytes` is a slice of a larger buffer. Copy it to keep it for long. Never called while the stream is paused. */
   data(bytes: Buffer): void;
-  /** The body has ended, after its last `data`. `code`: see `ends`. */
+  /** The body has ended, after its last `data`. `ends` lists the codes. */
   end(code: number): void;
   /**
-   * The agent works no more on this stream: its END has come, or its DONE. Much of the answer may still wait to be taken.
-   * Called once, at a router's end only, and not for a stream that was lost.
+   * The agent has finished its work on this stream, as its END or DONE shows. Much of the answer may still wait for the
+   * sink. Called at most once, only at a router's end, and not for a lost stream.
    */
   done?(): void;
-  /** The stream ended before its end; data that was not taken is dropped. Not called for the end's own `cancel`. */
+  /** The stream ended early, and remaining data is dropped. Not called for this end's own `cancel`. */
   gone(why: Gone): void;
   /**
-   * Bytes that waited have been handed to the socket, after a `write` or `end` that returned false. `left`: those that
-   * still wait; 0: none, and the end is sent, too, if it waited.
+   * The socket has taken waiting bytes, after a `write` or `end` that returned false. `left` is the number of bytes
+   * that still wait. With 0, a waiting end is sent, too.
    */
   drain(left: number): void;
 }
 
-/** Pieces that are kept are merged up to this length, so that many small ones hold no more memory than their bytes. */
+/** Kept pieces are merged up to this length, so that many small pieces take no more memory than their bytes. */
 const mergedBytesMax = 4 << 10;
 
-/** Why a stream ended before its end: the peer cancelled it, or the connection was lost. */
+/** Why a stream ended early: the peer cancelled it, or the connection was lost. */
 export type Gone = Cancel | "lost";
 
 export class FrameStream {
   sink!: StreamSink;
-  /** Bytes that may still be sent. */
+  /** Bytes that this end may still send. */
   credit = windowBytes;
-  /** Bytes that may still come. */
+  /** Bytes that the peer may still send. */
   #peerCredit = windowBytes;
-  /** Bytes taken since the last WINDOW. */
+  /** Bytes that the sink has taken since the last WINDOW. */
   #taken = 0;
   #isPaused = true;
-  /** What came while paused. */
+  /** Data received while paused. */
   #kept: Buffer[] | undefined;
-  /** What waits for credit, or for room in the socket. */
+  /** Bytes that wait for credit, or for room in the socket. */
   #queue: ByteQueue | undefined;
-  /** The code of an END that waits for the queue. */
+  /** The code of an END that waits behind the queue. */
   #ending: number | undefined;
-  /** The code of an END that came and was not told yet. */
+  /** The code of a received END that the sink does not know yet. */
   #peerEnding: number | undefined;
   #hasEnded = false;
-  /** Whether the sink was told that the agent works no more. */
+  /** Whether the sink knows that the agent has finished. */
   #hasToldDone = false;
   #isOver = false;
   /** Whether the peer has sent its HEAD. */
@@ -71,12 +71,12 @@ export class FrameStream {
     this.#onOver = onOver;
   }
 
-  /** Whether nothing can be sent any more. */
+  /** Whether the stream can send nothing more. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Bytes that were written, and wait for credit or for room in the socket. */
+  /** Written bytes that wait for credit or for room in the socket. */
   get unsent(): number {
     return this.#queue?.bytes ?? 0;
   }
@@ -86,8 +86,8 @@ export class FrameStream {
   }
 
   /**
-   * Sends a piece of the body, or keeps it until there is credit and room, a long one without a copy. Returns false if it
-   * is kept: `drain` then says how much of it still waits.
+   * Sends a piece of the body, or keeps it until there is credit and room. Keeps a long piece without a copy. Returns
+   * false if the piece is kept. Calls of `drain` then report how much still waits.
    */
   write(piece: string | Buffer): boolean {
     if (this.#isOver || piece.length === 0) return true;
@@ -105,7 +105,7 @@ export class FrameStream {
     return false;
   }
 
-  /** Ends the body. Returns false if that waits for what was written before. When the agent ends its body, the stream is over. */
+  /** Ends the body. Returns false if the end waits for earlier bytes. The agent's end also ends the stream. */
   end(code: number): boolean {
     if (this.#isOver) return true;
     this.#ending = code;
@@ -114,7 +114,7 @@ export class FrameStream {
     return true;
   }
 
-  /** Ends the body now: what waits is not sent. */
+  /** Ends the body now. Waiting bytes are not sent. */
   endNow(code: number): void {
     if (this.#isOver) return;
     this.#queue = undefined;
@@ -122,18 +122,18 @@ export class FrameStream {
     this.#sendEnd();
   }
 
-  /** Tells the router that only what was written is still to be sent. */
+  /** Reports to the router that the agent only has written bytes left to send. */
   done(): void {
     if (!this.#isOver) this.#writer.bytes(frames.done, this.id, Buffer.alloc(0));
   }
 
-  /** Ends the stream now. What waits is not sent, and the sink is told nothing more. */
+  /** Ends the stream now. Waiting bytes are not sent, and the sink gets no further calls. */
   cancel(reason: Cancel): void {
     if (!this.#isOver) this.#writer.number(frames.cancel, this.id, cancelCode(reason), 1);
     this.#drop();
   }
 
-  /** Nothing more is handed to the sink until `resume`; at most a window comes. */
+  /** Hands nothing to the sink until `resume`. At most one window arrives meanwhile. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -151,7 +151,7 @@ export class FrameStream {
     this.sink.end(code);
   }
 
-  // From here on: what the connection tells its stream.
+  // The connection calls the following methods.
 
   writeSlice(): boolean {
     const queue = this.#queue!;
@@ -172,7 +172,7 @@ export class FrameStream {
     this.sink.head(record);
   }
 
-  /** The header of a DATA. Its bytes follow, in pieces. */
+  /** Takes the header of a DATA. Its bytes follow in pieces. */
   dataBegins(length: number): void {
     this.#mustBeOpen("DATA");
     if (length > this.#peerCredit)
@@ -209,7 +209,7 @@ export class FrameStream {
     if (this.#queue) this.#writer.wait(this);
   }
 
-  /** Told by the peer's CANCEL, or by the end of the connection. */
+  /** Ends the stream after the peer's CANCEL, or after the end of the connection. */
   lose(why: number | "lost"): void {
     this.#drop();
     this.sink.gone(why === "lost" ? why : cancelOf(why));

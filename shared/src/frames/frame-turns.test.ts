@@ -1,4 +1,4 @@
-/** How much of a connection is worked on in one turn of the event loop. */
+/** Tests how much of a connection is read in one turn of the event loop. */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
@@ -7,7 +7,10 @@ import { rawFrame } from "../testing/raw-frames.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { FrameConnection } from "./frame-connection.ts";
 
-/** Sends a router that many bytes, which are frames for a stream that is over. Resolves with the most reads in a turn. */
+/**
+ * Sends a router this many bytes of frames for a stream that is over. Resolves with the largest number of reads in one
+ * turn.
+ */
 async function readsPerTurn(frame: Buffer, bytesMin: number): Promise<number> {
   const frames = Buffer.concat(Array.from({ length: Math.ceil(bytesMin / frame.length) }, () => frame));
   let reads = 0;
@@ -34,10 +37,10 @@ async function readsPerTurn(frame: Buffer, bytesMin: number): Promise<number> {
   return most;
 }
 
-test("of short frames, a connection is read at most once in a turn of the event loop, however many have come", async () => {
+test("a connection with short frames is read at most once per turn of the event loop", async () => {
   expect(await readsPerTurn(rawFrame(2, 1, "x"), 4 << 20)).toBe(1);
 });
 
-test("long frames are read as they come", async () => {
+test("long frames are read as fast as they arrive", async () => {
   expect(await readsPerTurn(rawFrame(2, 1, Buffer.alloc(60_000)), 16 << 20)).toBeGreaterThan(1);
 });

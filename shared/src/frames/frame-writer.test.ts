@@ -1,4 +1,4 @@
-/** When frames leave, and from which memory. */
+/** Tests when frames leave and which memory they use. */
 import { expect, test } from "vitest";
 import { rawFrame, rawFrames } from "../testing/raw-frames.ts";
 import { SimSocket } from "../testing/sim-socket.ts";
@@ -9,7 +9,7 @@ import { busyPauseMs } from "./frame-writer.ts";
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** An agent's end that answers so many streams. */
+/** Opens an agent's end that answers this many streams. */
 async function openAnswers(count: number) {
   const clock = new VirtualClock();
   const socket = new SimSocket();
@@ -28,7 +28,7 @@ async function openAnswers(count: number) {
   return { clock, socket, streams, came };
 }
 
-test("words of a busy connection leave together a moment after the last write, and the first after a pause at once", async () => {
+test("words of a busy connection leave together a moment after the last write, or at once after a pause", async () => {
   const { clock, streams, came } = await openAnswers(busyStreams);
   const words = streams.slice(0, 3).map(
     ({ frames }, n) =>
@@ -48,7 +48,7 @@ test("words of a busy connection leave together a moment after the last write, a
   expect(came()).toEqual([[2, 1, "word 0"]]);
 });
 
-test("the end of an answer, and what it asks for, wait for nothing, and take along what waits", async () => {
+test("frames other than DATA leave at once, together with the DATA that waits", async () => {
   const { clock, streams, came } = await openAnswers(busyStreams);
   streams[0]!.frames.write("word");
   streams[1]!.frames.end(0);
@@ -61,7 +61,7 @@ test("the end of an answer, and what it asks for, wait for nothing, and take alo
   expect(came()).toEqual([]);
 });
 
-test("with few streams, each word leaves at the end of its turn", async () => {
+test("on a connection with few streams, each word leaves at the end of its turn", async () => {
   const { streams, came } = await openAnswers(busyStreams - 1);
   for (const word of ["one", "two"]) {
     streams[0]!.frames.write(word);
@@ -70,7 +70,7 @@ test("with few streams, each word leaves at the end of its turn", async () => {
   }
 });
 
-test("connections write from the same few buffers, one after the other", async () => {
+test("connections reuse the same few buffers in sequence", async () => {
   const connections = await Promise.all([1, 2, 3].map(() => openAnswers(1)));
   const memory = new Set<ArrayBufferLike>();
   for (const { socket } of connections) {

@@ -1,36 +1,45 @@
 /**
- * Writes frames to a socket: all that is said in one turn of the event loop leaves as one write, which is one TLS record
- * for the chunks of many streams. On a busy connection, chunks of several turns leave together. Bodies that do not fit
- * wait at their streams, which take turns.
+ * Writes frames to a socket. All frames of one turn of the event loop leave in one write, so that the chunks of many
+ * streams share one TLS record. On a busy connection, chunks of several turns leave together. Bodies that do not fit
+ * wait in their streams, which take turns.
  */
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../time/clock.ts";
 import { TransientMap } from "../transient-map.ts";
 import { frames, headerBytes, type FrameType } from "./frame.ts";
 
-/** A stream with bytes that wait to be written. */
+/** A stream with bytes to write. */
 interface WaitingStream {
   readonly id: number;
-  /** Writes one slice. Returns whether it has more that may be written. */
+  /** Writes one slice. Returns whether the stream may write more. */
   writeSlice(): boolean;
 }
 
 /** The longest piece of a body that is written before other streams get their turn. */
 export const sliceBytesMax = 16 << 10;
 const slabBytes = 4 * (headerBytes + sliceBytesMax);
-/** Bytes that a socket may hold unsent; then bodies wait. */
+/** Bodies wait when the socket holds this many unsent bytes. */
 export const unsentBytesMax = 256 << 10;
-/** Beyond so many the peer does not read: what needs no credit would make a heap of them. */
+/**
+ * With more unsent bytes the peer does not read, and the connection is closed. Frames that need no credit would
+ * otherwise fill the memory.
+ */
 export const unreadBytesMax = 8 << 20;
-/** Up to here, a write that waits behind another one is copied out of its slab, which it would hold as a whole. */
+/**
+ * A write that waits behind another is copied out of its slab up to this size, because it would keep the whole slab in
+ * memory.
+ */
 const copiedBytesMax = slabBytes >> 3;
 /**
- * Slabs whose bytes have been sent, for the next write of any connection. A new one for each write would be 70 MB a second at
- * 12,800 chunks, and V8 collects the whole heap for so much memory outside of it.
+ * Slabs whose bytes have been sent, for the next write of any connection. New slabs would take 70 MB per second at
+ * 12,800 chunks per second, and so much external memory makes V8 collect its whole heap.
  */
 const spareSlabs: Buffer[] = [];
 const spareSlabsMax = 32;
-/** So long after a write, pieces of bodies wait on a busy connection. The tokens of a stream are 10 to 50 ms apart. */
+/**
+ * On a busy connection, pieces of bodies wait until this time after the last write. The tokens of a stream are 10 to 50
+ * ms apart.
+ */
 export const busyPauseMs = 2;
 
 export class FrameWriter {
@@ -46,19 +55,19 @@ export class FrameWriter {
   readonly #waiting = new TransientMap<number, WaitingStream>();
   #pong: Buffer | undefined;
 
-  /** `isBusy`: whether many streams are open. */
+  /** `isBusy` returns whether many streams are open. */
   constructor(socket: Socket, clock: Clock, isBusy: () => boolean) {
     this.#socket = socket;
     this.#clock = clock;
     this.#isBusy = isBusy;
   }
 
-  /** Whether bodies must wait, since the socket holds enough. */
+  /** Whether bodies must wait because the socket holds enough bytes. */
   get isFull(): boolean {
     return this.#unsent + this.#used >= unsentBytesMax;
   }
 
-  /** A frame whose payload is a number of so many bytes. */
+  /** Writes a frame whose payload is a number of this many bytes. */
   number(type: FrameType, stream: number, value: number, bytes: 1 | 4): void {
     const at = this.#begin(type, stream, bytes);
     this.#slab!.writeUIntBE(value, at, bytes);
@@ -69,7 +78,9 @@ export class FrameWriter {
     this.#slab!.set(payload, at);
   }
 
-  /** Returns the length of the payload in bytes. `text` has at most 21,000 characters, so that a slab holds it. */
+  /**
+   * Returns the length of the payload in bytes. `text` may have at most 21,000 characters, so that it fits into a slab.
+   */
   text(type: FrameType, stream: number, text: string): number {
     this.#reserve(headerBytes + 3 * text.length);
     const length = this.#slab!.write(text, this.#used + headerBytes);
@@ -77,13 +88,16 @@ export class FrameWriter {
     return length;
   }
 
-  /** Answers a PING. One that still waits is replaced, so that a peer which does not read makes no heap of them. */
+  /**
+   * Answers a PING. Replaces an answer that still waits, so that a peer which does not read cannot make many answers
+   * pile up.
+   */
   pong(payload: Buffer): void {
     this.#pong = Buffer.from(payload);
     this.#schedule();
   }
 
-  /** The stream gets its turns as long as it has more to write. */
+  /** Gives the stream turns until it has nothing more to write. */
   wait(stream: WaitingStream): void {
     this.#waiting.set(stream.id, stream);
     this.#schedule();
@@ -93,7 +107,7 @@ export class FrameWriter {
     this.#waiting.delete(id);
   }
 
-  /** Writes what was said before, now. */
+  /** Writes everything that waits, now. */
   flush(): void {
     this.#flushedAtMs = this.#clock.monotonicMs();
     if (this.#pong && !this.isFull) {
@@ -109,7 +123,7 @@ export class FrameWriter {
     this.#send();
   }
 
-  /** Writes the header and makes room for the payload; returns where it begins. */
+  /** Writes the header and reserves room for the payload. Returns the payload's offset. */
   #begin(type: FrameType, stream: number, length: number): number {
     this.#reserve(headerBytes + length);
     const slab = this.#slab!;

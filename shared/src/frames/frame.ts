@@ -1,11 +1,11 @@
-/** Types, bounds and codes of the frames on a data connection; README.md is the wire's specification. */
+/** Types, bounds and codes of the frames on a data connection. README.md specifies the wire. */
 
 export const frames = { head: 1, data: 2, end: 3, cancel: 4, window: 5, ping: 6, pong: 7, goAway: 8, done: 9 } as const;
 export type FrameType = (typeof frames)[keyof typeof frames];
 
-/** Length, type and stream. */
+/** Bytes of length, type and stream. */
 export const headerBytes = 9;
-/** Credit with which each direction of a stream begins. */
+/** The initial credit of each direction of a stream. */
 export const windowBytes = 256 << 10;
 export const streamsMax = 2_000;
 
@@ -23,16 +23,19 @@ export const lengths: readonly (readonly [min: number, max: number] | undefined)
   [0, 0],
 ];
 
-/** How an END says that a body ended; more codes may follow. */
+/** How a body ended, as an END reports it. Later versions may add codes. */
 export const ends = {
   ...{ complete: 0, failed: 1, engineDiedAlone: 2, engineDiedShared: 3 },
-  /** The engine or the agent failed; another node may be asked. */
+  /** The engine or the agent failed. The router may ask another node. */
   nodeFailed: 4,
-  /** The engine hung, went or gave up after output, perhaps because of this request: no other node is asked. */
+  /**
+   * The engine hung, disappeared or gave up after output, perhaps because of this request. The router asks no other
+   * node.
+   */
   engineLost: 5,
   /** The client did not read, or not within the request's time. */
   unread: 6,
-  /** The node itself had no room for the request, and did not ask its engine; another node may be asked. */
+  /** The node itself had no room for the request, and did not ask its engine. The router may ask another node. */
   nodeBusy: 7,
 } as const;
 
@@ -50,7 +53,7 @@ export function cancelOf(code: number): Cancel {
 export const rules = ["type", "length", "stream", "state", "credit"] as const;
 export type Rule = (typeof rules)[number];
 
-/** The peer broke a rule of the wire: its connection is closed. */
+/** The peer broke a rule of the wire. Its connection is closed. */
 export class BrokenRule extends Error {
   readonly rule: Rule;
 

@@ -1,28 +1,28 @@
 /**
- * Looks each second whether the peer lives. The agent's end asks each time, by a PING; the router's end takes the question
- * for a sign of life, and asks only when a stream is open or nothing came.
+ * Checks each second whether the peer is alive. The agent's end sends a PING each time. The router's end takes that
+ * PING for a sign of life, and sends its own only while a stream is open or nothing came.
  */
 import type { Clock, Timer } from "../time/clock.ts";
 
 interface Pulse {
-  /** Whether anything came since this was called last. */
+  /** Returns whether anything came since the last call. */
   hasHeard(): boolean;
-  /** Whether the peer asks each second, so that this end need not. */
+  /** Returns whether the peer sends a PING each second, so that this end need not. */
   isAsked(): boolean;
-  /** Asks for a sign of life. */
+  /** Sends a PING. */
   ask(): void;
-  /** Called once, at most. */
+  /** Called at most once. */
   lost(): void;
 }
 
 const lookEveryMs = 1_000;
 /**
- * Looks in a row before which nothing came: 3 to 4 s. A stall of our own counts as one of them, since the next look is
- * counted from its end and what waits to be read is read in between.
+ * Number of consecutive checks without data before the peer is lost, which takes 3 to 4 s. A stall of our own event
+ * loop counts as one check, because waiting data is read before the next.
  */
 const silentLooksMax = 3;
 
-/** Asks at once, and looks until it is cancelled or the peer is lost. */
+/** Sends a PING at once, and checks until the timer is cancelled or the peer is lost. */
 export function watchPulse(clock: Clock, pulse: Pulse): Timer {
   let silentLooks = 0;
   pulse.ask();

@@ -13,14 +13,14 @@ const of = (account: string, model?: string): Room["sharers"] => [
 function setUp(bytesMax = 120) {
   const clock = new VirtualClock();
   const budget = new ByteBudget(bytesMax, whole, clock);
-  /** What happened to each body, in order. */
+  /** The fate of each body, in order. */
   const seen: string[] = [];
   const grow = (name: string, room: Room, bytes: number, signal: AbortSignal = nobody) =>
     void budget.grow(room, bytes, signal).then(
       () => seen.push(name),
       (error: Error) => seen.push(`${name}: ${error.message}`),
     );
-  /** A body of an account asks for room. */
+  /** Requests room for a body of an account. */
   const body = (name: string, bytes: number, sharers = of(name), signal: AbortSignal = nobody) => {
     const room = budget.open(sharers);
     grow(name, room, bytes, signal);
@@ -29,7 +29,7 @@ function setUp(bytesMax = 120) {
   return { clock, budget, seen, grow, body };
 }
 
-test("one account alone gets half of the memory, and the others find room at once", async () => {
+test("one account gets at most half of the memory, so that others find room at once", async () => {
   const { seen, body } = setUp();
   for (let n = 1; n <= 4; n++) body(`hog ${n}`, 20, of("hog"));
   body("second", 20);
@@ -38,7 +38,7 @@ test("one account alone gets half of the memory, and the others find room at onc
   expect(seen).toEqual(["hog 1", "hog 2", "second", "third"]);
 });
 
-test("three accounts that take all they can get leave room for a whole body of a fourth", async () => {
+test("three greedy accounts leave room for a whole body of a fourth account", async () => {
   const { seen, body } = setUp(320);
   for (const account of ["a", "b", "c"]) for (let n = 0; n < 16; n++) body(account, 20, of(account));
   body("victim", 20);
@@ -47,7 +47,7 @@ test("three accounts that take all they can get leave room for a whole body of a
   expect(seen.slice(-2)).toEqual(["victim", "small"]);
 });
 
-test("bodies that wait for one model leave room for those of another", async () => {
+test("bodies that wait for one model leave room for bodies of another model", async () => {
   const { seen, body } = setUp(320);
   for (let n = 0; n < 17; n++) body(`a${n}`, 20, of(`a${n}`, "full"));
   body("other", 20, of("other", "idle"));
@@ -56,7 +56,7 @@ test("bodies that wait for one model leave room for those of another", async () 
   expect(seen.at(-1)).toBe("other");
 });
 
-test("who leaves makes room, accounts that hold least come first, and what does not fit holds up nobody", async () => {
+test("freed room goes to accounts that hold least, and a body that does not fit blocks no other", async () => {
   const { budget, seen, body } = setUp();
   const first = Array.from({ length: 5 }, (_, n) => body(`${n}`, 20));
   const apart = body("apart", 20);
@@ -77,7 +77,7 @@ test("who leaves makes room, accounts that hold least come first, and what does 
   expect(seen.slice(8)).toEqual(["more of 0"]);
 });
 
-test("a waiter that leaves is forgotten", async () => {
+test("an aborted waiter takes no room", async () => {
   const { clock, budget, seen, body } = setUp(40);
   const controller = new AbortController();
   const first = body("a", 20);
@@ -91,7 +91,7 @@ test("a waiter that leaves is forgotten", async () => {
   expect([seen, clock.pending]).toEqual([["a", "b", "c: gone", "d"], 0]);
 });
 
-test("a body waits 30 s in all, however often, and is then refused", async () => {
+test("a body that waits several times is refused after 30 s in total", async () => {
   const { clock, budget, seen, grow, body } = setUp(30);
   const blocks = body("blocks", 10);
   body("apart", 20);
@@ -107,7 +107,7 @@ test("a body waits 30 s in all, however often, and is then refused", async () =>
   expect(clock.pending).toBe(0);
 });
 
-test("of bodies that hold all memory and wait for more, one after the other comes to its end", async () => {
+test("bodies that hold all memory and wait for more are completed one after the other", async () => {
   const { budget, seen, grow, body } = setUp(60);
   const rooms = ["a", "b", "c", "d"].map((name) => body(name, 10));
   await settle();
@@ -128,7 +128,7 @@ interface Body {
   state: "asking" | "coming" | "whole" | "over";
 }
 
-/** Accounts send bodies at random: some come at once, others in parts; a whole body stays for a while. */
+/** Accounts send bodies at random. Some arrive as a whole, others in parts. A whole body stays for a while. */
 function simulate(seed: number) {
   const random = createRandom(seed);
   const bytesMax = whole * (2 + random.below(15));
@@ -163,7 +163,7 @@ function simulate(seed: number) {
       ask(body, Math.min(body.size, body.room.bytes + 1 + random.below(whole)));
     else if (body?.state === "coming") budget.shrink(body.room, random.below(body.room.bytes + 1));
   };
-  /** Parts go on to come. Then the oldest whole body ends: there is always one. */
+  /** Lets partial bodies continue, then ends the oldest whole body. There must always be one. */
   const endNext = async () => {
     await settle();
     for (const body of open()) if (body.state === "coming") ask(body, body.size);
@@ -175,7 +175,7 @@ function simulate(seed: number) {
   return { clock, random, bytesMax, begin, open, held, step, endNext };
 }
 
-test("memory is never exceeded, nobody waits for ever, and an account that comes new is served first", async () => {
+test("the memory bound holds, no body waits for ever, and a new account is served first", async () => {
   for (let seed = 1; seed <= 150; seed++) {
     const run = simulate(seed);
     for (let n = 0; n < 60; n++) {
@@ -184,7 +184,8 @@ test("memory is never exceeded, nobody waits for ever, and an account that comes
       else await settle();
       expect(run.held()).toBeLessThanOrEqual(run.bytesMax);
     }
-    // Old accounts send two bodies for each one that ends. A new account waits only for what held memory before it came.
+    // Old accounts send two bodies for each body that ends. A new account waits only for bodies that held memory before
+    // it came.
     const holding = run.open().filter(({ room }) => room.bytes > 0).length;
     const fresh = run.begin("fresh", whole);
     let ended = 0;

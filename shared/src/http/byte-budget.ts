@@ -1,23 +1,24 @@
 /**
- * Shares the memory for large bodies among those who send them. A sharer holds at most a multiple of what it leaves free:
- * with the multiple 1, one alone holds half, several hold less each, and the next one always finds room. Memory for one whole
- * body is kept apart. One body at a time owns it, so that some body can always come to its end.
+ * Shares the memory for large bodies among their senders. A sharer may hold at most a multiple of the memory that it
+ * leaves free. With the multiple 1, one sharer alone holds half of the memory, several hold less each, and the next
+ * sharer always finds room. Memory for one whole body is kept apart. One body at a time owns it, so that some body can
+ * always be completed.
  */
 import type { Clock } from "../time/clock.ts";
 import { assert } from "../assert.ts";
 import { ApiError } from "../errors.ts";
 import type { EndSignal } from "../time/end-signal.ts";
 
-/** Whom a body counts for: an account, for example. A sharer that holds nothing needs only room for its first body. */
+/** Whom a body counts for, such as an account. A sharer that holds nothing needs room only for its first body. */
 interface Sharer {
   readonly name: string;
-  /** The multiple of the free memory that it may hold. */
+  /** The multiple of the free memory that the sharer may hold. */
   readonly timesFree: number;
 }
 
 /** The memory of one body. */
 export interface Room {
-  /** The first one is the account. */
+  /** The first sharer is the account. */
   readonly sharers: readonly [Sharer, ...Sharer[]];
   readonly bytes: number;
 }
@@ -33,21 +34,21 @@ interface Waiter {
   readonly admit: () => void;
 }
 
-/** The time that one body waits for room altogether. */
+/** The total time that one body waits for room. */
 export const waitMsMax = 30_000;
 
 export class ByteBudget {
   #free: number;
   readonly #apartBytes: number;
   #apartOwner: CountedRoom | undefined;
-  /** What each sharer holds of the memory that is not kept apart. */
+  /** The bytes that each sharer holds, without the memory that is kept apart. */
   readonly #held = new Map<string, number>();
   /** In the order of their arrival. */
   readonly #waiters = new Set<Waiter>();
   readonly #clock: Clock;
   readonly #reason: string | undefined;
 
-  /** `wholeBytesMax`: the size of the largest body. `reason`: goes into each refusal. */
+  /** `wholeBytesMax` is the size of the largest body. Each refusal contains `reason`. */
   constructor(bytesMax: number, wholeBytesMax: number, clock: Clock, reason?: string) {
     this.#reason = reason;
     this.#free = bytesMax - wholeBytesMax;
@@ -55,12 +56,12 @@ export class ByteBudget {
     this.#clock = clock;
   }
 
-  /** Returns the room of a body, without memory at first. */
+  /** Returns the room of a body, without any memory yet. */
   open(sharers: Room["sharers"]): Room {
     return { sharers, bytes: 0, waitedMs: 0 } as CountedRoom;
   }
 
-  /** Resolves when the room has `bytes` in all. Rejects with 503 after 30 s, or with the signal's reason. */
+  /** Resolves when the room holds `bytes` in total. Rejects with 503 after 30 s, or with the signal's reason. */
   grow(opened: Room, bytes: number, signal: EndSignal): Promise<void> {
     const room = opened as CountedRoom;
     if (this.#grant(room, bytes)) return Promise.resolve();
@@ -85,7 +86,7 @@ export class ByteBudget {
     });
   }
 
-  /** Gives back what the room has beyond `bytes`. */
+  /** Releases what the room holds above `bytes`. */
   shrink(opened: Room, bytes: number): void {
     const room = opened as CountedRoom;
     if (room.bytes <= bytes) return;
@@ -95,7 +96,7 @@ export class ByteBudget {
     if (this.#waiters.size > 0) this.#admit();
   }
 
-  /** Accounts that hold least come first. A body that does not fit holds up no other. */
+  /** Serves the accounts that hold least first. A body that does not fit does not block others. */
   #admit(): void {
     const line = [...this.#waiters].toSorted((a, b) => this.#heldByAccount(a.room) - this.#heldByAccount(b.room));
     for (const { room, bytes, admit } of line) if (this.#grant(room, bytes)) admit();
@@ -124,7 +125,10 @@ export class ByteBudget {
     });
   }
 
-  /** A body that has begun to come may: it holds memory until it is whole. Others may if their account holds nothing. */
+  /**
+   * Returns whether the body may own the memory kept apart. A body that has begun may, because it holds memory until it
+   * is complete. Other bodies may if their account holds nothing.
+   */
   #mayOwnApart(room: Room): boolean {
     return this.#apartOwner === undefined && (room.bytes > 0 || this.#heldByAccount(room) === 0);
   }

@@ -8,7 +8,7 @@ interface Job {
   readonly odd?: unknown;
 }
 
-/** Echoes its job; can be made to wait at a gate, to fail or to end. */
+/** Echoes its job. A job can make it wait at a gate, fail or end. */
 const program = new URL(
   `data:text/javascript,${encodeURIComponent(`
   import { parentPort } from "node:worker_threads";
@@ -43,7 +43,7 @@ function setUp() {
 
 const outcome = (run: Promise<string>) => run.catch((error: Error) => error.message);
 
-test("jobs are done one after the other, in one thread", async () => {
+test("one thread runs the jobs one after the other", async () => {
   await using thread = setUp();
   expect(await Promise.all(["a", "b", "c"].map((what) => thread.run(what)))).toEqual(["a 1,2", "a,b 1,2", "a,b,c 1,2"]);
 });
@@ -51,13 +51,13 @@ test("jobs are done one after the other, in one thread", async () => {
 test.each([
   ["throw", "thrown"],
   ["exit", "the thread ended"],
-])("a thread that ends (%s) fails the job that it was at; the others are done in a new one", async (what, message) => {
+])("a thread that ends (%s) fails its current job, and a new thread runs the others", async (what, message) => {
   await using thread = setUp();
   const runs = ["a", what, "b", "c"].map((each) => outcome(thread.run(each)));
   expect(await Promise.all(runs)).toEqual(["a 1,2", message, "b 1,2", "b,c 1,2"]);
 });
 
-test("a job that cannot be handed over fails alone, first in line or behind others", async () => {
+test("a job that cannot be transferred fails alone, first in the queue or behind others", async () => {
   await using thread = setUp();
   const odd = () => "no thread takes a function";
   const runs = [thread.run("x", { odd }), thread.run("a"), thread.run("y", { odd }), thread.run("b")];
@@ -69,7 +69,7 @@ test("a job that cannot be handed over fails alone, first in line or behind othe
   ]);
 });
 
-test("a job that is left leaves the line and is never begun; one that has begun is waited for", async () => {
+test("an aborted job is removed from the queue, and an abort does not interrupt a running job", async () => {
   await using thread = setUp();
   const { gate } = thread;
   const [begun, waiting] = [new AbortController(), new AbortController()];
@@ -84,7 +84,7 @@ test("a job that is left leaves the line and is never begun; one that has begun 
   expect(await outcome(thread.run("d", { signal: begun.signal }))).toBe("gone");
 });
 
-test("closed, it fails what it has and takes nothing more", async () => {
+test("closing fails all jobs and refuses new ones", async () => {
   const thread = setUp();
   const runs = ["a", "b"].map((what) => outcome(thread.run(what, { gate: thread.gate })));
   await thread[Symbol.asyncDispose]();

@@ -1,4 +1,4 @@
-/** A worker thread for work on large buffers, one job after the other. Bytes are transferred, never copied. */
+/** A worker thread for work on large buffers, one job at a time. Bytes are transferred, never copied. */
 import type { EndSignal } from "../time/end-signal.ts";
 import { Worker } from "node:worker_threads";
 
@@ -12,19 +12,20 @@ interface WaitingJob<Job, Reply> {
 
 export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> implements AsyncDisposable {
   readonly #program: URL;
-  /** The first one is running. */
+  /** The first job is running. */
   readonly #jobs: WaitingJob<Job, Reply>[] = [];
   #thread: Worker | undefined;
   #isClosed = false;
 
-  /** `program`: a module that answers each job with one message. */
+  /** `program` is the worker's module. It replies once to every job. */
   constructor(program: URL) {
     this.#program = program;
   }
 
   /**
-   * Transfers the job's bytes to the thread. Rejects if the thread ends during the job, and with the signal's reason if
-   * the job has not begun. A running job is waited for, so that its bytes are free when the promise settles.
+   * Transfers the job's bytes to the thread. Rejects if the thread ends during the job, or with the signal's reason if
+   * the job has not begun. An abort does not interrupt a running job, so that its bytes are free when the promise
+   * settles.
    */
   run(job: Job, signal: EndSignal): Promise<Reply> {
     return new Promise((resolve, reject) => {
@@ -77,7 +78,7 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
     return thread;
   }
 
-  /** A thread that ends loses the bytes of its job: that job fails, the others get a new thread. */
+  /** A thread that ends loses the bytes of its job. That job fails, and a new thread runs the other jobs. */
   #lose(thread: Worker, error: Error): void {
     if (this.#thread !== thread) return;
     this.#thread = undefined;
@@ -86,12 +87,13 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
   }
 }
 
-/** Larger than any pool of small buffers. */
+/** The size above which no pool of small buffers exists. */
 const poolBytesMax = 1 << 20;
 
 /**
- * Bytes that own their memory, so that it can be transferred; copied if they share it. More than a megabyte at the
- * beginning of a buffer counts as its owner: the caller must not have shared the rest.
+ * Returns bytes that own their memory, so that it can be transferred. Copies bytes that share their memory. If more
+ * than a megabyte lies at the beginning of a buffer, it counts as the owner. The caller must not have shared the rest
+ * of that buffer.
  */
 export function ownBytes(bytes: Buffer): OwnBytes {
   const { buffer, byteOffset, byteLength } = bytes;

@@ -1,6 +1,6 @@
 /**
- * A body that comes in pieces, collected in one buffer of at most twice its length. The pieces are copied: a piece of one
- * byte would otherwise keep all that was read from the socket together with it.
+ * Collects a body that comes in pieces, in one buffer of at most twice its length. It copies the pieces, because a
+ * piece of one byte would otherwise keep a whole read buffer of the socket in memory.
  */
 export class CollectedBytes {
   length = 0;

@@ -39,12 +39,12 @@ const refused: [name: string, body: string | Buffer, problem: RegExp][] = [
   ["65 levels of objects", '{"a":'.repeat(depthMax + 1) + "1" + "}".repeat(depthMax + 1), /deeper than 64/],
   ["100,000 levels", nested(100_000), /deeper than 64/],
   [
-    "a list of 32,769 numbers",
+    "an array of 32,769 numbers",
     items(valuesMax + 1),
     /more than 32768 values \(members of objects and items of arrays\)/,
   ],
   ["32,769 members", `{${'"a":1,'.repeat(valuesMax)}"a":1}`, /more than 32768 values/],
-  ["32,768 arrays within one", items(valuesMax, "[]"), /more than 32768 values/],
+  ["an array of 32,768 arrays", items(valuesMax, "[]"), /more than 32768 values/],
   ["the same member twice", '{"a":1,"a":1}', /same member twice/],
   ["the same member twice, once escaped", '{"a":1,"\\u0061":2}', /same member twice/],
   ["the same member twice in an inner object", '[{"m":[{"b":{},"c":1,"b":0}]}]', /same member twice/],
@@ -57,14 +57,14 @@ const refused: [name: string, body: string | Buffer, problem: RegExp][] = [
   ["a high surrogate before an escape", '"\\ud83d\\n"', /surrogate/],
   ["a low surrogate alone", '"\\ude00"', /surrogate/],
   ["two high surrogates", '"\\ud83d\\ud83d"', /surrogate/],
-  ["half a pair behind the beginning of a long string", long("").replace('x","end', '\\ud83d","end'), /surrogate/],
+  ["half a pair after the kept part of a long string", long("").replace('x","end', '\\ud83d","end'), /surrogate/],
 ];
 test.each(refused)("%s is refused", (_name, body, problem) => {
   const result = readJson(Buffer.from(body));
   expect("problem" in result && result.problem).toMatch(problem);
 });
 
-/** Any JSON text, of strings with NUL and halves of surrogate pairs, which JSON.stringify escapes. */
+/** Any JSON text, including strings with NUL and halves of surrogate pairs, which JSON.stringify escapes. */
 const brokenJson = fc
   .jsonValue({
     maxDepth: 3,
@@ -72,7 +72,7 @@ const brokenJson = fc
   })
   .map((value) => JSON.stringify(value));
 
-test("broken texts are taken where the caller says so, and names of members never are", () => {
+test("broken texts are accepted if the caller allows them, and broken member names never are", () => {
   fc.assert(
     fc.property(brokenJson, (text) => {
       const value: unknown = JSON.parse(text);
@@ -88,7 +88,7 @@ test("broken texts are taken where the caller says so, and names of members neve
   });
 });
 
-test("mended texts have U+FFFD in the place of NUL and of halves of surrogate pairs, and nothing else changes", () => {
+test("mending replaces NUL and halves of surrogate pairs by U+FFFD and changes nothing else", () => {
   fc.assert(
     fc.property(brokenJson, (text) => {
       const bytes = Buffer.from(text);
@@ -122,14 +122,14 @@ test.each([
   ["braces and colons in strings", '{"a{":"}]:{[\\"","b":[":",{}]}'],
   ["the same name in two objects", '[{"a":1},{"a":{"a":2}}]'],
   ["an empty name", '{"":{"":1}}'],
-  ["names of Object's own", '{"constructor":1,"toString":2,"hasOwnProperty":3}'],
+  ["names of members of Object.prototype", '{"constructor":1,"toString":2,"hasOwnProperty":3}'],
   ["every simple escape", '"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9"'],
   ["a plain number", "1e400"],
-])("%s is read like JSON.parse does", (_name, text) => {
+])("%s is read like JSON.parse reads it", (_name, text) => {
   expect(read(text)).toEqual({ value: JSON.parse(text) });
 });
 
-test("any JSON value is read as it is unless it has a NUL or __proto__", () => {
+test("any JSON value without NUL and __proto__ is read unchanged", () => {
   fc.assert(
     fc.property(fc.json({ stringUnit: "binary", maxDepth: 5 }), (text) => {
       const result = read(text);
@@ -149,7 +149,7 @@ function isSound(text: string): boolean {
   return sound;
 }
 
-test("any bytes are either refused or what JSON.parse reads", () => {
+test("any bytes are either refused or read like JSON.parse reads them", () => {
   const soup = fc.array(fc.constantFrom(...'{}[]",:\\u0aé1 t"'.split(""), "true", '"a":', "\\ud83d"), {
     maxLength: 24,
   });
@@ -164,7 +164,7 @@ test("any bytes are either refused or what JSON.parse reads", () => {
   );
 });
 
-test("a long string is cut to its beginning, between characters, and what follows is kept", () => {
+test("a long string is cut between characters, and the text after it is kept", () => {
   for (const character of ["x", "é", "€", "\u{1f600}", "\\n", "\\u00e9"]) {
     for (let shift = 0; shift < 7; shift++) {
       const text = `{"url":"${"y".repeat(shift)}${character.repeat(100_000)}","end":true}`;
@@ -182,33 +182,33 @@ test.each([
   ["a number", "1", 0],
   ["an empty object", "{}", 1],
   ["a member", '{"a":1}', 1],
-  ["three items, with commas and braces in texts", JSON.stringify(["a,b", "{a", 3]), 3],
+  ["three items with commas and braces in texts", JSON.stringify(["a,b", "{a", 3]), 3],
   ["three items with three members each", items(3, '{"a":1,"b":2,"c":3}'), 12],
   ["60 levels", nested(60), 60],
 ])("the values of %s are counted", (_name, text, values) => {
   expect(scanJson(Buffer.from(text))).toMatchObject({ values });
 });
 
-/** A body of about `bytes` bytes that repeats `item`. */
+/** Returns a body of about `bytes` bytes that repeats `item`. */
 const full = (bytes: number, item: string) => `{"x":${items(Math.floor(bytes / (item.length + 1)), item)}}`;
 
 test.each([
   ["a chat of 100 KB", `{"content":"${"word ".repeat(20_000)}"}`],
   ["2,048 texts for embeddings", `{"model":"m","input":${items(2_048, '"a short text"')}}`],
   ["40 tools of 20 parameters", items(40, `{"p":${items(20, '{"type":"string","description":"what it is"}')}}`)],
-  ["arrays 60 deep, 4 KB of them", full(4_000, nested(60))],
-  ["what is refused by its first bytes", `[`.repeat(lightBytesMax)],
-])("%s is light: it is read at once", (_name, text) => {
+  ["4 KB of arrays nested 60 deep", full(4_000, nested(60))],
+  ["a body that is refused after its first bytes", `[`.repeat(lightBytesMax)],
+])("the main thread reads %s", (_name, text) => {
   expect(scanLight(Buffer.from(text))).toBeDefined();
 });
 
 test.each([
   ["200 KB of text", `"${"word ".repeat(40_000)}"`],
-  ["arrays 60 deep, 50 KB of them", full(50_000, nested(60))],
+  ["50 KB of arrays nested 60 deep", full(50_000, nested(60))],
   ["many small objects", full(100_000, '{"a":1}')],
   ["many empty arrays", full(30_000, "[]")],
   ["many members", `{${Array.from({ length: lightValuesMax + 1 }, (_, at) => `"${at}":1`).join()}}`],
-])("%s is not light: it belongs into a thread", (_name, text) => {
+])("a worker thread reads %s", (_name, text) => {
   expect(scanLight(Buffer.from(text))).toBeUndefined();
 });
 
@@ -218,7 +218,7 @@ test("a problem never quotes the body", () => {
   }
 });
 
-test("long names that only begin alike are not called the same", () => {
+test("the problem does not claim that two long names with the same beginning are equal", () => {
   const name = "n".repeat(70_000);
   expect(readJson(Buffer.from(`{"${name}a":1,"${name}b":2}`))).toEqual({
     problem: "The body has an object with the same member twice, or two very long names that begin alike.",

@@ -1,28 +1,37 @@
 /**
  * Reads JSON more strictly than `JSON.parse`: valid UTF-8, bounded depth and number of values, no duplicate member, no
- * `__proto__`, no lone surrogate, no NUL. Texts may hold the last two where the caller takes broken texts; names of
- * members never do. Duplicate members show in the parsed value, all else in one pass over the bytes. A problem's text
- * never quotes the input.
+ * `__proto__`, no lone surrogate, no NUL. If the caller accepts broken texts, texts may contain NUL and lone
+ * surrogates. Member names never may. The parsed value reveals duplicate members, and one pass over the bytes reveals
+ * all other problems. A problem's text never quotes the input.
  */
 import { isUtf8 } from "node:buffer";
 import { scanName, scanNumber } from "./kept-json.ts";
 
 export const depthMax = 64;
 /**
- * Most members of objects and items of arrays in a body, at all depths together. They decide on the cost of reading, up
- * to 1 µs each, much more than the bytes: a megabyte of text takes 2 ms, one of nested arrays took 80 ms.
+ * The most members and items in a body, at all depths together. They determine the cost of reading, up to 1 µs each,
+ * far more than the bytes do. A megabyte of text takes 2 ms, a megabyte of nested arrays took 80 ms.
  */
 export const valuesMax = 32_768;
-/** Limits for reading on the main thread, within 2 ms; 2,048 texts for embeddings fit. Worker threads do the rest. */
+/**
+ * Limits for reading on the main thread, which takes at most 2 ms. A request with 2,048 texts for embeddings fits.
+ * Worker threads read larger bodies.
+ */
 export const lightBytesMax = 128 << 10;
 export const lightValuesMax = 4_096;
-/** A longer string is cut to its first bytes in the returned value: an image need not be copied to be judged. */
+/**
+ * The returned value contains only the first bytes of a longer string, because checking an image does not require a
+ * copy of it.
+ */
 const longStringBytes = 64 << 10;
 export const keptStringBytes = 8 << 10;
 
 type JsonResult = { readonly value: unknown } | { readonly problem: string };
 
-/** `scan`: the result of `scanJson` for these bytes, if there is one already. `texts`: whether broken ones are taken. */
+/**
+ * `scan` is the result of `scanJson` for these bytes, if it is known already. `texts` decides whether broken texts are
+ * accepted.
+ */
 export function readJson(
   bytes: Buffer,
   scan: JsonScan = scanJson(bytes),
@@ -39,7 +48,7 @@ export function readJson(
   const members = countMembers(value);
   if (members === undefined) return { problem: "The body has a member that is named __proto__." };
   if (members !== scan.members) {
-    // Names are strings, too, and very long ones were cut.
+    // Names are strings, too, and very long names were cut.
     const twice = scan.longStrings.length === 0 ? "" : ", or two very long names that begin alike";
     return { problem: `The body has an object with the same member twice${twice}.` };
   }
@@ -48,7 +57,7 @@ export function readJson(
 
 export const notJson = "The body is not valid JSON.";
 
-/** Scans a body that may be read on the main thread; undefined: it belongs into a worker thread. */
+/** Scans a body that the main thread may read. Returns undefined if a worker thread should read it. */
 export function scanLight(bytes: Buffer): JsonScan | undefined {
   if (bytes.length > lightBytesMax) return undefined;
   const scan = scanJson(bytes);
@@ -63,9 +72,9 @@ interface Scan {
   readonly values: number;
   /** Pairs of offsets: the first byte, and the byte after the last, without the quotes. */
   readonly longStrings: readonly number[];
-  /** The problem of the first text, not the name of a member, with NUL or half of a surrogate pair. */
+  /** The problem of the first text with NUL or half of a surrogate pair. Member names do not count. */
   readonly brokenText: string | undefined;
-  /** Pairs of offsets: names and numbers that `JSON.parse` would change, where a body may hold schemas. */
+  /** Pairs of offsets: names and numbers that `JSON.parse` would change, at depths where a body may contain schemas. */
   readonly kept: readonly number[];
 }
 
@@ -74,7 +83,7 @@ const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, close
   0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d,
 ];
 
-/** Checks the bytes before any parser sees them: some inputs could crash a parser, llama.cpp's above all. */
+/** Checks the bytes before any parser reads them, because some inputs could crash a parser, llama.cpp's above all. */
 export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
   if (!isUtf8(bytes)) return { problem: "The body is not valid UTF-8." };
   const longStrings: number[] = [];
@@ -83,7 +92,7 @@ export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
   let values = 0;
   let brokenText: string | undefined;
   const kept: number[] = [];
-  /** Start and end of the last string; -1 before the first one. */
+  /** Start and end of the last string. -1 before the first string. */
   let [from, to] = [-1, -1];
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!;
@@ -125,7 +134,7 @@ const stringProblems: Readonly<Record<number, string>> = {
   [loneSurrogate]: "The body has half of a surrogate pair in a string.",
 };
 
-/** Offset of the string's closing quote, or a negative number: the key of one of `stringProblems`. */
+/** Returns the offset of the string's closing quote, or a negative key of `stringProblems`. */
 function endOfString(bytes: Buffer, from: number): number {
   let pendingHigh = false;
   for (let at = from; at < bytes.length; at++) {
@@ -153,7 +162,10 @@ function endOfString(bytes: Buffer, from: number): number {
   return syntax;
 }
 
-/** The same for a string with NUL or half of a surrogate pair; `syntax`: it is wrong in another way, too. */
+/**
+ * Returns the offset of the closing quote of a string with NUL or half of a surrogate pair. Returns `syntax` if the
+ * string has another problem, too.
+ */
 function endOfBrokenString(bytes: Buffer, from: number): number {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at]!;
@@ -175,7 +187,10 @@ function isName(bytes: Buffer, end: number): boolean {
   return bytes[at] === colon;
 }
 
-/** Writes U+FFFD over each NUL and each half of a surrogate pair, in the bytes themselves: an escape is as long. */
+/**
+ * Writes U+FFFD over each NUL and each half of a surrogate pair, in place, because all these escapes have the same
+ * length.
+ */
 export function mendTexts(bytes: Buffer): void {
   for (let at = bytes.indexOf(backslash); at >= 0; at = bytes.indexOf(backslash, at)) {
     const unit = bytes[at + 1] === 0x75 ? hex4(bytes, at + 2) : -1;
@@ -210,7 +225,7 @@ const hexDigits = Int8Array.from({ length: 256 }, (_, byte) =>
   "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase()),
 );
 
-/** The text with each long string cut to about `keptStringBytes`, never inside a character or an escape. */
+/** Returns the text with each long string cut to about `keptStringBytes`, never inside a character or an escape. */
 function withoutLongStrings(bytes: Buffer, longStrings: readonly number[]): string {
   const parts: string[] = [];
   let copied = 0;
@@ -233,7 +248,7 @@ function characterBytes(bytes: Buffer, at: number): number {
   return byte < 0xf0 ? 3 : 4;
 }
 
-/** Number of members of all objects in `value`; undefined if one is named `__proto__`. */
+/** Counts the members of all objects in `value`. Returns undefined if a member is named `__proto__`. */
 function countMembers(value: unknown): number | undefined {
   if (typeof value !== "object" || value === null) return 0;
   let count = 0;

@@ -1,17 +1,17 @@
 /**
- * JSON whose numbers and order of names are those of its text. `JSON.parse` rounds numbers and moves names that look like
- * indices to the front, so both are marked with NUL, which no text of a request holds: `{"1": 1.0}` is parsed as
- * `{"\0001": "\0001.0"}`.
+ * Parses JSON and keeps its numbers and the order of its names. `JSON.parse` rounds numbers and moves names that look
+ * like indices to the front. Both are therefore marked with NUL, which no text of a request contains: `{"1": 1.0}` is
+ * parsed as `{"\0001": "\0001.0"}`.
  */
 
 const mark = "\0";
 const [quote, backslash, minus, zero, nine] = [0x22, 0x5c, 0x2d, 0x30, 0x39];
-/** What may stand in a number besides digits. */
+/** Characters of a number besides digits. */
 const numberSigns: ReadonlySet<number | undefined> = new Set(Buffer.from("+-.eE"));
 
-/** Names and numbers below this depth are kept: schemas in `tools` and in `response_format` begin there. */
+/** Names and numbers are kept from this depth on, where schemas in `tools` and in `response_format` begin. */
 const keptDepth = 4;
-/** Integers of fewer digits are never rounded. */
+/** `JSON.parse` never rounds integers with fewer digits. */
 const wholeDigits = 16;
 
 /** Returns the offset of the last byte of the number at `at`, and adds the number to `kept` if it would change. */
@@ -21,7 +21,7 @@ export function scanNumber(bytes: Buffer, at: number, depth: number, kept: numbe
   const isWhole = !numberSigns.has(bytes[end]);
   if (isWhole && end - at < wholeDigits && bytes[at] !== minus) return end - 1;
   while ((bytes[end]! >= zero && bytes[end]! <= nine) || numberSigns.has(bytes[end])) end++;
-  // Of the members of the body itself only whole numbers are kept: a seed has 64 bits.
+  // Of the body's own members only whole numbers are kept, because a seed has 64 bits.
   if (depth >= keptDepth || (depth === 1 && end - at >= wholeDigits)) {
     const text = bytes.toString("latin1", at, end);
     if (depth === 1 ? /^-?\d{16,}$/.test(text) : String(Number(text)) !== text) kept.push(at, end);
@@ -29,7 +29,7 @@ export function scanNumber(bytes: Buffer, at: number, depth: number, kept: numbe
   return end - 1;
 }
 
-/** Adds a name that looks like an index to `kept`. Its text is from `from` to `end`, without the quotes. */
+/** Adds a name that looks like an index to `kept`. `from` and `end` delimit its text, without the quotes. */
 export function scanName(bytes: Buffer, from: number, end: number, depth: number, kept: number[]): void {
   const first = bytes[from]!;
   if (depth < keptDepth || first > backslash) return;
@@ -38,7 +38,7 @@ export function scanName(bytes: Buffer, from: number, end: number, depth: number
   if (digit >= zero && digit <= nine) kept.push(from - 1, end + 1);
 }
 
-/** Parses valid JSON, its kept names and numbers marked. */
+/** Parses valid JSON and marks the kept names and numbers. */
 export function parseKept(bytes: Buffer, { kept }: { readonly kept: readonly number[] }): unknown {
   const parts: string[] = [];
   let copied = 0;
@@ -57,10 +57,10 @@ interface RawJson {
   readonly rawJSON: string;
 }
 
-/** TypeScript does not know these functions of JSON yet. */
+/** TypeScript does not declare these functions of JSON yet. */
 const json = JSON as unknown as { rawJSON(text: string): RawJson; isRawJSON(value: unknown): value is RawJson };
 
-/** A number that `JSON.stringify` writes as this text. */
+/** Returns a number that `JSON.stringify` writes as this text. */
 export function rawJson(text: string): RawJson {
   return json.rawJSON(text);
 }
@@ -69,12 +69,12 @@ export function isRawJson(value: unknown): value is RawJson {
   return json.isRawJSON(value);
 }
 
-/** The text of a marked number; undefined: the value is another one. */
+/** Returns the text of a marked number, or undefined for other values. */
 export function keptNumber(value: unknown): string | undefined {
   return typeof value === "string" && value.startsWith(mark) ? value.slice(1) : undefined;
 }
 
-/** The number that a schema holds, written as raw JSON or not. */
+/** Returns the number of a schema, which may be raw JSON. */
 export function numberOf(value: unknown): number | undefined {
   if (typeof value === "number") return value;
   return isRawJson(value) ? Number(value.rawJSON) : undefined;
@@ -90,7 +90,7 @@ export function memberOf(value: object, name: string): unknown {
   return (value as Record<string, unknown>)[mark + name];
 }
 
-/** Writes a value with its names as they came. Numbers that were kept are raw JSON. */
+/** Writes a value with its names in their original order. Kept numbers are raw JSON. */
 export function writeKept(value: unknown): string {
   const text = JSON.stringify(value);
   return text.includes('"\\u0000') ? text.replaceAll('"\\u0000', '"') : text;

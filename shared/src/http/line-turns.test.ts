@@ -2,12 +2,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { LineTurns, linesPerTurn } from "./line-turns.ts";
 
-test("a piece of a body with few lines is all of it", () => {
+test("the piece of a body with few lines is the whole body", () => {
   const bytes = Buffer.from(`${"x".repeat(60_000)}\n{}`);
   expect(new LineTurns().pieceOf(bytes)).toBe(bytes.length);
 });
 
-test("a piece of a body ends after so many lines", () => {
+test("a piece of a body ends after the lines of one turn", () => {
   const end = new LineTurns().pieceOf(Buffer.from("1\r\na\r\n".repeat(1_000)));
   expect(end).toBe((linesPerTurn / 2) * "1\r\na\r\n".length);
 });
@@ -17,7 +17,7 @@ test("extensions of chunks count like lines", () => {
   expect(end).toBe(2 + (linesPerTurn - 1) * ";a=b".length);
 });
 
-test("all bodies together get so many lines in a turn, one after the other", async () => {
+test("all bodies together get the lines of one turn, one body after the other", async () => {
   const turns = new LineTurns();
   const perTurn = 4;
   const bytes = Buffer.from("\n".repeat(linesPerTurn / perTurn));
@@ -38,7 +38,7 @@ test("all bodies together get so many lines in a turn, one after the other", asy
   expect(served.slice(bodies, 2 * bodies)).toEqual(inOrder);
 });
 
-test("small pieces use up the lines of a turn, and the next turn has all of them", async () => {
+test("small pieces use up the lines of a turn, and the next turn starts with all lines", async () => {
   const turns = new LineTurns();
   const bytes = Buffer.from("\n".repeat(linesPerTurn / 4));
   for (let turn = 0; turn < 3; turn++) {

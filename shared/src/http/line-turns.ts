@@ -1,8 +1,8 @@
 /**
- * Shares the event loop among chunked bodies. Each chunk costs Node's parser about ten microseconds, however short it is,
- * so that 64 KB of chunks of one byte take a tenth of a second. So do extensions of chunks, each of which begins with a
- * semicolon and counts like a line. A chunk has two line ends: all bodies of a server together get `linesPerTurn` in one
- * turn, in whatever pieces their bytes arrive.
+ * Shares the event loop among chunked bodies. Each chunk costs Node's parser about ten microseconds, however short it
+ * is, so that 64 KB of one-byte chunks take a tenth of a second. Chunk extensions, each of which begins with a
+ * semicolon, cost as much and count like a line. A chunk has two line ends. All bodies of a server together get
+ * `linesPerTurn` lines per turn, whatever the pieces in which their bytes arrive.
  */
 export const linesPerTurn = 256;
 
@@ -14,7 +14,7 @@ export class LineTurns {
   #waiting: (() => void)[] = [];
   #isScheduled = false;
 
-  /** Whether the lines of this turn are used up, so that a body must `wait`. */
+  /** Whether the lines of this turn are used up. A body must then `wait`. */
   get isOver(): boolean {
     return this.#linesLeft === 0;
   }
@@ -35,7 +35,7 @@ export class LineTurns {
     return end;
   }
 
-  /** Calls `next` in a later turn of the event loop, in the order of the calls. It must parse before it returns. */
+  /** Calls `next` in a later turn of the event loop, in the order of the calls. `next` must parse before it returns. */
   wait(next: () => void): void {
     this.#waiting.push(next);
     this.#schedule();

@@ -1,15 +1,15 @@
 import { isIP } from "node:net";
 import { StartError } from "../files/start-error.ts";
 
-/** Where a server listens. Port 0: any free one. */
+/** The address of a server. Port 0 means any free port. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
-  /** The setting or variable that it comes from, for error messages. */
+  /** The setting or variable that contains the address, for error messages. */
   readonly setting?: string;
 }
 
-/** Reads `host:port` or `[v6]:port`. Throws `StartError`; `what` names the setting in it. */
+/** Reads `host:port` or `[v6]:port`. Throws `StartError`, in which `what` names the setting. */
 export function parseListen(text: string, what: string): ListenAddress {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
@@ -17,7 +17,7 @@ export function parseListen(text: string, what: string): ListenAddress {
   return { host: match[1] ?? match[2]!, port };
 }
 
-/** As `parseListen`, for a server of this program: `setting` is named if it cannot listen, too. */
+/** Like `parseListen`, for a server of this program. If the server cannot listen, the error names `setting`, too. */
 export function parseOwnListen(text: string, setting: string): ListenAddress {
   return { ...parseListen(text, setting), setting };
 }

@@ -10,7 +10,7 @@ import { VirtualClock } from "../testing/virtual-clock.ts";
 
 const times: TurnTimes = { headersMsMax: 20_000, discardMs: 5_000, stallMsMax: 60_000 };
 
-/** A server that keeps its requests, each with the turn of the event loop in which it arrived. */
+/** Starts a server that keeps its requests, each with the turn of the event loop in which it arrived. */
 async function start(answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}) {
   const clock = new VirtualClock();
   const handed: { url: string; turn: number; body: string; response: ServerResponse }[] = [];
@@ -70,7 +70,7 @@ const chunked = (url: string, ...pieces: string[]) =>
   `POST ${url} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join("")}0\r\n\r\n`;
 const end = (_request: IncomingMessage, response: ServerResponse) => void response.end("ok");
 
-test("the second request is handed over once the first is answered", async () => {
+test("the server emits the second request once the first is answered", async () => {
   await using server = await start();
   server.connect().socket.write(get("/1") + get("/2") + get("/3"));
   for (const count of [1, 2, 3]) {
@@ -81,7 +81,7 @@ test("the second request is handed over once the first is answered", async () =>
   }
 });
 
-test("of requests that are answered at once few are handed over in a turn of the event loop", async () => {
+test("the server emits few requests per turn of the event loop, even if each is answered at once", async () => {
   await using server = await start(end);
   const client = server.connect();
   client.socket.write(get("/").repeat(2_000));
@@ -90,7 +90,7 @@ test("of requests that are answered at once few are handed over in a turn of the
   expect(Math.max(...[...inTurn.values()].map((handed) => handed.length))).toBeLessThanOrEqual(4);
 });
 
-test("requests that wait do so in the socket, but for a few KB", async () => {
+test("waiting requests stay in the socket, except for a few KB", async () => {
   await using server = await start();
   const { socket } = server.connect();
   const flood = get("/").repeat(40_000);
@@ -103,7 +103,7 @@ test("requests that wait do so in the socket, but for a few KB", async () => {
   expect(server.handed.length).toBe(1);
 });
 
-test("whatever the pieces, each request comes whole, in order, and is answered", async () => {
+test("each request arrives whole, in order, and is answered, whatever the pieces", async () => {
   await using server = await start((request, response) => void request.on("end", () => response.end("ok")));
   const bodies = ["", "x", "a\n\r\nb\r\n\r\n", "y".repeat(5_000), get("/inside").repeat(100)];
   const text = bodies
@@ -120,7 +120,7 @@ test("whatever the pieces, each request comes whole, in order, and is answered",
     client.socket.setNoDelay();
     for (let at = 0; at < text.length; at += size) {
       client.socket.write(text.slice(at, at + size));
-      // Sometimes the bytes so far arrive on their own.
+      // Sometimes the bytes so far arrive by themselves.
       if (size > 1 || at % 97 === 0) await nextTurn();
     }
     await until(() => client.received.split("HTTP/1.1 200").length === wanted.length + 1);
@@ -133,7 +133,7 @@ test.each([
   ["a body with a length", post("/", "x".repeat(60_000))],
   ["a body that looks like heads", post("/", get("/").repeat(2_000))],
   ["a head in two pieces", `${post("/", `${"x".repeat(100)}\n\r\n`)}`],
-])("behind %s no request begins before it is answered", async (_name, first) => {
+])("no request after %s begins before the answer to it", async (_name, first) => {
   await using server = await start();
   const client = server.connect();
   const cut = first.indexOf("\r\n\r\n") + 2;
@@ -145,7 +145,7 @@ test.each([
   expect(server.handed.length).toBe(1);
 });
 
-test("behind a body in chunks few requests begin before it is answered", async () => {
+test("few requests after a chunked body begin before the answer to it", async () => {
   await using server = await start();
   server.connect().socket.write(chunked("/", "x") + get("/").repeat(1_500));
   await until(() => server.handed.length > 0);
@@ -153,7 +153,7 @@ test("behind a body in chunks few requests begin before it is answered", async (
   expect(server.handed.length).toBeLessThan(60);
 });
 
-test("a client that leaves is noticed though a request waits behind its first", async () => {
+test("a client's disconnect is noticed even if a second request waits", async () => {
   await using server = await start();
   const client = server.connect();
   client.socket.write(get("/1") + get("/2"));
@@ -165,7 +165,7 @@ test("a client that leaves is noticed though a request waits behind its first", 
   expect(server.handed.length).toBe(1);
 });
 
-test("what follows an answer that closes the connection is not read", async () => {
+test("requests after an answer that closes the connection are not read", async () => {
   await using server = await start((_request, response) => {
     response.shouldKeepAlive = false;
     response.end("over");
@@ -176,7 +176,7 @@ test("what follows an answer that closes the connection is not read", async () =
   expect(server.handed.length).toBe(1);
 });
 
-test("what comes through a tunnel reaches no parser, also not one that serves another connection by then", async () => {
+test("bytes of a tunnel reach no parser, even if the parser serves another connection by then", async () => {
   await using server = await start(end);
   const tunnels: Duplex[] = [];
   server.server.on("connect", (_request, socket) => tunnels.push(socket.on("error", () => {}).resume()));
@@ -200,7 +200,7 @@ test.each([
   ["many empty lines", "\r\n".repeat(100)],
   ["half a head", "GET / HTTP/1.1\r\nx: y\r\n"],
   ["one byte", "G"],
-])("%s keep a connection open for 20 s only, before the first request and after it", async (_name, bytes) => {
+])("%s keep a connection open for at most 20 s, before the first request and after it", async (_name, bytes) => {
   for (const isFirst of [true, false]) {
     await using server = await start(end);
     const client = server.connect();
@@ -233,7 +233,7 @@ test("an empty line before a request is harmless", async () => {
 test.each([
   ["a length", `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n`, "x"],
   ["chunks", `POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`, "1\r\nx\r\n"],
-])("a body with %s that drips after its answer has 5 s", async (_name, head, drop) => {
+])("a slow body with %s is cut 5 s after the answer to its request", async (_name, head, drop) => {
   await using server = await start((request, response) => (request.removeAllListeners("data"), end(request, response)));
   const client = server.connect();
   client.socket.write(head);
@@ -247,7 +247,7 @@ test.each([
   await until(() => client.isClosed);
 });
 
-test("a body that comes whole after its answer leaves the connection open", async () => {
+test("a body that arrives whole after its answer leaves the connection open", async () => {
   await using server = await start(end);
   const client = server.connect();
   client.socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\n`);
@@ -259,7 +259,7 @@ test("a body that comes whole after its answer leaves the connection open", asyn
   expect(client.isClosed).toBe(false);
 });
 
-test("an answer that is not read has 60 s, and one second for every 25 KB", async () => {
+test("an unread answer is cut after 60 s plus one second for every 25 KB", async () => {
   await using server = await start((_request, response) => void response.end("x".repeat(50_000_000)));
   const client = server.connect();
   client.socket.pause();
@@ -275,7 +275,7 @@ test("an answer that is not read has 60 s, and one second for every 25 KB", asyn
   await until(() => isClosed);
 });
 
-// Usually more is sent than is held of a connection, so that its socket is paused.
+// The clients usually send more than the server holds of a connection, so that the socket is paused.
 test.each([
   ["a handler that reads", {}],
   ["an answer that has ended", {}],
@@ -299,7 +299,7 @@ test.each([
     await nextTurn();
     most = Math.max(most, bytes - before);
   }
-  // Two turns of the event loop may lie between two looks.
+  // Two turns of the event loop may lie between two checks.
   const chunksPerTurn = linesPerTurn / 2;
   expect(most).toBeLessThanOrEqual(2 * chunksPerTurn * parseInt(chunk, 16));
   const end = "0\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -309,7 +309,7 @@ test.each([
   await until(() => server.handed.filter(({ url }) => url === "/b").length === count);
 });
 
-test("of a body in short chunks that nobody reads few chunks are held, and all of it comes once it is read", async () => {
+test("few chunks of an unread body are held, and all of it arrives once it is read", async () => {
   const requests: IncomingMessage[] = [];
   await using server = await start((request) => void requests.push(request.pause()));
   const bytes = 40_000;
@@ -324,7 +324,7 @@ test("of a body in short chunks that nobody reads few chunks are held, and all o
   expect(server.handed[0]!.body.length).toBe(bytes);
 });
 
-test("bytes of a body in short chunks are searched for the end of a head once, not once for each piece", async () => {
+test("the bytes of a body in short chunks are searched for the end of a head only once, not for each piece", async () => {
   await using server = await start(end);
   let searched = 0;
   const { indexOf } = Buffer.prototype;

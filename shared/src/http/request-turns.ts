@@ -1,9 +1,11 @@
 /**
- * Reads one request at a time from each connection of an HTTP/1.1 server. By itself, Node parses all received bytes and
- * emits every request in them in one turn of the event loop: thousands, if they are short. Here the parser gets one
- * head, then its body; what follows waits in the socket, except for a few KB that show a disconnect. A connection must
- * also make progress: empty lines, an unwanted body or an unread answer do not keep it open. Of a chunked body that nobody
- * reads, only the chunks of one turn are parsed. Read bodies by the event `data`: only the event `resume` goes on.
+ * Reads one request at a time from each connection of an HTTP/1.1 server. By default Node parses all received bytes and
+ * emits every request in them in one turn of the event loop, which may be thousands of short requests.
+ *
+ * Here the parser gets one head, then its body. Later bytes wait in the socket, except for a few KB that reveal a
+ * disconnect. A connection must also make progress: empty lines, an unwanted body or an unread answer do not keep it
+ * open. If nothing reads a chunked body, only the chunks of one turn are parsed. Read bodies with the event `data`,
+ * because only the event `resume` continues the parsing.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -12,19 +14,19 @@ import type { Clock, Timer } from "../time/clock.ts";
 import { LineTurns } from "./line-turns.ts";
 
 export interface TurnTimes {
-  /** Time limit of a request's head, from its first byte to its last. */
+  /** Time limit for a request's head, from its first byte to its last. */
   readonly headersMsMax: number;
-  /** Time limit of the rest of a body after its request is answered. */
+  /** Time limit for the rest of a body after the answer to its request. */
   readonly discardMs: number;
-  /** For sending an answer that was handed over; one second more for every 25 KB of it. */
+  /** Time limit for sending a finished answer, plus one second for every 25 KB of it. */
   readonly stallMsMax: number;
 }
 
 /** The only end of a head that Node's parser accepts. */
 const headEnd = "\n\r\n";
-/** Most bytes of waiting requests; beyond it the socket is not read. */
+/** With more waiting bytes, the socket is not read. */
 const heldBytesMax = 16 << 10;
-/** Only the parser knows where a chunked body ends: it gets pieces that end like a head, at least this large. */
+/** Only the parser detects where a chunked body ends. It gets pieces of at least this size that end like a head. */
 const chunkedPieceBytesMin = 1 << 10;
 const flushedBytesPerMs = 25;
 
@@ -32,7 +34,7 @@ const flushedBytesPerMs = 25;
 export function readOneAtATime(server: Server, clock: Clock, times: TurnTimes): void {
   const turnsOf = new WeakMap<Socket, RequestTurns>();
   const lines = new LineTurns();
-  // After Node's own listener, which has just begun to read.
+  // Runs after Node's own listener, which has just started reading.
   server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
     turnsOf.set(socket, new RequestTurns(socket, server, { clock, times, lines }));
   });
@@ -43,7 +45,7 @@ export function readOneAtATime(server: Server, clock: Clock, times: TurnTimes): 
     if (server.listenerCount(event) > 0) server.prependListener(event, begin);
 }
 
-/** Node sets the parser as a property of the socket. */
+/** Node stores the parser in a property of the socket. */
 type Parsed = Socket & { readonly parser?: unknown };
 
 interface TurnParts {
@@ -62,18 +64,21 @@ class RequestTurns {
   readonly #parse: (bytes: Buffer) => void;
   readonly #parser: unknown;
   #held: Buffer | undefined;
-  /** So many of them are known to have no end of a head: pieces of short chunks are a hundredth of what waits. */
+  /**
+   * Number of waiting bytes that contain no end of a head. Without this number, each piece of short chunks would search
+   * them again.
+   */
   #searchedBytes = 0;
   #isPumping = false;
   /** The next piece of a chunked body waits for a later turn of the event loop. */
   #waitsForTurn = false;
-  /** The socket was paused here because too much of the body waits. */
+  /** The socket was paused here because too many bytes of the body wait. */
   #isHolding = false;
   /** Number of requests whose response is not closed. */
   #open = 0;
-  /** The last request that began. Its body may continue after the answer. */
+  /** The last request that began. Its body may continue after its answer. */
   #request: IncomingMessage | undefined;
-  /** Bytes of its body that the parser has not got; undefined: the body is chunked. */
+  /** Bytes of its body that the parser has not received yet. Undefined if the body is chunked. */
   #bodyLeft: number | undefined = 0;
   /** The last two bytes of an unfinished head. */
   #headTail = "";
@@ -129,11 +134,12 @@ class RequestTurns {
     this.#waitsForTurn = false;
     if (this.#isHolding) this.#socket.resume();
     this.#isHolding = false;
-    // Parses before it returns: the event `resume` comes later, and the turn would have woken every waiter by then.
+    // Parses before it returns, because the event `resume` comes later, when the turn would already have woken every
+    // waiter.
     this.#pump();
   };
 
-  /** Node reuses the parser for another connection once this one is closed or upgraded. */
+  /** Node reuses the parser for another connection once this connection is closed or upgraded. */
   get #isParsed(): boolean {
     return this.#socket.writable && (this.#socket as Parsed).parser === this.#parser;
   }
@@ -160,7 +166,7 @@ class RequestTurns {
       return;
     }
     const request = this.#request!;
-    // Node itself stops at 64 KB that nobody reads: of chunks of one byte, each of which is a buffer, that is 25 MB.
+    // Node itself stops after 64 KB of unread data. In one-byte chunks, each of which is a buffer, 64 KB take 25 MB.
     if (request.readableLength > 0 && request.readableFlowing !== true) {
       this.#waitsForTurn = true;
       request.once("resume", this.#waitForTurn);
@@ -174,19 +180,19 @@ class RequestTurns {
     this.#parseUpTo(end, held);
   }
 
-  /** Parses up to the end of a head. True: the rest waits, since the head has no body or is unfinished. */
+  /** Parses up to the end of a head. Returns true if the rest waits, because the head has no body or is incomplete. */
   #parseHead(held: Buffer): boolean {
     const end = this.#endOfHead(held);
     this.#headTail = end === undefined ? (this.#headTail + held.subarray(-2).toString("latin1")).slice(-2) : "";
     this.#parseUpTo(end ?? held.length, held);
     if (this.#open > 0) return !this.#isInBody;
     this.#deadline ??= this.#clock.after(this.#times.headersMsMax, () => this.#tooLate());
-    // An empty line, or a head that Node itself refused.
+    // The bytes were an empty line, or a head that Node itself refused.
     if (this.#held) this.#rest();
     return true;
   }
 
-  /** Offset after the head's end in these bytes; the end may have begun in earlier ones. */
+  /** Returns the offset after the head's end, which may have begun in earlier bytes. */
   #endOfHead(held: Buffer): number | undefined {
     for (const [before, rest] of [
       ["\n", "\r\n"],
@@ -205,7 +211,7 @@ class RequestTurns {
     this.#parse(isAll ? held : held.subarray(0, end));
   }
 
-  // Created once per connection, not per request.
+  // These functions are created once per connection, not per request.
   readonly #answered = (): void => {
     this.#open--;
     if (this.#open > 0 || this.#socket.destroyed) return;
@@ -227,13 +233,13 @@ class RequestTurns {
     if (bytes > 0) this.#meet(this.#times.stallMsMax + bytes / flushedBytesPerMs);
   };
 
-  /** Replaces the deadline; undefined: none. */
+  /** Replaces the deadline. Undefined removes it. */
   #meet(ms: number | undefined): void {
     this.#deadline?.cancel();
     this.#deadline = ms === undefined ? undefined : this.#clock.after(ms, () => this.#socket.destroy());
   }
 
-  /** Reports the timeout as Node does, with a `clientError`. */
+  /** Reports the timeout with a `clientError`, like Node. */
   #tooLate(): void {
     const error = Object.assign(new Error("the head of a request did not arrive in time"), {
       code: "ERR_HTTP_REQUEST_TIMEOUT",

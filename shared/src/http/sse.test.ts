@@ -9,7 +9,7 @@ const events: SseEvent[] = [
   { kind: "data", data: "[DONE]" },
 ];
 
-test("a stream means the same however its bytes are cut", () => {
+test("the events of a stream do not depend on how its bytes are cut", () => {
   for (let first = 0; first <= stream.length; first++) {
     for (const second of [first, Math.min(first + 1, stream.length), stream.length]) {
       const parser = new SseParser();
@@ -19,7 +19,7 @@ test("a stream means the same however its bytes are cut", () => {
   }
 });
 
-test.each(["\n", "\r\n", "\r"])("lines may end with %j, also where a chunk ends", (end) => {
+test.each(["\n", "\r\n", "\r"])("lines may end with %j, even at the end of a chunk", (end) => {
   const bytes = Buffer.from(["data: a", "", ": ping", "data: b", "data: c", "", "data: d", "", ""].join(end));
   for (let cut = 0; cut <= bytes.length; cut++) {
     const parser = new SseParser();
@@ -29,7 +29,7 @@ test.each(["\n", "\r\n", "\r"])("lines may end with %j, also where a chunk ends"
   }
 });
 
-test("passes over fields without output, and events without data", () => {
+test("ignores fields without output and events without data", () => {
   const told =
     "event: message\nid: 7\nretry: 3000\ndata: x\n\nid\n\ndata:\n\ndata: \n\ndata\n\nevent: end\n\ndata: y\n\n";
   expect(new SseParser().push(Buffer.from(told))).toEqual([

@@ -1,15 +1,15 @@
 /**
- * Parses an engine's Server-Sent Events, of which the convention uses `data:` lines and comments only. Other fields of
- * the format, and events without data, are passed over. Works on bytes, because a chunk may end inside a code point.
+ * Parses an engine's Server-Sent Events. The convention uses only `data:` lines and comments. Other fields of the
+ * format and events without data are ignored. The parser works on bytes, because a chunk may end inside a code point.
  */
 export type SseEvent =
   | { readonly kind: "data"; readonly data: string }
-  /** A comment, which only shows that the engine is alive. */
+  /** A comment. It only shows that the engine is alive. */
   | { readonly kind: "comment" }
-  /** An unexpected line, invalid UTF-8, or an event over the limit. The stream ends with it. */
+  /** An unexpected line, invalid UTF-8, or an event over the limit. It ends the stream. */
   | { readonly kind: "malformed"; readonly reason: string };
 
-/** Largest event that is accepted; an engine's embedding or tool call stays far below it. */
+/** The largest accepted event. An engine's embedding or tool call is far smaller. */
 const sseEventBytesMax = 8 << 20;
 
 const lineFeed = 10;
@@ -21,14 +21,14 @@ export class SseParser {
   #rest: Buffer[] = [];
   #restBytes = 0;
   #data: string | undefined;
-  /** The last line ended with a carriage return at the end of a chunk: a line feed may follow, which belongs to it. */
+  /** The last chunk ended with a carriage return. A line feed at the beginning of the next chunk belongs to it. */
   #isBehindCr = false;
 
   constructor(eventBytesMax = sseEventBytesMax) {
     this.#eventBytesMax = eventBytesMax;
   }
 
-  /** Takes the next bytes; returns the events that they complete, in order. */
+  /** Takes the next bytes and returns the events that they complete, in order. */
   push(chunk: Buffer): SseEvent[] {
     const events: SseEvent[] = [];
     let start = this.#isBehindCr && chunk[0] === lineFeed ? 1 : 0;
@@ -94,5 +94,5 @@ export class SseParser {
   }
 }
 
-/** Fields that carry no output; a field without a colon is empty. */
+/** Fields without output. A field without a colon is empty. */
 const otherFields = /^(?:event|id|retry)(?::|$)|^data$/;

@@ -1,4 +1,4 @@
-/** Judges certificates, keys and authorities in files, before a program starts with them. */
+/** Checks certificate, key and authority files before a program starts with them. */
 import { createPrivateKey, type X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { checkPrivate, isCredential } from "../files/private-file.ts";
@@ -6,25 +6,28 @@ import { certificatesIn, daysUntil, endingDays } from "./certificates.ts";
 import type { TlsPaths } from "./tls-files.ts";
 
 export interface TlsFinding {
-  /** The file that it is about. */
+  /** The file that the finding is about. */
   readonly file: keyof TlsPaths;
   readonly message: string;
-  /** `absent`: this host does not have the file. */
+  /** `absent`: the file does not exist on this host. */
   readonly kind: "mistake" | "warning" | "absent";
 }
 
 export interface TlsJudging {
   /** Wall time in ms. */
   readonly nowMs: number;
-  /** The user who will read the key; `other`: not the owner of the file. */
+  /** The user that will read the key. `other` is a user that does not own the file. */
   readonly uid: number | "other";
-  /** Says what is wrong with the certificate's names. Absent: they are not judged. */
+  /** Returns the problem of the certificate's names, if any. If undefined, the names are not checked. */
   readonly judgeNames?: (certificate: X509Certificate) => string | undefined;
 }
 
 type Kept = { readonly [File in keyof TlsPaths]?: Buffer };
 
-/** `paths`: absolute; those that are absent are not judged. What a file below `/run/credentials` or `/run/weiche` holds is known only while its service runs: a warning. */
+/**
+ * Checks the files of `paths`, which are absolute. Undefined paths are not checked. Files below `/run/credentials` or
+ * `/run/weiche` exist only while their service runs, so that their absence is a warning.
+ */
 export function* judgeTls(paths: Partial<TlsPaths>, judging: TlsJudging): Iterable<TlsFinding> {
   const kept: { -readonly [File in keyof Kept]: Buffer } = {};
   for (const file of ["cert", "key", "ca"] as const) {
@@ -62,7 +65,10 @@ function unreadable(file: keyof TlsPaths, path: string, code: string): TlsFindin
   return { file, kind: "warning", message: isOperators(path) ? `${message}; it ${renewed}` : message };
 }
 
-/** Whether a `LoadCredential` line of the operator's own hands the file over. Our units renew theirs at a reload. */
+/**
+ * Returns whether a `LoadCredential` line of the operator's own provides the file. Our units renew their own files at a
+ * reload.
+ */
 function isOperators(path: string): boolean {
   const ours = /^\/run\/credentials\/weiche-(router\.service\/router\.key|node-agent\.service\/node\.(pem|key))$/;
   return path.startsWith("/run/credentials/") && !ours.test(path);
@@ -116,7 +122,7 @@ function* judgeDates(
   }
 }
 
-/** An authority that has expired is no mistake beside another one, as while authorities change. */
+/** An expired authority is only a warning beside a valid one, because both exist while authorities are replaced. */
 function* judgeAuthorityDates(
   path: string,
   authorities: readonly X509Certificate[],
@@ -136,7 +142,10 @@ function* judgeKey(paths: Partial<TlsPaths>, own: X509Certificate, pem: Buffer):
   }
 }
 
-/** Whether the certificate leads to one of the authorities, by way of those beside it in its file. */
+/**
+ * Returns whether one of the authorities signed the certificate, directly or through the other certificates in its
+ * file.
+ */
 function isSignedBy(
   own: X509Certificate,
   between: readonly X509Certificate[],

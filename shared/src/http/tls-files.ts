@@ -1,4 +1,4 @@
-/** Certificate, key and CA of a listener or link, read from files and again when these change. */
+/** Reads the certificate, key and CA of a listener or link from files, and reads them again when they change. */
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { every, type Clock } from "../time/clock.ts";
@@ -8,11 +8,11 @@ import { checkPrivate } from "../files/private-file.ts";
 export interface TlsPaths {
   readonly cert: string;
   readonly key: string;
-  /** Authority that signs the peer's certificate; absent: the peer is asked for none. */
+  /** The authority that signs the peer's certificate. If undefined, the peer needs no certificate. */
   readonly ca?: string;
 }
 
-/** Options for `node:tls`. `minVersion` is for connections where both ends are ours. */
+/** Options for `node:tls`. `minVersion` applies to connections whose both ends are ours. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -22,20 +22,20 @@ export interface TlsMaterial {
 
 export interface TlsFilesEvents {
   tlsReloaded(): void;
-  /** The files on disk cannot be used; those read before stay in use. */
+  /** The files on disk are unusable. The previous material stays in use. */
   tlsReloadFailed(reason: string): void;
 }
 
 export interface TlsFiles extends Disposable {
   readonly paths: TlsPaths;
   readonly current: TlsMaterial;
-  /** Calls back with each new material; call the returned function to stop. */
+  /** Calls back with each new material. Call the returned function to unsubscribe. */
   onChange(callback: (material: TlsMaterial) => void): () => void;
 }
 
 const lookEveryMs = 5_000;
 
-/** Throws `StartError` if the files cannot be used, or others may read the key. */
+/** Throws `StartError` if the files are unusable, or if other users may read the key. */
 export function openTlsFiles(paths: TlsPaths, clock: Clock, events: TlsFilesEvents): TlsFiles {
   let current = read(paths);
   let refused = "";
@@ -67,7 +67,7 @@ export function openTlsFiles(paths: TlsPaths, clock: Clock, events: TlsFilesEven
   };
 }
 
-/** Whether the certificate is for exactly this node name. */
+/** Returns whether the certificate names exactly this node. */
 export function namesNode(certificate: X509Certificate, node: string): boolean {
   return certificate.checkHost(node, { subject: "never", wildcards: false }) === node;
 }

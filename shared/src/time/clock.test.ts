@@ -9,7 +9,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 it.each([0, 1, longestMs, longestMs + 1, 2 * longestMs + 1, 30 * days, 365 * days, Infinity])(
-  "a timer of %d ms fires then and not before, on the system's clock as on a virtual one",
+  "a timer of %d ms fires at its time and not before, on the system's clock and on a virtual clock",
   (delayMs) => {
     const virtual = new VirtualClock();
     const fired: string[] = [];
@@ -25,7 +25,7 @@ it.each([0, 1, longestMs, longestMs + 1, 2 * longestMs + 1, 30 * days, 365 * day
   },
 );
 
-it("a timer of many days is cancelled in any part of it", () => {
+it("a timer of many days can be cancelled at any time", () => {
   const fired: number[] = [];
   for (const waitedMs of [0, longestMs + 1, 30 * days - 1]) {
     const timer = systemClock.after(30 * days, () => fired.push(waitedMs));

@@ -1,6 +1,6 @@
 /**
- * Time as an argument. Everything that waits or reads a clock gets one of these, so that the same code runs
- * on virtual time in the simulations. This file is the only place that touches the real clock.
+ * Time as an argument. All code that waits or reads the time gets a clock, so that the same code runs on virtual time
+ * in simulations. Only this file touches the real clock.
  */
 export interface Clock {
   /** Wall time in milliseconds since the epoch. May jump. */
@@ -12,7 +12,7 @@ export interface Clock {
 }
 
 export interface Timer {
-  /** Does nothing when the timer has fired or was cancelled. */
+  /** Does nothing if the timer has fired or was cancelled. */
   cancel(): void;
 }
 
@@ -34,7 +34,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after `delayMs`; rejects with the signal's reason if it aborts first. */
+/** Resolves after `delayMs`. Rejects with the signal's reason if the signal aborts first. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error);
@@ -50,7 +50,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
-/** Resolves when `task` does, or after `msMax` without it; rejects if `task` rejects before. */
+/** Resolves when `task` does, or after `msMax`. Rejects if `task` rejects before. */
 export async function within(clock: Clock, msMax: number, task: Promise<unknown>): Promise<void> {
   const { promise: isOver, resolve } = Promise.withResolvers<void>();
   const deadline = clock.after(msMax, resolve);

@@ -6,7 +6,7 @@ type Step = readonly ["abort" | "add" | "remove", number];
 
 const steps = fc.array(fc.tuple(fc.constantFrom("abort", "add", "remove"), fc.nat(3)));
 
-/** The listeners that were called, in order, after each step, and the state of the signal at the end. */
+/** Returns the called listeners, in order, and the state of the signal after the steps. */
 function told(controller: { readonly signal: EndSignal; abort(reason: Error): void }, history: readonly Step[]) {
   const { signal } = controller;
   const heard: number[] = [];
@@ -21,7 +21,7 @@ function told(controller: { readonly signal: EndSignal; abort(reason: Error): vo
 
 const reasons = [0, 1, 2, 3].map((n) => new Error(`reason ${n}`));
 
-test("property: it tells whom an AbortController tells, with the same reason", () => {
+test("property: it calls the same listeners as an AbortController, with the same reason", () => {
   fc.assert(
     fc.property(steps, (history) => {
       expect(told(new EndController(), history)).toEqual(told(new AbortController(), history));
@@ -29,14 +29,14 @@ test("property: it tells whom an AbortController tells, with the same reason", (
   );
 });
 
-test("it throws the reason once it has one", () => {
+test("`throwIfAborted` throws the reason after the abort", () => {
   const controller = new EndController();
   controller.signal.throwIfAborted();
   controller.abort(reasons[1]!);
   expect(() => controller.signal.throwIfAborted()).toThrow(reasons[1]);
 });
 
-test("a listener that takes another one away while all are told: that one is not told", () => {
+test("a listener that an earlier listener removes during the abort is not called", () => {
   const heard: string[] = [];
   for (const controller of [new EndController(), new AbortController()]) {
     const second = () => heard.push("second");

@@ -1,16 +1,22 @@
-/** Tells the parts of a request that it ends early. Does what an `AbortController` does, which costs 2 µs per request and part. */
+/**
+ * Notifies the parts of a request when it ends early. It replaces `AbortController`, which costs 2 µs per request and
+ * part.
+ */
 
-/** What a part needs of a signal. Every `AbortSignal` has it. */
+/** The part of `AbortSignal` that the parts of a request need. */
 export interface EndSignal {
   readonly aborted: boolean;
-  /** An `Error` once it is aborted. */
+  /** An `Error` after the abort. */
   readonly reason: unknown;
   throwIfAborted(): void;
   addEventListener(type: "abort", listener: () => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
-/** Each listener is told once, since only the first abort counts. One that throws keeps those after it from being told. */
+/**
+ * Calls each listener once, because only the first abort counts. A listener that throws prevents the calls of later
+ * ones.
+ */
 export class EndController implements EndSignal {
   aborted = false;
   reason: Error | undefined;

@@ -12,7 +12,7 @@ function play(random = () => 0.5) {
   return { clock, told, job };
 }
 
-test("a job runs again and again, each time told by name, also after it has failed", async () => {
+test("a job runs repeatedly, even after a failure, and reports each run by its name", async () => {
   const { clock, told, job } = play();
   let runs = 0;
   await using _ = job("sweep", 1_000, () => {
@@ -22,7 +22,7 @@ test("a job runs again and again, each time told by name, also after it has fail
   expect(told).toEqual(["sweep ran at 1000", "sweep: broken at 2000", "sweep ran at 3000"]);
 });
 
-test("its pauses differ by up to a tenth", async () => {
+test("the pauses of a job vary by up to a tenth", async () => {
   const chances = [0, 1, 0.5];
   const { clock, told, job } = play(() => chances.shift()!);
   await using _ = job("sweep", 1_000, () => {});
@@ -30,7 +30,7 @@ test("its pauses differ by up to a tenth", async () => {
   expect(told).toEqual(["sweep ran at 900", "sweep ran at 2000"]);
 });
 
-test("it runs at the start and at the end where that is asked for, and never twice at once", async () => {
+test("a job runs at its start and end if requested, and never twice at the same time", async () => {
   const { clock, told, job } = play();
   const runs: PromiseWithResolvers<void>[] = [];
   const work = () => (runs.push(Promise.withResolvers()), runs.at(-1)!.promise);

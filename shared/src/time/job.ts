@@ -1,22 +1,22 @@
-/** Periodic work with a name, so that operators see when it last succeeded and why it failed. */
+/** Periodic work with a name. Operators see when it last succeeded and why it failed. */
 import type { Clock, Timer } from "./clock.ts";
 
 export interface JobEvents {
   jobRan(name: string): void;
-  /** A run has failed; the next one comes after the usual pause. */
+  /** A run has failed. The next run follows after the usual pause. */
   jobFailed(name: string, error: unknown): void;
 }
 
 export interface JobOptions {
-  /** Runs at once, not only after the first pause. */
+  /** Run at once, not only after the first pause. */
   readonly atStart?: boolean;
-  /** Runs once more when the job is stopped. */
+  /** Run once more when the job is stopped. */
   readonly atEnd?: boolean;
 }
 
 /**
- * Runs `work` repeatedly, `everyMs` after the previous run ended, give or take a tenth, so that processes drift apart.
- * Disposing stops it and waits for a current run.
+ * Runs `work` repeatedly, `everyMs` after the end of the previous run. The pause varies by up to a tenth, so that
+ * processes do not run in step. Disposing stops the job and waits for a current run.
  */
 export type StartJob = (
   name: string,

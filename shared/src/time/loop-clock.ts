@@ -1,13 +1,13 @@
 /**
- * A clock for the timeouts of peers. While our own event loop stalls, what peers send waits to be read, so this clock
- * stops for as long as its ticks were late, and its timers fire that much later.
+ * A clock for the timeouts of peers. While our own event loop is blocked, data of peers waits unread. This clock
+ * therefore stops for the time by which its ticks are late, and its timers fire that much later.
  */
 import type { Clock, Timer } from "./clock.ts";
 
 const tickMs = 100;
-/** Delay of a turn of the loop that counts as normal. */
+/** A turn of the loop may be this late without stopping the clock. */
 const lateMsMax = 100;
-/** Most that a timer is delayed in all. After a longer stall, peers have given us up, too. */
+/** The longest total delay of a timer. After a longer stall, the peers have given this process up, too. */
 export const forgivenMsMax = 10_000;
 
 export class LoopClock implements Clock, Disposable {

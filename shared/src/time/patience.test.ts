@@ -2,7 +2,9 @@ import { VirtualClock } from "../testing/virtual-clock.ts";
 import { expect, test } from "vitest";
 import { Patience } from "./patience.ts";
 
-/** When a reader that takes so many bytes every so many ms is given up; infinite: not within an hour. */
+/**
+ * Returns when a reader that takes `bytes` every `everyMs` is given up. Infinite if it is not given up within an hour.
+ */
 function givenUpAfterMs(bytes: number, everyMs: number): number {
   const clock = new VirtualClock();
   const startMs = clock.monotonicMs();
@@ -26,13 +28,13 @@ test.each([
   ["three quarters of the floor", 768, 1_000, 240_000],
   ["the floor", 1_024, 1_000, Infinity],
   ["the floor in lumps of 50 s", 50 * 1_024, 50_000, Infinity],
-  ["above the floor, and in lumps that come too late", 200_000, 70_000, 60_000],
-])("a reader that takes %s is given up when it should be", (_what, bytes, everyMs, expected) => {
+  ["more than the floor in lumps that come too late", 200_000, 70_000, 60_000],
+])("a reader that takes %s is given up at the right time", (_what, bytes, everyMs, expected) => {
   const atMs = givenUpAfterMs(bytes, everyMs);
   expect(atMs === expected || Math.abs(atMs - expected) <= 4_000).toBe(true);
 });
 
-test("time does not run while nothing waits, and what was read fast is no credit for later", () => {
+test("time does not run while nothing waits, and fast reading earns no extra time for later", () => {
   const clock = new VirtualClock();
   let isGivenUp = false;
   const giveUp = () => (isGivenUp = true);

@@ -1,6 +1,7 @@
 /**
- * How long a slow reader is waited for. Time runs while something waits for the reader, and each byte that it takes gives
- * some of it back. A reader that takes nothing is given up after `msMax`, one below the floor later, one above it never.
+ * Limits how long a slow reader delays its data. Time runs while data waits for the reader, and each byte that it takes
+ * returns some time. A reader that takes nothing is given up after `msMax`. A reader below the floor is given up later,
+ * and a reader above it never.
  */
 import type { Clock, Timer } from "./clock.ts";
 
@@ -14,7 +15,7 @@ interface PatienceOptions {
 export class Patience {
   readonly #options: PatienceOptions;
   #leftMs: number;
-  /** Since when time runs. Undefined: nothing waits. */
+  /** When time began to run. Undefined while no data waits. */
   #sinceMs: number | undefined;
   #timer: Timer | undefined;
 
@@ -23,20 +24,20 @@ export class Patience {
     this.#leftMs = options.msMax;
   }
 
-  /** Something waits for the reader from now on. */
+  /** Data waits for the reader from now on. */
   start(): void {
     this.#sinceMs ??= this.#options.clock.monotonicMs();
     this.#timer ??= this.#options.clock.after(this.#leftMs, this.#look);
   }
 
-  /** The reader has taken so many bytes. */
+  /** The reader has taken this many bytes. */
   took(bytes: number): void {
     const { msMax, floorBytesPerSecond } = this.#options;
     this.#spend();
     this.#leftMs = Math.min(msMax, this.#leftMs + (bytes * 1_000) / floorBytesPerSecond);
   }
 
-  /** Nothing waits for now. */
+  /** No data waits for now. */
   stop(): void {
     this.#spend();
     this.#sinceMs = undefined;
@@ -51,7 +52,7 @@ export class Patience {
     this.#sinceMs = nowMs;
   }
 
-  /** The timer is not moved with each byte: it looks again when there is time left. */
+  /** The timer does not move with each byte. If time is left when it fires, it starts again. */
   readonly #look = (): void => {
     this.#timer = undefined;
     this.#spend();

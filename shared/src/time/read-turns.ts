@@ -1,9 +1,9 @@
 /**
- * Connections with more to read than they may read in one turn of the event loop. A few of them go on in each turn, in the
- * order in which they came, so that engines and nodes that send as fast as they can do not hold up others.
+ * Connections that have more to read than they may read in one turn of the event loop. Eight of them continue in each
+ * turn, in the order of their arrival. Fast engines and nodes therefore do not delay others.
  */
 
-/** A connection reads 16 KiB at a time, which is some 80 events of a stream and takes a millisecond or two. */
+/** A connection reads 16 KiB at a time. That is about 80 events of a stream, and takes a millisecond or two. */
 const perTurnMax = 8;
 
 export class ReadTurns {

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => clock[Symbol.dispose]());
 
-test("a peer that speaks each second is not silent", () => {
+test("a peer that sends each second is not silent", () => {
   for (let seconds = 0; seconds < 60; seconds++) {
     silence.heard();
     real.advance(1_000);
@@ -23,7 +23,7 @@ test("a peer that speaks each second is not silent", () => {
   expect(fallen).toBe(0);
 });
 
-test("one that speaks no more has fallen silent within 5 s, once", () => {
+test("a peer that stops sending falls silent within 5 s, and is reported once", () => {
   silence.heard();
   real.advance(3_900);
   expect(fallen).toBe(0);
@@ -33,7 +33,7 @@ test("one that speaks no more has fallen silent within 5 s, once", () => {
   expect(fallen).toBe(1);
 });
 
-test("one that was never heard is not silent, nor is one that nobody listens to any more", () => {
+test("neither a peer that never sent nor a cancelled watch is reported as silent", () => {
   real.advance(60_000);
   silence.heard();
   silence.cancel();
@@ -41,7 +41,7 @@ test("one that was never heard is not silent, nor is one that nobody listens to 
   expect([fallen, real.pending]).toEqual([0, 1]);
 });
 
-test.each([3_000, 5_000, 8_000])("our own loop stands still for %s ms: what was said meanwhile is heard", (ms) => {
+test.each([3_000, 5_000, 8_000])("data that a peer sent while our event loop was blocked for %s ms counts", (ms) => {
   for (const beforeMs of [0, 900, 3_500]) {
     silence.heard();
     real.advance(beforeMs);
@@ -54,13 +54,16 @@ test.each([3_000, 5_000, 8_000])("our own loop stands still for %s ms: what was 
   expect(fallen).toBe(0);
 });
 
-test.each([3_000, 5_000, 8_000])("a peer that is silent after our own loop stood still for %s ms is noticed", (ms) => {
-  silence.heard();
-  real.stall(ms);
-  real.advance(5_000);
-  expect(fallen).toBe(1);
-});
+test.each([3_000, 5_000, 8_000])(
+  "a peer that is silent after our event loop was blocked for %s ms is reported",
+  (ms) => {
+    silence.heard();
+    real.stall(ms);
+    real.advance(5_000);
+    expect(fallen).toBe(1);
+  },
+);
 
-test("the keep-alive of gRPC does not come first", () => {
+test("gRPC's keep-alive takes longer than the detection of silence", () => {
   expect(linkKeepAlive["grpc.keepalive_timeout_ms"]).toBeGreaterThan(linkSilenceMsMax + forgivenMsMax);
 });

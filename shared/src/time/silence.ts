@@ -1,18 +1,18 @@
-/** Detects that a peer that sends regularly has fallen silent. */
+/** Detects that a peer which sends regularly has fallen silent. */
 import type { Clock, Timer } from "./clock.ts";
 import { forgivenMsMax } from "./loop-clock.ts";
 
-/** Both ends of a link send something each second; a silent peer must be noticed within 5 s. */
+/** Both ends of a link send a message each second. A silent peer must be noticed within 5 s. */
 export const linkSilenceMsMax = 3_800;
 /**
- * Options for gRPC, whose keep-alive mistakes a stall of our own event loop for a silent peer: it only closes
- * connections whose link has ended, for which there is time. Each connection asks so often, also one with a link.
+ * Options for gRPC's keep-alive, which mistakes a stall of our own event loop for a silent peer. It therefore has long
+ * times, and only closes connections whose link has ended.
  */
 export const linkKeepAlive = {
   "grpc.keepalive_time_ms": 30_000,
   "grpc.keepalive_timeout_ms": 2 * forgivenMsMax,
 };
-/** Data of the peer may be waiting to be read: it gets a turn of the event loop. */
+/** Time for one more turn of the event loop, because data of the peer may wait unread. */
 const graceMs = 200;
 
 export class Silence {
@@ -22,7 +22,7 @@ export class Silence {
   #heardAtMs = 0;
   #timer: Timer | undefined;
 
-  /** `fallen`: called once, after the peer was heard at least once. */
+  /** `fallen` is called at most once, and only after the peer was heard. */
   constructor(clock: Clock, msMax: number, fallen: () => void) {
     this.#clock = clock;
     this.#msMax = msMax;

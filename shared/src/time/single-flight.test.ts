@@ -12,7 +12,7 @@ interface Run {
   failed?: boolean;
 }
 
-/** Runs whose duration and result follow the plan, in order; beyond the plan each succeeds at once. */
+/** Opens work whose runs take the planned times and results, in order. Runs after the plan succeed at once. */
 function open(plan: readonly { readonly ms: number; readonly fails?: boolean }[] = []) {
   const clock = new VirtualClock();
   const runs: Run[] = [];
@@ -36,7 +36,7 @@ function open(plan: readonly { readonly ms: number; readonly fails?: boolean }[]
 }
 
 describe("a wish", () => {
-  test("is carried out at its time, once, and by the earliest of several", async () => {
+  test("causes one run at its time, or at the earliest time of several wishes", async () => {
     const { clock, work, begun } = open();
     work.wish(200);
     work.wish(20);
@@ -48,7 +48,7 @@ describe("a wish", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("that comes or falls due while the work runs causes one more run", async () => {
+  test("that is made or falls due during a run causes one more run", async () => {
     const { clock, work, begun } = open([{ ms: 100 }]);
     work.wish();
     await clock.advanceAsync(10);
@@ -59,7 +59,7 @@ describe("a wish", () => {
   });
 
   test.each([0, 1, 2, 3, 4, 5, 6])(
-    "that comes %d microtasks after the end of the work causes one more run",
+    "that is made %d microtasks after the end of the work causes one more run",
     async (turns) => {
       const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       let runs = 0;
@@ -74,7 +74,7 @@ describe("a wish", () => {
     },
   );
 
-  test("for later than the end of the present run is carried out then", async () => {
+  test("for a time after the end of the current run causes a run at that time", async () => {
     const { clock, work, begun } = open([{ ms: 100 }]);
     work.wish();
     work.wish(300);
@@ -82,7 +82,7 @@ describe("a wish", () => {
     expect(begun()).toEqual([0, 300]);
   });
 
-  test("that the work makes itself is carried out as any other", async () => {
+  test("that the work itself makes counts like any other wish", async () => {
     const clock = new VirtualClock();
     let runs = 0;
     const work: SingleFlight = new SingleFlight(
@@ -99,7 +99,7 @@ describe("a wish", () => {
 });
 
 describe("work that fails", () => {
-  test("is done again after the pause, not before, whatever is wished meanwhile", async () => {
+  test("is repeated after the pause and not before, even if more wishes come", async () => {
     const { clock, work, begun } = open([{ ms: 0, fails: true }, { ms: 10, fails: true }, { ms: 0 }]);
     work.wish();
     await clock.advanceAsync(100);
@@ -108,7 +108,7 @@ describe("work that fails", () => {
     expect(begun()).toEqual([0, 500, 1_010]);
   });
 
-  test("before it has done anything does not stop the next run", async () => {
+  test("by throwing synchronously does not prevent the next run", async () => {
     const clock = new VirtualClock();
     let runs = 0;
     const fail = () => {
@@ -122,7 +122,7 @@ describe("work that fails", () => {
   });
 });
 
-test("what is cancelled is not done, and does not come back by failing; a wish after that is carried out", async () => {
+test("a cancelled wish causes no run, a cancelled run is not repeated, and later wishes cause runs", async () => {
   const { clock, work, begun } = open([{ ms: 100, fails: true }]);
   work.wish();
   work.wish(200);
@@ -136,7 +136,7 @@ test("what is cancelled is not done, and does not come back by failing; a wish a
   expect(begun()).toEqual([0, 10_015]);
 });
 
-test("closing waits for the present run, and there is none after it", async () => {
+test("closing waits for the current run and prevents further runs", async () => {
   const { clock, work, runs } = open([{ ms: 100, fails: true }]);
   work.wish();
   work.wish(50);
@@ -150,7 +150,7 @@ test("closing waits for the present run, and there is none after it", async () =
   expect([closed, runs.length, clock.pending]).toEqual([true, 1, 0]);
 });
 
-test("whatever comes in whatever order, a run follows each wish, at its time or when the present run and pause are over", async () => {
+test("in any order of events, a run follows each wish at its time or after the current run and pause", async () => {
   const ms = fc.integer({ min: 0, max: 300 });
   const plan = fc.array(fc.record({ ms, fails: fc.boolean() }), { maxLength: 20 });
   const wishes = fc.array(fc.record({ afterMs: ms, delayMs: ms }), { minLength: 1, maxLength: 20 });

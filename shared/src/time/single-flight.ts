@@ -1,5 +1,5 @@
 /**
- * Work that runs once at a time without losing a wish: a wish during a run causes one more run, and a failed run is
+ * Runs work once at a time without losing a wish. A wish during a run causes one more run. A failed run is
  * repeated after a pause.
  *
  *            wish               due                ended, nothing wished
@@ -13,26 +13,26 @@ export class SingleFlight implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #work: () => Promise<void>;
   readonly #retryMs: number;
-  /** Monotonic time of the earliest wish without a run yet; Infinity: there is none. */
+  /** Monotonic time of the earliest wish without a run yet. Infinity if there is none. */
   #wishedAtMs = Infinity;
-  /** No run begins before, after a failure. */
+  /** After a failure, no run begins before this time. */
   #pausedUntilMs = -Infinity;
   #timer: Timer | undefined;
   #isRunning = false;
-  /** Whether it takes no more wishes, for a current run to ask. */
+  /** Whether it accepts no more wishes. A current run may check it. */
   isClosed = false;
-  /** Settles with the last run; never rejects. */
+  /** Settles with the last run. Never rejects. */
   #ended: Promise<void> = Promise.resolve();
   #isCancelled = false;
 
-  /** `retryMs`: the pause after a run that rejected. To report failures, catch them in `work`. */
+  /** `retryMs` is the pause after a run that rejected. To report failures, catch them in `work`. */
   constructor(clock: Clock, work: () => Promise<void>, retryMs: number) {
     this.#clock = clock;
     this.#work = work;
     this.#retryMs = retryMs;
   }
 
-  /** A run begins within `delayMs`, unless the pause after a failure or the current run lasts longer. */
+  /** Begins a run within `delayMs`, or after the current run or the pause after a failure. */
   wish(delayMs = 0): void {
     if (this.isClosed) return;
     const atMs = this.#clock.monotonicMs() + Math.max(0, delayMs);
@@ -50,7 +50,7 @@ export class SingleFlight implements AsyncDisposable {
     this.#timer = undefined;
   }
 
-  /** Takes no more wishes; resolves when nothing runs. */
+  /** Accepts no more wishes. Resolves when nothing runs. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.isClosed = true;
     this.cancel();

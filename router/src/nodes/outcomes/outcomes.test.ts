@@ -1,4 +1,4 @@
-/** How attempts that ended become trouble of a slot, and slow slots are told from others. */
+/** Tests how ended attempts put a slot in trouble, and how slow slots are recognised. */
 import { beforeEach, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { Outcomes, type AttemptEnd } from "./outcomes.ts";
@@ -26,7 +26,7 @@ const serve = (node: NodeId, firstByteMs: number, bodyBytes?: number) =>
   attempt(node, { outcome: "served", firstByteMs }, { bodyBytes });
 const kindOf = (node: NodeId, model = a) => outcomes.troublesOf(node, slot).get(model)?.kind;
 
-test("trouble with one model of a slot is none with its other model, and events tell of both ends", () => {
+test("trouble with one model of a slot does not affect its other model, and events report its beginning and end", () => {
   for (let time = 0; time < 3; time++) {
     fail(n1);
     attempt(n1, { outcome: "served" }, { model: b });
@@ -43,7 +43,7 @@ test("only the first end of an attempt counts", () => {
   expect(kindOf(n1)).toBeUndefined();
 });
 
-test("while a request tries the slot, it is not due", () => {
+test("a slot is not due for a trial while a request tries it", () => {
   for (let time = 0; time < 3; time++) fail(n1);
   outcomes.began({ node: n1, slot, model: a, account: asId("x"), bodyBytes: 1 }, 10_000);
   expect(outcomes.troublesOf(n1, slot).get(a)!.tryAtMs).toBe(Infinity);
@@ -58,26 +58,26 @@ test("a slot whose first byte takes twenty times as long as in most others is sl
 test.each([
   ["takes less than twenty times as long", 200, 3_900, 1_000],
   ["takes less than three seconds", 20, 2_900, 1_000],
-  ["was asked much more", 200, 9_000, 120_000],
-])("a slot is not slow that %s", (_what, usualMs, firstByteMs, bodyBytes) => {
+  ["gets far longer requests", 200, 9_000, 120_000],
+])("a slot is not slow if it %s", (_what, usualMs, firstByteMs, bodyBytes) => {
   for (let time = 0; time < 10; time++) for (const node of [n2, n3]) serve(node, usualMs);
   for (let time = 0; time < 10; time++) serve(n1, firstByteMs, bodyBytes);
   expect(kindOf(n1)).toBeUndefined();
 });
 
-test("a slot is not slow as long as no other one has served enough to compare", () => {
+test("a slot is not slow until another slot has served enough requests to compare", () => {
   for (let time = 0; time < 4; time++) serve(n2, 200);
   for (let time = 0; time < 10; time++) serve(n1, 60_000);
   expect(kindOf(n1)).toBeUndefined();
 });
 
-test("of three slots, two that are slow are told from the third", () => {
+test("two of three slots are recognised as slow by comparison with the third", () => {
   for (let time = 0; time < 10; time++) serve(n3, 200);
   for (let time = 0; time < 10; time++) for (const node of [n1, n2]) serve(node, 9_000);
   expect([kindOf(n1), kindOf(n2), kindOf(n3)]).toEqual(["slow", "slow", undefined]);
 });
 
-test("a node that is forgotten begins anew", () => {
+test("a forgotten node begins without trouble", () => {
   for (let time = 0; time < 3; time++) fail(n1);
   outcomes.forget(n1);
   expect(kindOf(n1)).toBeUndefined();

@@ -1,6 +1,7 @@
 /**
- * How attempts ended, by node, slot and model: which slots placement avoids for a model. Each router knows only its own
- * attempts. No I/O; times are monotonic milliseconds. Bounded by what nodes host.
+ * Records how attempts end, by node, slot and model, and decides which slots placement avoids for a model. Each router
+ * knows only its own attempts. No I/O. Times are monotonic milliseconds. Memory is bounded by the models that nodes
+ * host.
  */
 import type { AccountId, ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import { isSlow, Pace, slowMsMin } from "./pace.ts";
@@ -15,15 +16,15 @@ export interface Attempted {
 }
 
 export interface AttemptEnd {
-  /** `answered`: its first byte came, and its end follows. */
+  /** `answered`: the first byte came, and the end follows in a later call. */
   readonly outcome: Exclude<Outcome, "slow"> | "answered";
-  /** Time to the first byte, without waiting in the slot. Absent: it says nothing about the engine's pace. */
+  /** Time to the first byte without the wait in the slot. Undefined if it does not measure the engine's pace. */
   readonly firstByteMs?: number;
 }
 
 export interface OutcomeEvents {
   attemptFailed(at: Attempted): void;
-  /** Placement begins to avoid the slot for this model, or stops doing so. */
+  /** Placement begins to avoid the slot for this model (`placeTroubled`), or uses it again (`placeTrusted`). */
   placeTroubled(at: Attempted, trouble: Trouble): void;
   placeTrusted(at: Attempted): void;
 }
@@ -46,12 +47,17 @@ export class Outcomes {
     this.#events = events;
   }
 
-  /** The models for which the slot is avoided. Live: it stays the same object until the node is forgotten. */
+  /**
+   * Returns the models for which the slot is avoided. The object is live, and stays the same until the node is
+   * forgotten.
+   */
   troublesOf(node: NodeId, slot: SlotName): ReadonlyMap<ModelId, Trouble> {
     return this.#slot(node, slot).troubles;
   }
 
-  /** Call before an attempt is sent; the returned function takes its end, and ignores later calls. */
+  /**
+   * Call before an attempt is sent. Call the returned function with the attempt's end. It ignores calls after the end.
+   */
   began(at: Attempted, nowMs: number): (end: AttemptEnd, nowMs: number) => void {
     const ofSlot = this.#slot(at.node, at.slot);
     const { standing, pace } = ofSlot.models.getOrInsertComputed(at.model, () => ({

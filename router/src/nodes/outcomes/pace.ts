@@ -1,11 +1,11 @@
-/** How long the first byte of a model's answers takes in one slot, by the length of what was asked. */
+/** How long the first byte of a model's answers takes in one slot, in relation to the request's length. */
 
-/** Outcomes before a pace is known. */
+/** Number of outcomes before a pace is known. */
 const knownAfter = 5;
 const newestWeight = 1 / 8;
-/** A body this long takes longer. */
+/** The expected time grows with the body from this length on. */
 const bytesOfOne = 4 << 10;
-/** A slot is slow if its first byte takes so many times longer than in the others, and at least so long. */
+/** A slot is slow if its first byte takes this many times longer than in the other slots, and at least `slowMsMin`. */
 const slowTimes = 20;
 export const slowMsMin = 3_000;
 
@@ -13,7 +13,7 @@ export class Pace {
   #count = 0;
   #meanLog = 0;
 
-  /** In ms. Undefined: too few answers are known. */
+  /** The usual pace in ms. Undefined while too few answers are known. */
   get usual(): number | undefined {
     return this.#count < knownAfter ? undefined : Math.exp(this.#meanLog);
   }
@@ -24,7 +24,7 @@ export class Pace {
   }
 }
 
-/** `others`: the usual paces in other slots. Half of them at least must be far faster. */
+/** `others` are the usual paces in other slots. At least half of them must be far faster. */
 export function isSlow(firstByteMs: number, bodyBytes: number, others: readonly number[]): boolean {
   const usual = others.toSorted((a, b) => a - b)[(others.length - 1) >> 1];
   return usual !== undefined && paceOf(firstByteMs, bodyBytes) >= slowTimes * usual;

@@ -1,4 +1,4 @@
-/** What a slot's outcomes for one model add up to. */
+/** Tests when the outcomes of a slot for one model are trouble. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
@@ -17,7 +17,7 @@ function end(outcome: Outcome, account = x): void {
 }
 const kind = () => standing.trouble?.kind ?? "none";
 
-/** Lets time pass until a single request may try the slot, and tries it. Returns how long that took. */
+/** Advances the time until a single request may try the slot, and tries it. Returns the elapsed time. */
 function tryOnce(outcome: Outcome): number {
   const waitMs = standing.trouble!.tryAtMs - nowMs;
   nowMs += waitMs;
@@ -36,13 +36,13 @@ test("three failures in a row are trouble, two are not", () => {
   expect(kind()).toBe("failing");
 });
 
-test("a slot that was always served is in trouble after three failures, too", () => {
+test("a slot without earlier failures is in trouble after three failures", () => {
   for (let time = 0; time < 10_000; time++) end("served");
   fail(3);
   expect(kind()).toBe("failing");
 });
 
-test("every second failure is trouble within twenty requests, one in fifty is none", () => {
+test("one failure in two requests is trouble within twenty requests, one in fifty is not", () => {
   for (let time = 0; time < 20 && kind() === "none"; time++) end(time % 2 === 0 ? "failed" : "served");
   expect(kind()).toBe("failing");
   const random = createRandom(1);
@@ -55,17 +55,17 @@ test("every second failure is trouble within twenty requests, one in fifty is no
   expect(troubles).toBe(0);
 });
 
-test("slow answers are trouble of another kind", () => {
+test("slow answers put a slot in trouble of the kind `slow`", () => {
   for (let time = 0; time < 3; time++) end("slow");
   expect(kind()).toBe("slow");
 });
 
-test("ends that say nothing change nothing", () => {
+test("ends that do not describe the slot change nothing", () => {
   for (let time = 0; time < 10; time++) end("untold");
   expect(standing.trouble).toBeUndefined();
 });
 
-test("failures that are long ago count for little", () => {
+test("old failures count little", () => {
   fail(2);
   nowMs += 3_600_000;
   fail(2);
@@ -73,7 +73,7 @@ test("failures that are long ago count for little", () => {
 });
 
 describe("an account has one vote:", () => {
-  test("one account alone makes no trouble while others are served", () => {
+  test("failures of one account are no trouble while others are served", () => {
     for (let time = 0; time < 200; time++) {
       end("failed", x);
       if (time % 20 === 0) end("served", y);
@@ -81,20 +81,20 @@ describe("an account has one vote:", () => {
     expect(kind()).toBe("none");
   });
 
-  test("most of the accounts do", () => {
+  test("failures of most accounts are trouble", () => {
     end("served", y);
     for (const account of [x, z, x]) end("failed", account);
     expect(kind()).toBe("failing");
   });
 
-  test("so does one account once the others are long gone", () => {
+  test("failures of one account are trouble once the votes of the others are old", () => {
     for (const account of [y, z]) end("served", account);
     nowMs += 120_000;
     fail(3);
     expect(kind()).toBe("failing");
   });
 
-  test("of many accounts that were served, a few failures suffice", () => {
+  test("a few failures are trouble if all served votes are older", () => {
     for (let account = 0; account < 1_000; account++) end("served", asId(`old-${account}`));
     let failures = 0;
     while (kind() === "none") fail(1, asId(`new-${failures++}`));
@@ -117,20 +117,20 @@ describe("a slot in trouble", () => {
     expect(pauses).toEqual([pauseMsMin, 4_000, 8_000, 16_000, pauseMsMax, pauseMsMax]);
   });
 
-  test("is tried again soon after a request whose end says nothing", () => {
+  test("is tried again soon after a request whose end does not describe it", () => {
     tryOnce("failed");
     tryOnce("untold");
     expect(tryOnce("served")).toBe(pauseMsMin);
   });
 
-  test("is used again after at most five served requests, between which it does not wait", () => {
+  test("is used again after at most five served requests, without pauses between them", () => {
     fail(100);
     expect(tryOnce("served")).toBeLessThanOrEqual(pauseMsMax);
     for (let time = 0; standing.trouble && time < 4; time++) expect(tryOnce("served")).toBe(0);
     expect(kind()).toBe("none");
   });
 
-  test("does not learn from requests that began before the trouble", () => {
+  test("ignores the outcomes of requests that began before the trouble", () => {
     standing = new Standing();
     const before = Array.from({ length: 50 }, () => standing.began(nowMs));
     nowMs += 1;
@@ -139,7 +139,7 @@ describe("a slot in trouble", () => {
     expect(kind()).toBe("failing");
   });
 
-  test("that relapses soon keeps its long pause, and begins anew after a good while", () => {
+  test("keeps its long pause if it relapses soon, and begins with the shortest pause otherwise", () => {
     for (let time = 0; time < 5; time++) tryOnce("failed");
     while (standing.trouble) tryOnce("served");
     fail(3);
@@ -151,7 +151,7 @@ describe("a slot in trouble", () => {
   });
 });
 
-test("a trial's first byte lets the next one begin, four at a time, and a failure ends that", () => {
+test("the first byte of a trial lets the next begin, up to four at a time, until one fails", () => {
   fail(3);
   nowMs = standing.trouble!.tryAtMs;
   const trials = [standing.began(nowMs)];

@@ -1,52 +1,57 @@
 /**
- * What this router remembers of how requests for one model ended in one slot. Times are monotonic milliseconds. No I/O.
+ * How requests for one model ended in one slot, as this router remembers it. Times are monotonic milliseconds. No I/O.
  *
- * The newest outcome weighs a quarter and all earlier ones the rest, so that three failures in a row are trouble. An
- * account has one vote, its last outcome. While others are served, requests of one account that make an engine fail are
- * therefore no trouble. A slot in trouble is tried with single requests, each after the first byte of the one before, until
- * three to five in a row are served.
+ * The newest outcome weighs a quarter and all earlier outcomes the rest, so that three failures in a row are trouble.
+ * Each account has one vote: its last outcome. Requests of one account that make an engine fail are therefore no
+ * trouble while other accounts are served.
+ *
+ * A slot in trouble gets single requests as trials. Each trial starts after the first byte of the previous one. After
+ * three to five served trials in a row the trouble ends.
  */
 import type { AccountId } from "@weiche/shared/ids.ts";
 
-/** `slow`: served, but the first byte took far longer than in other slots. `untold`: says nothing about the slot. */
+/**
+ * `slow`: served, but the first byte took far longer than in other slots. `untold`: the outcome does not describe the
+ * slot.
+ */
 export type Outcome = "served" | "slow" | "failed" | "untold";
 
 export interface Trouble {
   readonly kind: "failing" | "slow";
-  /** Share of bad outcomes, 0 to 1, in which the newest ones weigh most. */
+  /** Share of bad outcomes, 0 to 1. The newest outcomes weigh most. */
   readonly share: number;
   readonly sinceMs: number;
-  /** When a request may try the slot. Infinite while one does that has no first byte yet. */
+  /** Time from which a request may try the slot. Infinite while a trial has no first byte yet. */
   readonly tryAtMs: number;
-  /** Of the newest outcome. */
+  /** Time of the newest outcome. */
   readonly changedAtMs: number;
 }
 
-/** The share of bad outcomes, which fades while none comes. */
+/** Returns the share of bad outcomes, which decays while there is no new outcome. */
 export function shareAt({ share, changedAtMs }: Trouble, nowMs: number): number {
   return share * 2 ** ((changedAtMs - nowMs) / halfLifeMs);
 }
 
-/** An attempt that runs. */
+/** A running attempt. */
 interface Begun {
   readonly atMs: number;
-  /** It tries a slot in trouble. */
+  /** Whether the attempt tries a slot in trouble. */
   readonly isTrial: boolean;
 }
 
 const newestWeight = 1 / 4;
 const troubleShare = 1 / 2;
-/** Lower, so that a slot which fails every second request is not used again by luck. */
+/** Lower than `troubleShare`, so that a slot which fails every second request is not used again by chance. */
 const trustedShare = 1 / 4;
-/** After this time without an outcome a bad share is half of what it was. */
+/** Without new outcomes, a bad share halves in this time. */
 const halfLifeMs = 300_000;
 const votersMax = 8;
 const voteHalfLifeMs = 30_000;
 export const pauseMsMin = 2_000;
 export const pauseMsMax = 30_000;
-/** Trials at a time: each one's first byte lets the next begin, because whole answers may take minutes. */
+/** Concurrent trials. The first byte of one lets the next begin, because whole answers may take minutes. */
 const trialsMax = 4;
-/** Trouble that returns within this time keeps the pause to which it had grown. */
+/** Trouble that returns within this time keeps the length of its last pause. */
 const relapseMs = 300_000;
 
 export class Standing {
@@ -57,12 +62,12 @@ export class Standing {
   readonly #votes = new Map<AccountId, { readonly isBad: boolean; readonly atMs: number }>();
   #sinceMs: number | undefined;
   #tryAtMs = Infinity;
-  /** Trials that run. */
+  /** Number of running trials. */
   #trials = 0;
   #pauseMs = pauseMsMin;
   #leftAtMs = -Infinity;
 
-  /** Undefined: it is used like every other slot. */
+  /** Undefined if the slot is used normally. */
   get trouble(): Trouble | undefined {
     if (this.#sinceMs === undefined) return undefined;
     const kind = this.#failed >= this.#slow ? "failing" : "slow";
@@ -79,7 +84,7 @@ export class Standing {
     return { atMs: nowMs, isTrial };
   }
 
-  /** The first byte of the answer came. */
+  /** Call when the first byte of the answer comes. */
   answered({ atMs, isTrial }: Begun, nowMs: number): void {
     const isWaitedFor = isTrial && this.#sinceMs !== undefined && atMs >= this.#sinceMs && this.#tryAtMs === Infinity;
     if (isWaitedFor && this.#trials < trialsMax) this.#tryAtMs = nowMs;
@@ -88,7 +93,7 @@ export class Standing {
   ended({ atMs, isTrial }: Begun, outcome: Outcome, account: AccountId, nowMs: number): void {
     const sinceMs = this.#sinceMs;
     if (isTrial) this.#trials--;
-    // What began before the trouble says nothing about its end.
+    // An attempt from before the trouble does not show whether the trouble has ended.
     if (sinceMs !== undefined && atMs < sinceMs) return;
     if (outcome === "untold") {
       if (isTrial) this.#tryAtMs = nowMs + pauseMsMin;
@@ -112,7 +117,7 @@ export class Standing {
     if (this.#votes.size > votersMax) this.#votes.delete(this.#votes.keys().next().value!);
   }
 
-  /** Whether more accounts met a bad outcome last than a good one; old votes count less. */
+  /** Returns whether more accounts had a bad last outcome than a good one. Old votes count less. */
   #isOfMost(nowMs: number): boolean {
     let sum = 0;
     for (const { isBad, atMs } of this.#votes.values())
