@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Registry } from "prom-client";
 import { createMetrics as createAgentMetrics } from "../node-agent/src/metrics/metrics.ts";
 import { createMetrics as createRouterMetrics } from "../router/src/metrics.ts";
+import { list } from "./made-parts.ts";
 
 export const metricsFile = join(import.meta.dirname, "METRICS.md");
 
@@ -25,24 +26,30 @@ interface Declared {
 
 const head = `# Metrics
 
-What router and agent tell Prometheus: [how it reaches them](RUNBOOK.md#prometheus), [alert rules](prometheus/rules.yml),
-[what to do when one fires](RUNBOOK.md). This page is made from the programs themselves (\`node deploy/metrics-page.ts\`).
+These are the metrics of router and agent for Prometheus. Router and agent declare them, and \`node deploy/metrics-page.ts\` makes
+this page.
 
-Besides these there are those of Node.js (\`process_…\`, \`nodejs_…\`; among them \`nodejs_eventloop_lag_p99_seconds\`). Labels come
-from the catalogue, from the configuration, from nodes that said hello with the right certificate, and from fixed words:
-nothing that a client sends adds a series. Counters whose labels are known begin with 0, so that \`increase()\` sees the first
-event. What is not measured is absent, never 0.
+- [How they reach Prometheus](RUNBOOK.md#prometheus)
+- [Alert rules](prometheus/rules.yml), and [what to do when one fires](RUNBOOK.md#alerts)
+
+Rules for all of them:
+
+- Labels come from the catalogue, the configuration, nodes with the right certificate, and fixed words. Nothing that a client
+  sends adds a series.
+- Counters whose labels are known begin with 0, so that \`increase()\` sees the first event.
+- What is not measured is absent, never 0.
+- Both programs also have the metrics of Node.js, \`process_…\` and \`nodejs_…\`, such as \`nodejs_eventloop_lag_p99_seconds\`.
 `;
 
 const ofRouter = `## Router
 
-\`http://127.0.0.1:9464/metrics\`. Each of several routers tells of its own requests, links and commits.
+\`http://127.0.0.1:9464/metrics\`. Each router reports its own requests, links and commits.
 `;
 
 const ofAgent = `## Agent
 
-\`http://127.0.0.1:9465/metrics\`, or \`/nodes/<name>/metrics\` of a router. Counts, slots, links and outbox are as they are at the
-scrape, measurements of engines, host and GPUs as they were read last, every 2 s, those of the machine every 15 s.
+\`http://127.0.0.1:9465/metrics\`, or \`/nodes/<name>/metrics\` of a router. Counts, slots, links and outbox are as of the scrape.
+Engines, host and GPUs are measured every 2 s, the machine every 15 s.
 `;
 
 /** Returns the metrics of router and agent in the order of their declarations, without those of Node.js. */
@@ -55,7 +62,7 @@ export async function declaredMetrics(): Promise<Readonly<Record<"router" | "age
 
 export async function metricsPage(): Promise<string> {
   const { router, agent } = await declaredMetrics();
-  return [head, ofRouter, table(router), ofAgent, table(agent)].join("\n");
+  return [head, ofRouter, linesOf(router), ofAgent, linesOf(agent)].join("\n");
 }
 
 async function listMetrics({ registry, worries }: Declared): Promise<readonly DeclaredMetric[]> {
@@ -66,13 +73,15 @@ async function listMetrics({ registry, worries }: Declared): Promise<readonly De
   });
 }
 
-function table(metrics: readonly DeclaredMetric[]): string {
-  const rows = metrics.map(({ name, type, labels, meaning, worry = "" }) => {
-    const quoted = [name, ...labels].map((word) => `\`${word}\``);
-    const cells = [quoted[0]!, type, quoted.slice(1).join(", "), meaning, worry];
-    return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`.replaceAll("|  |", "| |");
-  });
-  return ["| name | type | labels | meaning | look into it when |", "|---|---|---|---|---|", ...rows, ""].join("\n");
+/** Returns a list with a line for each metric. */
+function linesOf(metrics: readonly DeclaredMetric[]): string {
+  return list(
+    metrics.map(({ name, type, labels, meaning, worry }) => {
+      const kind = [type, ...labels.map((label) => `\`${label}\``)].join(", ");
+      const look = worry === undefined ? "" : ` *Look into it when: ${worry}.*`;
+      return `**\`${name}\`** (${kind}): ${meaning}.${look}`;
+    }),
+  );
 }
 
 if (import.meta.main) writeFileSync(metricsFile, await metricsPage());
