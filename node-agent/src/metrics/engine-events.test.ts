@@ -109,6 +109,18 @@ test("a switch is one observation, and one of each phase that it had", async () 
   expect(await metrics.registry.getSingleMetricAsString("weiche_agent_switch_seconds")).toContain('_sum{slot="a"} 1.5');
 });
 
+test("the error of an estimate is observed once its request is admitted, if it waited for more than a second", async () => {
+  slots.requestAdmitted(slot, model, 20_000, 14_000);
+  slots.requestAdmitted(slot, model, 1_000, 30_000);
+  slots.requestAdmitted(slot, model, 20_000);
+  const text = await metrics.registry.getSingleMetricAsString("weiche_agent_wait_estimate_error_seconds");
+  const error = (of: string) => `weiche_agent_wait_estimate_error_seconds_${of}`;
+  expect(text).toContain(`${error("sum")}{slot="a",model="m"} -6\n`);
+  expect(text).toContain(`${error("bucket")}{le="-8",slot="a",model="m"} 0\n`);
+  expect(text).toContain(`${error("bucket")}{le="-4",slot="a",model="m"} 1\n`);
+  expect(text).toMatch(/_count\{slot="a",model="m"\} 1$/m);
+});
+
 test.each<[string, string, () => void]>([
   ["start", "engine did not start", () => slots.startFailed(slot, model, "x")],
   ["stop", "engine did not stop", () => slots.stopFailed(slot, model, "x")],
