@@ -57,6 +57,21 @@ describe("a waiting request", () => {
     expect(shown(play)[3]).toEqual([1, 5]);
   });
 
+  test("waits for what runs while the drain is open, although turns were short lately", () => {
+    const play = active(a, 1, { minResidencyMs: 0 });
+    play.pass(6_000);
+    play.release(1);
+    for (const model of [b, a]) {
+      expect(play.requests(model)).toContainEqual(expect.stringMatching(/^stop/));
+      play.news("stopped");
+      play.news("started");
+      if (model === b) play.release(2);
+    }
+    play.request(b);
+    expect([play.slot.turnMs.get(a), play.slot.state.kind]).toEqual([0, "draining"]);
+    expect(shown(play)[4]).toEqual([1, 6]);
+  });
+
   test("waits for the turns of all models before its own", () => {
     const play = active(a, 1);
     play.requests(b, c);

@@ -168,8 +168,9 @@ function turnLeftMs(slot: Slot, engine: Awake, nowMs: number): number {
   if (nowMs >= closesAtMs) return lastingMs(slot, engine, nowMs);
   const isIdle = slot.taken === 0;
   if (isIdle) return Math.min(restsMs, closesAtMs - nowMs);
-  const begunMs = closesAtMs - limits.drainOpenMsMax;
-  return Math.max(restsMs, begunMs + turnMsOf(slot, engine.model) - nowMs);
+  // An average turn, as more requests may come, and no less than the requests take that are there.
+  const usualMs = closesAtMs - limits.drainOpenMsMax + turnMsOf(slot, engine.model) - nowMs;
+  return Math.max(restsMs, usualMs, lastingMs(slot, engine, nowMs));
 }
 
 /** Returns the time until the running answers and those that the same drain still admits have ended. */
