@@ -5,9 +5,9 @@
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeMachine, markdownTable, quantiles, round, writeResult, type Quantiles } from "./cluster/result.ts";
-import { LoneAgent, type LoneAnswer } from "./cluster/lone-agent.ts";
-import { SimNodeEngine, simEngine } from "./cluster/sim-node.ts";
+import { describeMachine, markdownTable, quantiles, round, writeResult, type Quantiles } from "../e2e/cluster/result.ts";
+import { LoneAgent, type LoneAnswer } from "../e2e/cluster/lone-agent.ts";
+import { SimNodeEngine, simEngine } from "../e2e/cluster/sim-node.ts";
 
 const seconds = Number(process.argv[2] ?? 20);
 const streams = 32;

@@ -13,10 +13,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { resultsDirectory, resultsOf, writePage } from "./cluster/result.ts";
+import { resultsDirectory, resultsOf, writePage } from "../e2e/cluster/result.ts";
 import { changeLines, compareCode } from "./load/code-comparison.ts";
-import { checkOut } from "./load/committed-code.ts";
-import { endDescendants } from "./load/processes.ts";
+import { checkOut } from "../e2e/cluster/committed-code.ts";
+import { endDescendants } from "../e2e/cluster/processes.ts";
 import { chartsOf, readmeTable, reportPage, type BenchResult } from "./load/report.ts";
 import { checkNames, runBench, warmSeconds } from "./load/run-bench.ts";
 import { runScale, type ScaleOptions } from "./load/scale.ts";

@@ -2,7 +2,7 @@
  * `npm run bench:fleet [-- FOLDER]`: how long requests wait on 2, 4 and 30 slots that share models, by rules of placement,
  * on virtual time. FOLDER, or the variable WEICHE_TRACES, has trace files; without them the generators are measured.
  */
-import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "./cluster/result.ts";
+import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "../e2e/cluster/result.ts";
 import { inTenths } from "./load/statistics.ts";
 import {
   fleetScenarios,
@@ -10,9 +10,9 @@ import {
   measureFleet,
   type FleetMeasured,
   type FleetScenario,
-} from "./sim/policy/fleet-scenarios.ts";
-import { fleetStrategies, longStrategies } from "./sim/policy/fleet-strategies.ts";
-import type { Strategy } from "./sim/placement-strategies.ts";
+} from "../e2e/sim/policy/fleet-scenarios.ts";
+import { fleetStrategies, longStrategies } from "../e2e/sim/policy/fleet-strategies.ts";
+import type { Strategy } from "../e2e/sim/placement-strategies.ts";
 
 const folder = process.argv[2] ?? process.env["WEICHE_TRACES"];
 const seed = 1;

@@ -7,10 +7,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { barChart, type Bar } from "./load/charts.ts";
 import { inTenths, spreadOf, tenth } from "./load/statistics.ts";
-import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "./cluster/result.ts";
-import { retrySeconds } from "./sim/policy/policy-run.ts";
-import { tokensPerSecond } from "./sim/policy/timed-slot.ts";
-import { measure, quickScenarios, scenarios, type Measured, type Scenario } from "./sim/policy/scenarios.ts";
+import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "../e2e/cluster/result.ts";
+import { retrySeconds } from "../e2e/sim/policy/policy-run.ts";
+import { tokensPerSecond } from "../e2e/sim/policy/timed-slot.ts";
+import { measure, quickScenarios, scenarios, type Measured, type Scenario } from "../e2e/sim/policy/scenarios.ts";
 
 const folder = process.argv[2] ?? process.env["WEICHE_TRACES"];
 const seeds = [1, 2, 3];

@@ -8,10 +8,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { openTab, startBrowser, type Page } from "@weiche/router/test/portal-web/browser.ts";
-import { Cluster } from "./cluster/cluster.ts";
-import { joinAsOwner, type PortalOwner } from "./cluster/portal-owner.ts";
-import { describeMachine, quantiles, round, writeResult } from "./cluster/result.ts";
-import { connect } from "./cluster/usage-dump.ts";
+import { Cluster } from "../e2e/cluster/cluster.ts";
+import { joinAsOwner, type PortalOwner } from "../e2e/cluster/portal-owner.ts";
+import { describeMachine, quantiles, round, writeResult } from "../e2e/cluster/result.ts";
+import { connect } from "../e2e/cluster/usage-dump.ts";
 
 const rounds = Number(process.argv[2] ?? 7);
 const budgetMs = 1_000;

@@ -6,11 +6,11 @@
  */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { Cluster, reachableDirectory } from "./cluster/cluster.ts";
-import { describeMachine, markdownTable, quantiles, round, writeResult, type Quantiles } from "./cluster/result.ts";
-import { catalogueOf, simEngine } from "./cluster/sim-node.ts";
-import { askStream, type Answer } from "./cluster/api-client.ts";
-import type { JournalLine } from "./sim-engine/ledger.ts";
+import { Cluster, reachableDirectory } from "../e2e/cluster/cluster.ts";
+import { describeMachine, markdownTable, quantiles, round, writeResult, type Quantiles } from "../e2e/cluster/result.ts";
+import { catalogueOf, simEngine } from "../e2e/cluster/sim-node.ts";
+import { askStream, type Answer } from "../e2e/cluster/api-client.ts";
+import type { JournalLine } from "../e2e/sim-engine/ledger.ts";
 
 const switches = Number(process.argv[2] ?? 200);
 const goalMs = 50;

@@ -7,10 +7,10 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "./cluster/cluster.ts";
-import { LoneAgent } from "./cluster/lone-agent.ts";
-import { describeMachine, markdownTable, round, writeResult } from "./cluster/result.ts";
-import { simEngine } from "./cluster/sim-node.ts";
+import { until } from "../e2e/cluster/cluster.ts";
+import { LoneAgent } from "../e2e/cluster/lone-agent.ts";
+import { describeMachine, markdownTable, round, writeResult } from "../e2e/cluster/result.ts";
+import { simEngine } from "../e2e/cluster/sim-node.ts";
 
 const seconds = Number(process.argv[2] ?? 35);
 const rounds = Number(process.argv[3] ?? 3);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
-import { until } from "../benchmarks/cluster/cluster.ts";
+import { until } from "../e2e/cluster/cluster.ts";
 import { DebianHost, needsHost } from "./release/debian-host.ts";
 
 const minutes = 60_000;
@@ -84,7 +84,7 @@ describe("on Debian 12", needsHost(), () => {
     await using host = await bareHost("bookworm");
     const said = await refusal(host, "npm start");
     expect(said).toContain("Node.js 20.17 or newer, on which npm runs; this is 18.");
-    expect(said).toContain("Best install the packages of a release, which bring theirs (deploy/INSTALL.md)");
+    expect(said).toContain("Best install the packages of a release, which bring theirs (docs/install.md)");
   });
 });
 

@@ -60,7 +60,7 @@ describe("vLLM in deploy/agent.yaml", () => {
 });
 
 test("the page for operators has every command of `weiche` with its required options, and no others", () => {
-  const page = readFileSync(join(here, "RUNBOOK.md"), "utf8");
+  const page = readFileSync(join(here, "runbook.md"), "utf8");
   const section = page.slice(page.indexOf("\n## Commands\n"), page.indexOf("\n### The agent's commands\n"));
   const usages = [...section.matchAll(/\*\*`([^`]+)`\*\*/g)].flatMap(spelledOut);
   expect(usages.length).toBeGreaterThan(60);
@@ -148,7 +148,7 @@ function anchorsOf(page: string): ReadonlySet<string> {
 }
 
 test("the index of decisions has each decision once, by its title", () => {
-  const folder = join(root, "deploy/decisions");
+  const folder = join(root, "docs/decisions");
   const index = readFileSync(join(folder, "README.md"), "utf8");
   const named = [...index.matchAll(/^- (\d+): \[(.+)\]\((\S+)\)$/gm)].map(
     ([, id, title, file]) => `${file}: # ${id}. ${title}`,

@@ -102,7 +102,7 @@ function requireHost() {
       ...(isTooOld
         ? [
             `  Node.js 20.17 or newer, on which npm runs; this is ${node}`,
-            "Debian 12 has no newer one. Best install the packages of a release, which bring theirs (deploy/INSTALL.md); or put",
+            "Debian 12 has no newer one. Best install the packages of a release, which bring theirs (docs/install.md); or put",
             `a newer Node.js into the PATH before this one${lacks.length > 0 ? ", and" : ", then try again."}`,
           ]
         : []),

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { hashApiKey, makeApiKey } from "@weiche/router/src/callers/api-key.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
-import type { Cluster } from "../cluster/cluster.ts";
-import { connect } from "../cluster/usage-dump.ts";
+import type { Cluster } from "../../e2e/cluster/cluster.ts";
+import { connect } from "../../e2e/cluster/usage-dump.ts";
 
 /** Inserts accounts, writes a file with a key on each line and returns its path. */
 export async function insertAccounts(cluster: Cluster, count: number): Promise<string> {

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { startWeiche } from "../peers/weiche.ts";
 import { openBench } from "./measure.ts";
-import { pin } from "./processes.ts";
+import { pin } from "../../e2e/cluster/processes.ts";
 
 const { values } = parseArgs({
   options: { plain: { type: "boolean", default: false }, agents: { type: "string", default: "1" } },

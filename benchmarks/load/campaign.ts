@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { Program, RunningProgram } from "../peers/program.ts";
 import { measure, openBench, valuesOf, type Bench } from "./measure.ts";
-import { descriptorsFor, pin, raiseDescriptors } from "./processes.ts";
+import { descriptorsFor, pin, raiseDescriptors } from "../../e2e/cluster/processes.ts";
 import { quickLoad, type Scenario } from "./scenarios.ts";
 import { shuffled, type Buckets } from "./statistics.ts";
 

@@ -4,7 +4,7 @@
  */
 import { programs } from "../peers/all.ts";
 import { direct, openCampaign, runRounds, startPrograms } from "./campaign.ts";
-import type { CommittedCode } from "./committed-code.ts";
+import type { CommittedCode } from "../../e2e/cluster/committed-code.ts";
 import { changesOf, isChanging, type Change } from "./goals.ts";
 import { scenarios as allScenarios } from "./scenarios.ts";
 import { jsonBesideRounds } from "./special.ts";

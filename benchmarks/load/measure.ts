@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { RunningProgram } from "../peers/program.ts";
 import { compileNatives, type Natives } from "./native/compile.ts";
 import { runLoad, startEngine, type Load, type LoadResult, type RunningEngine } from "./native/run-load.ts";
-import { chooseCores, cpuSecondsOf, machineTime } from "./processes.ts";
+import { chooseCores, cpuSecondsOf, machineTime } from "../../e2e/cluster/processes.ts";
 
 export interface Bench {
   readonly natives: Natives;

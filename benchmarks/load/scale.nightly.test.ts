@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
-import { descriptorsFor, raiseDescriptors } from "./processes.ts";
+import { descriptorsFor, raiseDescriptors } from "../../e2e/cluster/processes.ts";
 import { measureScale } from "./scale.ts";
 
 test(

@@ -3,11 +3,11 @@
  * end every answer must be whole, and routers and agents must return their memory.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeMachine, machineText, markdownTable, resultsOf, today, writePage } from "../cluster/result.ts";
-import type { Machine } from "../cluster/result.ts";
+import { describeMachine, machineText, markdownTable, resultsOf, today, writePage } from "../../e2e/cluster/result.ts";
+import type { Machine } from "../../e2e/cluster/result.ts";
 import { startWeiche } from "../peers/weiche.ts";
 import { measure, openBench, valuesOf, type Measured } from "./measure.ts";
-import { descriptorsFor, memoryBytesOf, pin, raiseDescriptors } from "./processes.ts";
+import { descriptorsFor, memoryBytesOf, pin, raiseDescriptors } from "../../e2e/cluster/processes.ts";
 import { startEngine } from "./native/run-load.ts";
 import { short } from "./statistics.ts";
 

@@ -5,7 +5,7 @@ import { attempt, mayHold, onCoreOfItsOwn, startProgram } from "./campaign.ts";
 import type { Campaign, Sample, Started } from "./campaign.ts";
 import { loadOn, measure, valuesOf, type Bench } from "./measure.ts";
 import { runLoad } from "./native/run-load.ts";
-import { memoryBytesOf } from "./processes.ts";
+import { memoryBytesOf } from "../../e2e/cluster/processes.ts";
 import { shuffled } from "./statistics.ts";
 
 const gapMsMax = 40;

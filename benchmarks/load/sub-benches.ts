@@ -2,9 +2,9 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { resultsOf, today, type Quantiles } from "../cluster/result.ts";
-import { Arena } from "../starvation/arena.ts";
-import { attacks } from "../starvation/attacks.ts";
+import { resultsOf, today, type Quantiles } from "../../e2e/cluster/result.ts";
+import { Arena } from "../../e2e/starvation/arena.ts";
+import { attacks } from "../../e2e/starvation/attacks.ts";
 import { attempt, type Sample } from "./campaign.ts";
 import { onCore } from "./native/run-load.ts";
 

@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { ask } from "../cluster/api-client.ts";
-import { RunningProgram, startAgent, until } from "../cluster/cluster.ts";
+import { ask } from "../../e2e/cluster/api-client.ts";
+import { RunningProgram, startAgent, until } from "../../e2e/cluster/cluster.ts";
 import type { Program } from "./program.ts";
 import { engineEntry, loadCatalogue } from "./weiche.ts";
 

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
-import { findProgram } from "../engines/find-program.ts";
+import { findProgram } from "../../e2e/real-engines/find-program.ts";
 import { pythonPrograms } from "./install.ts";
 import type { Program, Upstream } from "./program.ts";
 

@@ -29,7 +29,7 @@ function storeProgram(): string | undefined {
   return findProgram("valkey-server");
 }
 
-/** Starts a store with the settings of deploy/INSTALL.md. */
+/** Starts a store with the settings of docs/install.md. */
 async function startStore(directory: string): Promise<Child> {
   const port = await freePort();
   const settings = ["--bind", "127.0.0.1", "--port", String(port), "--save", "", "--maxmemory-policy", "noeviction"];

@@ -5,11 +5,11 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Cluster, until, type ClusterOptions } from "../cluster/cluster.ts";
-import { readSamples, seriesOf } from "../cluster/metrics-text.ts";
-import { RouterGroup } from "../cluster/router-group.ts";
-import { catalogueOf } from "../cluster/sim-node.ts";
-import { postmasterOf } from "../cluster/usage-dump.ts";
+import { Cluster, until, type ClusterOptions } from "../../e2e/cluster/cluster.ts";
+import { readSamples, seriesOf } from "../../e2e/cluster/metrics-text.ts";
+import { RouterGroup } from "../../e2e/cluster/router-group.ts";
+import { catalogueOf } from "../../e2e/cluster/sim-node.ts";
+import { postmasterOf } from "../../e2e/cluster/usage-dump.ts";
 import { insertAccounts } from "../load/accounts.ts";
 import type { Program, RunningProgram, Upstream } from "./program.ts";
 

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { declaredMetrics } from "../metrics-page.ts";
+import { declaredMetrics } from "../../docs/tools/metrics-page.ts";
 
 export const rulesFile = join(import.meta.dirname, "rules.yml");
 

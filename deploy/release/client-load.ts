@@ -4,7 +4,7 @@
  */
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ask, type Answer } from "../../benchmarks/cluster/api-client.ts";
+import { ask, type Answer } from "../../e2e/cluster/api-client.ts";
 
 /** One answer, as its client saw it. */
 export type SeenAnswer = Pick<Answer, "status" | "ending" | "sentAtMs" | "endedAtMs" | "usage">;

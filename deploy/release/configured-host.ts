@@ -1,4 +1,4 @@
-/** Sets up a host with packages by INSTALL.md: router, node, and the embedded engine's tiny model. */
+/** Sets up a host with packages by install.md: router, node, and the embedded engine's tiny model. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";

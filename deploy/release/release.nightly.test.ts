@@ -14,7 +14,7 @@ import { buildRelease, currentRelease } from "./release.ts";
 const minutes = 60_000;
 const folder = mkdtempSync(join(tmpdir(), "weiche-release-"));
 const release = currentRelease();
-const runbook = readFileSync(join(root, "deploy/RUNBOOK.md"), "utf8");
+const runbook = readFileSync(join(root, "docs/runbook.md"), "utf8");
 let files: readonly string[];
 
 beforeAll(async () => {
@@ -91,7 +91,7 @@ test.each(["bookworm", "trixie"] as const)(
   },
 );
 
-/** Renews the certificates by RUNBOOK.md, with the copies of either way. */
+/** Renews the certificates by runbook.md, with the copies of either way. */
 async function renewCertificates(host: DebianHost): Promise<void> {
   await renewOnce(host);
   // Only the program can read its copy, and even the program cannot replace it.
@@ -150,7 +150,7 @@ async function renewOnce(host: DebianHost): Promise<void> {
   expect(await pids()).toBe(running);
 }
 
-/** Uses a database password that only root can read, as a credential of both units by INSTALL.md. */
+/** Uses a database password that only root can read, as a credential of both units by install.md. */
 async function backUpByCredential(host: DebianHost): Promise<void> {
   const folder = "/var/lib/weiche/router/database"; // the router's database, by a URL
   const url = `postgres://weiche@localhost:5432/weiche?host=${encodeURIComponent(folder)}`;
@@ -175,7 +175,7 @@ async function backUpByCredential(host: DebianHost): Promise<void> {
   await host.run(`rm -r ${dropIns} /var/lib/weiche-backups/* /etc/weiche/other.yaml && systemctl daemon-reload`);
 }
 
-/** Updates without a terminal by RUNBOOK.md, after both the example and the operator's file have changed. */
+/** Updates without a terminal by runbook.md, after both the example and the operator's file have changed. */
 async function updateWithOtherExample(host: DebianHost, file: string): Promise<void> {
   const repack = "dpkg-deb -R FILE /root/tree && echo '# more' >>/root/tree/etc/weiche/catalogue.yaml";
   await host.run(`${repack} && dpkg-deb -Znone -b /root/tree FILE`.replaceAll("FILE", file));
@@ -185,7 +185,7 @@ async function updateWithOtherExample(host: DebianHost, file: string): Promise<v
   expect(host.read("etc/weiche/catalogue.yaml.dpkg-dist")).toContain("# more");
 }
 
-/** Restores the backup unit's file into an empty data directory by RUNBOOK.md. */
+/** Restores the backup unit's file into an empty data directory by runbook.md. */
 async function restoreBackup(host: DebianHost): Promise<void> {
   await host.run("systemctl start weiche-backup");
   const written = (await host.run("ls /var/lib/weiche-backups")).trim();

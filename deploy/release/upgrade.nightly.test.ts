@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { until } from "../../benchmarks/cluster/cluster.ts";
+import { until } from "../../e2e/cluster/cluster.ts";
 import type { SeenAnswer } from "./client-load.ts";
 import { askOnce, configure, openAccount } from "./configured-host.ts";
 import { DebianHost, needsHost } from "./debian-host.ts";
@@ -107,7 +107,7 @@ interface Restart {
   readonly readyAtMs: number;
 }
 
-/** Installs the packages by INSTALL.md, and waits until their services are ready. */
+/** Installs the packages by install.md, and waits until their services are ready. */
 async function change(host: DebianHost, version: string, files: readonly string[]): Promise<Restart> {
   const units = ["weiche-router", "weiche-node-agent"];
   const pids = () => host.run(`systemctl show -P MainPID ${units.join(" ")}`);
@@ -146,7 +146,7 @@ class ClientLoad {
   /** Starts the clients as a unit of the host, with this checkout's program. */
   static async start(host: DebianHost, key: string): Promise<ClientLoad> {
     host.bring("root/load/deploy/release", [join(import.meta.dirname, "client-load.ts")]);
-    host.bring("root/load/benchmarks/cluster", [join(root, "benchmarks/cluster/api-client.ts")]);
+    host.bring("root/load/benchmarks/cluster", [join(root, "e2e/cluster/api-client.ts")]);
     host.write("root/load/package.json", '{ "type": "module" }');
     host.write("root/load/answers", "");
     const load = new ClientLoad(host);

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
-/** deploy/API.md, the source of the portal's page for API clients. */
+/** docs/api.md, the source of the portal's page for API clients. */
 const apiPage: Plugin = {
   name: "api-page",
-  resolveId: (id) => (id === "virtual:api-page" ? `${join(import.meta.dirname, "../../deploy/API.md")}?raw` : null),
+  resolveId: (id) => (id === "virtual:api-page" ? `${join(import.meta.dirname, "../../docs/api.md")}?raw` : null),
 };
 
 export default defineConfig(({ mode }) => ({

@@ -1,4 +1,4 @@
-/** The schema of the model catalogue's file. Its descriptions are shown in deploy/CONFIGURE.md. */
+/** The schema of the model catalogue's file. Its descriptions are shown in docs/configuration.md. */
 import { Type } from "typebox";
 import { changesSchema } from "./changelog.ts";
 import { namePattern } from "./ids.ts";

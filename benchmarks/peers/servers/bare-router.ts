@@ -11,7 +11,7 @@ import { place } from "@weiche/router/src/nodes/placement.ts";
 import { systemClock as clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7 } from "@weiche/shared/ids.ts";
 import { createLog } from "@weiche/shared/program/log.ts";
-import { openNodeEnd } from "../../cluster/node-end.ts";
+import { openNodeEnd } from "../../../e2e/cluster/node-end.ts";
 
 const { catalogue } = loadCatalogue(process.argv[2]!);
 const { registry, data, link, address } = await openNodeEnd(catalogue);

@@ -1,6 +1,6 @@
 /**
- * Schema of agent.yaml: names, types, ranges, and what each key means, from which `node deploy/configure-page.ts` makes the
- * table in deploy/CONFIGURE.md. A `default` is the value that an absent key has; `absent` says in words what holds then.
+ * Schema of agent.yaml: names, types, ranges, and what each key means, from which `node docs/tools/configure-page.ts` makes the
+ * table in docs/configuration.md. A `default` is the value that an absent key has; `absent` says in words what holds then.
  */
 import { namePattern } from "@weiche/shared/ids.ts";
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
@@ -34,7 +34,7 @@ const engineSchema = Type.Object(
         minItems: 1,
         maxItems: enginesPerSlotMax,
         description:
-          "in place of `model`, the ids of several models that the engine serves at the same time, such as a base model and its LoRA adapters. They share the engine's places, and a request for any of them needs no switch. The first id names the engine in files, logs and metrics. [An example](INSTALL.md#several-models-on-one-engine)",
+          "in place of `model`, the ids of several models that the engine serves at the same time, such as a base model and its LoRA adapters. They share the engine's places, and a request for any of them needs no switch. The first id names the engine in files, logs and metrics. [An example](install.md#several-models-on-one-engine)",
         absent: "the engine serves `model` alone",
       }),
     ),
@@ -66,7 +66,7 @@ const engineSchema = Type.Object(
       text("where `command` runs, relative to the file", { absent: "the directory of the file" }),
     ),
     unit: Type.Optional(
-      text("the [unit](INSTALL.md#engines-as-units-of-their-own) of the engine", { absent: "with another launcher" }),
+      text("the [unit](install.md#engines-as-units-of-their-own) of the engine", { absent: "with another launcher" }),
     ),
     url: Type.Optional(text("address of an engine that is started elsewhere", { absent: "with another launcher" })),
     sleep: Type.Optional(
@@ -233,7 +233,7 @@ export const agentSchema = Type.Object(
         minimum: 1,
         default: 1,
         description:
-          "least hours for which usage records stay on the node after a router committed them. Set more than the time between two [backups](RUNBOOK.md#backup-and-restore): a restored database then receives all usage since the backup again. A record has about 200 bytes, and whole files of 4 MiB are removed",
+          "least hours for which usage records stay on the node after a router committed them. Set more than the time between two [backups](runbook.md#backup-and-restore): a restored database then receives all usage since the backup again. A record has about 200 bytes, and whole files of 4 MiB are removed",
       }),
     ),
     logLevel: Type.Optional(

@@ -105,7 +105,7 @@ export function modelPathsOf(engine: RawEngine, baseDir: string): readonly strin
   return modelPaths(engine).map((path) => resolve(baseDir, engine.directory ?? ".", path));
 }
 
-/** deploy/CONFIGURE.md documents the defaults. */
+/** docs/configuration.md documents the defaults. */
 function limitsOf(slot: RawAgent["slots"][number]) {
   return {
     minResidencyMs: (slot.minResidencySeconds ?? 1) * 1000,

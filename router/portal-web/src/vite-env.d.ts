@@ -1,6 +1,6 @@
 /// <reference types="vite/client" />
 
-/** The text of deploy/API.md. */
+/** The text of docs/api.md. */
 declare module "virtual:api-page" {
   const text: string;
   export default text;

@@ -6,7 +6,7 @@ import { openApiDocument } from "./openapi.ts";
 const document = openApiDocument("https://api.example");
 
 test("the committed document equals the document that the schemas make", async () => {
-  const file = join(import.meta.dirname, "../../../deploy/openapi.yaml");
+  const file = join(import.meta.dirname, "../../../docs/openapi.yaml");
   await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot(file);
 });
 

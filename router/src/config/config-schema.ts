@@ -1,6 +1,6 @@
 /**
- * Schema of router.yaml: names, types, ranges and descriptions. `node deploy/configure-page.ts` makes the table in
- * deploy/CONFIGURE.md from it. `default` is the value of a missing key; `absent` describes it in words.
+ * Schema of router.yaml: names, types, ranges and descriptions. `node docs/tools/configure-page.ts` makes the table in
+ * docs/configuration.md from it. `default` is the value of a missing key; `absent` describes it in words.
  */
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
 import { Type, type Static, type TSchema } from "typebox";
@@ -29,7 +29,7 @@ const listen = section({
   api: listener("the public API", "127.0.0.1:8080"),
   portal: listener("the portal", "127.0.0.1:8081"),
   console: listener(
-    "the [operators' console](RUNBOOK.md#console), or `off`. On loopback it is plain HTTP; elsewhere it needs `tls`",
+    "the [operators' console](runbook.md#console), or `off`. On loopback it is plain HTTP; elsewhere it needs `tls`",
     "127.0.0.1:8082",
   ),
   nodes: listener("links of nodes; other addresses than loopback need `nodes.tls`", "127.0.0.1:7443"),
@@ -55,11 +55,11 @@ const addresses = section({
 
 const database = section({
   url: text(
-    "URL of your PostgreSQL (15 or newer, `fsync` on). A router opens at most 15 connections. With standbys, name all hosts (`postgres://weiche@db1.example,db2.example/weiche`): the router uses the primary, also after a failover ([requirements](RUNBOOK.md#a-database-with-standbys))",
+    "URL of your PostgreSQL (15 or newer, `fsync` on). A router opens at most 15 connections. With standbys, name all hosts (`postgres://weiche@db1.example,db2.example/weiche`): the router uses the primary, also after a failover ([requirements](runbook.md#a-database-with-standbys))",
     { absent: "the embedded PostgreSQL" },
   ),
   passwordFile: text(
-    "a file with the password of `database.url` in one line, for a URL without a password ([how](INSTALL.md#passwords)). `weiche backup` and `weiche restore` read it, too",
+    "a file with the password of `database.url` in one line, for a URL without a password ([how](install.md#passwords)). `weiche backup` and `weiche restore` read it, too",
     { absent: "none" },
   ),
 });
@@ -110,7 +110,7 @@ const limits = section({
       "proxies whose `X-Forwarded-For` is trusted and whose connections are not limited. The header's entries may have a port, brackets or quotes. If a client's entry is empty or names no address, the client has no limit per address and the log names the proxy once, because earlier entries may be invented",
   }),
   store: text(
-    "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. An address of Valkey or Redis 7: several routers share their limits ([how](INSTALL.md#several-routers))",
+    "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. An address of Valkey or Redis 7: several routers share their limits ([how](install.md#several-routers))",
     { absent: "`memory`, and the router refuses to start if another router uses its database" },
   ),
   storePasswordFile: text("as `database.passwordFile`, for `limits.store`", { absent: "none" }),

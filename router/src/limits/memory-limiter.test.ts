@@ -1,4 +1,4 @@
-/** Tests rules of the memory limiter only. test/limits/limiter-contract.test.ts tests the rules of all limiters. */
+/** Tests rules of the memory limiter only. test/limits/limiter-contract.process.test.ts tests the rules of all limiters. */
 import { expect, test } from "vitest";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type AccountId, type RequestId } from "@weiche/shared/ids.ts";

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { weiche } from "../../../benchmarks/cluster/commands.ts";
+import { weiche } from "../../../e2e/cluster/commands.ts";
 import { loadRouterConfig } from "../../src/config/config.ts";
 import { createRouter, type Router } from "../../src/context.ts";
 import type { Database } from "../../src/db/database.ts";

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
-import { Cluster } from "../../../benchmarks/cluster/cluster.ts";
+import { Cluster } from "../../../e2e/cluster/cluster.ts";
 import { openTab, startBrowser, type Browser, type Page, type Tab } from "./browser.ts";
 import { hands, type Hand } from "./hands.ts";
 import { focusedName, tabTo } from "./keyboard.ts";

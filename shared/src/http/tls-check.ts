@@ -74,7 +74,7 @@ function isOperators(path: string): boolean {
   return path.startsWith("/run/credentials/") && !ours.test(path);
 }
 const renewed =
-  "is renewed by a reload if the unit has an ExecReload line for it, else by a restart (deploy/RUNBOOK.md)";
+  "is renewed by a reload if the unit has an ExecReload line for it, else by a restart (docs/runbook.md)";
 
 function* judgePrivacy(paths: Partial<TlsPaths>, kept: Kept, uid: number | "other"): Iterable<TlsFinding> {
   const holdsKey = kept.cert?.includes("PRIVATE KEY-----");

@@ -1,6 +1,6 @@
 /**
  * Bounds on the cost of one request's JSON Schemas, per kind of engine. They keep the stall of other streams under 250
- * ms; measurements: deploy/decisions/0014-what-a-schema-may-cost.md.
+ * ms; measurements: docs/decisions/0014-what-a-schema-may-cost.md.
  */
 import type { DialectName } from "../engine.ts";
 

@@ -21,7 +21,7 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
   let streams = 0;
   const parts = (): ConsoleParts => {
     if (!deps.console)
-      throw new RequestError("conflict", "the console is off: set listen.console (deploy/CONFIGURE.md)");
+      throw new RequestError("conflict", "the console is off: set listen.console (docs/configuration.md)");
     return deps.console;
   };
   const viewSession = (endsAtMs: number) => ({ endsAt: instantText(endsAtMs), router: hostname(), version });

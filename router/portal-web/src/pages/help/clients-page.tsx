@@ -1,4 +1,4 @@
-/** deploy/API.md as a page of the portal, for authors of API clients. Its text is only in English. */
+/** docs/api.md as a page of the portal, for authors of API clients. Its text is only in English. */
 import { useEffect } from "react";
 import { ButtonLink } from "../../elements/button.tsx";
 import { Page } from "../../elements/page.tsx";

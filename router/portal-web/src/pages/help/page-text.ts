@@ -1,4 +1,4 @@
-/** Parses deploy/API.md into blocks for the portal, for the subset of Markdown that this page uses. */
+/** Parses docs/api.md into blocks for the portal, for the subset of Markdown that this page uses. */
 
 export type Inline =
   | { readonly kind: "text"; readonly text: string }
@@ -34,7 +34,7 @@ function readBlock(chunk: string): Block {
   if (lines.length > 2 && lines.every((line) => /^\|.*\|$/.test(line))) return readTable(lines);
   if (lines.length === 1 && /^[\p{L}\d`[]/u.test(chunk) && !/^\d+\. /.test(chunk))
     return { kind: "paragraph", words: readWords(chunk) };
-  throw new Error(`the portal cannot show this part of API.md: ${chunk}`);
+  throw new Error(`the portal cannot show this part of api.md: ${chunk}`);
 }
 
 function readTable([head, , ...rows]: readonly string[]): Block {
@@ -47,7 +47,7 @@ function readTable([head, , ...rows]: readonly string[]): Block {
 }
 
 function readWords(text: string): readonly Inline[] {
-  if (text.includes("**")) throw new Error(`the portal cannot show this part of API.md: ${text}`);
+  if (text.includes("**")) throw new Error(`the portal cannot show this part of api.md: ${text}`);
   const parts = text.split(/(`[^`]+`|\[[^\]]+\]\([^)]+\))/).filter((part) => part !== "");
   return parts.flatMap((part): readonly Inline[] => {
     if (part.startsWith("`")) return [{ kind: "code", text: part.slice(1, -1) }];

@@ -1,0 +1,64 @@
+/**
+ * Makes conformance.md (every rule of the service) and promises.md (every promise to operators), each claim with the
+ * tests that prove it. The claims are in conformance.yaml and promises.yaml. `node docs/tools/proof-pages.ts` writes both
+ * pages.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { proofPage, readSections, testsOf, type Claim, type PageShape, type ProofPage } from "./proof-page.ts";
+import { listTests } from "./test-list.ts";
+
+interface Rule extends Claim {
+  readonly rule: string;
+}
+
+/** `quick`, `nightly`: how much of it `npm run test:all` and `npm run nightly` try. */
+interface Promised extends Claim {
+  readonly id: string;
+  readonly promise: string;
+  readonly quick: string;
+  readonly nightly: string;
+}
+
+export const conformanceShape: PageShape<Rule> = {
+  head: (count) => [
+    "# Conformance",
+    "",
+    `${count} rules of the service that its API keeps, each with the tests that prove it: a test runs before every change lands,`,
+    "and this page is made from their names (`node docs/tools/proof-pages.ts`). `…` in a name stands for each row of a table.",
+    "What people do in the portal is not on it, and neither is what the service tells its clients to do.",
+  ],
+  columns: ["", "rule", "proven by"],
+  cells: ({ rule }, position) => [position, rule],
+};
+
+export const promisesShape: PageShape<Promised> = {
+  head: (count) => [
+    "# Promises",
+    "",
+    `${count} promises to whoever runs Weiche, each with the tests that prove it and how much of it they try: \`npm run test:all\` before`,
+    "every change, `npm run nightly` by night, which runs all tests and besides them those in files named `….nightly`. This page",
+    "is made from the names of tests (`node docs/tools/proof-pages.ts`); `…` in a name stands for each row of a table.",
+  ],
+  columns: ["", "promise", "proven by", "in `npm run test:all`", "in `npm run nightly`"],
+  cells: ({ id, promise, quick, nightly }) => [id, promise, quick, nightly],
+};
+
+/** Returns the two pages by their files. */
+export function proofPages(): ReadonlyMap<string, ProofPage> {
+  const rules = readSections<Rule>("conformance.yaml");
+  const promises = readSections<Promised>("promises.yaml");
+  const tests = listTests([...testsOf(rules), ...testsOf(promises)]);
+  return new Map([
+    [join(import.meta.dirname, "../conformance.md"), proofPage(rules, tests, conformanceShape)],
+    [join(import.meta.dirname, "../promises.md"), proofPage(promises, tests, promisesShape)],
+  ]);
+}
+
+if (import.meta.main) {
+  for (const [file, { page, mistakes }] of proofPages()) {
+    for (const mistake of mistakes) console.error(mistake);
+    if (mistakes.length > 0) process.exitCode = 1;
+    else writeFileSync(file, page);
+  }
+}

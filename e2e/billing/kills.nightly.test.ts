@@ -1,0 +1,18 @@
+/** Runs every fault many times in random order, with one, two and three nodes. See `kills.e2e.test.ts`. */
+import { expect, test } from "vitest";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { faultNames, runCampaign } from "./kill-campaign.ts";
+
+const seed = Number(process.env["WEICHE_SEED"] ?? 20_261_122);
+const rounds = 4;
+
+test.each([1, 2, 3])(
+  "%i nodes: through every fault four times, every answer that a client got whole or ended itself is billed once, and nothing else",
+  async (nodes) => {
+    const random = createRandom(seed + nodes);
+    const order = faultNames.map((name) => ({ name, at: random.next() })).toSorted((a, b) => a.at - b.at);
+    const received = await runCampaign({ nodes, faults: order.map(({ name }) => name), rounds, seed: seed + nodes });
+    expect(received.length).toBeGreaterThan(1_000);
+  },
+  rounds * faultNames.length * 60_000,
+);

@@ -1,0 +1,194 @@
+/** Engines that die or freeze at every moment of their lives: a clear answer for the client, and a model that comes back. */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Cluster, isAlive, reachableDirectory, until } from "../cluster/cluster.ts";
+import { SimNodeEngine, catalogueOf, simEngine } from "../cluster/sim-node.ts";
+import { askStream, type Answer } from "../cluster/api-client.ts";
+
+const directory = reachableDirectory("weiche-faults-");
+/** Faults that model-a's next process begins with. */
+const faultFile = join(directory, "faults");
+const backoffSeconds = 3;
+
+let cluster: Cluster;
+let apiKey: string;
+let frozen: ReturnType<typeof freeze>;
+let silenced: ReturnType<typeof silence>;
+
+beforeAll(async () => {
+  const slot = {
+    minResidencySeconds: 0,
+    startSeconds: 6,
+    backoffSeconds: { min: backoffSeconds, max: backoffSeconds },
+  };
+  cluster = await Cluster.start({
+    catalogue: catalogueOf("model-a", "model-b", "model-c", "model-d"),
+    agents: {
+      "node-1": {
+        requestSeconds: 12,
+        slots: [
+          { ...slot, name: "a", engines: [simEngine("model-a", { "fault-file": faultFile }), simEngine("model-b")] },
+          { ...slot, name: "frozen", engines: [simEngine("model-c")] },
+          { ...slot, name: "deaf", engines: [simEngine("model-d")] },
+        ],
+      },
+    },
+  });
+  ({ apiKey } = await cluster.account());
+  frozen = freeze();
+  silenced = silence();
+  for (const beside of [frozen, silenced]) beside.catch(() => {}); // its test tells
+});
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function ask(model: string, text = "sim:tokens=3", onPiece?: (pieces: number) => void): Promise<Answer> {
+  return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text, onPiece });
+}
+
+/** Codes of honest refusals. A request that is held while a hung engine is replaced may come to its own limit of 12 s. */
+const refusals: readonly (string | undefined)[] = ["model_unavailable", "timeout"];
+
+/** Asks until the model is served again; what comes before must be an honest refusal. */
+async function served(model: string): Promise<void> {
+  await until(`${model} to be served`, async () => {
+    const seen = await ask(model);
+    const isHonest = seen.ending === "whole" || (seen.status !== 200 && refusals.includes(seen.error?.code));
+    if (!isHonest) throw new Error(JSON.stringify(seen));
+    if (seen.ending !== "whole") await sleep(250); // a package has its limits
+    return seen.ending === "whole";
+  });
+}
+
+function engineOf(model: string, slot = "a"): SimNodeEngine {
+  return new SimNodeEngine(join(cluster.directory, "node-1"), slot, model);
+}
+
+async function running(slot: string): Promise<number> {
+  const nodes = await cluster.nodes();
+  return nodes[0]!.slots.find(({ name }) => name === slot)!.running;
+}
+
+async function stopEngine(model: string): Promise<void> {
+  const { pid } = engineOf(model);
+  if (pid === undefined) return;
+  process.kill(pid, "SIGKILL");
+  await until("the engine to be gone", () => engineOf(model).pid !== pid);
+}
+
+describe("a slot whose engine fails", () => {
+  beforeEach(() => rmSync(faultFile, { force: true }));
+
+  test.each([
+    ["dies at its start", "crash:start"],
+    ["never becomes ready", "never-ready"],
+  ])("an engine that %s: 503 with the backoff, no start before it is over, and then it serves", async (_, fault) => {
+    await served("model-b");
+    await stopEngine("model-a");
+    writeFileSync(faultFile, fault);
+    const first = await ask("model-a");
+    expect(first).toMatchObject({
+      ending: "refused",
+      status: 503,
+      error: { code: "model_unavailable" },
+      retryAfterSeconds: backoffSeconds,
+    });
+    const startMs = performance.now();
+    const again = await ask("model-a");
+    expect(again).toMatchObject({ status: 503, error: { code: "model_unavailable" } });
+    expect(again.retryAfterSeconds).toBeGreaterThanOrEqual(1);
+    expect(performance.now() - startMs, "refused at once").toBeLessThan(backoffSeconds * 1_000);
+    expect(await ask("model-b"), "the slot serves others meanwhile").toMatchObject({ ending: "whole" });
+    rmSync(faultFile);
+    await served("model-a");
+  });
+
+  test("an engine that dies in mid-stream: an error event, and it is started again", async () => {
+    await served("model-a");
+    const { pid } = engineOf("model-a");
+    expect(await ask("model-a", "sim:tokens=50,fault=crash:10")).toMatchObject({
+      ending: "error",
+      status: 200,
+      error: { code: "engine_died" },
+    });
+    await served("model-a");
+    expect(engineOf("model-a").pid).not.toBe(pid);
+    await until("nothing to run", async () => (await running("a")) === 0);
+  });
+
+  test("a vLLM whose core dies takes no more requests, though its front answers for a while, and is started again", async () => {
+    await served("model-a");
+    const { pid } = engineOf("model-a");
+    const died = await ask("model-a", "sim:tokens=50,fault=core-dies:10");
+    expect(died).toMatchObject({ ending: "error", status: 200, error: { code: "engine_died" } });
+    await served("model-a"); // nobody was told that the engine failed
+    expect(engineOf("model-a").pid).not.toBe(pid);
+  });
+
+  test.each(["crash:sleep*1", "500:sleep*1"])(
+    "an engine that meets %s is stopped, and the other model is served",
+    async (fault) => {
+      await served("model-a");
+      const { pid } = engineOf("model-a");
+      await engineOf("model-a").setFaults(fault);
+      expect(await ask("model-b")).toMatchObject({ ending: "whole" });
+      expect(isAlive(pid!)).toBe(false);
+      await served("model-a");
+    },
+  );
+
+  test.each(["crash:wake*1", "500:wake*1"])(
+    "an engine that meets %s is started cold for the same request",
+    async (fault) => {
+      await served("model-a");
+      const { pid } = engineOf("model-a");
+      expect(await ask("model-b")).toMatchObject({ ending: "whole" });
+      await engineOf("model-a").setFaults(fault);
+      expect(await ask("model-a")).toMatchObject({ ending: "whole" });
+      expect(engineOf("model-a").pid).not.toBe(pid);
+    },
+  );
+});
+
+/** Takes its time: runs beside the other tests, on a slot of its own. */
+async function freeze() {
+  await served("model-c");
+  const { pid } = engineOf("model-c", "frozen");
+  const seen = await ask("model-c", "sim:tokens=200,itl=20", (pieces) => {
+    if (pieces === 5) process.kill(pid!, "SIGSTOP");
+  });
+  await until("the place to be free", async () => (await running("frozen")) === 0, 5_000);
+  await served("model-c");
+  return { seen, pid: pid!, pidAfter: engineOf("model-c", "frozen").pid };
+}
+
+test("an engine that freezes in mid-stream: its client gets an error, its place is free, and it is started again", async () => {
+  const { seen, pid, pidAfter } = await frozen;
+  expect(seen).toMatchObject({ ending: "error", status: 200, error: { code: "500" } });
+  expect(pidAfter).not.toBe(pid);
+  expect(isAlive(pid), "the frozen process is gone").toBe(false);
+});
+
+/** Beside the other tests, too. */
+async function silence() {
+  await served("model-d");
+  const engine = engineOf("model-d", "deaf");
+  const { pid } = engine;
+  await engine.setFaults("silent-at-sigterm");
+  const seen = await ask("model-d", "sim:tokens=200,itl=20", (pieces) => {
+    if (pieces === 5) process.kill(pid!, "SIGTERM");
+  });
+  await served("model-d");
+  return { seen, pid: pid!, pidAfter: engineOf("model-d", "deaf").pid };
+}
+
+test("a vLLM that falls silent at a SIGTERM and stays: its client gets an error, and two more SIGTERMs end it", async () => {
+  const { seen, pid, pidAfter } = await silenced;
+  expect(seen).toMatchObject({ ending: "error", status: 200, error: { code: "500" } });
+  expect(pidAfter).not.toBe(pid);
+  expect(isAlive(pid)).toBe(false);
+});

@@ -1,0 +1,212 @@
+/** Tests the real command `weiche-agent` against a real agent with simulated engines. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AgentStatus } from "@weiche/node-agent/src/status/status.ts";
+import { makeAuthority, makeCertificate } from "@weiche/router/src/certificates/certificate-folder.ts";
+import { simulatedNvidiaSmi } from "@weiche/node-agent/test/engines/engines-on-host.ts";
+import { RunningProgram, until } from "../cluster/cluster.ts";
+
+const root = join(import.meta.dirname, "../..");
+const bin = join(root, "node-agent/bin/weiche-agent.js");
+const directory = mkdtempSync(join(tmpdir(), "weiche-cli-"));
+let agent: RunningProgram;
+
+beforeAll(async () => {
+  const simulated = [process.execPath, join(root, "e2e/sim-engine/main.ts"), "--port", "{port}"];
+  const engine = (model: string, startMs: number) => ({
+    model,
+    dialect: "vllm",
+    command: [...simulated, "--model", model, "--start-ms", String(startMs)],
+  });
+  const slot = { name: "a", minResidencySeconds: 0, engines: [engine("quick", 0), engine("slow", 3_000)] };
+  const making = { folder: join(directory, "ca"), nowMs: Date.now() };
+  makeAuthority(making);
+  makeCertificate({ ...making, days: 20 }, "node", ["gpu-1"]);
+  const tls = { cert: "ca/node-gpu-1.pem", key: "ca/node-gpu-1.key", ca: "ca/ca.pem" };
+  writeFileSync(join(directory, "agent.yaml"), JSON.stringify({ node: "gpu-1", tls, slots: [slot] }));
+  agent = await RunningProgram.start("node-agent/src/main.ts", ["--stop-engines"], {
+    WEICHE_DATA_DIR: directory,
+    WEICHE_AGENT_CONFIG: join(directory, "agent.yaml"),
+    WEICHE_AGENT_OPS_LISTEN: "127.0.0.1:0",
+    WEICHE_NODES_LISTEN: "127.0.0.1:9",
+  });
+});
+
+afterAll(async () => {
+  await agent.stop();
+  rmSync(directory, { recursive: true });
+});
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function command(...args: readonly string[]): Promise<Ended> {
+  const env = { ...process.env, PATH: `${directory}:${process.env["PATH"]}`, WEICHE_DATA_DIR: directory };
+  try {
+    return { code: 0, ...(await promisify(execFile)(process.execPath, [bin, ...args], { env, cwd: directory })) };
+  } catch (error) {
+    return error as Ended;
+  }
+}
+
+async function activate(model: string): Promise<void> {
+  expect(await command("prewarm", model)).toMatchObject({ code: 0 });
+  await until(`${model} to be active`, async () => {
+    const { slots } = JSON.parse((await command("status", "--json")).stdout) as {
+      slots: { state: string; active?: string }[];
+    };
+    return slots[0]!.state === "active" && slots[0]!.active === model;
+  });
+}
+
+describe("weiche-agent", () => {
+  test("prints the node's state as a table and as JSON", async () => {
+    const { code, stdout } = await command("status");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^node gpu-1 \(.+\) · no router\n\nSLOT +STATE +ACTIVE/);
+    expect(stdout).not.toContain("\u001b");
+    const json: unknown = JSON.parse((await command("status", "--json")).stdout);
+    expect(json).toMatchObject({ node: "gpu-1", maintenance: false, admitting: true, slots: [{ name: "a" }] });
+  });
+
+  test("shows how far a switch is while it lasts", async () => {
+    await activate("slow");
+    await activate("quick");
+    const env = { ...process.env, WEICHE_DATA_DIR: directory };
+    const watch = spawn(process.execPath, [bin, "status", "--watch"], { env, stdio: ["ignore", "pipe", "inherit"] });
+    let seen = "";
+    watch.stdout.on("data", (text: Buffer) => (seen += text.toString()));
+    try {
+      await until("a first view", () => seen.includes("quick"));
+      await activate("slow");
+      await until("the view afterwards", () => /active +slow/.test(seen));
+    } finally {
+      watch.kill();
+      await once(watch, "exit");
+    }
+    expect(seen).toMatch(/█+░* \d+\.\d s, usually \d+\.\d s/);
+  });
+
+  test("shows each engine with its process and what it holds, and the host's memory", async () => {
+    const { engines, host } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
+    expect(engines).toMatchObject([
+      { slot: "a", model: "slow", state: "awake", launcher: "process", restarts: 0, pid: expect.any(Number) as number },
+    ]);
+    expect(engines[0]!.hostMemoryBytes).toBeGreaterThan(1_000_000);
+    expect(engines[0]!.ageSeconds).toBeGreaterThanOrEqual(0);
+    expect(host!.memoryTotalBytes).toBe(totalmem());
+    const { stdout } = await command("status");
+    expect(stdout).toMatch(new RegExp(`^a +slow +awake +${engines[0]!.pid} +`, "m"));
+    expect(stdout).toMatch(/^host +\d+\.\d GiB/m);
+  });
+
+  test("turns maintenance on and off", async () => {
+    expect((await command("maintenance", "on")).code).toBe(0);
+    expect((await command("status")).stdout).toContain("in maintenance");
+    expect((await command("maintenance", "off")).code).toBe(0);
+    expect((await command("status")).stdout).not.toContain("in maintenance");
+  });
+
+  test("returns an exit code for each reason to do nothing", async () => {
+    expect(await command("prewarm", "nobody")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("nobody") as string,
+    });
+    expect((await command("maintenance", "perhaps")).code).toBe(2);
+    expect(await command("--data-dir", join(directory, "elsewhere"), "status")).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("no agent found") as string,
+    });
+  });
+
+  test("checks a configuration with a line per finding; warnings exit with 0, mistakes with 1", async () => {
+    const engine = "{ model: m, dialect: vllm, command: [/nowhere/vllm, --host, 127.0.0.1, --port, '{port}'] }";
+    writeFileSync(join(directory, "warned.yaml"), `node: n\nslots:\n  - name: a\n    engines:\n      - ${engine}\n`);
+    expect(await command("check-config", "warned.yaml")).toMatchObject({
+      code: 0,
+      stdout: 'warned.yaml:5: warning: model "m": the program /nowhere/vllm does not exist\nwarned.yaml is fine\n',
+    });
+    writeFileSync(join(directory, "wrong.yaml"), "node: n\nslots:\n  - name: a\n    engine: []\n");
+    const { code, stdout } = await command("check-config", "wrong.yaml");
+    expect([code, stdout.split("\n")[1]]).toEqual([
+      1,
+      'wrong.yaml:4: unknown key "slots.0.engine"; did you mean "engines"?',
+    ]);
+  });
+
+  test("warns of a certificate that ends soon: at the start, in status and in check-config", async () => {
+    const lines = agent.output.filter((line) => line.includes("expires soon"));
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { level: "warn", use: "links", file: "cert", path: join(directory, "ca/node-gpu-1.pem") },
+    ]);
+    const { certificates } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
+    expect(certificates.map(({ use, file, daysLeft }) => [use, file, Math.round(daysLeft / 10)])).toEqual([
+      ["links", "cert", 2],
+      ["links", "ca", 365],
+    ]);
+    expect((await command("status")).stdout).toMatch(/^links +\S+node-gpu-1\.pem +20\d\d-\d\d-\d\d +(19|20)$/m);
+    const { code, stdout } = await command("check-config", "agent.yaml");
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^agent\.yaml:1: warning: .*gpu-1\.pem expires at /m)]);
+  });
+
+  test("reports what is wrong with certificate, key and token", async () => {
+    const slots =
+      "slots: [{ name: a, engines: [{ model: m, dialect: openai, launcher: external, url: 'http://127.0.0.1:1' }] }]";
+    const lines = (tls: string, more = "") => [
+      "node: gpu-1",
+      "tls:",
+      ...tls.split(" ").map((each) => `  ${each.replace("=", ": ")}`),
+      more,
+      slots,
+      "",
+    ];
+    const check = async (...given: Parameters<typeof lines>) => {
+      writeFileSync(join(directory, "tls.yaml"), lines(...given).join("\n"));
+      const { code, stdout } = await command("check-config", "tls.yaml");
+      return [code, stdout.replaceAll(`${directory}/`, "").split("\n")[0]];
+    };
+    const making = { folder: join(directory, "ca"), nowMs: Date.now() };
+    for (const node of ["gpu-2", "gpu-1.example"]) makeCertificate(making, "node", [node]);
+    expect(await check("cert=ca/node-gpu-2.pem key=ca/node-gpu-2.key ca=ca/ca.pem")).toEqual([
+      1,
+      'tls.yaml:3: ca/node-gpu-2.pem lacks the name "gpu-1", so routers would refuse it',
+    ]);
+    expect(await check("cert=ca/node-gpu-1.pem key=ca/node-gpu-2.key ca=ca/ca.pem")).toEqual([
+      1,
+      "tls.yaml:4: ca/node-gpu-2.key is not the key of ca/node-gpu-1.pem",
+    ]);
+    const [handedOver] = await check("cert=ca/node-gpu-1.pem key=/run/credentials/x/node.key ca=ca/nowhere.pem");
+    expect(handedOver).toBe(0); // what this host lacks is a warning
+    writeFileSync(join(directory, "token"), "short\n", { mode: 0o600 });
+    const right = "cert=ca/node-gpu-1.pem key=ca/node-gpu-1.key ca=ca/ca.pem";
+    expect(await check(right, "ops: { tokenFile: token }")).toEqual([
+      1,
+      expect.stringMatching(/^tls\.yaml:6: token must hold 16 to 256 letters/),
+    ]);
+  });
+
+  test("reports a mistake if the host's GPU can never hold a model", async () => {
+    await simulatedNvidiaSmi(directory);
+    const engine = "{ model: m, dialect: openai, launcher: external, url: 'http://127.0.0.1:1', memoryBytes: BYTES }";
+    const file = (memoryBytes: number) =>
+      `node: n\nslots:\n  - name: a\n    gpus: [0]\n    engines:\n      - ${engine.replace("BYTES", `${memoryBytes}`)}\n`;
+    const totalBytes = 80_000 * 2 ** 20;
+    writeFileSync(join(directory, "full.yaml"), file(totalBytes));
+    expect(await command("check-config", "full.yaml")).toMatchObject({ code: 0, stdout: "full.yaml is fine\n" });
+    writeFileSync(join(directory, "over.yaml"), file(totalBytes + 1));
+    const { code, stdout } = await command("check-config", "over.yaml");
+    const message = `memoryBytes is ${totalBytes + 1}, but the slot's GPUs have ${totalBytes}`;
+    expect([code, stdout.split("\n")]).toEqual([
+      1,
+      expect.arrayContaining([`over.yaml:6: model "m" never fits: ${message}`]),
+    ]);
+  });
+});

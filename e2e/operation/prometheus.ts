@@ -1,0 +1,122 @@
+/** A real Prometheus that scrapes a router and, through it, its nodes, and evaluates our rules with short patience. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "@weiche/node-agent/src/engines/launchers/loopback-ports.ts";
+import { stringify } from "yaml";
+import { until } from "../cluster/cluster.ts";
+import { promtool } from "../cluster/promtool.ts";
+
+interface PrometheusOptions {
+  /** The router's `listen.ops`. */
+  readonly router: string;
+  /** Seconds between two scrapes. */
+  readonly scrapeSeconds: number;
+  /** Changes the text of rules.yml, such as how long alerts wait. */
+  readonly hasten: (rules: string) => string;
+  /** More targets of the job `weiche-nodes`: a node's name by its address. */
+  readonly nodes?: Readonly<Record<string, string>>;
+}
+
+interface RuleState {
+  readonly name: string;
+  readonly type: "alerting" | "recording";
+  readonly state: "inactive" | "pending" | "firing";
+  readonly health: "ok" | "err" | "unknown";
+  readonly lastError?: string;
+}
+
+/** Alerts about times, which fire where the machine of a test is busy with other things. */
+const ofTimes = ["WeicheEventLoopSlow", "WeicheFirstByteSlow", "WeicheDatabaseSlow"];
+
+export class Prometheus implements AsyncDisposable {
+  readonly #folder = mkdtempSync(join(tmpdir(), "weiche-prometheus-"));
+  readonly #child: ChildProcess;
+  readonly #url: string;
+
+  private constructor(address: string, options: PrometheusOptions) {
+    writeConfig(this.#folder, options);
+    const flags = {
+      "config.file": join(this.#folder, "prometheus.yml"),
+      "storage.tsdb.path": join(this.#folder, "data"),
+      "web.listen-address": address,
+    };
+    const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+    this.#child = spawn("prometheus", args, { stdio: "ignore" });
+    this.#url = `http://${address}`;
+  }
+
+  /** Throws, with what to install, where there is no Prometheus. */
+  static async start(options: PrometheusOptions): Promise<Prometheus> {
+    promtool(["--version"]);
+    const prometheus = new Prometheus(`127.0.0.1:${await freePort()}`, options);
+    const isReady = () =>
+      fetch(`${prometheus.#url}/-/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await until("Prometheus to be ready", isReady);
+    return prometheus;
+  }
+
+  /** The present values of an expression. Throws where it cannot be evaluated. */
+  async values(expression: string): Promise<readonly number[]> {
+    const asked = await fetch(`${this.#url}/api/v1/query?${new URLSearchParams({ query: expression }).toString()}`);
+    const answer = (await asked.json()) as {
+      readonly error?: string;
+      readonly data?: { readonly result: readonly { readonly value: readonly [number, string] }[] };
+    };
+    if (!answer.data) throw new Error(`${expression}: ${answer.error}`);
+    return answer.data.result.map(({ value }) => Number(value[1]));
+  }
+
+  /** How many series an expression has now. */
+  async count(expression: string): Promise<number> {
+    return (await this.values(expression)).length;
+  }
+
+  async rules(): Promise<readonly RuleState[]> {
+    const { data } = (await (await fetch(`${this.#url}/api/v1/rules`)).json()) as {
+      data: { groups: readonly { rules: readonly RuleState[] }[] };
+    };
+    return data.groups.flatMap((group) => group.rules);
+  }
+
+  /** The alerts that fire, without those about times, in alphabetical order. */
+  async firing(): Promise<readonly string[]> {
+    const names = (await this.rules()).filter(({ state }) => state === "firing").map(({ name }) => name);
+    return names.filter((name) => !ofTimes.includes(name)).toSorted((a, b) => (a < b ? -1 : 1));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = once(this.#child, "exit");
+    this.#child.kill();
+    await ended;
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+function writeConfig(folder: string, { router, scrapeSeconds, hasten, nodes = {} }: PrometheusOptions): void {
+  const rules = readFileSync(join(import.meta.dirname, "../../deploy/prometheus/rules.yml"), "utf8");
+  writeFileSync(join(folder, "rules.yml"), hasten(rules));
+  const every = `${scrapeSeconds}s`;
+  const more = Object.entries(nodes).map(([address, node]) => ({
+    targets: [address],
+    labels: { node, instance: node },
+  }));
+  const config = {
+    global: { scrape_interval: every, scrape_timeout: every, evaluation_interval: "1s" },
+    rule_files: ["rules.yml"],
+    scrape_configs: [
+      { job_name: "weiche-router", static_configs: [{ targets: [router] }] },
+      {
+        job_name: "weiche-nodes",
+        http_sd_configs: [{ url: `http://${router}/nodes`, refresh_interval: "1s" }],
+        static_configs: more,
+      },
+    ],
+  };
+  writeFileSync(join(folder, "prometheus.yml"), stringify(config));
+}

@@ -1,0 +1,39 @@
+/** `weiche` in this process on a simulated terminal, or with pipes in its place. */
+import { PassThrough } from "node:stream";
+import { runCli } from "@weiche/router/src/surface/cli/cli.ts";
+import { join } from "node:path";
+import type { Cluster } from "../cluster/cluster.ts";
+
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** A command that runs, and what it has printed so far. */
+export class RunningCommand {
+  output = "";
+  errors = "";
+  /** The exit code. */
+  readonly ended: Promise<number>;
+  readonly #input: PassThrough;
+
+  /** `size` absent: pipes. */
+  constructor(cluster: Pick<Cluster, "directory">, args: readonly string[], size?: TerminalSize) {
+    const stream = () => Object.assign(new PassThrough(), size && { isTTY: true, ...size });
+    const [input, output, errors] = [stream(), stream(), stream()];
+    output.on("data", (text: Buffer) => (this.output += text.toString()));
+    errors.on("data", (text: Buffer) => (this.errors += text.toString()));
+    this.#input = input;
+    const env = { WEICHE_DATA_DIR: join(cluster.directory, "data") };
+    this.ended = runCli(args, env, { input, output, errors });
+  }
+
+  type(text: string): void {
+    this.#input.write(text);
+  }
+
+  /** The last picture that was drawn. */
+  get picture(): string {
+    return this.output.split("\u001b[H").at(-1)!.replaceAll("\u001b[K", "").replace("\u001b[J", "");
+  }
+}

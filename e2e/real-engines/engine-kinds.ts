@@ -1,0 +1,118 @@
+/** The engines of the campaign: how an agent starts each, and which metrics count its work. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { writeHuggingFace } from "../../node-agent/models/train/hugging-face.ts";
+import { findProgram, versionOf } from "./find-program.ts";
+
+const root = join(import.meta.dirname, "../..");
+const tinyModel = join(root, "node-agent/models/weiche-tiny.gguf");
+
+/** The number of simultaneous answers of each engine. */
+export const places = 4;
+/** The most tokens of prompt and answer together. */
+export const windowTokens = 8_192;
+/** The most tokens of a text to embed. */
+export const inputTokens = 2_048;
+
+export type KindName = "embedded" | "llama-server" | "vllm";
+
+export interface EngineKind {
+  readonly name: KindName;
+  readonly version: string;
+  /** The entries of `agent.yaml` without `model`. */
+  readonly chat: (model: string) => object;
+  readonly embeddings: (model: string) => object;
+  /** How long a start may take on a slow machine. */
+  readonly startMs: number;
+  /** The series of the engine's metrics whose sums count read tokens, generated tokens and running requests. */
+  readonly counters: Readonly<Record<"prompt" | "completion" | "running", readonly string[]>>;
+}
+
+/** An engine, or in `missing` what to install or which variable to set. */
+export type Found = EngineKind | { readonly name: KindName; readonly missing: string };
+
+export async function findEngines(): Promise<readonly Found[]> {
+  return [embedded(), llamaServer(), await vllm()];
+}
+
+const vllmCounters = {
+  prompt: ["vllm:prompt_tokens_total"],
+  completion: ["vllm:generation_tokens_total"],
+  running: ["vllm:num_requests_running", "vllm:num_requests_waiting"],
+};
+
+function embedded(): EngineKind {
+  const packageFile = new URL("../../benchmarks/package.json", import.meta.resolve("node-llama-cpp"));
+  const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };
+  const main = "node-agent/embedded-engine/src/main.ts";
+  const entry = (model: string, context: number, ...more: string[]) => ({
+    ...{ dialect: "openai", maxConcurrent: places, directory: root },
+    command: [
+      ...[process.execPath, main, "--model", tinyModel, "--alias", model, "--port", "{port}"],
+      ...["--parallel", String(places), "--context", String(context), ...more],
+    ],
+  });
+  return {
+    ...{ name: "embedded", version: `node-llama-cpp ${version}`, startMs: 60_000, counters: vllmCounters },
+    chat: (model) => entry(model, windowTokens),
+    embeddings: (model) => entry(model, inputTokens, "--embeddings"),
+  };
+}
+
+/** Starts as in docs/install.md, but with one thread, because its threads spin while they wait. */
+function llamaServer(): Found {
+  const program = findProgram("llama-server", "WEICHE_LLAMA_SERVER");
+  if (program === undefined)
+    return {
+      name: "llama-server",
+      missing: "put llama-server (llama.cpp) in PATH, or set WEICHE_LLAMA_SERVER to its path",
+    };
+  const entry = (model: string, context: number, ...more: string[]) => ({
+    ...{ dialect: "llama-server", maxConcurrent: places },
+    command: [
+      ...[program, "--model", tinyModel, "--alias", model, "--host", "127.0.0.1", "--port", "{port}", "--threads", "1"],
+      ...["-np", String(places), "-c", String(context * places), "--metrics", "--threads-http", "64"],
+      ...["--sse-ping-interval", "1", "--no-prefill-assistant", ...more],
+    ],
+  });
+  return {
+    ...{ name: "llama-server", version: versionOf(program), startMs: 60_000 },
+    chat: (model) => entry(model, windowTokens),
+    embeddings: (model) =>
+      entry(
+        model,
+        inputTokens,
+        ...["--embeddings", "--kv-unified", "-b", String(inputTokens), "-ub", String(inputTokens)],
+      ),
+    counters: {
+      prompt: ["llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total"],
+      completion: ["llamacpp:tokens_predicted_total"],
+      running: ["llamacpp:requests_processing", "llamacpp:requests_deferred"],
+    },
+  };
+}
+
+/** Starts without sleep, because the CPU build refuses `--enable-sleep-mode`. */
+async function vllm(): Promise<Found> {
+  const program = findProgram("vllm", "WEICHE_VLLM");
+  if (program === undefined)
+    return { name: "vllm", missing: "put vllm in PATH (pip install vllm), or set WEICHE_VLLM to its path" };
+  const directory = mkdtempSync(join(tmpdir(), "weiche-tiny-"));
+  process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
+  await writeHuggingFace(tinyModel, directory);
+  const entry = (model: string, context: number, ...more: string[]) => ({
+    ...{ dialect: "vllm", maxConcurrent: places },
+    env: { HF_HUB_OFFLINE: "1", VLLM_NO_USAGE_STATS: "1", VLLM_CPU_KVCACHE_SPACE: "1" },
+    command: [
+      ...[program, "serve", directory, `--served-model-name=${model}`, "--host=127.0.0.1", "--port={port}"],
+      ...[`--max-model-len=${context}`, `--max-num-seqs=${places}`, "--dtype=float32", ...more],
+    ],
+  });
+  return {
+    ...{ name: "vllm", version: versionOf(program), startMs: 600_000, counters: vllmCounters },
+    chat: (model) =>
+      entry(model, windowTokens, "--reasoning-parser=qwen3", "--enable-auto-tool-choice", "--tool-call-parser=hermes"),
+    embeddings: (model) => entry(model, inputTokens, "--runner=pooling", "--convert=embed"),
+  };
+}
