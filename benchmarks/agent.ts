@@ -5,7 +5,8 @@
  */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeMachine, markdownTable, quantiles, round, writeResult, type Quantiles } from "../e2e/cluster/result.ts";
+import { describeMachine, markdownTable, quantiles, round, type Quantiles } from "../e2e/cluster/measurement.ts";
+import { writeResult } from "./load/result-files.ts";
 import { LoneAgent, type LoneAnswer } from "../e2e/cluster/lone-agent.ts";
 import { SimNodeEngine, simEngine } from "../e2e/cluster/sim-node.ts";
 

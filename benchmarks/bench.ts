@@ -13,7 +13,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { resultsDirectory, resultsOf, writePage } from "../e2e/cluster/result.ts";
+import { resultsDirectory, resultsOf, writePage } from "./load/result-files.ts";
 import { changeLines, compareCode } from "./load/code-comparison.ts";
 import { checkOut } from "../e2e/cluster/committed-code.ts";
 import { endDescendants } from "../e2e/cluster/processes.ts";

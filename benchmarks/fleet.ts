@@ -2,7 +2,8 @@
  * `npm run bench:fleet [-- FOLDER]`: how long requests wait on 2, 4 and 30 slots that share models, by rules of placement,
  * on virtual time. FOLDER, or the variable WEICHE_TRACES, has trace files; without them the generators are measured.
  */
-import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "../e2e/cluster/result.ts";
+import { describeMachine, machineText, markdownTable, today } from "../e2e/cluster/measurement.ts";
+import { resultsDirectory, writePage } from "./load/result-files.ts";
 import { inTenths } from "./load/statistics.ts";
 import {
   fleetScenarios,
@@ -60,7 +61,7 @@ function page(): readonly string[] {
     "",
     `Production slots of 16 places, production reports and placement, three routers, any model on any slot, reports ${newsMs} ms old. Each cell: mean wait in seconds, p99 in brackets, then 503 for each 100 requests where there were any, and what was never served. One seed.`,
     "",
-    "*Before*: placement did not look where requests for the model waited already. *Now*: [decision 52](../../deploy/decisions/0052-placement-among-shared-slots.md). The other columns are rules that were tried on top of *now*.",
+    "*Before*: placement did not look where requests for the model waited already. *Now*: [decision 52](../../docs/decisions/0052-placement-among-shared-slots.md). The other columns are rules that were tried on top of *now*.",
     "",
     ...markdown(rules),
     "",

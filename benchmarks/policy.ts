@@ -7,7 +7,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { barChart, type Bar } from "./load/charts.ts";
 import { inTenths, spreadOf, tenth } from "./load/statistics.ts";
-import { describeMachine, machineText, markdownTable, resultsDirectory, today, writePage } from "../e2e/cluster/result.ts";
+import { describeMachine, machineText, markdownTable, today } from "../e2e/cluster/measurement.ts";
+import { resultsDirectory, writePage } from "./load/result-files.ts";
 import { retrySeconds } from "../e2e/sim/policy/policy-run.ts";
 import { tokensPerSecond } from "../e2e/sim/policy/timed-slot.ts";
 import { measure, quickScenarios, scenarios, type Measured, type Scenario } from "../e2e/sim/policy/scenarios.ts";
@@ -73,7 +74,7 @@ function pageOf(all: readonly Row[]): readonly string[] {
     "",
     `${machineText(machine)}; times are virtual. \`npm run bench:policy\` measures it again; without trace files only the generators.`,
     "",
-    "*Before*: a drain closed ten seconds after the first request for another model, and refused whoever came then. *Now*: [decision 48](../../deploy/decisions/0048-turns.md). The production reducer runs in both.",
+    "*Before*: a drain closed ten seconds after the first request for another model, and refused whoever came then. *Now*: [decision 48](../../docs/decisions/0048-turns.md). The production reducer runs in both.",
     "",
     `24 hours each, means of ${seeds.length} seeds (a trace runs as it is, then twice with each request up to a minute later). An answer takes ${1_000 / tokensPerSecond.completion} ms for each of its tokens and a second for ${tokensPerSecond.prompt} tokens of its prompt. A refused client tries again after ${retrySeconds.join(", ")} s, or after \`retry-after\` if that is later, and then gives up. The wait goes from the first try to the admission, of those that were served. The last column: of the attempts that waited for more than a second, those that were estimated within a fifth of their wait when they came.`,
     "",
@@ -105,7 +106,7 @@ function pageOf(all: readonly Row[]): readonly string[] {
     "",
     "## Minimum residency",
     "",
-    "How long a model keeps its slot although it is idle and another one is waited for ([decision 53](../../deploy/decisions/0053-minimum-residency.md)). Mean wait in seconds, and switches an hour in brackets; one seed.",
+    "How long a model keeps its slot although it is idle and another one is waited for ([decision 53](../../docs/decisions/0053-minimum-residency.md)). Mean wait in seconds, and switches an hour in brackets; one seed.",
     "",
     ...residencyTable(),
     "",

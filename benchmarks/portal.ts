@@ -10,7 +10,8 @@ import { parse } from "yaml";
 import { openTab, startBrowser, type Page } from "@weiche/router/test/portal-web/browser.ts";
 import { Cluster } from "../e2e/cluster/cluster.ts";
 import { joinAsOwner, type PortalOwner } from "../e2e/cluster/portal-owner.ts";
-import { describeMachine, quantiles, round, writeResult } from "../e2e/cluster/result.ts";
+import { describeMachine, quantiles, round } from "../e2e/cluster/measurement.ts";
+import { writeResult } from "./load/result-files.ts";
 import { connect } from "../e2e/cluster/usage-dump.ts";
 
 const rounds = Number(process.argv[2] ?? 7);

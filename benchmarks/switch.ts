@@ -7,7 +7,8 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Cluster, reachableDirectory } from "../e2e/cluster/cluster.ts";
-import { describeMachine, markdownTable, quantiles, round, writeResult, type Quantiles } from "../e2e/cluster/result.ts";
+import { describeMachine, markdownTable, quantiles, round, type Quantiles } from "../e2e/cluster/measurement.ts";
+import { writeResult } from "./load/result-files.ts";
 import { catalogueOf, simEngine } from "../e2e/cluster/sim-node.ts";
 import { askStream, type Answer } from "../e2e/cluster/api-client.ts";
 import type { JournalLine } from "../e2e/sim-engine/ledger.ts";

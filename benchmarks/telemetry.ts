@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../e2e/cluster/cluster.ts";
 import { LoneAgent } from "../e2e/cluster/lone-agent.ts";
-import { describeMachine, markdownTable, round, writeResult } from "../e2e/cluster/result.ts";
+import { describeMachine, markdownTable, round } from "../e2e/cluster/measurement.ts";
+import { writeResult } from "./load/result-files.ts";
 import { simEngine } from "../e2e/cluster/sim-node.ts";
 
 const seconds = Number(process.argv[2] ?? 35);

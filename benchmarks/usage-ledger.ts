@@ -18,7 +18,7 @@ import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
-import { quantiles, round } from "../e2e/cluster/result.ts";
+import { quantiles, round } from "../e2e/cluster/measurement.ts";
 import { insertUsageAccounts, makeUsageRecord } from "../e2e/cluster/usage-source.ts";
 
 const recordsCount = Number(process.argv[2] ?? 150_000);

@@ -5,6 +5,7 @@
 import { programs } from "../peers/all.ts";
 import { direct, openCampaign, runRounds, startPrograms } from "./campaign.ts";
 import type { CommittedCode } from "../../e2e/cluster/committed-code.ts";
+import { committedPrograms } from "./committed-programs.ts";
 import { changesOf, isChanging, type Change } from "./goals.ts";
 import { scenarios as allScenarios } from "./scenarios.ts";
 import { jsonBesideRounds } from "./special.ts";
@@ -32,7 +33,9 @@ export async function compareCode(
   const takesPart = (scenario: string, name: string) => isChanging(scenario, name.replace(older, ""));
   const campaign = await openCampaign({ ...options, seed, takesPart, say }, opened);
   const isNeeded = ({ name }: { readonly name: string }) => scenarios.some((scenario) => isChanging(scenario, name));
-  const theirs = committed.programs.filter(isNeeded).map((one) => ({ ...one, name: one.name + older }));
+  const theirs = (await committedPrograms(committed))
+    .filter(isNeeded)
+    .map((one) => ({ ...one, name: one.name + older }));
   const started = await startPrograms(campaign, [...programs.filter(isNeeded), ...theirs], opened);
   const beside = started.filter(({ program }) => takesPart(besideName, program.name));
   const samples = [...(await runRounds(campaign, loads, started)), ...(await jsonBesideRounds(campaign, beside))];

@@ -1,7 +1,8 @@
 /** Compares the working tree with the code of the committed report in three runs, or two if neither finds a regression. */
 import { expect, test } from "vitest";
 import { changeLines, compareCode } from "./code-comparison.ts";
-import { checkOut, committedReport } from "../../e2e/cluster/committed-code.ts";
+import { checkOut } from "../../e2e/cluster/committed-code.ts";
+import { committedReport } from "./committed-programs.ts";
 import type { Change } from "./goals.ts";
 import { findRegressions, needsThird } from "./regression.ts";
 

@@ -1,5 +1,5 @@
 /** Makes the pages of a bench: goals and results, a table per scenario, charts, and the table of benchmarks/README.md. Pure. */
-import { loadText, machineText, markdownTable, type Machine } from "../../e2e/cluster/result.ts";
+import { loadText, machineText, markdownTable, type Machine } from "../../e2e/cluster/measurement.ts";
 import { direct, type Sample } from "./campaign.ts";
 import { barChart, delayChart, type Bar } from "./charts.ts";
 import { addedFirstByte, type GoalResult } from "./goals.ts";

@@ -1,5 +1,5 @@
 /** Runs a whole bench, from compilation to results. The caller writes the files. */
-import { describeMachine, today } from "../../e2e/cluster/result.ts";
+import { describeMachine, today } from "../../e2e/cluster/measurement.ts";
 import { programs as allPrograms } from "../peers/all.ts";
 import { installPeers } from "../peers/install.ts";
 import type { Program } from "../peers/program.ts";

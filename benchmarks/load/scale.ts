@@ -3,8 +3,9 @@
  * end every answer must be whole, and routers and agents must return their memory.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeMachine, machineText, markdownTable, resultsOf, today, writePage } from "../../e2e/cluster/result.ts";
-import type { Machine } from "../../e2e/cluster/result.ts";
+import { describeMachine, machineText, markdownTable, today } from "../../e2e/cluster/measurement.ts";
+import { resultsOf, writePage } from "./result-files.ts";
+import type { Machine } from "../../e2e/cluster/measurement.ts";
 import { startWeiche } from "../peers/weiche.ts";
 import { measure, openBench, valuesOf, type Measured } from "./measure.ts";
 import { descriptorsFor, memoryBytesOf, pin, raiseDescriptors } from "../../e2e/cluster/processes.ts";

@@ -2,7 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { resultsOf, today, type Quantiles } from "../../e2e/cluster/result.ts";
+import { today, type Quantiles } from "../../e2e/cluster/measurement.ts";
+import { resultsOf } from "./result-files.ts";
 import { Arena } from "../../e2e/starvation/arena.ts";
 import { attacks } from "../../e2e/starvation/attacks.ts";
 import { attempt, type Sample } from "./campaign.ts";

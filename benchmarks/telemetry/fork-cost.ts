@@ -7,7 +7,7 @@ import { execSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, Worker, workerData } from "node:worker_threads";
-import { quantiles } from "../../e2e/cluster/result.ts";
+import { quantiles } from "../../e2e/cluster/measurement.ts";
 
 const everyMs = 100;
 const busyMs = 5;

@@ -8,7 +8,7 @@ import { Worker } from "node:worker_threads";
 import { createAgent } from "@weiche/node-agent/src/context.ts";
 import { loadAgentConfig } from "@weiche/node-agent/src/config/config.ts";
 import { readEveryMs } from "@weiche/node-agent/src/host/machine-telemetry.ts";
-import { quantiles } from "../../e2e/cluster/result.ts";
+import { quantiles } from "../../e2e/cluster/measurement.ts";
 import { readWithLibrary } from "./library-readings.ts";
 
 const lookMs = 5;

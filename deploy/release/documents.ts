@@ -1,16 +1,15 @@
 /**
- * Copies the pages of a release to their paths in the checkout: those of `deploy`, and every page that one of them
- * links. A link to a file that is not in the release, such as a source, becomes its text.
+ * Copies the pages of a release to their paths in the checkout: those of `docs`, and every page that one of them links.
+ * A link to a file that is not in the release, such as a source, becomes its text.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { copyFile, copyFolder, filesBelow, writeText } from "./copy.ts";
 import { root } from "./lock-file.ts";
 
-/** Paths below `deploy`. */
 const ownPages =
-  /^(INSTALL|CONFIGURE|RUNBOOK|CALLS|API|README|CHANGELOG|METRICS|CONFORMANCE|PROMISES|release\/THIRD-PARTY|decisions\/.+|grafana\/README)\.md$/;
-const examples = /^(router|agent|catalogue|openapi)\.yaml$|^haproxy\.cfg$/;
+  /^(CHANGELOG|docs\/[\w-]+|docs\/decisions\/.+|deploy\/README|deploy\/grafana\/README|deploy\/release\/THIRD-PARTY)\.md$/;
+const examples = /^(router|agent|catalogue)\.yaml$|^haproxy\.cfg$/;
 
 /** A link to a file: its text, and its path without the part after `#`. */
 const link = /(?<![!\w])\[((?:[^[\]]|\[[^\]]*\])+)\]\((?!https?:|mailto:|#)([^()#\s]+)[^()\s]*\)/g;
@@ -25,8 +24,11 @@ export function addDocuments(tree: string): void {
   copyFolder(join(from, "grafana"), join(tree, "deploy/grafana"), (path) => !path.endsWith(".ts"));
   for (const file of ["release/Containerfile", "prometheus/rules.yml"])
     copyFile(join(from, file), join(tree, "deploy", file));
-  const own = filesBelow(from).filter((path) => ownPages.test(path));
-  const pages = withNamedPages(own.map((path) => join("deploy", path)));
+  copyFile(join(root, "docs/openapi.yaml"), join(tree, "docs/openapi.yaml"));
+  const candidates = ["docs", "deploy"].flatMap((folder) =>
+    filesBelow(join(root, folder)).map((path) => join(folder, path)),
+  );
+  const pages = withNamedPages(["CHANGELOG.md", ...candidates].filter((path) => ownPages.test(path)));
   for (const page of pages) for (const file of [page, ...imagesOf(page)]) copyFile(join(root, file), join(tree, file));
   for (const page of pages) writeText(join(tree, page), withLiveLinks(page, tree));
 }

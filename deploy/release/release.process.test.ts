@@ -91,13 +91,14 @@ test("every link of a page points to a file of its package, and the pages for op
     return [...text.matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)/g)].map(([, file]) => [page, file!] as const);
   });
   expect(links.length).toBeGreaterThan(100);
-  expect(links).toContainEqual(["docs/install.md", "haproxy.cfg"]);
+  expect(links).toContainEqual(["docs/install.md", "../deploy/haproxy.cfg"]);
   const runtime = debianPackages.find(({ name }) => name === "weiche-runtime")!;
   const isThere = (file: string) => existsSync(join(tree, file)) && runtime.owns(file);
   expect(pages.filter((page) => !runtime.owns(page))).toEqual([]);
   expect(links.filter(([page, file]) => !isThere(normalize(join(page, "..", file))))).toEqual([]);
-  for (const page of ["INSTALL", "CONFIGURE", "RUNBOOK", "API", "METRICS", "CHANGELOG"]) {
-    const [here, there] = [root, tree].map((folder) => readFileSync(join(folder, "deploy", `${page}.md`), "utf8"));
+  const whole = ["install", "configuration", "runbook", "api", "metrics"].map((name) => `docs/${name}.md`);
+  for (const page of [...whole, "CHANGELOG.md"]) {
+    const [here, there] = [root, tree].map((folder) => readFileSync(join(folder, page), "utf8"));
     expect([page, there === here]).toEqual([page, true]);
   }
 });

@@ -146,7 +146,7 @@ class ClientLoad {
   /** Starts the clients as a unit of the host, with this checkout's program. */
   static async start(host: DebianHost, key: string): Promise<ClientLoad> {
     host.bring("root/load/deploy/release", [join(import.meta.dirname, "client-load.ts")]);
-    host.bring("root/load/benchmarks/cluster", [join(root, "e2e/cluster/api-client.ts")]);
+    host.bring("root/load/e2e/cluster", [join(root, "e2e/cluster/api-client.ts")]);
     host.write("root/load/package.json", '{ "type": "module" }');
     host.write("root/load/answers", "");
     const load = new ClientLoad(host);

@@ -24,7 +24,7 @@ const { values, positionals: paths } = parseArgs({
 const listed = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n");
 const isOurs = (file: string) =>
   /\.(tsx?|mjs|md)$/.test(file) &&
-  !/^(proto\/gen|benchmarks\/results)\/|\/(PROMISES|CONFORMANCE|THIRD-PARTY)\.md$/.test(file);
+  !/^(proto\/gen|benchmarks\/results)\/|\/(promises|conformance|THIRD-PARTY)\.md$/.test(file);
 const files = listed.filter(
   (file) => isOurs(file) && (paths.length === 0 || paths.some((path) => file.startsWith(path))),
 );

@@ -12,12 +12,14 @@ const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclud
   .split("\n")
   .filter((file) => /\.tsx?$/.test(file) && !file.startsWith("proto/gen/") && existsSync(join(root, file)));
 const source = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
+/** Tests of the whole system and what only they use. */
+const wholeSystem = /^e2e\/(billing|clients|engines|links|operation|routers)\//;
 const production = files.filter(
   (file) => !isTest(file) && /^(shared|router(\/portal-web)?|node-agent(\/embedded-engine)?)\/src\//.test(file),
 );
 
 function isTest(file: string): boolean {
-  return file.endsWith(".test.ts") || /\/(test|testing|fixtures)\//.test(file);
+  return file.endsWith(".test.ts") || /\/(test|testing|fixtures)\//.test(file) || wholeSystem.test(file);
 }
 
 /** Lists the imports of a file as paths from the root, and packages by their names. */
@@ -30,13 +32,13 @@ function importsOf(file: string, pattern = /(?:from|import)\s*\(?\s*["']([^"']+)
   });
 }
 
-test("imports run one way: proto and shared, then router, node-agent and embedded engine, which do not import each other, then benchmarks", () => {
+test("imports run one way: proto and shared, then router, node-agent and embedded engine, which do not import each other, then e2e, then benchmarks", () => {
   const forbidden: Record<string, RegExp> = {
-    shared: /^(router|node-agent|benchmarks|deploy|proto)\//,
-    router: /^(node-agent|benchmarks|deploy)\//,
-    "router/portal-web": /^(shared|proto|node-agent|benchmarks|deploy)\//,
-    "node-agent": /^(router|benchmarks|deploy|node-agent\/embedded-engine)\//,
-    "node-agent/embedded-engine": /^(proto|router|benchmarks|deploy|node-agent\/(?!embedded-engine))\//,
+    shared: /^(router|node-agent|benchmarks|e2e|deploy|docs|proto)\//,
+    router: /^(node-agent|benchmarks|e2e|deploy|docs)\//,
+    "router/portal-web": /^(shared|proto|node-agent|benchmarks|e2e|deploy|docs)\//,
+    "node-agent": /^(router|benchmarks|e2e|deploy|docs|node-agent\/embedded-engine)\//,
+    "node-agent/embedded-engine": /^(proto|router|benchmarks|e2e|deploy|docs|node-agent\/(?!embedded-engine))\//,
   };
   const workspaceOf = (file: string) => file.slice(0, file.indexOf("/src/"));
   const against = production.flatMap((file) =>
@@ -44,7 +46,11 @@ test("imports run one way: proto and shared, then router, node-agent and embedde
       .filter((to) => forbidden[workspaceOf(file)]!.test(to))
       .map((to) => `${file} -> ${to}`),
   );
-  expect(against).toEqual([]);
+  const fromWholeSystem = files
+    .filter((file) => file.startsWith("e2e/"))
+    .flatMap((file) => importsOf(file).map((to) => `${file} -> ${to}`))
+    .filter((arrow) => arrow.includes("-> benchmarks/"));
+  expect([...against, ...fromWholeSystem]).toEqual([]);
 });
 
 test("the pages in the browser import only types and route addresses from the router", () => {
@@ -124,10 +130,10 @@ test("no files import each other in a circle, not even types", () => {
   expect([...importing.keys()]).toEqual([]);
 });
 
-test("the top folders are the six of ARCHITECTURE.md, and hidden ones that tools require", () => {
+test("the top folders are the eight of ARCHITECTURE.md, and hidden ones that tools require", () => {
   const all = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n");
   const folders = new Set(all.filter((file) => file.includes("/")).map((file) => file.split("/")[0]!));
-  const ours = ["benchmarks", "deploy", "node-agent", "proto", "router", "shared"];
+  const ours = ["benchmarks", "deploy", "docs", "e2e", "node-agent", "proto", "router", "shared"];
   expect([...folders].filter((folder) => !folder.startsWith(".")).toSorted()).toEqual(ours);
 });
 
@@ -208,6 +214,11 @@ test("a timer or run that is kept with ??= is a SingleFlight, or is listed here 
   };
   const kept = /\?\?=[^;]*?(\.after\(|\bevery\(|\.finally\()/;
   expect(production.filter((file) => kept.test(source.get(file)!)).toSorted()).toEqual(Object.keys(cleared).toSorted());
+});
+
+test("a test has one of the kinds that run in its file's name, or none", () => {
+  const kind = /^[\w-]+(\.(process|database|e2e|browser|nightly))?\.test\.ts$/;
+  expect(files.filter((file) => file.includes(".test.ts") && !kind.test(file.split("/").at(-1)!))).toEqual([]);
 });
 
 test("every variable of the environment is documented", () => {

@@ -16,10 +16,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
 
-const here = import.meta.dirname;
-const root = join(here, "../..");
-const page = readFileSync(join(here, "install.md"), "utf8");
-const runbook = readFileSync(join(here, "runbook.md"), "utf8");
+const root = join(import.meta.dirname, "../..");
+const deploy = join(root, "deploy");
+const page = readFileSync(join(root, "docs/install.md"), "utf8");
+const runbook = readFileSync(join(root, "docs/runbook.md"), "utf8");
 const host = mkdtempSync(join(tmpdir(), "weiche-install-"));
 afterAll(() => rmSync(host, { recursive: true }));
 
@@ -62,7 +62,7 @@ beforeAll(() => {
   mkdirSync(join(host, "root"));
   mkdirSync(join(host, "etc/systemd/system"), { recursive: true });
   mkdirSync(join(host, "etc/polkit-1/rules.d"), { recursive: true });
-  cpSync(here, join(host, "opt/weiche/deploy"), { recursive: true });
+  cpSync(deploy, join(host, "opt/weiche/deploy"), { recursive: true });
   for (const name of ["node_modules", "node-agent", "router", "shared", "proto", "package.json"])
     symlinkSync(join(root, name), join(host, "opt/weiche", name));
 });
@@ -91,11 +91,11 @@ test(
     ))
       run(command);
 
-    const units = readdirSync(join(here, "systemd")).filter((file) => file.endsWith(".service"));
+    const units = readdirSync(join(deploy, "systemd")).filter((file) => file.endsWith(".service"));
     const texts = [
-      ...units.map((unit) => join(here, "systemd", unit)),
-      join(here, "router.yaml"),
-      join(here, "agent.yaml"),
+      ...units.map((unit) => join(deploy, "systemd", unit)),
+      join(deploy, "router.yaml"),
+      join(deploy, "agent.yaml"),
     ].map((file) => readFileSync(file, "utf8").replaceAll(/^\s*#.*$/gm, ""));
     const named = new Set(texts.flatMap((text) => text.match(/\/etc\/weiche\/[\w.-]+(?![\w./-])/g) ?? []));
     expect([...named].filter((file) => !existsSync(join(host, file)))).toEqual([]);
@@ -114,9 +114,9 @@ test("every unit, path and user of Weiche on the pages exists", () => {
   const units = new Set(
     pages.match(/weiche-[a-z-]+@?(?=\.service)|(?<=-u |start |stop |reload |restart )weiche-(?:node-agent|router)/g),
   );
-  expect([...units].filter((unit) => !existsSync(join(here, "systemd", `${unit}.service`)))).toEqual([]);
+  expect([...units].filter((unit) => !existsSync(join(deploy, "systemd", `${unit}.service`)))).toEqual([]);
   expect(units.size).toBe(4);
-  const sysusers = readFileSync(join(here, "systemd/weiche.sysusers"), "utf8");
+  const sysusers = readFileSync(join(deploy, "systemd/weiche.sysusers"), "utf8");
   const users = [...pages.matchAll(/(?:chown root:|pkill -u )([a-z-]+)/g)].map(([, user]) => user!);
   expect(users.filter((user) => !sysusers.includes(`u ${user} `))).toEqual([]);
   const credentials = pages.match(/\/run\/credentials/g);

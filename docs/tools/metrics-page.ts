@@ -30,7 +30,7 @@ These are the metrics of router and agent for Prometheus. Router and agent decla
 this page.
 
 - [How they reach Prometheus](runbook.md#prometheus)
-- [Alert rules](prometheus/rules.yml), and [what to do when one fires](runbook.md#alerts)
+- [Alert rules](../deploy/prometheus/rules.yml), and [what to do when one fires](runbook.md#alerts)
 
 Rules for all of them:
 

@@ -51,6 +51,6 @@ describe("of some claims", () => {
 
   test("a promise shows how much of it is tested", () => {
     const { page } = proofPage(promises, tests, promisesShape);
-    expect(page).toMatch(/^\| Z1 \| p \| .*kills\.test\.ts\): gone \| one \| many \|$/m);
+    expect(page).toMatch(/^\| Z1 \| p \| .*kills\.e2e\.test\.ts\): gone \| one \| many \|$/m);
   });
 });

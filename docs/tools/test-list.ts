@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 
-/** A test file, by the end of its path without `.test.ts`, such as `kills` or `intake/chat-request`. */
+/** A test file, by the end of its path without its kind and `.test.ts`, such as `kills` or `intake/chat-request`. */
 export interface TestName {
   readonly file: string;
   readonly title: string;
@@ -24,6 +24,9 @@ interface Listed {
   readonly name: string;
   readonly file: string;
 }
+
+/** The end of a test file's name: its kind, if it is none of the pure ones, and `.test.ts`. */
+const kindOfTest = /(\.(database|process|e2e|browser))?\.test\.ts$/;
 
 const root = join(import.meta.dirname, "../..");
 
@@ -46,7 +49,9 @@ export function listTests(names: readonly TestName[]): TestList {
   }
 
   function pathOf(file: string): string | undefined {
-    const [path, ...others] = [...titles.keys()].filter((one) => `/${one}`.endsWith(`/${file}.test.ts`));
+    const [path, ...others] = [...titles.keys()].filter((one) =>
+      `/${one.replace(kindOfTest, "")}`.endsWith(`/${file}`),
+    );
     return others.length === 0 ? path : undefined;
   }
 

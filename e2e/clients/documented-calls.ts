@@ -1,4 +1,4 @@
-/** The calls of the page CALLS, as their readers run them, against the simulated engine. */
+/** The calls of docs/calls.md, as their readers run them, against the simulated engine. */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ function callsIn(language: "bash" | "python" | "ts"): readonly Call[] {
 }
 
 export function describeCalls(service: () => Service): void {
-  describe("the page CALLS", () => {
+  describe("the page of calls", () => {
     const run = async (program: string, ...args: string[]): Promise<string> => {
       const { baseUrl, keys } = service();
       const env = { ...process.env, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: keys.patient };

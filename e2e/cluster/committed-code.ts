@@ -1,17 +1,13 @@
 /** Installs Weiche at a commit in a separate clone, so that its programs run beside those of the working tree. */
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { resultsDirectory, type Machine } from "../cluster/result.ts";
-import type { Program } from "../../benchmarks/peers/program.ts";
 
 export interface CommittedCode extends Disposable {
   readonly commit: string;
   /** The folder of the clone. */
   readonly root: string;
-  /** All programs of the commit's bench. */
-  readonly programs: readonly Program[];
 }
 
 const root = join(import.meta.dirname, "../..");
@@ -30,22 +26,8 @@ export async function checkOut(commit: string): Promise<CommittedCode> {
   done("git checkout", git("-C", directory, "checkout", "--quiet", "--detach", found.stdout.trim()));
   const install = spawnSync(process.execPath, [join(directory, "deploy/install-if-needed.mjs")], { encoding: "utf8" });
   done("its packages", install);
-  const { programs } = (await import(join(directory, "benchmarks/peers/all.ts"))) as {
-    readonly programs: readonly Program[];
-  };
   const closing = opened.move();
-  return { commit, root: directory, programs, [Symbol.dispose]: () => closing.dispose() };
-}
-
-/** Returns the commit of the latest whole bench in `benchmarks/results`. */
-export function committedReport(): string {
-  const files = readdirSync(resultsDirectory).map((name) => join(resultsDirectory, name, "results.json"));
-  const youngest = files
-    .filter((file) => existsSync(file))
-    .toSorted((a, b) => a.localeCompare(b))
-    .at(-1);
-  if (youngest === undefined) throw new Error("no report is committed: npm run bench");
-  return (JSON.parse(readFileSync(youngest, "utf8")) as { readonly machine: Machine }).machine.commit;
+  return { commit, root: directory, [Symbol.dispose]: () => closing.dispose() };
 }
 
 function git(...args: string[]): SpawnSyncReturns<string> {

@@ -43,7 +43,7 @@ const vllmCounters = {
 };
 
 function embedded(): EngineKind {
-  const packageFile = new URL("../../benchmarks/package.json", import.meta.resolve("node-llama-cpp"));
+  const packageFile = new URL("../package.json", import.meta.resolve("node-llama-cpp"));
   const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };
   const main = "node-agent/embedded-engine/src/main.ts";
   const entry = (model: string, context: number, ...more: string[]) => ({

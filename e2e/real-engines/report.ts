@@ -1,5 +1,5 @@
 /** Makes the campaign's table with a column per engine, followed by the measurements and failures. */
-import { markdownTable } from "../cluster/result.ts";
+import { markdownTable } from "../cluster/measurement.ts";
 import type { Outcome } from "./check.ts";
 import type { EngineResult } from "./campaign.ts";
 

@@ -1,7 +1,7 @@
 /** Reads and writes the committed last run of each engine, as a page and as JSON. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { machineText, resultsDirectory, today, type Machine } from "../cluster/result.ts";
+import { machineText, today, type Machine } from "../cluster/measurement.ts";
 import type { EngineResult } from "./campaign.ts";
 import { notes, table } from "./report.ts";
 
@@ -23,13 +23,13 @@ export function merged(before: readonly Run[], now: readonly Run[]): Run[] {
 }
 
 export function writeResults(engines: readonly EngineResult[], machine: Machine): void {
-  const file = join(resultsDirectory, "engines.json");
+  const file = join(import.meta.dirname, "latest.json");
   const date = today();
   const before = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { engines: Run[] }).engines : [];
   const now = engines.map((engine) => ({ ...engine, date, machine }));
   const runs = merged(before, now);
   writeFileSync(file, `${JSON.stringify({ engines: runs }, null, 2)}\n`);
-  writeFileSync(join(resultsDirectory, "engines.md"), page(runs).join("\n"));
+  writeFileSync(join(import.meta.dirname, "latest.md"), page(runs).join("\n"));
 }
 
 function page(runs: readonly Run[]): string[] {
@@ -38,6 +38,6 @@ function page(runs: readonly Run[]): string[] {
     const load = `load before ${machine.loadBefore ?? "not measured"}`;
     return `- ${engine}: ${date}, ${machineText(machine)}, ${load}${remark === undefined ? "" : `. ${remark}`}`;
   });
-  const intro = "Made by `npm run engines -- --write`; what each check does: [engines/checks](./checks/).";
+  const intro = "Made by `npm run engines -- --write`; what each check does: [checks](checks/).";
   return ["# Real engines below router and agent", "", intro, "", ...about, "", ...table(runs), "", ...notes(runs)];
 }

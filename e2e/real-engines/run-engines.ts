@@ -3,7 +3,7 @@
  * variables. The embedded engine is always included.
  */
 import { parseArgs } from "node:util";
-import { describeMachine } from "../cluster/result.ts";
+import { describeMachine } from "../cluster/measurement.ts";
 import { tryEngine, type EngineResult } from "./campaign.ts";
 import { findEngines } from "./engine-kinds.ts";
 import { count, notes, table } from "./report.ts";

@@ -73,8 +73,7 @@ function isOperators(path: string): boolean {
   const ours = /^\/run\/credentials\/weiche-(router\.service\/router\.key|node-agent\.service\/node\.(pem|key))$/;
   return path.startsWith("/run/credentials/") && !ours.test(path);
 }
-const renewed =
-  "is renewed by a reload if the unit has an ExecReload line for it, else by a restart (docs/runbook.md)";
+const renewed = "is renewed by a reload if the unit has an ExecReload line for it, else by a restart (docs/runbook.md)";
 
 function* judgePrivacy(paths: Partial<TlsPaths>, kept: Kept, uid: number | "other"): Iterable<TlsFinding> {
   const holdsKey = kept.cert?.includes("PRIVATE KEY-----");

@@ -28,7 +28,7 @@ export const console: Shape<typeof english> = {
       good: (count) => `Allen Knoten geht es gut: ${count}.`,
       bad: (bad, count) => `Knoten, die jemanden brauchen: ${bad} von ${count}.`,
     },
-    emptyHint: "Ein Knoten erscheint hier, sobald sich sein Agent verbunden hat. install.md zeigt, wie.",
+    emptyHint: "Ein Knoten erscheint hier, sobald sich sein Agent verbunden hat. docs/install.md zeigt, wie.",
     columns: {
       node: "Knoten",
       state: "Zustand",

@@ -25,7 +25,7 @@ export const console = {
       good: (count: string) => `All nodes are well: ${count}.`,
       bad: (bad: string, count: string) => `Nodes that need somebody: ${bad} of ${count}.`,
     },
-    emptyHint: "A node appears here when its agent has linked. install.md shows how.",
+    emptyHint: "A node appears here when its agent has linked. docs/install.md shows how.",
     columns: {
       node: "Node",
       state: "State",
