@@ -47,6 +47,53 @@ test("a model is prewarmed on the node that the operator names, or else on the n
   await expect(cluster.weiche("prewarm", "model-a", "--node", "node-3")).rejects.toThrow(/no node \\"node-3\\"/);
 });
 
+/** Asks for `model-b`, which waits on node-1 for a switch, because node-2 is in maintenance. */
+async function waitingRequest() {
+  const begun = Promise.withResolvers<void>();
+  const client = new AbortController();
+  const question = { baseUrl: cluster.baseUrl, apiKey, model: "model-a", text: "sim:tokens=30000" };
+  const running = askStream({ ...question, signal: client.signal, onPiece: () => begun.resolve() });
+  await begun.promise;
+  const waiting = ask("model-b");
+  const live = async () => ((await cluster.weiche("requests", "--live")) as { items: { waitsFor?: string }[] }).items;
+  const isWaiting = async () => (await live()).some(({ waitsFor }) => waitsFor === "switch");
+  await until("it to wait", isWaiting);
+  const leave = async () => {
+    client.abort();
+    await running;
+  };
+  return { waiting, isWaiting, leave };
+}
+
+async function stopAgent(leave: () => Promise<void>): Promise<void> {
+  const agent = cluster.agents.get("node-1")!;
+  agent.kill("SIGTERM");
+  await until("node-1 to be away", async () => (await states())[0] !== "live");
+  await leave();
+  await agent.exited();
+}
+
+test("a request that waits for a switch waits on at a reload, and when its agent stops, it is served by another node or gets 503", async () => {
+  await cluster.weiche("node", "maintenance", "node-2", "on");
+  const alone = await waitingRequest();
+  await cluster.weiche("catalogue", "reload");
+  expect(await alone.isWaiting()).toBe(true);
+  await stopAgent(alone.leave);
+  const refused = await alone.waiting;
+  expect(refused).toMatchObject({ ending: "refused", status: 503, error: { code: "maintenance" } });
+  expect(refused.retryAfterSeconds).toBeGreaterThanOrEqual(1);
+
+  const isLive = async () => (await states())[0] === "live";
+  await cluster.startAgent("node-1");
+  await until("node-1 to be back", isLive, 30_000);
+  const replaced = await waitingRequest();
+  await cluster.weiche("node", "maintenance", "node-2", "off");
+  await stopAgent(replaced.leave);
+  expect(await replaced.waiting).toMatchObject({ ending: "whole" });
+  await cluster.startAgent("node-1");
+  await until("node-1 to be back", isLive, 30_000);
+}, 90_000);
+
 test("a node in maintenance gets no requests, and with all nodes in maintenance clients get this error", async () => {
   expect(await cluster.weiche("node", "maintenance", "node-1", "on")).toEqual({
     ...{ node: "node-1", maintenance: true, state: "maintenance" },

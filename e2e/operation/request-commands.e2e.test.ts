@@ -67,11 +67,11 @@ test("a running request shows its speed, a waiting one shows its reason, and bot
   expect((await live("--account", account.accountId)).items).toHaveLength(2);
   const table = await shown("requests", "--live");
   expect(table).toMatch(/^2 running\n\nID +MODEL +NODE +STATE +AGE +POS +LEFT +TOKENS\/S/);
-  expect(table).toMatch(/ chat-b +n1 +waits/);
+  const [, start] = /^(\S+) +chat-b +n1 +waits: switch +[\d.]+ s +1 +[\d.]+ s/m.exec(table)!;
   const explained = await shown("explain", one.id);
   expect(explained).toMatch(/^It has run for \d+\.\d s: it is being answered \(\d+ tokens, [\d.]+ a second\)\.$/m);
   expect(explained).toContain("Its cost is not known yet");
-  expect((await shown("explain", other.id)).replaceAll(/\s+/g, " ")).toMatch(
+  expect((await shown("explain", start!)).replaceAll(/\s+/g, " ")).toMatch(
     /it waits for its slot \(draining-\w+\) to switch to its model\. Its position for this model is 1\. The estimated time left is [\d.]+ s\./,
   );
   const top = await shown("top", "--once");
@@ -98,9 +98,9 @@ test("a refused request shows the reason, the remedy and a cost of nothing", asy
   const refused = await chat("nowhere", "Hi");
   expect(refused.status).toBe(503);
   const text = await shown("explain", refused.id!);
-  expect(text).toContain("It was not sent to any node.\nIt was refused after 0.0 s with 503: no_node_available.\n");
+  expect(text).toMatch(/^It was not sent to any node\.\nIt was refused after \d\.\d s with 503: no_node_available\.$/m);
   expect(text).toMatch(/^What helps: retry later\.\n`weiche models` shows which nodes [^]*\n\nIt cost nothing\.$/m);
-  expect(await shown("requests", "--outcome", "refused")).toMatch(/ no_no.* 0\.0 s/);
+  expect(await shown("requests", "--outcome", "refused")).toMatch(/ refused +503 +no_node_available +\d\.\d s/);
 });
 
 test("an id may be shortened while it is unique, and otherwise the candidates are listed", async () => {

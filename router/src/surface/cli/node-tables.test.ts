@@ -10,7 +10,7 @@ import { viewNode } from "../routes/nodes.ts";
 
 const model = asId<ModelId>("model-a");
 
-function shown(slot: Partial<SlotView>) {
+function shown(slot: Partial<SlotView>, width?: number) {
   const view = {
     ...{ node: asId<NodeId>("gpu-1"), reachable: true, reportedAtMs: 1_000, admitting: true, maintenance: false },
     slots: [
@@ -32,20 +32,22 @@ function shown(slot: Partial<SlotView>) {
   const hello = { node: view.node, bootId: "b", agentVersion: "1", slots: [] };
   const detail = { view, hello, linked: true, dataSessions: 1, report: undefined } as unknown as NodeDetail;
   const nodes = JSON.parse(JSON.stringify([viewNode(detail, 1_600)])) as [ReturnType<typeof viewNode>];
-  return { slot: nodes[0]!.slots[0]!, row: nodesText(nodes).split("\n").at(-1)! };
+  const [, , row, , ...notes] = nodesText(nodes, width).split("\n");
+  return { slot: nodes[0]!.slots[0]!, row: row!, notes };
 }
 
 test("a slot that serves shows its model", () => {
   const { slot, row } = shown({ state: SlotState.ACTIVE, activeModel: model });
   expect(slot).toMatchObject({ state: "active", active: "model-a" });
-  expect(row).toMatch(/^gpu-1 +live +a +active +model-a +– +0 +0 +–$/);
+  expect(row).toMatch(/^gpu-1 +live +a +active +model-a +– +0 +0$/);
 });
 
 test("a failed slot has no active model, but what failed and when it is tried again, counted from now", () => {
-  const { slot, row } = shown({ state: SlotState.FAILED, activeModel: model, retryInMs: 8_000 });
+  const { slot, row, notes } = shown({ state: SlotState.FAILED, activeModel: model, retryInMs: 8_000 });
   expect(slot).toMatchObject({ state: "failed", failed: "model-a", retryInSeconds: 7.4 });
   expect(slot.active).toBeUndefined();
-  expect(row).toMatch(/^gpu-1 +live +a +failed +– +– +0 +0 +model-a failed, tried again in 7\.4 s$/);
+  expect(row).toMatch(/^gpu-1 +live +a +failed +– +– +0 +0$/);
+  expect(notes).toEqual(["gpu-1/a: model-a failed, tried again in 7.4 s"]);
 });
 
 test("a slot whose requests fail or are slow says for which model, how many of the latest, and since when", () => {
@@ -55,29 +57,40 @@ test("a slot whose requests fail or are slow says for which model, how many of t
     [model, { ...trouble, kind: "failing" }],
     [other, { ...trouble, kind: "slow", share: 1 }],
   ]);
-  const { slot, row } = shown({ state: SlotState.ACTIVE, activeModel: model, troubles });
+  const { slot, notes } = shown({ state: SlotState.ACTIVE, activeModel: model, troubles });
   expect(slot.troubles).toEqual([
     { model: "model-a", kind: "failing", share: 0.8, seconds: 75 },
     { model: "model-b", kind: "slow", share: 1, seconds: 75 },
   ]);
-  expect(row).toMatch(/model-a +– +0 +0 +model-a fails \(80 %\) for 75 s; model-b is slow \(100 %\) for 75 s$/);
+  expect(notes).toEqual(["gpu-1/a: model-a fails (80 %) for 75 s", "gpu-1/a: model-b is slow (100 %) for 75 s"]);
 });
 
 test("a slot of which it is not known what is awake says why it rests", () => {
-  expect(shown({ state: SlotState.FAILED, retryInMs: 100 }).row).toMatch(
-    /an engine could not be stopped, tried again in 0\.0 s$/,
-  );
+  expect(shown({ state: SlotState.FAILED, retryInMs: 100 }).notes).toEqual([
+    "gpu-1/a: an engine could not be stopped, tried again in 0.0 s",
+  ]);
+});
+
+test("on a narrow terminal the wait for a model is whole, in lines of its own", () => {
+  const long = asId<ModelId>("a-model-with-a-name-of-many-words");
+  const waiters = [{ model: long, waiting: 4, nextServedMs: 20_600, lastServedMs: 134_600 }];
+  const { row, notes } = shown({ activeModel: model, nextModel: long, waiting: 4, waiters }, 60);
+  expect(row).toMatch(/^gpu-1 +live +a +active +model… +a-mod… +0 +4$/);
+  expect(notes).toEqual([
+    "gpu-1/a: waiting for a-model-with-a-name-of-many-words: the",
+    "  next for about 20 s, the last for about 134 s",
+  ]);
 });
 
 test("no name that a node reports adds a row or steers the terminal", () => {
   const hostile = "x\r\ngpu-2  live\u001b[2J\u009b1A\u2028\u202ey";
-  const { row } = shown({
-    state: SlotState.ACTIVE,
-    activeModel: asId<ModelId>(hostile),
-    name: asId<SlotName>(hostile),
+  const { row, notes } = shown({
+    ...{ state: SlotState.FAILED, activeModel: asId<ModelId>(hostile), name: asId<SlotName>(hostile) },
+    retryInMs: 8_000,
   });
   expect(row).toMatch(/^gpu-1 /);
-  expect(row).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
+  expect(notes).toEqual([expect.stringMatching(/^gpu-1\/x.* failed, tried again in 7\.4 s$/)]);
+  for (const line of [row, ...notes]) expect(line).not.toMatch(/[\p{Cc}\u2028\u2029\u202e]/u);
 });
 
 const idle = viewNode(

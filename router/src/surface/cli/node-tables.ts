@@ -6,7 +6,9 @@ import {
   interfaceTable,
   machineLines,
 } from "@weiche/shared/program/machine-text.ts";
-import { formatTable } from "@weiche/shared/program/table.ts";
+import { plainText } from "@weiche/shared/program/plain-text.ts";
+import { formatTable, shortened } from "@weiche/shared/program/table.ts";
+import { wrapped } from "./cli-text.ts";
 import type { Answer } from "./client.ts";
 import type { Scene } from "./watch.ts";
 
@@ -20,14 +22,19 @@ export function nodesText(nodes: Nodes, width?: number): string {
   const rows = nodes.flatMap(({ name, state, slots }) =>
     slots.map((slot) => [
       ...[name, state, slot.name, slot.state, activeOf(slot), slot.next, slot.running, slot.waiting],
-      noteOf(slot),
     ]),
   );
-  return formatTable(
-    ["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING", "NOTE"],
-    rows,
-    width,
+  const headers = ["NODE", "STATE", "SLOT", "SLOT STATE", "ACTIVE", "NEXT", "RUNNING", "WAITING"];
+  const notes = nodes.flatMap(({ name, slots }) =>
+    slots.flatMap((slot) => notesOf(slot).map((note) => noteText(`${name}/${slot.name}: ${note}`, width))),
   );
+  return [formatTable(headers, rows, width), ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
+}
+
+/** Notes have lines of their own, because in a column they would be cut on most terminals. */
+function noteText(note: string, width: number = Infinity): string {
+  const lines = wrapped(plainText(note), "  ", width).split("\n");
+  return lines.map((line) => shortened(line, width)).join("\n");
 }
 
 /** A line for each node and slot that changes. */
@@ -70,17 +77,16 @@ export function nodeText(node: Node, width?: number): string {
 const words = { failing: "fails", slow: "is slow" } as const;
 
 /** Such as `model-a fails (80 %) for 75 s`. */
-function noteOf(slot: Nodes[number]["slots"][number]): string | undefined {
+function notesOf(slot: Nodes[number]["slots"][number]): readonly string[] {
   const troubles = slot.troubles.map(
     ({ model, kind, share, seconds }) =>
       `${model} ${words[kind]} (${Math.round(share * 100)} %) for ${Math.round(seconds)} s`,
   );
   const waits = slot.estimates.map(
     ({ model, nextSeconds, lastSeconds }) =>
-      `${model} waits: the next about ${Math.round(nextSeconds)} s, the last about ${Math.round(lastSeconds)} s`,
+      `waiting for ${model}: the next for about ${Math.round(nextSeconds)} s, the last for about ${Math.round(lastSeconds)} s`,
   );
-  const notes = [failure(slot), ...troubles, ...waits].filter((note) => note !== undefined);
-  return notes.length > 0 ? notes.join("; ") : undefined;
+  return [failure(slot), ...troubles, ...waits].filter((note) => note !== undefined);
 }
 
 function failure({ state, failed, retryInSeconds }: Nodes[number]["slots"][number]): string | undefined {

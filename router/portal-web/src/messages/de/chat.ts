@@ -21,7 +21,7 @@ export const chat: Shape<typeof english> = {
   activating: "Das Modell wird aktiviert, meist in Sekunden …",
   activatingAsLately: (seconds) => `Das Modell wird aktiviert; andere warteten darauf zuletzt ${seconds} s.`,
   waiting: "Wartet auf das erste Wort …",
-  inLine: (model, position, seconds) => `Wartet auf ${model}: Platz ${position}, noch etwa ${seconds} s`,
+  inLine: (model, position, time) => `Wartet auf ${model}: Platz ${position}, noch etwa ${time}`,
   stopped: "Angehalten. Was bis dahin kam, wird berechnet.",
   cutOff: "Die Verbindung brach ab.",
   tokens: (prompt, completion) => `${prompt} + ${completion} Token`,

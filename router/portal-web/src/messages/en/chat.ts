@@ -18,8 +18,8 @@ export const chat = {
   activating: "The model is being activated, usually within seconds …",
   activatingAsLately: (seconds: string) => `The model is being activated; others lately waited ${seconds} s for it.`,
   waiting: "Waiting for the first word …",
-  inLine: (model: string, position: string, seconds: string) =>
-    `Waiting for ${model}: position ${position}, about ${seconds} s`,
+  inLine: (model: string, position: string, time: string) =>
+    `Waiting for ${model}: position ${position}, about ${time} left`,
   stopped: "Stopped. What came until then is billed.",
   cutOff: "The connection broke off.",
   tokens: (prompt: string, completion: string) => `${prompt} + ${completion} tokens`,

@@ -31,8 +31,10 @@ function Waiting({ turn, model }: { readonly turn: Turn; readonly model: string 
   const seconds = (ms: number) => format.number(Math.max(1, Math.round(ms / 1_000)));
   const { state, usualMs, standing } = turn;
   let text = t.chat.waiting;
-  if (standing) text = t.chat.inLine(model, format.number(standing.position), seconds(standing.estimateMs));
-  else if (state === "activating")
+  if (standing) {
+    const time = format.duration(Math.max(1, Math.round(standing.estimateMs / 1_000)));
+    text = t.chat.inLine(model, format.number(standing.position), time);
+  } else if (state === "activating")
     text = usualMs === undefined ? t.chat.activating : t.chat.activatingAsLately(seconds(usualMs));
   return (
     <p className="waiting">

@@ -4,7 +4,7 @@ import type { Actions } from "../actions.ts";
 import { explainText } from "./explain-text.ts";
 import { addTopCommand } from "./top-command.ts";
 import type { Answer, Sent } from "../client.ts";
-import { formatTable } from "@weiche/shared/program/table.ts";
+import { formatTable, type Cell } from "@weiche/shared/program/table.ts";
 import { inWords } from "@weiche/shared/program/duration.ts";
 import { accountHelp, wrapped } from "../cli-text.ts";
 import { watch, type Scene } from "../watch.ts";
@@ -79,12 +79,28 @@ function runningText({ total, items, silentNodes }: Running, width?: number): st
     `${total} running${items.length < total ? `, the oldest ${items.length} shown` : ""}`,
     ...(silentNodes.length > 0 ? [`no answer about requests from ${silentNodes.join(", ")}`] : []),
   ];
-  return [...notes, ...(items.length > 0 ? ["", formatTable(headers, rows, width)] : [])].join("\n");
+  return [...notes, ...(items.length > 0 ? ["", requestTable(headers, rows, width)] : [])].join("\n");
 }
 
-function stateWord({ state, waitsFor, slotState }: Running["items"][number]): string {
-  if (waitsFor === undefined) return state;
-  return waitsFor === "place" ? "waits for a place" : `waits for a switch (${slotState})`;
+function stateWord({ state, waitsFor }: Running["items"][number]): string {
+  return waitsFor === undefined ? state : `waits: ${waitsFor}`;
+}
+
+/** Up to this width of the terminal, ids are shortened, and account and key are left out. */
+const narrowMax = 132;
+/** The part of an id that is its time in ms. It tells requests apart, and `explain` accepts it. */
+const idStart = 13;
+
+/** The first column is the request's id, and the last ones, from ACCOUNT on, are ids, too. */
+function requestTable(
+  headers: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  width: number = Infinity,
+): string {
+  if (width > narrowMax) return formatTable(headers, rows, width);
+  const columns = headers.indexOf("ACCOUNT");
+  const narrow = rows.map(([id, ...more]) => [String(id).slice(0, idStart), ...more.slice(0, columns - 1)]);
+  return formatTable(headers.slice(0, columns), narrow, width);
 }
 
 function endedText({ items, memory }: Ended, width?: number): string {
@@ -92,7 +108,7 @@ function endedText({ items, memory }: Ended, width?: number): string {
     ...[one.id, one.model, one.tried.at(-1)?.node, one.outcome, one.status, one.refusal ?? one.code],
     ...[inWords(one.seconds), one.accountId],
   ]);
-  const table = formatTable(["ID", "MODEL", "NODE", "OUTCOME", "STATUS", "REASON", "TOOK", "ACCOUNT"], rows, width);
+  const table = requestTable(["ID", "MODEL", "NODE", "OUTCOME", "STATUS", "REASON", "TOOK", "ACCOUNT"], rows, width);
   return `${items.length > 0 ? table : "none"}\n\n${memoryText(memory)}`;
 }
 
