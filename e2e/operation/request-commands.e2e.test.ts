@@ -13,7 +13,7 @@ let account: Account;
 const printed: string[] = [];
 
 beforeAll(async () => {
-  const engines = [simEngine(first), simEngine(second)];
+  const engines = [simEngine(first), simEngine(second, { "start-ms": 1_000 })];
   cluster = await Cluster.start({
     catalogue: catalogueOf(first, second, "nowhere"),
     agents: { n1: { slots: [{ name: "a", gpus: [0], minResidencySeconds: 0, engines }] } },
@@ -79,6 +79,9 @@ test("a running request shows its speed, a waiting one shows its reason, and bot
   expect(top).toMatch(new RegExp(`^Test +${account.accountId} +2$`, "m"));
 
   client.abort();
+  const state = async () => ((await cluster.weiche("nodes")) as [{ slots: [{ state: string }] }])[0].slots[0].state;
+  await until("its model to start", async () => (await state()) === "starting");
+  expect((await live()).items).toMatchObject([{ id: other.id, waitsFor: "switch" }]);
   expect([(await running).ending, (await waiting).ending]).toEqual(["left", "whole"]);
   await until("usage", async () => ((await cluster.weiche("explain", other.id)) as { usage: [] }).usage.length > 0);
   const waited = await shown("explain", other.id);

@@ -210,6 +210,25 @@ describe("a slot", () => {
     expect(switches.at(-1)).toEqual(["switched", "s", { from: a, model: b, tookMs: 14_840, phasesMs }]);
   });
 
+  test("reports that a request for a model whose drain is closed waited for a switch", async () => {
+    const node = await Node.begun();
+    const first = await node.activated(a);
+    const other = node.request(b);
+    await node.clock.advanceAsync(10_000);
+    const held = node.request(a);
+    first.release();
+    const start = async () => {
+      await node.clock.advanceAsync(5_000); // the minimum residency
+      node.engine.retirement!.resolve();
+      await settle();
+      node.engine.activation!.resolve(endpoint);
+    };
+    await start();
+    (await other).release();
+    await start();
+    expect(await held).toMatchObject({ engine: { model: a }, waitedFor: "switch" });
+  });
+
   test("calls back at once when the state or the next model changes, not for each request", async () => {
     const node = await Node.begun();
     let moves: string[] = [];

@@ -82,7 +82,9 @@ export class SlotRunner {
       const ticket = ++this.#tickets;
       const onAbort = () => this.#leave(ticket);
       request.signal.addEventListener("abort", onAbort, { once: true });
-      const waitsFor = awakeEngine(this.#slot.state)?.model === engine.model ? "place" : "switch";
+      const { state } = this.#slot;
+      const isClosed = state.kind === "draining" && this.#nowMs() >= state.closesAtMs;
+      const waitsFor = !isClosed && awakeEngine(state)?.model === engine.model ? "place" : "switch";
       const pending: Pending = { request, sinceMs: this.#nowMs(), waitsFor, resolve, reject, onAbort };
       this.#pending.set(ticket, pending);
       const { account, answers, leftMs } = request;

@@ -9,7 +9,8 @@ import { accountNamed } from "../../accounts/named.ts";
 import type { Exchange, FinishedRequest, TriedNode } from "../../api/exchange.ts";
 import { requestsMax, type RecentRequests } from "../../api/recent-requests.ts";
 import { instantText } from "../../db/database.ts";
-import { isServedBy, stateWords } from "../../nodes/node-view.ts";
+import { serves } from "../../nodes/model-state.ts";
+import { stateWords } from "../../nodes/node-view.ts";
 import { RequestError } from "../../rights/request-error.ts";
 import { refusalCodes } from "../../usage/refusal-codes.ts";
 import { readRequestUsage, type RequestUsage } from "../../usage/request-usage.ts";
@@ -173,7 +174,7 @@ function slotOf({ node, slot: name }: TriedNode, model: ModelId, { nodes }: Hand
     ?.slots.find((each) => each.name === name);
   if (!slot) return {};
   return {
-    waitsFor: isServedBy(slot, slot.activeModel, model) ? "place" : "switch",
+    waitsFor: serves(slot, model) ? "place" : "switch",
     slotState: stateWords[slot.state],
   } as const;
 }
