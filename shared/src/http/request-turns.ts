@@ -109,8 +109,15 @@ class RequestTurns {
   }
 
   #take(bytes: Buffer): void {
+    if (this.#held && this.#held.length >= heldBytesMax) return this.#putBack(bytes);
     this.#held = this.#held === undefined ? bytes : Buffer.concat([this.#held, bytes]);
     this.#pump();
+  }
+
+  /** Node's server resumes the socket for each piece of a body that is read, although enough waits here. */
+  #putBack(bytes: Buffer): void {
+    this.#hold();
+    this.#socket.unshift(bytes);
   }
 
   #pump(): void {
@@ -123,7 +130,10 @@ class RequestTurns {
       else if (this.#parseHead(this.#held)) break;
     }
     this.#isPumping = false;
-    if (!this.#held || this.#held.length < heldBytesMax || this.#socket.isPaused()) return;
+    if (this.#held && this.#held.length >= heldBytesMax && !this.#socket.isPaused()) this.#hold();
+  }
+
+  #hold(): void {
     this.#isHolding = this.#waitsForTurn;
     this.#socket.pause();
   }
