@@ -53,17 +53,14 @@ test("imports run one way: proto and shared, then router, node-agent and embedde
   expect([...against, ...fromWholeSystem]).toEqual([]);
 });
 
-test("the pages in the browser import only types and route addresses from the router", () => {
-  const addresses = "router/src/surface/contract/addresses.ts";
-  expect(importsOf(addresses)).toEqual([]);
-  const statements = /^(?:import|export)\s(?!type\b)[^;]*?from\s*"([^"]*\/src\/surface\/[^"]*)"/gm;
+test("the pages in the browser import only types, route addresses and usage columns from the router", () => {
+  const data = ["router/src/surface/contract/addresses.ts", "router/src/usage/usage-columns.ts"];
+  expect(data.flatMap((file) => importsOf(file))).toEqual([]);
+  const statements = /^(?:import|export)\s(?!type\b)[^;]*?from\s*"([^"]*)"/gm;
   const pages = files.filter((file) => file.startsWith("router/portal-web/src/"));
   expect(pages.length).toBeGreaterThan(20);
-  const taken = pages.flatMap((file) =>
-    [...source.get(file)!.matchAll(statements)].map(([, from]) => `${file} -> ${from}`),
-  );
-  expect(taken.filter((one) => !one.endsWith("/contract/addresses.ts"))).toEqual([]);
-  expect(taken.length).toBeGreaterThan(0);
+  const taken = pages.flatMap((file) => importsOf(file, statements).filter((to) => to.startsWith("router/src/")));
+  expect([...new Set(taken)].toSorted()).toEqual(data);
 });
 
 describe("folders import only folders that precede them", () => {

@@ -215,21 +215,6 @@ export interface Schema {
     periodStart: Instant;
     scope: "account" | "user" | "key" | "model";
     subject: string;
-    requests: bigint;
-    promptTokens: bigint;
-    completionTokens: bigint;
-    credits: bigint;
-  };
-  readonly usageDays: {
-    accountId: AccountId;
-    day: string;
-    periodStart: Instant;
-    userId: UserId;
-    keyId: KeyId;
-    model: string;
-    requests: bigint;
-    promptTokens: bigint;
-    completionTokens: bigint;
     credits: bigint;
   };
 }

@@ -13,6 +13,7 @@ import {
   type UsageTableWish,
 } from "./usage-table.ts";
 import { csvLine } from "./csv.ts";
+import { usageSums } from "./usage-columns.ts";
 
 const rowsPerStep = 500;
 
@@ -80,13 +81,12 @@ const partCells: Readonly<Record<UsagePart, Readonly<Record<string, (row: UsageR
   },
   user: { userId: ({ user }) => user!.id, user: ({ user }) => user!.email },
 };
-const sums = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits", "estimatedTokens"] as const;
 
 function headOf(by: readonly UsagePart[]): string[] {
-  return [...by.flatMap((part) => Object.keys(partCells[part])), ...sums];
+  return [...by.flatMap((part) => Object.keys(partCells[part])), ...usageSums];
 }
 
 function cellsOf(by: readonly UsagePart[], row: UsageRow): (string | number | null)[] {
   const parts = by.flatMap((part) => Object.values(partCells[part]));
-  return [...parts.map((cell) => cell(row)), ...sums.map((sum) => row[sum])];
+  return [...parts.map((cell) => cell(row)), ...usageSums.map((sum) => row[sum])];
 }

@@ -10,6 +10,7 @@ import { germanDay, type BillingPeriod } from "../subscriptions/billing-period.t
 import { periodIn } from "../subscriptions/subscription-rules.ts";
 import { instantText } from "../db/database.ts";
 import { measurement } from "./usage-check.ts";
+import { usageColumns } from "./usage-columns.ts";
 
 /** A record whose grant was checked. */
 export type CheckedRecord = Omit<UsageRecord, "tokensMax" | "grant">;
@@ -151,7 +152,7 @@ export function creditsByModel(rows: string): string {
     from (select model, sum(credits)::text as credits from ${rows} group by model) s`;
 }
 
-const moved = ["requests", "prompt_tokens", "completion_tokens", "estimated_tokens", "credits"];
+const moved = [...new Set(usageColumns.flatMap(({ adds }) => adds))];
 const totalKeys = "account_id, period_start, scope, subject";
 const dayKeys = "account_id, day, period_start, user_id, key_id, model";
 

@@ -9,6 +9,7 @@ import { instantText, type Database } from "../db/database.ts";
 import { rowsMax } from "../rights/list-page.ts";
 import { germanDay } from "../subscriptions/billing-period.ts";
 import { periodOf, readSubscription } from "../subscriptions/subscription.ts";
+import { usageColumns, usageSums, type UsageSum, type UsageSums } from "./usage-columns.ts";
 
 export type UsagePart = "day" | "model" | "key" | "user";
 
@@ -25,7 +26,7 @@ export interface UsageTableWish {
   /** Matches this text in the name of the model, key or user. */
   readonly search?: string;
   /** If undefined, rows are sorted by day if they begin with the day, otherwise by credits, most first. */
-  readonly sort?: keyof typeof sortColumns;
+  readonly sort?: UsageSum | UsagePart;
   readonly order?: "asc" | "desc";
 }
 
@@ -40,10 +41,7 @@ export async function readUsageTable(
   const { rows } = await database.pool.query<Totals & (TableRow | { readonly requests: null })>(
     `${query.text}
      select t.*, p.* from (
-       select count(*)::integer as "rowCount", jsonb_build_object('requests', coalesce(sum(requests), 0),
-         'promptTokens', coalesce(sum("promptTokens"), 0), 'completionTokens', coalesce(sum("completionTokens"), 0),
-         'totalTokens', coalesce(sum("totalTokens"), 0),
-         'estimatedTokens', coalesce(sum("estimatedTokens"), 0), 'credits', coalesce(sum(credits), 0)::text) as totals from named) t
+       select count(*)::integer as "rowCount", jsonb_build_object(${totalsSql}) as totals from named) t
      left join lateral (select * from named order by ${query.order} limit $9 offset $10) p on true`,
     [...query.values, limit, offset],
   );
@@ -51,7 +49,7 @@ export async function readUsageTable(
   return {
     by: wish.by,
     ...query.span,
-    totals: { ...totals, credits: formatCredits(millicredits(BigInt(totals.credits))) },
+    totals: viewSums(totals),
     /** Number of rows on all pages. */
     total: rowCount,
     rows: rows.flatMap((row) => (row.requests === null ? [] : [viewRow(wish.by, row)])),
@@ -100,16 +98,19 @@ const columnsOf: Readonly<Record<UsagePart, readonly string[]>> = {
   user: ["user_id"],
 };
 
+const sumsSql = usageColumns
+  .map(({ name, adds }) => `sum(${adds.join(" + ")})::${name === "credits" ? "bigint" : "float8"} as "${name}"`)
+  .join(", ");
+const selectedSums = usageSums.map((name) => `s."${name}"`).join(", ");
+const totalsSql = usageSums.map((name) => `'${name}', coalesce(sum("${name}"), 0)::text`).join(", ");
+
 function namedSql(by: readonly UsagePart[]): string {
   const columns = [...new Set(by.flatMap((part) => columnsOf[part]))];
   const all = ["day", "model", "key_id", "user_id"];
   const selected = all.map((column) => (columns.includes(column) ? column : `null as ${column}`));
   return `
     with sums as (
-      select ${selected.join(", ")}, sum(requests)::float8 as requests, sum(prompt_tokens)::float8 as "promptTokens",
-        sum(completion_tokens)::float8 as "completionTokens",
-        sum(prompt_tokens + completion_tokens)::float8 as "totalTokens",
-        sum(estimated_tokens)::float8 as "estimatedTokens", sum(credits)::bigint as credits
+      select ${selected.join(", ")}, ${sumsSql}
       from usage_days
       where account_id = $1 and requests > 0 and day between $2 and $3 and ($4::timestamptz is null or period_start = $4)
         and ($5::text is null or model = $5) and ($6::uuid is null or key_id = $6) and ($7::uuid[] is null or user_id = any($7))
@@ -117,7 +118,7 @@ function namedSql(by: readonly UsagePart[]): string {
     ), named as (
       select s.day::text as day, s.model, s.key_id::text as "keyId", s.user_id::text as "userId", k.name as "keyName",
         k.last_four as "lastFour", case when u.deleted_at is null then u.email end as email,
-        s.requests, s."promptTokens", s."completionTokens", s."totalTokens", s."estimatedTokens", s.credits
+        ${selectedSums}
       from sums s
       left join known_keys k on k.id = s.key_id::uuid
       left join users u on u.id = s.user_id::uuid
@@ -125,12 +126,7 @@ function namedSql(by: readonly UsagePart[]): string {
     )`;
 }
 
-const sortColumns = {
-  credits: "credits",
-  requests: "requests",
-  promptTokens: '"promptTokens"',
-  completionTokens: '"completionTokens"',
-  totalTokens: '"totalTokens"',
+const partOrder: Readonly<Partial<Record<UsageSum | UsagePart, string>>> = {
   day: "day",
   model: "model",
   key: 'lower("keyName")',
@@ -138,30 +134,19 @@ const sortColumns = {
 };
 
 /** Returns a total order, so that pages neither overlap nor skip rows. */
-function orderOf({ by, sort, order }: UsageTableWish): string {
-  const isByDay = sort === undefined && by[0] === "day";
-  const column = sortColumns[sort ?? (isByDay ? "day" : "credits")];
-  const direction = order ?? (isByDay || (sort && ["day", "model", "key", "user"].includes(sort)) ? "asc" : "desc");
-  return `${column} ${direction} nulls last, day, credits desc, model, "keyId", "userId"`;
-}
-
-interface Sums {
-  readonly requests: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly totalTokens: number;
-  /** The part of `totalTokens` that was estimated, not counted. */
-  readonly estimatedTokens: number;
+function orderOf({ by, sort = by[0] === "day" ? "day" : "credits", order }: UsageTableWish): string {
+  const part = partOrder[sort];
+  return `${part ?? `"${sort}"`} ${order ?? (part ? "asc" : "desc")} nulls last, day, credits desc, model, "keyId", "userId"`;
 }
 
 interface Totals {
   readonly rowCount: number;
-  /** `credits`: millicredits as text. */
-  readonly totals: Sums & { readonly credits: string };
+  /** Numbers as texts, because JSON has no integers of this size. */
+  readonly totals: UsageSums<string, string>;
 }
 
 /** A part that was not requested is null. */
-export interface TableRow extends Sums {
+export interface TableRow extends UsageSums<number, Millicredits> {
   readonly day: string | null;
   readonly model: string | null;
   readonly keyId: KeyId | null;
@@ -169,7 +154,6 @@ export interface TableRow extends Sums {
   readonly keyName: string | null;
   readonly lastFour: string | null;
   readonly email: string | null;
-  readonly credits: Millicredits;
 }
 
 export type UsageRow = ReturnType<typeof viewRow>;
@@ -177,14 +161,18 @@ export type UsageRow = ReturnType<typeof viewRow>;
 /** Converts a row for replies. A part that was not requested is undefined. */
 export function viewRow(by: readonly UsagePart[], row: TableRow) {
   const { day, model, keyId, userId, keyName, lastFour, email } = row;
-  const { requests, promptTokens, completionTokens, totalTokens, estimatedTokens, credits } = row;
   const kind: "api" | "test-chat" = (keyId as string) === userId ? "test-chat" : "api";
   return {
     day: day ?? undefined,
     model: model ?? undefined,
     key: by.includes("key") ? { id: keyId!, kind, name: keyName, lastFour, userEmail: email } : undefined,
     user: by.includes("user") ? { id: userId!, email } : undefined,
-    ...{ requests, promptTokens, completionTokens, totalTokens, estimatedTokens },
-    credits: formatCredits(credits),
+    ...viewSums(row),
   };
+}
+
+function viewSums(sums: UsageSums<number | string, Millicredits | string>): UsageSums<number, string> {
+  const view = (name: UsageSum) =>
+    name === "credits" ? formatCredits(millicredits(BigInt(sums[name]))) : Number(sums[name]);
+  return Object.fromEntries(usageSums.map((name) => [name, view(name)])) as UsageSums<number, string>;
 }

@@ -7,6 +7,7 @@ import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
+import { usageSums } from "../../src/usage/usage-columns.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { startPortal, type Person } from "./portal-rig.ts";
 import { makeRecord } from "../usage/usage-records.ts";
@@ -29,6 +30,7 @@ beforeEach(async () => {
 interface Spent {
   readonly prompt?: number;
   readonly completion?: number;
+  readonly estimated?: number;
   readonly by?: Person;
   readonly key?: KeyId;
   readonly model?: string;
@@ -37,7 +39,7 @@ interface Spent {
 /** Records one finished request at factor 1.5. */
 async function spend(
   atMs: number,
-  { prompt = 10, completion = 5, by = ada, key = adasKey, model = "small-24b" }: Spent = {},
+  { prompt = 10, completion = 5, estimated = 0, by = ada, key = adasKey, model = "small-24b" }: Spent = {},
 ) {
   await makeUsageDays(portal.database.pool, [atMs]);
   const record = makeRecord(createRandom(1), atMs, {
@@ -48,6 +50,7 @@ async function spend(
     model: asId(model),
     promptTokens: prompt,
     completionTokens: completion,
+    estimatedTokens: estimated,
     factor: millicredits(1_500n),
   });
   await commitUsage(portal.database.pool, [{ node: asId("node-1"), record }]);
@@ -149,6 +152,21 @@ describe("usage", () => {
       }
     }
     expect(await usage("from=2026-11-01&to=2026-11-30&page=9")).toMatchObject({ items: [], totals: whole.totals });
+  });
+
+  test("shows each sum under its own name in rows, totals and CSV, in the order of the declaration", async () => {
+    for (const key of [adasKey, asId<KeyId>(ada.id)]) await spend(clock.now(), { key, estimated: 3 });
+    const one = { requests: 1, promptTokens: 10, completionTokens: 5, totalTokens: 15, estimatedTokens: 3 };
+    const { items, totals } = await usage("by=key");
+    expect(items).toMatchObject([1, 2].map(() => ({ key: expect.any(Object), ...one, credits: "22.500" })));
+    expect(totals).toMatchObject({
+      ...{ requests: 2, promptTokens: 20, completionTokens: 10, totalTokens: 30, estimatedTokens: 6 },
+      credits: "45.000",
+    });
+    const csv = await csvOf("by=key");
+    const texts = Object.entries(one).map(([name, value]) => [name, String(value)] as const);
+    expect(csv).toMatchObject([1, 2].map(() => ({ ...Object.fromEntries(texts), credits: "22.500" })));
+    expect(Object.keys(csv[0]!).slice(-usageSums.length)).toEqual(usageSums);
   });
 
   test("shows the test chat as a separate key, and keys by their names", async () => {

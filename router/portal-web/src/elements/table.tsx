@@ -13,6 +13,8 @@ export interface Column<T> {
   /** Whether the name is only for screen readers. */
   readonly isTitleHidden?: boolean;
   readonly cell: (row: T) => ReactNode;
+  /** Its text in a last row, which is shown if any column has one. */
+  readonly total?: string;
 }
 
 interface TableProps<T> {
@@ -22,11 +24,9 @@ interface TableProps<T> {
   readonly rowKey: (row: T) => string;
   /** If undefined, the order is fixed. */
   readonly state?: ListState;
-  /** A last row, with a text for each column. */
-  readonly totals?: readonly string[];
 }
 
-export function Table<T>({ caption, columns, rows, rowKey, state, totals }: TableProps<T>) {
+export function Table<T>({ caption, columns, rows, rowKey, state }: TableProps<T>) {
   return (
     <table className="table">
       <caption className="hidden">{caption}</caption>
@@ -48,12 +48,12 @@ export function Table<T>({ caption, columns, rows, rowKey, state, totals }: Tabl
           </tr>
         ))}
       </tbody>
-      {totals && (
+      {columns.some(({ total }) => total !== undefined) && (
         <tfoot>
           <tr>
-            {columns.map(({ name, title, isNumber }, index) => (
+            {columns.map(({ name, title, isNumber, total }) => (
               <td key={name} className={isNumber ? "number end" : undefined} data-label={title}>
-                {totals[index]}
+                {total}
               </td>
             ))}
           </tr>

@@ -1,5 +1,6 @@
 /** `weiche credits …`: shows an account's use of its quota, and evaluates all accounts. */
 import type { Command } from "commander";
+import { mainSums } from "../../usage/usage-columns.ts";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
 import type { Ask } from "./client.ts";
@@ -89,7 +90,7 @@ function creditsText(
     itemText(summary),
     listText(people, ["user", "used", "limit", "reason", "id"], width),
     listText(named, ["key", "user", "used", "limit", "reason", "id"], width),
-    listText(models, ["model", "requests", "promptTokens", "completionTokens", "credits"], width),
+    listText(models, ["model", ...mainSums], width),
   ].join("\n\n");
 }
 

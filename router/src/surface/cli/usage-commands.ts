@@ -1,6 +1,7 @@
 /** `weiche usage …`: shows an account's usage, and usage records that were set aside. */
 import { CommanderError, Option, type Command } from "commander";
 import { csvLine } from "../../usage/csv.ts";
+import { usageSums } from "../../usage/usage-columns.ts";
 import { accountHelp, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
 import type { Answer } from "./client.ts";
@@ -59,10 +60,8 @@ function viewReport({ by: [by = "day"], items, ...usage }: Answer<"showUsage">) 
   };
 }
 
-const sumColumns = ["requests", "promptTokens", "completionTokens", "totalTokens", "credits", "estimatedTokens"];
-
 function columnsOf(by: Report["by"]): string[] {
-  return [by, ...(by === "key" || by === "user" ? ["name"] : []), ...sumColumns];
+  return [by, ...(by === "key" || by === "user" ? ["name"] : []), ...usageSums];
 }
 
 function usageCsv({ by, rows }: Report): string {

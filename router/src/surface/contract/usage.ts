@@ -1,5 +1,6 @@
 /** Routes of an account's credits, usage and refusals. Members see only their own. */
 import { Type } from "typebox";
+import { usageSums, type UsageSums } from "../../usage/usage-columns.ts";
 import {
   count,
   credits,
@@ -15,11 +16,11 @@ import {
   type RouteTable,
 } from "./route.ts";
 
-const sums = {
-  ...{ requests: count, promptTokens: count, completionTokens: count, totalTokens: count },
-  estimatedTokens: Type.Integer({ minimum: 0, description: "How many of the tokens were estimated." }),
-  credits,
-};
+const sums = Object.fromEntries(usageSums.map((name) => [name, name === "credits" ? credits : count])) as UsageSums<
+  typeof count,
+  typeof credits
+>;
+const parts = ["day", "model", "key", "user"] as const;
 
 const filters = {
   from: Type.Optional(day),
@@ -35,17 +36,7 @@ const filters = {
   keyId: Type.Optional(id),
   userId: Type.Optional(id),
 };
-const sort = Type.Enum([
-  "credits",
-  "requests",
-  "promptTokens",
-  "completionTokens",
-  "totalTokens",
-  "day",
-  "model",
-  "key",
-  "user",
-]);
+const sort = Type.Enum([...usageSums, ...parts]);
 
 const usedKey = object({
   id,
@@ -104,7 +95,7 @@ export const usageContract = {
     ...ofAccount,
     query: pageQuery(sort, filters),
     reply: object({
-      by: Type.Array(Type.Enum(["day", "model", "key", "user"])),
+      by: Type.Array(Type.Enum(parts)),
       from: day,
       to: day,
       periodStart: orNull(instant),

@@ -10,11 +10,11 @@ import { useSession } from "../../session/session.ts";
 type Line = Answer<"listInvoiceLines">["items"][number];
 
 export function InvoiceLines() {
-  const { t, format } = useTexts();
+  const { t } = useTexts();
   const { account } = useSession();
   const { invoice } = t.packages;
   const read = useRead("listInvoiceLines", {});
-  const columns = useColumns();
+  const columnsOf = useColumns();
   return (
     <section className="invoice" aria-labelledby="invoice">
       <div className="with-action">
@@ -28,10 +28,9 @@ export function InvoiceLines() {
           items.length > 0 ? (
             <Table
               caption={invoice.title}
-              columns={columns}
+              columns={columnsOf(totalCents)}
               rows={items.toReversed()}
               rowKey={({ periodStart }) => periodStart}
-              totals={[invoice.total, "", "", format.euros(totalCents)]}
             />
           ) : (
             <p className="soft">{invoice.empty}</p>
@@ -42,14 +41,15 @@ export function InvoiceLines() {
   );
 }
 
-function useColumns(): readonly Column<Line>[] {
+function useColumns(): (totalCents: number) => readonly Column<Line>[] {
   const { t, format } = useTexts();
-  const { columns, reasons, what, days } = t.packages.invoice;
-  return [
+  const { columns, reasons, what, days, total } = t.packages.invoice;
+  return (totalCents) => [
     {
       name: "period",
       title: columns.period,
       cell: (line) => `${format.date(line.periodStart)} – ${format.date(line.periodEnd)}`,
+      total,
     },
     { name: "what", title: columns.what, cell: (line) => what(reasons[line.reason], line.package) },
     {
@@ -58,6 +58,12 @@ function useColumns(): readonly Column<Line>[] {
       isNumber: true,
       cell: (line) => days(format.number(line.days), format.number(line.periodDays)),
     },
-    { name: "amount", title: columns.amount, isNumber: true, cell: (line) => format.euros(line.amountCents) },
+    {
+      name: "amount",
+      title: columns.amount,
+      isNumber: true,
+      cell: (line) => format.euros(line.amountCents),
+      total: format.euros(totalCents),
+    },
   ];
 }

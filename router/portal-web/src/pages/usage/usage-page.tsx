@@ -1,4 +1,5 @@
 /** The page of usage: what used the credits. */
+import { mainSums } from "../../../../src/usage/usage-columns.ts";
 import { useRead } from "../../api/queries.ts";
 import { addressOf } from "../../api/client.ts";
 import { ButtonLink } from "../../elements/button.tsx";
@@ -18,8 +19,8 @@ import { ChosenFilters, UsageFilters } from "./usage-filters.tsx";
 import { usageFilter } from "./usage-filter.ts";
 import { UsageTable, type Usage, type UsagePart } from "./usage-table.tsx";
 
-const sorts = ["credits", "requests", "promptTokens", "completionTokens", "day", "model", "key", "user"] as const;
 const parts = ["model", "key", "user", "day"] as const;
+const sorts = [...mainSums, ...parts];
 const refreshMs = 60_000;
 /** The API's maximum number of rows per page: a month of some models. */
 const chartRowsMax = 200;

@@ -1,6 +1,7 @@
 /** A table of usage by one part, with totals. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { mainSums } from "../../../../src/usage/usage-columns.ts";
 import type { Answer } from "../../api/client.ts";
 import type { ListState } from "../../elements/list-state.ts";
 import { Pages, Table, type Column } from "../../elements/table.tsx";
@@ -20,19 +21,22 @@ interface UsageTableProps {
 export function UsageTable({ usage, by, state }: UsageTableProps) {
   const { t, format } = useTexts();
   const { columns } = t.usage;
-  const number = (name: "requests" | "promptTokens" | "completionTokens" | "credits"): Column<Row> => ({
-    name,
-    title: columns[name],
-    sort: name,
-    isNumber: true,
-    cell: (row) => format.number(row[name]),
-  });
   const all: readonly Column<Row>[] = [
-    { name: by, title: columns[by], sort: by, cell: (row) => <PartCell row={row} by={by} state={state} /> },
-    number("requests"),
-    number("promptTokens"),
-    number("completionTokens"),
-    number("credits"),
+    {
+      name: by,
+      title: columns[by],
+      sort: by,
+      cell: (row) => <PartCell row={row} by={by} state={state} />,
+      total: t.usage.total,
+    },
+    ...mainSums.map((name) => ({
+      name,
+      title: columns[name],
+      sort: name,
+      isNumber: true,
+      cell: (row: Row) => format.number(row[name]),
+      total: format.number(usage.totals[name]),
+    })),
     {
       name: "share",
       title: columns.share,
@@ -48,14 +52,6 @@ export function UsageTable({ usage, by, state }: UsageTableProps) {
         rows={usage.items}
         rowKey={(row) => row.day ?? row.key?.id ?? row.user?.id ?? row.model ?? ""}
         state={state}
-        totals={[
-          t.usage.total,
-          ...([usage.totals.requests, usage.totals.promptTokens, usage.totals.completionTokens] as const).map((sum) =>
-            format.number(sum),
-          ),
-          format.number(usage.totals.credits),
-          "",
-        ]}
       />
       <Pages state={state} list={usage} />
     </>
