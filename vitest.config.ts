@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 // Tests start thousands of programs. Node.js takes half of the processor time for each if it keeps what it compiled.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node");
@@ -23,20 +24,40 @@ const kinds = [
   /** Long campaigns of any kind. */
   ...(nightly ? ["nightly"] : []),
 ];
-const ofKind = (kind: string) => ({ name: kind, include: [`**/*.${kind}.test.ts`] });
+const ofKind = (kind: string) => ({
+  name: kind,
+  include: [`**/*.${kind}.test.ts`],
+  globalSetup: ["database", "browser", "nightly"].includes(kind) ? "router/test/db/run-server.ts" : [],
+});
 const unit = { name: "unit", include: ["**/*.test.ts"] };
+
+/** Files that take more than 40 seconds. */
+const longest =
+  /\b(agent-kills|pages|drains|starvation|people|journeys|slot-simulation|client-sdks|dashboards|demonstration|endings)\./;
+
+/** Starts the longest files first. Otherwise one of them would be the last, and most workers would wait for it. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => longest.test(moduleId);
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   test: {
-    // Tests with processes wait more than they work; by night times are compared, and nothing runs beside them.
-    maxWorkers: nightly ? 1 : Math.max(2, availableParallelism() - 1),
+    // Tests with processes wait half of their time. By night times are compared, and nothing runs beside them.
+    maxWorkers: nightly ? 1 : availableParallelism() + 1,
+    sequence: { sequencer: LongestFirst },
     projects: [unit, ...kinds.map(ofKind)].map((project) => ({
       test: {
         ...{ pool: "forks" as const, testTimeout: 180_000, hookTimeout: 180_000 },
         ...project,
         exclude: ["**/node_modules/**", ...(project === unit ? ["**/*.*.test.ts"] : [])],
-        // Pure tests share their workers.
-        isolate: project !== unit,
+        // On a busy machine a second, the default, is no sign of a hang.
+        expect: { poll: { timeout: 10_000 } },
+        // The files of a worker share what they import. By night each has a worker of its own.
+        isolate: nightly,
       },
     })),
   },

@@ -13,7 +13,7 @@ import { createGrants } from "@weiche/router/src/usage/grants.ts";
 import { createUsageLedger } from "@weiche/router/src/usage/usage-ledger.ts";
 import type { UsageQueueEvents } from "@weiche/router/src/usage/usage-queue.ts";
 import { openDatabase } from "@weiche/router/src/db/database.ts";
-import { silent } from "@weiche/router/test/db/database-fixture.ts";
+import { silent } from "@weiche/router/test/db/prepared-database.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";

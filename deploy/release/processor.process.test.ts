@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { archOf, fetchPackage } from "./processor.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "weiche-fetch-"));
@@ -32,10 +32,11 @@ beforeAll(async () => {
   integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
   await new Promise<void>((listening) => registry.listen(0, "127.0.0.1", listening));
   const { port } = registry.address() as AddressInfo;
-  process.env["npm_config_registry"] = `http://127.0.0.1:${port}/`;
-  process.env["npm_config_cache"] = join(folder, "cache");
+  vi.stubEnv("npm_config_registry", `http://127.0.0.1:${port}/`);
+  vi.stubEnv("npm_config_cache", join(folder, "cache"));
 });
 afterAll(() => {
+  vi.unstubAllEnvs();
   registry.close();
   rmSync(folder, { recursive: true });
 });

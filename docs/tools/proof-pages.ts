@@ -6,7 +6,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { proofPage, readSections, testsOf, type Claim, type PageShape, type ProofPage } from "./proof-page.ts";
-import { listTests } from "./test-list.ts";
+import { listTests, type TestList, type TestName } from "./test-list.ts";
 
 interface Rule extends Claim {
   readonly rule: string;
@@ -44,19 +44,26 @@ export const promisesShape: PageShape<Promised> = {
   cells: ({ id, promise, quick, nightly }) => [id, promise, quick, nightly],
 };
 
-/** Returns the two pages by their files. */
-export function proofPages(): ReadonlyMap<string, ProofPage> {
+/** The two pages by their files, and the list of tests in which they looked up theirs. */
+export interface ProofPages {
+  readonly pages: ReadonlyMap<string, ProofPage>;
+  readonly tests: TestList;
+}
+
+/** Makes the two pages. `others`: further tests to look up later. */
+export function proofPages(others: readonly TestName[] = []): ProofPages {
   const rules = readSections<Rule>("conformance.yaml");
   const promises = readSections<Promised>("promises.yaml");
-  const tests = listTests([...testsOf(rules), ...testsOf(promises)]);
-  return new Map([
+  const tests = listTests([...testsOf(rules), ...testsOf(promises), ...others]);
+  const pages = new Map([
     [join(import.meta.dirname, "../conformance.md"), proofPage(rules, tests, conformanceShape)],
     [join(import.meta.dirname, "../promises.md"), proofPage(promises, tests, promisesShape)],
   ]);
+  return { pages, tests };
 }
 
 if (import.meta.main) {
-  for (const [file, { page, mistakes }] of proofPages()) {
+  for (const [file, { page, mistakes }] of proofPages().pages) {
     for (const mistake of mistakes) console.error(mistake);
     if (mistakes.length > 0) process.exitCode = 1;
     else writeFileSync(file, page);

@@ -11,7 +11,7 @@ import type { UsageQueueEvents } from "@weiche/router/src/usage/usage-queue.ts";
 import { creditsOf } from "@weiche/shared/credits.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
-import { silent } from "@weiche/router/test/db/database-fixture.ts";
+import { silent } from "@weiche/router/test/db/prepared-database.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { makeUsageRecord } from "../cluster/usage-source.ts";

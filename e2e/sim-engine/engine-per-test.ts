@@ -1,14 +1,15 @@
 /** Starts engines that close at the end of a test. */
-import { afterEach, expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { startSimEngine, type SimEngine, type SimEngineOptions } from "./sim-engine.ts";
 
 /** The engine that the running test started last. */
 export let engine: SimEngine;
-afterEach(() => engine[Symbol.asyncDispose]());
 
 /** Starts a fast engine of model `m` and resolves with its origin. */
 export async function start(options: Partial<SimEngineOptions> = {}): Promise<string> {
-  engine = await startSimEngine({ model: "m", ttftMs: 1, itlMs: 1, ...options });
+  const started = await startSimEngine({ model: "m", ttftMs: 1, itlMs: 1, ...options });
+  onTestFinished(() => started[Symbol.asyncDispose]());
+  engine = started;
   return engine.origin;
 }
 

@@ -16,7 +16,7 @@ import {
 const seed = Number(process.env["WEICHE_SEED"] ?? 1);
 const isNightly = process.env["WEICHE_NIGHTLY"] === "1";
 /** Of each run: of short requests about a second, which is one period of reports. */
-const requests = isNightly ? 50_000 : 6_000;
+const requests = isNightly ? 50_000 : 3_000;
 const seeds = Array.from({ length: isNightly ? 6 : 1 }, (_, index) => seed + index);
 const percentMax = 5;
 

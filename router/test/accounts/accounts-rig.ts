@@ -6,10 +6,10 @@ import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import { RequestError } from "../../src/rights/request-error.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases, type TestDatabases } from "../db/database-fixture.ts";
 
 export const nowMs = Date.parse("2026-01-31T14:00:00+01:00");
-export let server: DatabaseServer;
+export let server: TestDatabases;
 export let database: Database;
 export let clock: VirtualClock;
 export let accounts: Accounts;
@@ -18,7 +18,7 @@ export let count = 0;
 
 /** Gives each test of a file a new user of an account without a package. Await this once in a file. */
 export async function userPerTest(): Promise<void> {
-  server = await forThisFile(startDatabaseServer());
+  server = await forThisFile(testDatabases());
   database = await server.newDatabase();
   beforeEach(async () => {
     clock = new VirtualClock(nowMs);

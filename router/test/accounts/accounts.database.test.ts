@@ -135,7 +135,7 @@ test("no table and no server log contains a key or an invitation token", async (
   const { rows } = await database.pool.query<{ name: string }>(
     "select tablename as name from pg_tables where schemaname = 'public'",
   );
-  const sinks = [readFileSync(join(server.embedded.connection.host!, "postgres.log"), "utf8")];
+  const sinks = [readFileSync(join(server.connection.host!, "postgres.log"), "utf8")];
   for (const { name } of rows)
     sinks.push(JSON.stringify((await database.pool.query(`select t::text as row from ${name} t`)).rows));
   expect(sinks.join("")).toContain(hash("sha256", secrets[0]!));

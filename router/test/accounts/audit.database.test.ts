@@ -7,7 +7,7 @@ import { verifyAudit } from "../../src/rights/audit.ts";
 import { removeOldAudit } from "../../src/rights/audit-retention.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases } from "../db/database-fixture.ts";
 import { auditOf, keysOf } from "./whole-lists.ts";
 
 const nowMs = Date.parse("2026-11-14T10:30:00.120Z");
@@ -15,7 +15,7 @@ let database: Database;
 let accounts: Accounts;
 let accountId: AccountId;
 let userId: UserId;
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 beforeEach(async () => {
   database = await server.newDatabase();
   accounts = createAccounts({ database, clock: new VirtualClock(nowMs), portalUrl: "https://portal.example" });

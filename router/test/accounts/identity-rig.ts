@@ -12,7 +12,7 @@ import { startSession, type SignedInFrom } from "../../src/sign-in/sessions.ts";
 import { inTransaction, type Database } from "../../src/db/database.ts";
 import type { Letter } from "../../src/mail/letters.ts";
 import { cheapHashing } from "./cheap-hashing.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases, type TestDatabases } from "../db/database-fixture.ts";
 
 const startMs = Date.parse("2026-11-14T10:30:00Z");
 export const password = "correct horse battery";
@@ -110,10 +110,10 @@ interface RigOfFile {
 /** Makes a database for all tests of a file, and removes it after the last one. Call this once in a file. */
 export function identityRigOfFile(options: RigOptions = {}): RigOfFile {
   const rig = {} as IdentityRig;
-  let server: DatabaseServer;
+  let server: TestDatabases;
   let count = 0;
   beforeAll(async () => {
-    server = await startDatabaseServer();
+    server = await testDatabases();
     Object.assign(rig, openIdentityRig(await server.newDatabase(), options));
   });
   afterAll(() => server[Symbol.asyncDispose]());

@@ -4,13 +4,13 @@ import { systemClock } from "@weiche/shared/time/clock.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
 import { createPasswordHashing } from "../../src/sign-in/password-hashing.ts";
 import { startPasswordThreads } from "../../src/sign-in/password-threads.ts";
-import { startDatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases } from "../db/database-fixture.ts";
 import { here, openIdentityRig, password } from "./identity-rig.ts";
 
 const email = "ada@example.com";
 
 test("sign-in takes the same time for known and unknown people, with production hashes", async () => {
-  await using server = await startDatabaseServer();
+  await using server = await testDatabases();
   const rig = openIdentityRig(await server.newDatabase());
   const person = await rig.newAccount(email);
   await using threads = startPasswordThreads();

@@ -12,7 +12,7 @@ import { RequestError } from "../../src/rights/request-error.ts";
 import { packageUse } from "../../src/subscriptions/package-use.ts";
 import { publishPackages } from "../../src/subscriptions/publish-packages.ts";
 import { readPackages } from "../../src/subscriptions/packages.ts";
-import { startDatabaseServer, until } from "../db/database-fixture.ts";
+import { testDatabases, until } from "../db/database-fixture.ts";
 
 const berlin = (day: string) => Date.parse(`${day}T00:00:00+02:00`);
 let database: Database;
@@ -22,7 +22,7 @@ let accountId: AccountId;
 let userId: UserId;
 let count = 0;
 
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 beforeEach(async () => {
   database = await server.newDatabase();
   clock = new VirtualClock(Date.parse("2026-06-10T12:00:00+02:00"));

@@ -15,7 +15,7 @@ import { createEvaluator } from "../../src/usage/evaluator.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { readUsageTable } from "../../src/usage/usage-table.ts";
-import { startDatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases } from "../db/database-fixture.ts";
 import {
   histories,
   historiesMsMax,
@@ -30,7 +30,7 @@ import {
 import { makeRecord } from "../usage/usage-records.ts";
 
 let count = 0;
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 const database = await server.newDatabase();
 
 interface Holder {

@@ -7,10 +7,10 @@ import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import { packageUse } from "../../src/subscriptions/package-use.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases, type TestDatabases } from "../db/database-fixture.ts";
 
 export const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
-export let server: DatabaseServer;
+export let server: TestDatabases;
 export let database: Database;
 export let clock: VirtualClock;
 export let accounts: Accounts;
@@ -20,7 +20,7 @@ let count = 0;
 
 /** Begins each test of a file on 14 November 2026, with an account without a package. Await this once in a file. */
 export async function accountPerTest(): Promise<void> {
-  server = await forThisFile(startDatabaseServer());
+  server = await forThisFile(testDatabases());
   database = await server.newDatabase();
   beforeEach(() => begin(berlin("2026-11-14T10:30")));
 }

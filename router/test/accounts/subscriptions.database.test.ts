@@ -229,7 +229,7 @@ test("a change by an Owner that waits for the account's row holds no lock on use
   const asOwner = accounts.as({ actor: userId, source: "::1" });
   const change = asOwner.subscriptions.change(accountId, { action: "trial" });
   await eventually("a change that waits", 30_000, async () => {
-    const waiting = "select from pg_locks where not granted";
+    const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     return (await database.pool.query(waiting)).rowCount! > 0;
   });
   await evaluation.query("select from users where id = $1 for update nowait", [userId]);

@@ -12,15 +12,15 @@ import { createRouter } from "../../src/context.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, temporaryFolder, until, type DatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases, temporaryFolder, until, type TestDatabases } from "../db/database-fixture.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 import { auditOf } from "../accounts/whole-lists.ts";
 
 const dayMs = 86_400_000;
 const folder = temporaryFolder();
-let server: DatabaseServer;
+let server: TestDatabases;
 beforeAll(async () => {
-  server = await startDatabaseServer();
+  server = await testDatabases();
 });
 afterAll(async () => {
   await server[Symbol.asyncDispose]();

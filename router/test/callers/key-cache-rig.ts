@@ -11,7 +11,7 @@ import {
 } from "../../src/callers/key-cache.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases, type TestDatabases } from "../db/database-fixture.ts";
 
 /** The duration of each poll in the database. */
 export const readsMs: number[] = [];
@@ -21,7 +21,7 @@ const events: KeyCacheEvents = {
   keyLookupFailed() {},
 };
 export const hourMs = 3_600_000;
-export let server: DatabaseServer;
+export let server: TestDatabases;
 export let database: Database;
 export let accounts: Accounts;
 /** The account of the running test; it has the package Pro. */
@@ -32,7 +32,7 @@ let count = 0;
 
 /** Opens the database and gives each test an account. Await this once in a file. */
 export async function keyCachesOfFile(): Promise<void> {
-  server = await forThisFile(startDatabaseServer());
+  server = await forThisFile(testDatabases());
   database = await server.newDatabase();
   accounts = createAccounts({ database, clock: systemClock, portalUrl: "https://portal.example" });
   beforeEach(async () => {

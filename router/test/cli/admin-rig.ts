@@ -20,7 +20,7 @@ import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { cheapHashing } from "../accounts/cheap-hashing.ts";
 import { catalogue as knownModels } from "../api/api-harness.ts";
-import { startDatabaseServer, temporaryFolder } from "../db/database-fixture.ts";
+import { testDatabases, temporaryFolder } from "../db/database-fixture.ts";
 import { grantedNode, grants, makeRecord } from "../usage/usage-records.ts";
 import { runWeiche, type Outcome } from "./run-weiche.ts";
 
@@ -75,7 +75,7 @@ interface AdminRig extends AsyncDisposable {
 
 export async function startAdmin(): Promise<AdminRig> {
   await using opened = new AsyncDisposableStack();
-  const server = opened.use(await startDatabaseServer());
+  const server = opened.use(await testDatabases());
   const database = await server.newDatabase();
   const clock = systemClock;
   const accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });

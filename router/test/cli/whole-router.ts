@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { loadRouterConfig } from "../../src/config/config.ts";
 import { createRouter, type Router } from "../../src/context.ts";
-import { startDatabaseServer, temporaryFolder } from "../db/database-fixture.ts";
+import { testDatabases, temporaryFolder } from "../db/database-fixture.ts";
 import { runWeiche, type Outcome } from "./run-weiche.ts";
 
 export interface WholeRouter extends AsyncDisposable {
@@ -23,7 +23,7 @@ export async function startWholeRouter(
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(temporaryFolder());
   prepare(folder.path);
-  const { connection } = await opened.use(await startDatabaseServer()).newDatabase();
+  const { connection } = await opened.use(await testDatabases()).newDatabase();
   const listeners = ["api", "portal", "nodes", "data", "ops"].map((name) => `${name}: "127.0.0.1:0"`).join(", ");
   const file = join(folder.path, "router.yaml");
   const lines = [

@@ -18,15 +18,11 @@ import { openClient } from "../../src/db/client.ts";
 import { migrateAlone } from "../../src/db/database.ts";
 import { runningServer } from "../../src/db/embedded-server.ts";
 import { rollUsageDays } from "../../src/usage/usage-days.ts";
-import { startDatabaseServer, temporaryFolder, urlOf } from "./database-fixture.ts";
+import { testDatabases, temporaryFolder } from "./database-fixture.ts";
 
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 
-async function emptyDatabase(name: string): Promise<ClientConfig> {
-  await using client = await openClient(server.embedded.connection);
-  await client.query(`create database ${name}`);
-  return { connectionString: urlOf(server.embedded, name) };
-}
+const emptyDatabase = async (): Promise<ClientConfig> => ({ connectionString: await server.emptyDatabase() });
 
 /** Makes a backup. `meanwhile` runs when the dump has begun and waits for its reader. */
 async function backUp(connection: ClientConfig, meanwhile?: () => Promise<unknown>): Promise<Buffer> {
@@ -89,7 +85,7 @@ test("a restore brings back every table unchanged except omitted ones, and the l
   await fillIn(database.connection);
   await rollUsageDays(database.pool, Date.now(), 400);
   const before = await contentOf(database.connection);
-  const target = await emptyDatabase("restored");
+  const target = await emptyDatabase();
   const { header } = await restoreBackup(bytesOf(await backUp(database.connection)), target, () => {});
   await migrateAlone(target);
   expect(await contentOf(target)).toEqual(before);
@@ -108,11 +104,11 @@ test("a restore brings back every table unchanged except omitted ones, and the l
 });
 
 test("a backup of an older schema is migrated to the current schema", async () => {
-  const old = await emptyDatabase("old");
+  const old = await emptyDatabase();
   await migrateAlone(old, "0012-usage-refused");
   await fillIn(old);
   const bytes = await backUp(old);
-  const target = await emptyDatabase("from_old");
+  const target = await emptyDatabase();
   await restoreBackup(bytesOf(bytes), target, () => {});
   await migrateAlone(target);
   await using client = await openClient(target);
@@ -152,7 +148,7 @@ test("a backup is one snapshot despite concurrent writes, and no partition is dr
   await writer;
   expect(dropped).toBe(0);
   expect(await rollUsageDays(database.pool, Date.now(), 400)).toBeGreaterThan(0);
-  const target = await emptyDatabase("consistent");
+  const target = await emptyDatabase();
   await restoreBackup(bytesOf(bytes), target, () => {});
   await using client = await openClient(target);
   const { rows } = await client.query<{ keys: string; uses: string }>(
@@ -165,7 +161,7 @@ test("a damaged backup or one of a newer version restores nothing", async () => 
   const database = await server.newDatabase();
   await fillIn(database.connection);
   const bytes = await backUp(database.connection);
-  const target = await emptyDatabase("untouched");
+  const target = await emptyDatabase();
   await expect(restoreBackup(bytesOf(bytes.subarray(0, -10)), target, () => {})).rejects.toThrow("incomplete");
   const later = Buffer.from(bytes.toString("latin1").replace('"0016-ledger"', '"9999-later"'), "latin1");
   await expect(restoreBackup(bytesOf(later), target, () => {})).rejects.toThrow("install that version first");
@@ -210,7 +206,7 @@ function restoreAs(uid: number, dataDir: string): string {
 }
 
 test("the running server is found by its files, also from a sandbox that does not see its process", async () => {
-  const { host, password } = server.embedded.connection;
+  const { host, password } = server.connection;
   const own = readFileSync(join(host!, "cluster/postmaster.pid"), "utf8");
   using folder = temporaryFolder();
   const cluster = join(folder.path, "database/cluster");

@@ -1,27 +1,22 @@
 /** After a downgrade, a version runs on a newer version's schema, and on no other unknown schema. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ClientConfig } from "pg";
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { openClient } from "../../src/db/client.ts";
 import { openDatabase } from "../../src/db/database.ts";
 import { migrationNames } from "../../src/db/migrate.ts";
-import { silent, startDatabaseServer, urlOf } from "./database-fixture.ts";
+import { silent, testDatabases } from "./database-fixture.ts";
 
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 
 /** Makes a database with the current schema and runs these statements on it. Returns its URL. */
-async function migratedDatabase(name: string, ...statements: readonly string[]): Promise<string> {
-  const run = async (connection: ClientConfig, lines: readonly string[]) => {
-    await using client = await openClient(connection);
-    for (const line of lines) await client.query(line);
-  };
-  await run(server.embedded.connection, [`create database ${name}`]);
-  const url = urlOf(server.embedded, name);
+async function migratedDatabase(...statements: readonly string[]): Promise<string> {
+  const url = await server.emptyDatabase();
   await using _first = await openDatabase({ stateDir: "", databaseUrl: url }, systemClock, silent);
-  await run({ connectionString: url }, statements);
+  await using client = await openClient({ connectionString: url });
+  for (const statement of statements) await client.query(statement);
   return url;
 }
 
@@ -39,13 +34,12 @@ const applied = (name: string, at = "2099-01-01T00:00:00.000Z") =>
 
 test("a database migrated by a newer version is used, and its newer migrations are reported once", async () => {
   const url = await migratedDatabase(
-    "newer",
     "alter table accounts add column colour text not null default 'red'",
     applied("9998-colours"),
     applied("9999-shades", "2099-01-01T00:00:00.001Z"),
   );
   expect(await open(url)).toEqual([["9998-colours", "9999-shades"]]);
-  expect(await open(await migratedDatabase("same"))).toEqual([]);
+  expect(await open(await migratedDatabase())).toEqual([]);
 });
 
 test.each([
@@ -55,10 +49,9 @@ test.each([
     ["0011-usage-voids"],
     [applied("0011-other", "2000-01-01T00:00:00.000Z")],
   ],
-])("a database that %s is refused with advice and not changed", async (what, removed, added) => {
-  const name = `other_${what.length}`;
+])("a database that %s is refused with advice and not changed", async (_what, removed, added) => {
   const remove = removed.map((each) => `delete from kysely_migration where name = '${each}'`);
-  const url = await migratedDatabase(name, ...remove, ...added);
+  const url = await migratedDatabase(...remove, ...added);
   await expect(open(url)).rejects.toThrow(/was not migrated by this version or a newer one.*install the version/s);
   await using client = await openClient({ connectionString: url });
   const { rows } = await client.query<{ count: string }>("select count(*) from kysely_migration");

@@ -1,7 +1,7 @@
 /** A process that opens a database as a router does, prints where the server is, and waits to be killed. */
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { openDatabase } from "../../src/db/database.ts";
-import { silent } from "./database-fixture.ts";
+import { silent } from "./prepared-database.ts";
 
 const database = await openDatabase({ stateDir: process.argv[2]! }, systemClock, silent);
 const { rows } = await database.pool.query<{ pid: number; fsync: string }>(

@@ -2,15 +2,16 @@
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { openPool } from "../../src/db/pool.ts";
-import { startDatabaseServer, until } from "./database-fixture.ts";
+import { testDatabases, until } from "./database-fixture.ts";
 
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
+const { connection } = await server.newDatabase();
 
 /** Opens a pool with one idle connection. Returns the pid of the server process, too. */
 async function idlePool() {
   const lost: string[] = [];
   const closed = Promise.withResolvers<void>();
-  const pool = openPool({ ...server.embedded.connection, max: 1 }, (error) => void lost.push(error.message));
+  const pool = openPool({ ...connection, max: 1 }, (error) => void lost.push(error.message));
   pool.on("connect", (client) => client.once("end", () => closed.resolve()));
   const { rows } = await pool.query<{ pid: number }>("select pg_backend_pid() as pid");
   return { pool, lost, pid: rows[0]!.pid, closed: closed.promise };

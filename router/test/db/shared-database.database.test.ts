@@ -15,13 +15,13 @@ import {
   type RouterIdentity,
 } from "../../src/db/live-routers.ts";
 import { openNodeWishes } from "../../src/nodes/node-wishes.ts";
-import { startDatabaseServer } from "./database-fixture.ts";
+import { testDatabases } from "./database-fixture.ts";
 
 const node = asId<NodeId>("gpu-1");
 const model = asId<ModelId>("small");
 const ids = ["1", "2", "3", "4"].map((digit) => `0000000${digit}-0000-7000-8000-000000000000`);
 
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 const database = await server.newDatabase();
 
 test("a router reads the wishes that another router wrote, with a higher generation each time", async () => {

@@ -10,7 +10,7 @@ import { createSessions, startSession } from "../../src/sign-in/sessions.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import { inTransaction, openDatabase, type Database } from "../../src/db/database.ts";
 import { isUnavailable } from "../../src/db/failures.ts";
-import { silent, startDatabaseServer } from "../db/database-fixture.ts";
+import { silent, testDatabases } from "../db/database-fixture.ts";
 import { openSilentProxy, type SilentProxy } from "./silent-proxy.ts";
 
 /** Far below the 35 s of other statements, and enough on a busy machine. */
@@ -24,7 +24,7 @@ let far: Database;
 let cache: OpenKeyCache;
 let failures = 0;
 
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 beforeAll(async () => {
   database = await server.newDatabase();
   accounts = createAccounts({ database, clock: systemClock, portalUrl: "https://portal.example" });

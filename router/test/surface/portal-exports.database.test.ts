@@ -107,7 +107,8 @@ test("an export whose client has left is stopped in the database, and its place 
   using _released = { [Symbol.dispose]: () => other.release(true) };
   await other.query("begin; lock table usage_days in access exclusive mode");
   const running = async () => {
-    const sql = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'declare usage_rows%'";
+    const sql = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+      and query like 'declare usage_rows%'`;
     return (await portal.database.pool.query(sql)).rowCount;
   };
   for (let n = 0; n < 4; n++) {

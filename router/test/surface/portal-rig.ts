@@ -23,7 +23,7 @@ import { openPortal, type PortalDeps } from "../../src/surface/portal/portal-ser
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { catalogue } from "../api/api-harness.ts";
 import { cheapHashing } from "../accounts/cheap-hashing.ts";
-import { startDatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases } from "../db/database-fixture.ts";
 
 export interface Person {
   readonly id: UserId;
@@ -83,10 +83,7 @@ export async function startPortal({
   ...more
 }: Partial<PortalDeps> & PortalParts = {}): Promise<PortalRig> {
   await using opened = new AsyncDisposableStack();
-  const database = given ?? (await opened.use(await startDatabaseServer()).newDatabase());
-  // Tests have no power cuts, so hundreds of changes need not wait for the disk.
-  await database.pool.query("alter system set synchronous_commit = off");
-  await database.pool.query("select pg_reload_conf()");
+  const database = given ?? (await opened.use(await testDatabases()).newDatabase());
   const accounts = createAccounts({ database, clock, portalUrl: "https://portal.example" });
   const sessions = createSessions(database, clock);
   const failures: unknown[] = [];

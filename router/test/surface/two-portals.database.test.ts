@@ -12,12 +12,12 @@ import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { password, tokenOf } from "../accounts/identity-rig.ts";
 import { catalogue } from "../api/api-harness.ts";
-import { startDatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases } from "../db/database-fixture.ts";
 import { makeRecord } from "../usage/usage-records.ts";
 import { startPortal, type Answer, type Person, type PortalRig } from "./portal-rig.ts";
 
 const clock = new VirtualClock(Date.parse("2026-11-14T10:30:00Z"));
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 const database = await server.newDatabase();
 const given = { clock, registration: "open" } as const;
 const one = await forThisFile(startPortal({ ...given, database }));

@@ -14,12 +14,12 @@ import { createEvaluator, type Evaluation, type Evaluator } from "../../src/usag
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, type DatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases, type TestDatabases } from "../db/database-fixture.ts";
 import { makeRecord } from "./usage-records.ts";
 
 const berlin = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(timeZone).epochMilliseconds;
 export const quota = 5_000_000;
-export let server: DatabaseServer;
+export let server: TestDatabases;
 export let database: Database;
 export let clock: VirtualClock;
 export let accounts: Accounts;
@@ -34,7 +34,7 @@ export let failures: unknown[];
 
 /** Gives each test of a file an account with the package Starter and one key. Await this once in a file. */
 export async function accountPerTest(): Promise<void> {
-  server = await forThisFile(startDatabaseServer());
+  server = await forThisFile(testDatabases());
   database = await server.newDatabase();
   beforeEach(async () => {
     clock = new VirtualClock(berlin("2026-11-14T10:30"));

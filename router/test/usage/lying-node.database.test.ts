@@ -13,7 +13,7 @@ import { createUsageLedger, type UsageLedger } from "../../src/usage/usage-ledge
 import type { Database } from "../../src/db/database.ts";
 import { createEvents } from "../../src/events.ts";
 import { createMetrics, type Metrics } from "../../src/metrics.ts";
-import { startDatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases } from "../db/database-fixture.ts";
 import type { LinkClient } from "../nodes/link-client.ts";
 import { node, NodeLinkRig } from "../nodes/node-link-rig.ts";
 import { granted, idOf, makeRecord } from "./usage-records.ts";
@@ -27,7 +27,7 @@ let ledger: UsageLedger;
 let metrics: Metrics;
 let logged: Record<string, unknown>[];
 
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 const database = await server.newDatabase();
 beforeEach(async () => {
   open = new AsyncDisposableStack();

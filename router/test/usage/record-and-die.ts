@@ -6,7 +6,7 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import { openDatabase } from "../../src/db/database.ts";
-import { silent } from "../db/database-fixture.ts";
+import { silent } from "../db/prepared-database.ts";
 import { grantedNode, grants } from "./usage-records.ts";
 
 const database = await openDatabase({ stateDir: "/nowhere", databaseUrl: process.argv[2]! }, systemClock, silent);

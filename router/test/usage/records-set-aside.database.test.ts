@@ -9,13 +9,13 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import { forgetSetAside, listSetAside, storeSetAside } from "../../src/usage/records-set-aside.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases } from "../db/database-fixture.ts";
 import { granted, grantedNode as node, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
 const nowMs = Date.parse("2026-11-21T12:00:00Z");
 const clock = { ...systemClock, now: () => nowMs };
 let database: Database;
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 beforeEach(async () => {
   database = await server.newDatabase();
 });

@@ -10,17 +10,17 @@ import { asId, uuidv7 } from "@weiche/shared/ids.ts";
 import { loadRouterConfig } from "../../src/config/config.ts";
 import { createRouter, type Router } from "../../src/context.ts";
 import { readGrants, type Grants } from "../../src/usage/grants.ts";
-import { startDatabaseServer, temporaryFolder, type DatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases, temporaryFolder, type TestDatabases } from "../db/database-fixture.ts";
 import { bootId, helloOf, LinkClient } from "../nodes/link-client.ts";
 
 const bin = join(import.meta.dirname, "../../../node_modules/.bin/weiche");
 const folder = temporaryFolder();
-let server: DatabaseServer;
+let server: TestDatabases;
 let grants: Grants;
 let router: Router;
 
 beforeAll(async () => {
-  server = await startDatabaseServer();
+  server = await testDatabases();
   const { pool, connection } = await server.newDatabase();
   grants = await readGrants(pool);
   const file = join(folder.path, "router.yaml");

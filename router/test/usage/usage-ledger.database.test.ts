@@ -11,7 +11,7 @@ import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, until } from "../db/database-fixture.ts";
+import { testDatabases, until } from "../db/database-fixture.ts";
 import { everySum, nowMs, openLedgerOn, recorder, records, subscribe } from "./ledger-steps.ts";
 import { granted, grantedNode, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
@@ -19,7 +19,7 @@ const node = grantedNode;
 const dayMs = 86_400_000;
 const at = (text: string) => Date.parse(text);
 let database: Database;
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 beforeEach(async () => {
   database = await server.newDatabase();
 });

@@ -9,14 +9,14 @@ import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";
 import { rollUsageDays } from "../../src/usage/usage-days.ts";
 import { readUsageTable } from "../../src/usage/usage-table.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer } from "../db/database-fixture.ts";
+import { testDatabases } from "../db/database-fixture.ts";
 import { clock, everySum, nowMs, openLedgerOn, recorder, records, subscribe } from "./ledger-steps.ts";
 import { grantedNode, grants, idOf, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
 const node = grantedNode;
 const dayMs = 86_400_000;
 let database: Database;
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 beforeEach(async () => {
   database = await server.newDatabase();
 });

@@ -12,14 +12,14 @@ import type { CommittedBatch } from "../../src/usage/usage-queue.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { readUsageTable } from "../../src/usage/usage-table.ts";
 import type { Database } from "../../src/db/database.ts";
-import { startDatabaseServer, until } from "../db/database-fixture.ts";
+import { testDatabases, until } from "../db/database-fixture.ts";
 import { granted, grantedNode, grants, makeRecord, sumOf, sumsOf } from "./usage-records.ts";
 
 const node = grantedNode;
 const nowMs = Date.parse("2026-11-21T12:00:00Z");
 const clock = { ...systemClock, now: () => nowMs };
 let database: Database;
-const server = await forThisFile(startDatabaseServer());
+const server = await forThisFile(testDatabases());
 beforeEach(async () => {
   database = await server.newDatabase();
 });
@@ -97,7 +97,9 @@ describe("an attempt that is declared void costs nothing", () => {
     await commitUsage(other as unknown as Pool, [{ node, record: lost }]);
     const declared = ledger.declareVoid([{ node, ...lost }]);
     await until("the declaration waits for the record", 20_000, async () => {
-      const { rowCount } = await database.pool.query("select from pg_stat_activity where wait_event_type = 'Lock'");
+      const { rowCount } = await database.pool.query(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
       return rowCount! > 0;
     });
     await other.query("commit");
