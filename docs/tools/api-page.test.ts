@@ -16,7 +16,7 @@ test("api.md names every status with its code", () => {
   const rows = page.slice(page.indexOf("<!-- begin refusals"), page.indexOf("<!-- end refusals"));
   const missing = Object.values(apiErrors).filter(({ status, type, code }) => {
     const name = code === String(status) ? type : code;
-    return !rows.includes(`| ${status} \`${name}\` |`);
+    return !rows.includes(`- ${status} \`${name}\`: `);
   });
   expect(missing).toEqual([]);
 });

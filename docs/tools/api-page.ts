@@ -12,7 +12,7 @@ import { help } from "../../router/portal-web/src/messages/en/help.ts";
 import { createFormat } from "../../router/portal-web/src/messages/format.ts";
 import { schemaBounds } from "../../router/portal-web/src/pages/help/schema-bounds.ts";
 import { keysOf, schemas as fileSchemas } from "./configure-page.ts";
-import { list, table, withMade } from "./made-parts.ts";
+import { list, withMade } from "./made-parts.ts";
 
 export const apiFile = join(import.meta.dirname, "../api.md");
 
@@ -20,7 +20,7 @@ export const apiFile = join(import.meta.dirname, "../api.md");
 export function apiPage(page: string): string {
   const rulesOf = (name: "retries" | "streaming" | "costs") => list(Object.values(help[name].rules));
   const parts = {
-    refusals: refusalTable(),
+    refusals: refusals(),
     retries: rulesOf("retries"),
     streaming: rulesOf("streaming"),
     costs: rulesOf("costs"),
@@ -30,14 +30,15 @@ export function apiPage(page: string): string {
   return withMade(page, parts, "docs/tools/api-page.ts");
 }
 
-function refusalTable(): string {
-  const { columns, page, yes, no } = help.errors;
-  const rows = apiRefusals.map(({ kind, status, type, code, retry }) => {
-    const name = code === null ? page : `\`${code === String(status) ? type : code}\``;
-    const { means, todo } = help.refusals[kind];
-    return [`${status} ${name}`, means, todo, retry ? yes : no];
-  });
-  return table([columns.status, columns.means, columns.todo, columns.retry], rows);
+function refusals(): string {
+  const { page, columns, yes, no } = help.errors;
+  return list(
+    apiRefusals.map(({ kind, status, type, code, retry }) => {
+      const name = code === null ? page : `\`${code === String(status) ? type : code}\``;
+      const { means, todo } = help.refusals[kind];
+      return `${status} ${name}: ${means} ${todo} ${columns.retry}: ${retry ? yes : no}.`;
+    }),
+  );
 }
 
 /** The default limits. */
@@ -56,12 +57,11 @@ function limits(): string {
 function schemas(): string {
   const { lead, columns, rows, bySize, rules } = help.schemas;
   const bound = (count: number | null) => (count === null ? bySize : createFormat("en").number(count));
-  const lines = (Object.keys(rows) as (keyof typeof rows)[]).map((name) => {
+  const bounds = (Object.keys(rows) as (keyof typeof rows)[]).map((name) => {
     const { others, vllm } = schemaBounds[name];
-    return [rows[name], bound(others), bound(vllm)];
+    return `${rows[name]}: ${bound(others)} (${columns.others}), ${bound(vllm)} (${columns.vllm})`;
   });
-  const bounds = table([columns.what, columns.others, columns.vllm], lines);
-  return `${lead}\n\n${bounds}\n${list(Object.values(rules))}`;
+  return `${lead}\n\n${list(bounds)}\nWhat follows from these bounds:\n\n${list(Object.values(rules))}`;
 }
 
 function byDefault(path: string): string {
