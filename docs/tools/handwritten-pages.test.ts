@@ -57,6 +57,8 @@ const pagesForPeople = [
     "node-agent/embedded-engine/README",
   ],
   ...["README", "install", "configuration", "runbook", "calls", "api", "metrics"].map((name) => `docs/${name}`),
+  "router/portal-web/README",
+  ...readdirSync(join(root, "docs/contributors")).map((name) => `docs/contributors/${name.replace(/\.md$/, "")}`),
 ].map((page) => `${page}.md`);
 
 test("files that the pages for operators and contributors link to exist", () => {

@@ -13,12 +13,6 @@ export function withMade(page: string, parts: Readonly<Record<string, string>>, 
   }, page);
 }
 
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`.replaceAll("|  |", "| |");
-  return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line), ""].join("\n");
-}
-
 export function list(items: readonly string[]): string {
   return `${items.map((item) => `- ${item}`).join("\n")}\n`;
 }
