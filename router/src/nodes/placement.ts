@@ -151,10 +151,7 @@ const ranks = {
 
 type Rank = (typeof ranks)[keyof typeof ranks];
 
-/**
- * Slots that run or start the model share requests by load. Where an engine must start, all routers choose the same
- * slot.
- */
+/** Slots with the model share requests by load. Where an engine must start, all routers choose the same slot. */
 function choose(
   candidates: readonly Candidate[],
   rank: Rank,
@@ -203,10 +200,7 @@ function rankBehind(slot: SlotView, model: ModelId): Rank {
   return waitingFor(slot, model) > 0 ? ranks.awaited : ranks.taken;
 }
 
-/**
- * Returns whether the slot is full by this router's count and the report, whatever the report's age. A full slot may
- * justify another engine.
- */
+/** Whether this router's count and the report, however old, call the slot full. It may justify another engine. */
 function isFull(slot: SlotView, model: ModelId): boolean {
   return slot.inFlight + othersAt(slot, model) >= (slot.maxConcurrent ?? Infinity);
 }
@@ -235,10 +229,7 @@ function othersAt(slot: SlotView, model: ModelId): number {
   return running + Math.max(0, waitingFor(slot, model) - mineWaiting);
 }
 
-/**
- * Reported load counts a quarter. The report is old, and routers that gave it full weight would all choose the same
- * slot.
- */
+/** Reported load counts a quarter. With full weight for an old report all routers would choose the same slot. */
 function loadOf(slot: SlotView, model: ModelId): number {
   return slot.inFlight + othersAt(slot, model) / 4;
 }
@@ -261,10 +252,7 @@ function leastFull(candidates: readonly Candidate[], model: ModelId, random: () 
   return ties[Math.floor(random() * ties.length)]!;
 }
 
-/**
- * The slot whose prefix cache a conversation uses. Rendezvous hashing gives each slot conversations in proportion to
- * its places.
- */
+/** The slot whose prefix cache a conversation uses. Rendezvous hashing weighs each slot by its places. */
 function homeOf(affinityKey: string, candidates: readonly Candidate[], model: ModelId): Candidate {
   return maximum(candidates, (candidate) => {
     const chance = (weightOf(affinityKey, candidate) + 0.5) / 2 ** 32;
