@@ -1,4 +1,4 @@
-/** Everything an agent is made of, in the order it is made; it is closed in reverse. */
+/** Creates an agent from its parts, in the order in which they depend on each other. They close in reverse order. */
 import { within } from "@weiche/shared/time/clock.ts";
 import { lockDirectory } from "@weiche/shared/files/directory-lock.ts";
 import { formatListen } from "@weiche/shared/http/listen.ts";
@@ -7,7 +7,7 @@ import { openTlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { tellEnding } from "@weiche/shared/program/certificate-expiry.ts";
 import { openOpsServer } from "@weiche/shared/program/ops-server.ts";
 import type { AgentConfig } from "./config/config.ts";
-import { createCore, type Given } from "./core.ts";
+import { createCore, type AgentOptions } from "./core.ts";
 import { dialects } from "./engines/dialects/all.ts";
 import { EngineLife } from "./engines/engine-life.ts";
 import { publishGauges } from "./metrics/gauges.ts";
@@ -24,27 +24,30 @@ import { measureEveryMs, Telemetry } from "./metrics/telemetry.ts";
 interface Agent {
   readonly log: Log;
   readonly listen: Readonly<Record<"ops", string>>;
-  /** Takes nothing new, lets running answers end, sends what usage it can, and closes. Engines stay unless told otherwise. */
+  /**
+   * Admits no more requests, lets running answers end, sends the usage that it can, and closes. Engines keep running
+   * unless `stopEngines` is set.
+   */
   close(options: { readonly stopEngines: boolean }): Promise<void>;
 }
 
 /**
- * Time for the slots to find running engines before the first report, so that no router looks elsewhere for one. A slot
- * that takes longer keeps only its own requests waiting.
+ * Time for the slots to find running engines before the first report, so that routers do not look elsewhere. A slower
+ * slot delays only its own requests.
  */
 const adoptMsMax = 500;
 
 /** Time for the routers to commit the last records. The next agent sends the rest. */
 const flushMsMax = 2_000;
 
-/** `environment`: that of the agent, of which engines see a part. */
+/** `environment`: the agent's environment. Engines get a part of it. */
 export async function createAgent(
   config: AgentConfig,
   environment: NodeJS.ProcessEnv,
-  given: Partial<Given> = {},
+  options: Partial<AgentOptions> = {},
 ): Promise<Agent> {
   await using opened = new AsyncDisposableStack();
-  const core = createCore(config, given, opened);
+  const core = createCore(config, options, opened);
   const { clock, loopClock, log, metrics, job, gpuReader, life } = core;
   opened.use(lockDirectory(config.stateDir));
   const maintenance = new Maintenance(config.stateDir);
@@ -65,7 +68,7 @@ export async function createAgent(
   const engineLife = new EngineLife(loopClock);
   const telemetry = new Telemetry({ gpuReader, dialects, life: engineLife, awake: () => slots.awake() });
   const measuring = job("measurements", measureEveryMs, () => telemetry.measure(), { atStart: true });
-  opened.defer(() => void measuring[Symbol.asyncDispose]()); // a stop waits for no nvidia-smi
+  opened.defer(() => void measuring[Symbol.asyncDispose]()); // A stop does not wait for nvidia-smi.
   const machine = openMachine(core, environment);
   const requests = openRequests(core, usage, engines, engineLife);
   const links = openLinks(core, {

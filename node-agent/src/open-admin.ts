@@ -1,4 +1,4 @@
-/** Opens the admin socket, by which `weiche-agent` shows and controls the node. */
+/** Opens the admin socket, through which `weiche-agent` shows and controls the node. */
 import { join } from "node:path";
 import { certificateFiles, type CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
 import { version } from "@weiche/shared/program/version.ts";
@@ -14,7 +14,7 @@ import { engineStatuses } from "./status/engine-status.ts";
 import { slotStatus } from "./status/status.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
 
-interface AdminParts {
+interface AdminOptions {
   readonly outbox: Outbox;
   readonly engines: OpenedSlots;
   readonly telemetry: Telemetry;
@@ -24,8 +24,8 @@ interface AdminParts {
   readonly certificates: CertificatesInUse<string>;
 }
 
-export async function openAdmin(core: Core, parts: AdminParts) {
-  const { outbox, engines, telemetry, machine, links, maintenance, certificates } = parts;
+export async function openAdmin(core: Core, options: AdminOptions) {
+  const { outbox, engines, telemetry, machine, links, maintenance, certificates } = options;
   const { config, clock, models, gpuReader, life, log, opened } = core;
   const { slots, host, restarts, failures } = engines;
   const control: Parameters<typeof openAdminApi>[1] = {

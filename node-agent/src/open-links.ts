@@ -1,4 +1,4 @@
-/** Opens the links to the routers: what this node reports to them, and how it follows their wishes. */
+/** Opens the links to the routers, over which the node sends reports and receives its desired state. */
 import { join } from "node:path";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { asId } from "@weiche/shared/ids.ts";
@@ -16,7 +16,7 @@ import type { OpenedRequests } from "./open-requests.ts";
 import type { OpenedSlots } from "./open-slots.ts";
 import type { Telemetry } from "./metrics/telemetry.ts";
 
-interface LinkedParts {
+interface LinksOptions {
   readonly usage: OpenedUsage;
   readonly slots: OpenedSlots["slots"];
   readonly history: OpenedSlots["history"];
@@ -24,22 +24,22 @@ interface LinkedParts {
   readonly telemetry: Telemetry;
   readonly machine: MachineSource;
   readonly maintenance: Maintenance;
-  /** Absent: plain connections, to routers on this host. */
+  /** If undefined, plain connections to routers on this host. */
   readonly tls: TlsFiles | undefined;
 }
 
-/** Reading it reads a record from the disk. */
+/** Reading the age reads a record from the disk. */
 const outboxAgeEveryMs = 2_000;
 
-export function openLinks(core: Core, parts: LinkedParts): RouterLinks {
-  const { usage, slots, history, requests, telemetry, machine, maintenance, tls } = parts;
+export function openLinks(core: Core, options: LinksOptions): RouterLinks {
+  const { usage, slots, history, requests, telemetry, machine, maintenance, tls } = options;
   const { config, clock, loopClock, random, log, metrics, resolve, life, bootId, job, opened } = core;
   const events = createLinkEvents(log, metrics);
   let oldestMs: number | undefined;
   const looking = job("outbox-age", outboxAgeEveryMs, async () => {
     oldestMs = await usage.outbox.oldestMs().catch(() => undefined);
   });
-  opened.defer(() => void looking[Symbol.asyncDispose]()); // a stop does not wait for a disk that hangs
+  opened.defer(() => void looking[Symbol.asyncDispose]()); // A stop does not wait for a disk that hangs.
   const links = new RouterLinks({
     ...{ random, resolve, events },
     clock: loopClock,

@@ -1,4 +1,4 @@
-/** Opens the telemetry of the machine: what the host is made of, and how it does. */
+/** Opens the telemetry of the machine: its hardware and its load. */
 import { join } from "node:path";
 import type { Log } from "@weiche/shared/program/log.ts";
 import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
@@ -19,14 +19,14 @@ export function openMachine(core: Core, environment: NodeJS.ProcessEnv) {
   const parts = { clock, kept: keptPaths(config), path: environment["PATH"], events };
   const telemetry = opened.use(new MachineTelemetry(parts));
   return Object.assign(telemetry, {
-    /** Begins to measure. */
+    /** Begins the measurements. */
     start(): void {
       if (!measuresMachine) return;
       const jobs = [
         job("machine", readEveryMs, () => telemetry.read(), { atStart: true }),
         job("inventory", takeStockAgainMs, () => telemetry.takeStock(), { atStart: true }),
       ];
-      for (const each of jobs) opened.defer(() => void each[Symbol.asyncDispose]()); // a stop waits for no thread
+      for (const each of jobs) opened.defer(() => void each[Symbol.asyncDispose]()); // A stop does not wait for a thread.
     },
   });
 }

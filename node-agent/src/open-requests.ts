@@ -1,4 +1,4 @@
-/** Serves the requests of routers, by the rules of models that routers send. */
+/** Serves the requests of routers, with the rules of models that routers send. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { returnMemory } from "@weiche/shared/program/memory-return.ts";

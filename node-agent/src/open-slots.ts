@@ -1,4 +1,4 @@
-/** Opens the node's slots, with the engines in them. */
+/** Opens the node's slots and their engines. */
 import type { Core } from "./core.ts";
 import { createEngineEvents, createSlotEvents } from "./metrics/engine-events.ts";
 import { EngineRestarts } from "./metrics/engine-restarts.ts";
@@ -36,6 +36,6 @@ export async function openSlots(core: Core, environment: NodeJS.ProcessEnv) {
   const lookForForeignProcesses = () =>
     Promise.all([...inSlots.values()].map(({ memory }) => memory.foreignProcesses()));
   const looking = job("foreign-processes", foreignEveryMs, lookForForeignProcesses);
-  opened.defer(() => void looking[Symbol.asyncDispose]()); // not awaited: a stop does not wait for nvidia-smi
+  opened.defer(() => void looking[Symbol.asyncDispose]()); // Not awaited, so that a stop does not wait for nvidia-smi.
   return { slots, host, restarts, failures, history, events };
 }

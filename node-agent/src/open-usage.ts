@@ -1,4 +1,4 @@
-/** Opens the usage outbox, and its delivery to the routers. */
+/** Opens the usage outbox and the delivery of its records to the routers. */
 import { join } from "node:path";
 import type { Core } from "./core.ts";
 import { createUsageEvents } from "./metrics/link-events.ts";

@@ -30,7 +30,7 @@ async function planChat(call: Call, request: ChatRequest): Promise<AnswerPlan[]>
   return plansOf(request, { promptTokens, format, grammar }, call.surroundings.randomSeed());
 }
 
-/** A call that must be made leaves no room for content. */
+/** Returns the grammar of an answer. A required call leaves no room for content. */
 function grammarOf({ toolRequired, schema, tools, calls }: ChatRequest, afterThought: boolean): string {
   return answerGrammar({ tools, calls, afterThought, schema: toolRequired ? undefined : schema });
 }

@@ -12,21 +12,21 @@ function render(source: string | undefined, body: object, thinkFirst = false) {
   return new ChatTemplate(source, special).render(request, asIs, thinkFirst);
 }
 
-test("a conversation is rendered by the model's own template, thinking off by default", () => {
+test("a conversation is rendered by the model's own template, with reasoning off by default", () => {
   expect(render(chatMl, {})).toEqual({
     text: "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
     startsThinking: false,
   });
 });
 
-test("thinking is left to the model, or opened for it", () => {
+test("reasoning is left to the model, or opened for it", () => {
   const on = { reasoning_effort: "low" };
   expect(render(chatMl, on)).toMatchObject({ text: expect.stringMatching(/assistant\n$/), startsThinking: false });
   expect(render(chatMl, on, true)).toMatchObject({ text: expect.stringMatching(/<think>\n$/), startsThinking: true });
   expect(render(chatMl, {}, true)).toMatchObject({ startsThinking: false });
 });
 
-test("a template that opens the thought itself is noticed", () => {
+test("a template that opens the reasoning itself is detected", () => {
   const template = "{{ messages[0].content }}<think>\n{# ends with </think> #}";
   expect(render(template, {}).startsThinking).toBe(true);
 });
@@ -44,7 +44,7 @@ test("tools, calls and their results go through the template", () => {
   expect(text).toContain("<tool_response>\ndone\n</tool_response>");
 });
 
-test("the special tokens are the model's, whatever a client gives as template arguments", () => {
+test("the special tokens are the model's, whatever template arguments a client sends", () => {
   const template = "{{ bos_token }}{{ messages[0].content }}{{ mood }}";
   expect(render(template, { chat_template_kwargs: { bos_token: "X", messages: [], mood: "!" } }).text).toBe("<s>Hi!");
 });
@@ -55,7 +55,7 @@ test("a model without a template gets a plain text, which ends where the next sp
   expect(new ChatTemplate(chatMl, special).stop).toEqual([]);
 });
 
-test("a template that refuses the messages refuses the request, without quoting it", () => {
+test("if a template refuses the messages, the request is refused without quoting them", () => {
   const strict = "{{ raise_exception('no ' + messages[0].content) }}";
   expect(() => render(strict, {})).toThrow("the model's chat template does not take these messages");
 });

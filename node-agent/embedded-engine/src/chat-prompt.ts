@@ -1,4 +1,6 @@
-/** Turns a conversation into the text that the model was trained on, by the template in the model's own file. */
+/**
+ * Converts a conversation into the text form that the model was trained on, with the template in the model's own file.
+ */
 import { Template } from "@huggingface/jinja";
 import type { ChatRequest } from "./request/chat-request.ts";
 import type { ThinkingTags } from "./output/output-parser.ts";
@@ -10,7 +12,7 @@ const knownThinkingTags: readonly ThinkingTags[] = [
   { open: "[THINK]", close: "[/THINK]" },
 ];
 
-/** The template for a model that has none, since it was trained to continue texts. */
+/** The template for a model without one, which was trained to continue texts. */
 const plainTemplate =
   "{% for message in messages %}{{ message.role + ': ' + message.content + '\\n\\n' }}{% endfor %}{{ 'assistant:' }}";
 const plainStop = ["\nuser:", "\nsystem:"];
@@ -18,9 +20,9 @@ const plainStop = ["\nuser:", "\nsystem:"];
 export class ChatTemplate {
   readonly #template: Template;
   readonly #specialTokens: { readonly bos_token: string; readonly eos_token: string };
-  /** Absent: the model is not known to think. */
+  /** Undefined if the model is not known to reason. */
   readonly thinking: ThinkingTags | undefined;
-  /** Texts that end an answer, besides the end token of the model. */
+  /** Texts that end an answer, besides the model's end token. */
   readonly stop: readonly string[];
 
   constructor(source: string | undefined, specialTokens: { readonly bos_token: string; readonly eos_token: string }) {
@@ -31,8 +33,9 @@ export class ChatTemplate {
   }
 
   /**
-   * `guard` is applied to all that came from the client. With `thinkFirst` the prompt opens the thought itself, for an
-   * answer whose grammar begins where the thought ends. `startsThinking`: the text ends inside a thought.
+   * Renders the prompt. `guard` is applied to all texts of the client. With `thinkFirst`, the prompt opens the
+   * reasoning itself, because a grammar begins after the reasoning. `startsThinking`: the text ends inside the
+   * reasoning.
    */
   render(request: ChatRequest, guard: (value: unknown) => unknown, thinkFirst: boolean) {
     let text: string;

@@ -1,4 +1,4 @@
-/** `POST /v1/completions`: continues a text as it is, without the chat template. */
+/** `POST /v1/completions`: continues a text without the chat template. */
 import { answerAll, noCounts, plansOf, type AnswerPart, type AnswerPlan } from "./output/answer.ts";
 import { envelopeOf, EventStream, sendJson, type Call } from "./request/call.ts";
 import { generatesNothing } from "./chat-completions.ts";
@@ -16,7 +16,7 @@ import { Type } from "typebox";
 
 interface CompletionRequest extends GenerationRequest {
   readonly prompts: readonly Text[];
-  /** Alternatives to show of each token; absent: no logprobs. */
+  /** The number of alternatives to show of each token. If undefined, no log probabilities. */
   readonly logprobs?: number;
 }
 

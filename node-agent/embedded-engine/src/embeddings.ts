@@ -60,7 +60,7 @@ async function encodeInputs(
   return encoded;
 }
 
-/** Each input waits for its turn, so that a long list lets others through in between. */
+/** Each input waits for its turn, so that other requests run between the inputs of a long list. */
 async function embed(pool: Pool<LlamaEmbeddingContext>, tokens: Token[], signal: AbortSignal): Promise<number[]> {
   const context = await pool.acquire(signal);
   try {
@@ -75,7 +75,7 @@ function normalised(vector: readonly number[]): number[] {
   return vector.map((value) => value / (length || 1));
 }
 
-/** 32-bit floats, little-endian, as every machine that runs llama.cpp has them. */
+/** Returns 32-bit floats in little-endian order, the order of every machine that runs llama.cpp. */
 function base64(vector: readonly number[]): string {
   return Buffer.from(new Float32Array(vector).buffer).toString("base64");
 }

@@ -9,7 +9,7 @@ interface Generation {
   readonly maxTokens: number;
   readonly options: SequenceEvaluateOptions;
   readonly probabilities: boolean;
-  /** Gets the number of prompt tokens that were in the context already. Called once, before the first token. */
+  /** Gets the number of prompt tokens that were already in the context. Called once, before the first token. */
   readonly onStart: (cachedTokens: number) => void;
 }
 
@@ -36,16 +36,16 @@ export async function* generate(engine: Engine, generation: Generation, signal: 
   }
 }
 
-/** The salt of the tokens that a sequence holds. Absent: it is empty, or every request may use them. */
+/** The salt of the tokens in a sequence. If undefined, the sequence is empty or every request may use its tokens. */
 const salts = new WeakMap<LlamaContextSequence, string | undefined>();
 
-/** Number of tokens at the beginning of the prompt that the sequence holds and the request may use. */
+/** Returns how many tokens at the beginning of the prompt the sequence contains and the request may use. */
 function alikeTokens(sequence: LlamaContextSequence, { promptTokens, cacheSalt }: Generation): number {
   if (salts.get(sequence) !== cacheSalt) return 0;
   return sequence.compareContextTokens([...promptTokens]).firstDifferentIndex;
 }
 
-/** The sequence that holds most of the prompt already; of equals, the one that was unused for longest. */
+/** Returns the sequence that contains most of the prompt, and among equals the one unused for longest. */
 function mostAlike(free: readonly LlamaContextSequence[], generation: Generation): LlamaContextSequence {
   let best = { sequence: free[0]!, alike: -1 };
   for (const sequence of free) {
@@ -56,8 +56,8 @@ function mostAlike(free: readonly LlamaContextSequence[], generation: Generation
 }
 
 /**
- * Takes in the prompt up to its last part, in steps small enough to notice soon that the client has left. What the
- * sequence holds of it already is kept. Returns the last part.
+ * Evaluates the prompt up to its last part, in small steps, so that a leaving client is noticed soon. Tokens that the
+ * sequence already contains are kept. Returns the last part.
  */
 async function prefill(
   engine: Engine,
@@ -66,9 +66,10 @@ async function prefill(
   signal: AbortSignal,
 ): Promise<Token[]> {
   const tokens = [...generation.promptTokens];
-  // The last token is always evaluated: the answer follows from it.
+  // The last token is always evaluated, because the answer follows from it.
   const alike = Math.min(alikeTokens(sequence, generation), tokens.length - 1);
-  // Some models (sliding window, recurrent) cannot go back to any place; to restore one would be a prefill of its own.
+  // Some models (sliding window, recurrent) cannot go back to any position. Restoring one would cost a prefill of its
+  // own.
   const kept = sequence.getRestoreToPrefixIndexEvaluationSize(alike) > 0 ? 0 : alike;
   await sequence.eraseContextTokenRanges([{ start: kept, end: sequence.nextTokenIndex }]);
   salts.set(sequence, generation.cacheSalt);
@@ -86,10 +87,10 @@ async function prefill(
   return tokens.slice(position);
 }
 
-/** Most tokens that penalties look back on. */
+/** The most tokens that penalties take into account. */
 const penalisedTokensMax = 4_096;
 
-/** Every choice of a request samples with a seed of its own. `generated` is the answer so far. */
+/** Returns the options for sampling. Each choice of a request has its own seed. `generated`: the answer so far. */
 export function samplingOptions(
   sampling: Sampling,
   seed: number,

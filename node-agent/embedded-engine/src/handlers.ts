@@ -1,4 +1,4 @@
-/** The paths that need the model. Loaded with it, after the port is open. */
+/** The paths that need the model. They are loaded with it, after the port is open. */
 import type { Call } from "./request/call.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { completions } from "./completions.ts";

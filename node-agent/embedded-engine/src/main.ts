@@ -1,6 +1,6 @@
 /**
- * The embedded engine: a small OpenAI-style server over llama.cpp (node-llama-cpp), a process of its own like every
- * other engine. `node main.ts --model FILE.gguf --port N`; the options are in options.ts.
+ * The embedded engine: a small OpenAI-style server on llama.cpp (node-llama-cpp), in its own process like every other
+ * engine. `node main.ts --model FILE.gguf --port N`. The options are in options.ts.
  */
 import { randomInt, randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ import { formatListen } from "@weiche/shared/http/listen.ts";
 import { readOptions, type Options } from "./options.ts";
 import { EngineServer } from "./server.ts";
 
-/** Time after which the process ends although an answer, told to end, has not. */
+/** The time after which the process ends even if an answer has not. */
 const stopMsMax = 2_000;
 
 const server = new EngineServer({
@@ -32,11 +32,12 @@ try {
 
 async function start(options: Options): Promise<void> {
   await listen(options.listen);
-  // Not `once`: a library of node-llama-cpp would find itself the only listener and end the process with the signal.
+  // Not `once`, because a library of node-llama-cpp would then be the only listener and end the process with the
+  // signal.
   process.on("SIGTERM", () => void stop());
   process.on("SIGINT", () => void stop());
   say(`listening on ${address(options.listen)}`);
-  // Loading the library takes longer than loading a small model: the port is open before.
+  // Loading the library takes longer than loading a small model, so the port opens first.
   const [{ loadEngine }, { handlers }] = await Promise.all([import("./model.ts"), import("./handlers.ts")]);
   const engine = await loadEngine(options, (line) => process.stderr.write(`llama.cpp: ${line}\n`));
   server.open(engine, handlers);
@@ -54,7 +55,7 @@ async function listen(where: Options["listen"]): Promise<void> {
   }
 }
 
-/** A killed engine leaves its socket behind; nobody answers there. */
+/** Removes the socket of a killed engine if nothing answers there. */
 async function removeDeadSocket(path: string): Promise<void> {
   const socket = connect(path);
   try {
@@ -76,7 +77,7 @@ function say(line: string): void {
   process.stdout.write(`embedded engine: ${line}\n`);
 }
 
-/** llama.cpp must not be cut off in the middle of a computation: a crash would look like a failure. */
+/** Waits for llama.cpp to finish its computation, because an interrupted one would crash and look like a failure. */
 async function stop(): Promise<void> {
   systemClock.after(stopMsMax, () => process.exit(0));
   await server.stop();

@@ -1,4 +1,4 @@
-/** Loads the model file and makes what answers are generated with. */
+/** Loads the model file and creates the objects that generate answers. */
 import { stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import {
@@ -19,7 +19,7 @@ import { Pool } from "./pool.ts";
 import { Vocabulary } from "./grammar/vocabulary.ts";
 
 const contextTokensDefault = 4_096;
-/** Prompt tokens between two looks at whether the client is still there; a GPU wants more at once. */
+/** Prompt tokens between two checks whether the client is still there. A GPU needs larger steps. */
 const prefillTokens = { cpu: 128, gpu: 512 };
 
 export interface Engine {
@@ -32,17 +32,19 @@ export interface Engine {
   readonly template: ChatTemplate;
   readonly vocabulary: Vocabulary;
   readonly metrics: Metrics;
-  /** An engine generates text or makes embeddings. */
+  /** Undefined in an engine for embeddings. */
   readonly sequences?: Pool<LlamaContextSequence>;
   readonly embeddings?: {
     readonly contexts: Pool<LlamaEmbeddingContext>;
-    /** Counts the tokens of a text and those that the model adds around it. */
+    /** Counts the tokens of a text, including those that the model adds around it. */
     readonly countTokens: (tokens: Token[]) => number;
   };
   load(): Load;
 }
 
-/** `log` gets what llama.cpp warns of; it says nothing of prompts. A start that fails is told in one line. */
+/**
+ * Loads the model. `log` gets llama.cpp's warnings, which do not contain prompts. A failed start throws a single line.
+ */
 export async function loadEngine(options: Options, log: (line: string) => void): Promise<Engine> {
   const said: string[] = [];
   let warn = (line: string): void => void said.push(line);
@@ -53,7 +55,7 @@ export async function loadEngine(options: Options, log: (line: string) => void):
     warn = log;
     return engine;
   } catch (error) {
-    // Messages of llama.cpp arrive a moment later.
+    // Messages of llama.cpp arrive slightly later.
     await setImmediate();
     throw new StartError(`cannot load ${options.modelFile}: ${reason(error as NodeJS.ErrnoException, said)}`);
   }
@@ -66,7 +68,7 @@ async function load(options: Options, warn: (line: string) => void): Promise<Eng
     skipDownload: true,
     progressLogs: false,
     maxThreads: options.threads,
-    // The library refuses by default to use the last gigabyte of memory, even for a model of three megabytes.
+    // By default, the library refuses to use the last gigabyte of memory, even for a model of three megabytes.
     ramPadding: 0,
     logLevel: LlamaLogLevel.warn,
     logger: (_level, message) => warn(message.trim()),
@@ -108,9 +110,9 @@ async function makeSequences(model: LlamaModel, contextTokens: number, options: 
   return { sequences, load };
 }
 
-/** One text at a time: it is pooled in one batch, which llama.cpp computes as a whole. */
+/** Computes one text at a time, because llama.cpp pools a text in one batch. */
 async function makeEmbeddings(model: LlamaModel, contextTokens: number, threads: number) {
-  // One token more: node-llama-cpp refuses a text that fills the context exactly.
+  // One more token, because node-llama-cpp refuses a text that fills the context exactly.
   const context = await model.createEmbeddingContext({
     contextSize: contextTokens + 1,
     batchSize: contextTokens + 1,
@@ -122,7 +124,7 @@ async function makeEmbeddings(model: LlamaModel, contextTokens: number, threads:
   return { embeddings: { contexts, countTokens }, load };
 }
 
-/** A model that does not say how its vectors are pooled gets the mean. */
+/** Returns how vectors are pooled. The default is the mean. */
 async function pooling(options: Options) {
   if (!options.embeddings) return {};
   const file = await readGgufFileInfo(options.modelFile, { logWarnings: false });
@@ -143,7 +145,7 @@ function readTemplate(model: LlamaModel, warn: (line: string) => void): ChatTemp
   }
 }
 
-/** One line: what was thrown, and the first that llama.cpp had to say. */
+/** Returns one line: the error, and llama.cpp's first message. */
 function reason(error: NodeJS.ErrnoException, said: readonly string[]): string {
   if (error.code === "ENOENT") return "no such file";
   const message = error.message.split("\n")[0]!;

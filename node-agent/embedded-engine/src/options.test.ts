@@ -15,7 +15,7 @@ test("a model file and a port are enough", () => {
   });
 });
 
-test("a processor is left to Node, but one thread there is always", () => {
+test("one processor is left to Node.js, but there is always at least one thread", () => {
   expect(readOptions(least, 2).threads).toBe(1);
   expect(readOptions(least, 1).threads).toBe(1);
   expect(readOptions([...least, "--threads", "2"], 1).threads).toBe(2);

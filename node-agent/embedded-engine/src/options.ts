@@ -5,22 +5,22 @@ import { isLoopback } from "@weiche/shared/http/listen.ts";
 
 export interface Options {
   readonly modelFile: string;
-  /** The model id of every answer. */
+  /** The model id in every answer. */
   readonly alias: string;
   readonly listen: { readonly host: string; readonly port: number } | { readonly path: string };
-  /** Most tokens of a prompt and its answer together. Absent: what the model was trained on, at most 4,096. */
+  /** The most tokens of a prompt and its answer together. If undefined, the model's training context, at most 4,096. */
   readonly contextTokens?: number;
-  /** Answers at once. Each has a context of its own. */
+  /** The number of answers at once. Each has its own context. */
   readonly parallel: number;
   readonly threads: number;
-  /** Serves embeddings, and no chat. */
+  /** Serves embeddings and no chat. */
   readonly embeddings: boolean;
   readonly gpu: boolean;
 }
 
 /**
- * Reads the arguments. `cpus` are the ones that this process may use. One of them is left to Node: llama.cpp waits by
- * spinning, so on two busy cores two threads are four times slower than one.
+ * Reads the arguments. `cpus`: the processors that this process may use. One of them is left to Node.js: llama.cpp
+ * waits by spinning, so that two threads on two busy processors are four times slower than one thread.
  */
 export function readOptions(args: readonly string[], cpus: number): Options {
   const values = parse(args);

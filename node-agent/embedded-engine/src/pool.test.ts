@@ -3,7 +3,7 @@ import { Pool, waitersMax } from "./pool.ts";
 
 const patient = new AbortController().signal;
 
-test("what is released goes to who has waited longest", async () => {
+test("a released item goes to the request that has waited longest", async () => {
   const pool = new Pool(["a"]);
   const first = await pool.acquire(patient);
   const order: string[] = [];
@@ -18,7 +18,7 @@ test("what is released goes to who has waited longest", async () => {
   expect([pool.lent.size, pool.waiting]).toEqual([1, 0]);
 });
 
-test("who leaves the queue is forgotten at once", async () => {
+test("a request that leaves the queue is removed at once", async () => {
   const pool = new Pool(["a"]);
   await pool.acquire(patient);
   const leaver = new AbortController();
@@ -31,13 +31,13 @@ test("who leaves the queue is forgotten at once", async () => {
   expect(await next).toBe("a");
 });
 
-test("who has left already never gets in", async () => {
+test("a request that has already left never gets an item", async () => {
   const pool = new Pool(["a"]);
   await expect(pool.acquire(AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
   expect(pool.lent.size).toBe(0);
 });
 
-test("the queue is bounded", async () => {
+test("the queue is limited", async () => {
   const pool = new Pool(["a"]);
   await pool.acquire(patient);
   const stop = new AbortController();
@@ -48,7 +48,7 @@ test("the queue is bounded", async () => {
   expect(pool.waiting).toBe(0);
 });
 
-test("a user may choose; without a wish it is the one that was unused for longest", async () => {
+test("a user may choose, and otherwise gets the item unused for longest", async () => {
   const pool = new Pool(["a", "b", "c"]);
   expect(await pool.acquire(patient, (free) => free.find((item) => item === "b")!)).toBe("b");
   pool.release("b");

@@ -1,10 +1,10 @@
 /**
- * Lends a fixed number of things, one user each, and keeps who waits in order of arrival. The queue is bounded, and one
- * who leaves it is forgotten at once.
+ * Lends a fixed number of items to one user each, and queues requests in order of arrival. The queue is limited, and a
+ * request that leaves it is removed at once.
  */
 import { RequestError } from "./request/request-error.ts";
 
-/** Waiting requests; the node-agent admits no more than run at once, so only direct users ever wait here. */
+/** The most waiting requests. The node-agent admits no more than run at once, so only direct users wait here. */
 export const waitersMax = 256;
 
 interface Waiter<T> {
@@ -25,7 +25,7 @@ export class Pool<T> {
     return this.#waiters.length;
   }
 
-  /** Resolves with the chosen one of the free things; they stand in the order of their release. Rejects on abort. */
+  /** Resolves with the chosen free item. Free items are in the order of their release. Rejects on abort. */
   acquire(signal: AbortSignal, choose: (free: readonly T[]) => T = (free) => free[0]!): Promise<T> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason as Error);

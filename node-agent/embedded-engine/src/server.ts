@@ -1,4 +1,4 @@
-/** The engine's HTTP server: it listens before the model is loaded, and ends what runs when it is stopped. */
+/** The engine's HTTP server. It listens before the model is loaded, and ends running requests when it stops. */
 import { isObject } from "@weiche/shared/json.ts";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { sendJson, type Call, type Surroundings } from "./request/call.ts";
@@ -7,7 +7,7 @@ import type { Engine } from "./model.ts";
 import { asRequestError, errorBody, invalid, RequestError } from "./request/request-error.ts";
 
 const bodyBytesMax = 32 << 20;
-/** Longer than the connections of an agent idle, so that none is closed while a request is on its way. */
+/** Longer than an agent keeps idle connections, so that none is closed while a request is on its way. */
 const idleMs = 60_000;
 
 type Handlers = ReadonlyMap<string, (call: Call) => Promise<void>>;
@@ -27,12 +27,12 @@ export class EngineServer {
     });
   }
 
-  /** The model is loaded. */
+  /** Serves requests from now on, because the model is loaded. */
   open(engine: Engine, handlers: Handlers): void {
     this.#loaded = { engine, handlers };
   }
 
-  /** Takes no further request and ends those that run; resolves when they have let go of the model. */
+  /** Takes no further requests and ends running ones. Resolves when they have released the model. */
   async stop(): Promise<void> {
     this.http.close();
     this.#stopping.abort(new RequestError(503, "service_unavailable", "the engine is stopping"));
@@ -93,7 +93,7 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** Answers with a status before the first event, and in a stream with an event and no `[DONE]`. */
+/** Answers with a status before the first event. In a stream, sends an error event and no `[DONE]`. */
 function refuse(response: ServerResponse, error: unknown): void {
   const known = asRequestError(error) ?? new RequestError(500, "server_error", "internal error");
   if (known.status === 500) process.stderr.write(`embedded engine: ${String((error as Error).stack)}\n`);

@@ -29,7 +29,7 @@ describe("chat", () => {
     expect(total_tokens).toBe(prompt_tokens + completion_tokens);
   });
 
-  test("a stream says the same: role, pieces, one finish, usage", async () => {
+  test("a stream contains the same: role, pieces, one finish, usage", async () => {
     const answer = await chat(ask("Who are you?"));
     const chunks = await chunksOf(ask("Who are you?"));
     expect(chunks[0]!.choices[0]!.delta).toEqual({ role: "assistant", content: "" });
@@ -39,7 +39,7 @@ describe("chat", () => {
     expect(chunks.slice(0, -1).filter(({ usage }) => usage)).toEqual([]);
   });
 
-  test("max_tokens ends it, and a conversation goes on from what the engine still knows", async () => {
+  test("max_tokens ends an answer, and the conversation continues from the tokens in the engine's context", async () => {
     const first = await chat({ ...ask("Count from 1 to 100."), max_tokens: 7 });
     expect(first).toMatchObject({ choices: [{ finish_reason: "length" }], usage: { completion_tokens: 7 } });
     const said = [ask("Count from 1 to 100.").messages[0], first.choices[0]!.message, { role: "user", content: "On." }];
@@ -47,7 +47,7 @@ describe("chat", () => {
     expect(second.usage!.prompt_tokens_details!.cached_tokens).toBeGreaterThan(10);
   });
 
-  test("a stop string ends it and is not shown", async () => {
+  test("a stop string ends the answer and is not shown", async () => {
     const others = Array(62).fill("never said");
     const answer = await chat({ ...ask("Count from 1 to 100."), stop: [...others, "12", "5, "] });
     expect(answer.choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "1, 2, 3, 4, " } });
@@ -62,7 +62,7 @@ describe("chat", () => {
     expect(new Set(others.map(({ content }) => content)).size).toBeGreaterThan(1);
   });
 
-  test("penalties make it less likely to say again what it has said", async () => {
+  test("penalties make repetitions less likely", async () => {
     const count = { ...ask("Count from 1 to 100."), max_tokens: 12, logprobs: true };
     const repeated = async (penalty: object) => {
       const { logprobs } = (await chat({ ...count, ...penalty })).choices[0]!;
@@ -78,7 +78,7 @@ describe("chat", () => {
     expect(presence).toBeLessThan(plain);
   });
 
-  test("several choices are numbered, counted together, and their prompt once", async () => {
+  test("several choices are numbered and counted together, with their prompt once", async () => {
     const three = { ...ask("Tell me a very long story about a dragon."), temperature: 1, seed: 1, n: 3, max_tokens: 5 };
     const answer = await chat(three);
     expect(answer.choices.map(({ index }) => index)).toEqual([0, 1, 2]);
@@ -90,7 +90,7 @@ describe("chat", () => {
     expect(chunks.at(-1)!.usage!.completion_tokens).toBe(15);
   });
 
-  test("logprobs stand beside the content, in OpenAI's shape", async () => {
+  test("log probabilities are beside the content, in OpenAI's shape", async () => {
     const wish = { ...ask("What's the capital of Norway?"), logprobs: true, top_logprobs: 3 };
     const { message: said, logprobs } = (await chat(wish)).choices[0]!;
     expect(logprobs!.content!.map(({ token }) => token).join("")).toBe(said.content);
@@ -106,13 +106,13 @@ describe("chat", () => {
     expect(streamed.map(({ token }) => token).join("")).toBe(said.content);
   });
 
-  test("what a client spells like a control token stays text", async () => {
+  test("the spelling of a control token in a client's text stays text", async () => {
     const tokens = async (content: string) => (await chat({ ...ask(content), max_tokens: 1 })).usage!.prompt_tokens;
     const [plain, spelt] = await Promise.all([tokens("ab"), tokens("a<|im_end|>b")]);
     expect(spelt - plain).toBeGreaterThan(3);
   });
 
-  test("a prompt over the context is refused with both counts, streamed or not", async () => {
+  test("a prompt that exceeds the context is refused with both counts, streamed or not", async () => {
     const long = { messages: [{ role: "user", content: "one two three ".repeat(60) }] };
     for (const stream of [true, false]) {
       const answer = await post(small.url, "/v1/chat/completions", { ...long, stream });
@@ -124,7 +124,7 @@ describe("chat", () => {
     }
   });
 
-  test("a huge prompt is refused without holding up the others", async () => {
+  test("a huge prompt is refused without delaying other requests", async () => {
     const huge = post(engine.url, "/v1/chat/completions", {
       messages: [{ role: "user", content: "x y ".repeat(2e6) }],
     });
@@ -167,7 +167,7 @@ describe("thinking", () => {
     },
   );
 
-  test("is off unless asked for", async () => {
+  test("is off by default", async () => {
     for (const off of [{}, { reasoning_effort: "none" }, { chat_template_kwargs: { enable_thinking: false } }])
       expect(await message({ ...sum, ...off })).not.toHaveProperty("reasoning_content");
   });

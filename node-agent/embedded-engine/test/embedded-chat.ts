@@ -14,7 +14,7 @@ interface Chunk {
 export const greedy = { model: "tiny", temperature: 0 } as const;
 export const ask = (content: string) => ({ ...greedy, messages: [{ role: "user" as const, content }] });
 
-/** Through OpenAI's own client; only the streams are read by hand, since the client keeps fields to itself. */
+/** Uses OpenAI's own client. Only streams are read by hand, because the client hides some fields. */
 export function chatWith(url: string) {
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
   const chat = (body: object) => client.chat.completions.create(body as OpenAI.ChatCompletionCreateParamsNonStreaming);

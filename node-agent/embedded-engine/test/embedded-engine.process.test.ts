@@ -1,4 +1,4 @@
-/** The embedded engine as a process: how it starts, refuses, is left by its clients and ends. */
+/** The embedded engine as a process: its start, its refusals, clients that leave, and its end. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, stat, truncate, writeFile } from "node:fs/promises";
@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 const user = (content: string) => [{ role: "user", content }];
-/** Goes on to the end of the context. */
+/** A request that continues to the end of the context. */
 const endless = {
   model: "tiny",
   messages: user("Count from 1 to 100."),
@@ -41,10 +41,10 @@ const endless = {
 };
 const longPrompt = "The old train rolled through the valley, and the river was quiet. ".repeat(400);
 
-describe("a start that cannot succeed says why in one line and exits with 1", () => {
+describe("a start that cannot succeed explains itself in one line and exits with 1", () => {
   test.each([
     ["a missing file", ["--model", "/nowhere/model.gguf"], /cannot load .*: no such file$/],
-    ["a file that is no GGUF", ["--model", import.meta.filename], /cannot load .*Invalid GGUF magic/],
+    ["a file that is not a GGUF", ["--model", import.meta.filename], /cannot load .*Invalid GGUF magic/],
     ["a wrong flag", ["--model", tinyModel, "--colour"], /--colour/],
   ])("%s", async (_, args, reason) => {
     const { code, errors } = await runEngine([...args, "--port", "0"]);
@@ -69,7 +69,7 @@ describe("a start that cannot succeed says why in one line and exits with 1", ()
   });
 });
 
-test("it listens before the model is loaded, and says that it is loading", async () => {
+test("the engine listens before the model is loaded, and reports that it is loading", async () => {
   await using starting = await startEngine([], false);
   const health = await fetch(`${starting.url}/health`);
   expect(health.status).toBe(503);
@@ -79,7 +79,7 @@ test("it listens before the model is loaded, and says that it is loading", async
   expect(status).toBe(200);
 });
 
-test("it names its model, and its context", async () => {
+test("the engine reports its model and its context", async () => {
   const models = await (await fetch(`${engine.url}/v1/models`)).json();
   expect(models).toMatchObject({ object: "list", data: [{ id: "tiny", object: "model", max_model_len: 8192 }] });
 });
@@ -101,7 +101,7 @@ test.each([
   expect(error).toHaveProperty("param");
 });
 
-test("JSON that is nested a hundred thousand deep harms nobody", async () => {
+test("JSON that is nested a hundred thousand levels deep does no harm", async () => {
   const deep = `{"messages":[{"role":"user","content":"Hi"}],"tools":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
   const answer = await fetch(`${engine.url}/v1/chat/completions`, { method: "POST", body: deep });
   expect(answer.status).toBe(400);
@@ -126,7 +126,7 @@ describe("a client that leaves ends its generation within a second", () => {
     expect(metrics["generation_tokens_total"]).toBe((await metricsOf(engine.url))["generation_tokens_total"]);
   });
 
-  test("while its prompt is being taken in", async () => {
+  test("while its prompt is being read", async () => {
     const leaver = new AbortController();
     const before = (await metricsOf(engine.url))["prompt_tokens_total"]!;
     const answer = post(engine.url, "/v1/chat/completions", { messages: user(longPrompt) }, leaver.signal);
@@ -152,7 +152,7 @@ describe("a client that leaves ends its generation within a second", () => {
     expect(await Promise.all(cuts)).toEqual(["cut", "cut", "cut"]);
   });
 
-  test("what was generated until then is in the last usage that it got", async () => {
+  test("the last usage that a client got contains the tokens generated until then", async () => {
     const before = await metricsOf(engine.url);
     const usages: number[] = [];
     const options = { stream: true, stream_options: { include_usage: true, continuous_usage_stats: true } };
@@ -172,7 +172,7 @@ describe("a client that leaves ends its generation within a second", () => {
   });
 });
 
-test("more requests than it runs at once wait their turn, and all are answered", async () => {
+test("more requests than the engine runs at once wait for their turn, and all are answered", async () => {
   const messages = user("Who are you?");
   const requests = Array.from({ length: 7 }, () =>
     post(engine.url, "/v1/chat/completions", { messages, max_tokens: 8 }),
@@ -190,7 +190,7 @@ describe("SIGTERM", () => {
     expect(await once(idle.process, "exit")).toEqual([0, null]);
   });
 
-  test("ends what runs with an error event and no end marker", async () => {
+  test("ends running requests with an error event and no end marker", async () => {
     await using busy = await startEngine();
     const response = await post(busy.url, "/v1/chat/completions", { ...endless, stream: true });
     const body = post(busy.url, "/v1/chat/completions", endless);
@@ -203,7 +203,7 @@ describe("SIGTERM", () => {
   });
 });
 
-test("a Unix socket serves as well as a port, also where a killed engine left one", async () => {
+test("a Unix socket works like a port, even if a killed engine left one", async () => {
   const socketPath = join(directory, "engine.sock");
   for (const attempt of ["first", "second"]) {
     const { process: child } = await startEngineOn(socketPath);

@@ -1,4 +1,4 @@
-/** Other models than the tiny one: its file, changed where others differ. */
+/** Models that differ from the tiny one, made by changing its file. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ async function startChanged(change: (file: Buffer) => void, args: readonly strin
   return startEngine([...args, "--model", path]);
 }
 
-/** A key that nobody looks for. */
+/** Renames a key, so that nothing reads it. */
 function forget(file: Buffer, key: string): void {
   const at = file.indexOf(key);
   expect(at).toBeGreaterThan(0);
@@ -30,10 +30,10 @@ async function ask(engine: EngineProcess, body: object) {
   return (await answer.json()) as { choices: { finish_reason: string; message: Record<string, unknown> }[] };
 }
 
-test("tags of thoughts and calls are found where they are control tokens, too", async () => {
+test("tags of reasoning and calls are also found if they are control tokens", async () => {
   await using engine = await startChanged((file) => {
     const key = "tokenizer.ggml.token_type";
-    // Behind the key: the type of the value, the type of its items, their number, then 32 bits each.
+    // The key is followed by the type of the value, the type of its items, their number, then 32 bits each.
     const types = file.indexOf(key) + key.length + 4 + 4 + 8;
     const [think, toolCallEnd, control] = [2042, 2045, 3];
     for (let token = think; token <= toolCallEnd; token++) file.writeInt32LE(control, types + token * 4);
@@ -46,13 +46,13 @@ test("tags of thoughts and calls are found where they are control tokens, too", 
   });
 });
 
-test("a model without a chat template takes a plain one", async () => {
+test("a model without a chat template gets a plain one", async () => {
   await using engine = await startChanged((file) => forget(file, "tokenizer.chat_template"));
   const { choices } = await ask(engine, { max_tokens: 20 });
   expect(choices[0]!.message["content"]).not.toBe("");
 });
 
-test("a model that does not say how its vectors are pooled gets the mean", async () => {
+test("a model without a pooling type gets the mean", async () => {
   const vector = async (engine: EngineProcess) => {
     const answer = await post(engine.url, "/v1/embeddings", { input: "The dog runs across the meadow." });
     return ((await answer.json()) as { data: { embedding: number[] }[] }).data[0]!.embedding;

@@ -14,14 +14,14 @@ export interface EngineProcess extends AsyncDisposable {
   readonly errors: readonly string[];
 }
 
-/** Runs the engine until it exits: its exit code, and the lines that it wrote to stderr. */
+/** Runs the engine until it exits. Returns its exit code and its lines on stderr. */
 export async function runEngine(args: readonly string[]): Promise<{ code: number | null; errors: string[] }> {
   const { child, errors } = spawnEngine(args);
   const [code] = (await once(child, "close")) as [number | null];
   return { code, errors };
 }
 
-/** Resolves when the engine listens; with `ready` when it has loaded its model. */
+/** Resolves when the engine listens, or with `ready` when it has loaded its model. */
 export async function startEngine(args: readonly string[] = [], ready = true): Promise<EngineProcess> {
   const { child, errors } = spawnEngine(["--model", tinyModel, "--alias", "tiny", "--port", "0", ...args]);
   let url = "";
@@ -52,14 +52,14 @@ export function post(url: string, path: string, body: unknown, signal?: AbortSig
   return fetch(url + path, { method: "POST", headers, body: JSON.stringify(body), ...(signal && { signal }) });
 }
 
-/** The engine's metrics by name, without the prefix. */
+/** Returns the engine's metrics by name, without the prefix. */
 export async function metricsOf(url: string): Promise<Record<string, number>> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const lines = text.matchAll(/^vllm:(\w+)\{[^}]*\} (.+)$/gm);
   return Object.fromEntries([...lines].map(([, name, value]) => [name!, Number(value)]));
 }
 
-/** Waits until the metrics are as wanted, and tells how many milliseconds that took. */
+/** Waits for a condition of the metrics, and returns how many milliseconds that took. */
 export async function until(url: string, boundMs: number, wanted: (metrics: Record<string, number>) => boolean) {
   const start = systemClock.monotonicMs();
   for (;;) {
@@ -71,7 +71,7 @@ export async function until(url: string, boundMs: number, wanted: (metrics: Reco
   }
 }
 
-/** The data of an event stream; `[DONE]` as the last entry if it came. */
+/** Returns the data of an event stream, with `[DONE]` as the last entry if it came. */
 export async function eventsOf(response: Response): Promise<unknown[]> {
   const lines = (await response.text()).split("\n\n").filter((line) => line !== "");
   return lines.map((line) => (line === "data: [DONE]" ? "[DONE]" : JSON.parse(line.slice("data: ".length))));

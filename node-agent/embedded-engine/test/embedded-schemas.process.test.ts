@@ -1,4 +1,4 @@
-/** Schemas that others send do not hold up a stream of the embedded engine, behind a real ingress. */
+/** Schemas of other requests do not delay a stream of the embedded engine, behind a real ingress. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { costlySchemas } from "../../test/exchange/costly-schemas.ts";
@@ -6,7 +6,7 @@ import { post, startEngine, type EngineProcess } from "./embedded-process.ts";
 import { model, Rig, type Answer } from "../../test/exchange/ingress-rig.ts";
 import { usualSchemas, usualTools } from "../../test/exchange/usual-schemas.ts";
 
-/** A stall of a costly schema took 39 s and more; a busy machine alone makes gaps of a few 100 ms. */
+/** A costly schema blocked streams for 39 s and more. A busy machine alone causes gaps of a few 100 ms. */
 const gapMsMax = 2_000;
 
 let engine: EngineProcess;
@@ -21,7 +21,7 @@ const inFormat = (schema: object) => ({ response_format: { type: "json_schema", 
 /** A schema whose answer fills the engine's context window. */
 const long = { type: "array", items: { type: "array", items: { type: "boolean" }, minItems: 256 }, minItems: 256 };
 
-/** The longest time between two pieces of a stream, of streams that run one after the other while `attack` does. */
+/** Returns the longest gap between two pieces of streams that run one after another during `attack`. */
 async function longestGapMs(rig: Rig, attack: () => Promise<void>): Promise<number> {
   const started = Promise.withResolvers<void>();
   let isOver = false;
@@ -83,7 +83,7 @@ test("usual schemas are answered while a stream goes on", async () => {
 test.each([
   ["3,000 references to itself in an allOf", { allOf: Array.from({ length: 3_000 }, () => ({ $ref: "#" })) }],
   ["50,000 values", { enum: Array.from({ length: 50_000 }, (_, index) => `value ${index}`) }],
-])("the engine by itself refuses %s", async (_, schema) => {
+])("the engine itself refuses %s", async (_, schema) => {
   const messages = [{ role: "user", content: "hi" }];
   const response = await post(engine.url, "/v1/chat/completions", { messages, ...inFormat(schema), max_tokens: 1 });
   expect(response.status).toBe(400);

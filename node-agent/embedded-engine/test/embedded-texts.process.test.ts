@@ -1,4 +1,4 @@
-/** Continuations and embeddings of plain texts, made by the real process of the embedded engine. */
+/** Continuations and embeddings of plain texts, from the real process of the embedded engine. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventsOf, post, startEngine, type EngineProcess } from "./embedded-process.ts";
 
@@ -42,14 +42,14 @@ async function refusal(engine: EngineProcess, path: string, body: object): Promi
 }
 
 describe("a text completion", () => {
-  test("goes on from the text as it is, 16 tokens unless told otherwise", async () => {
+  test("continues the text unchanged, with 16 tokens by default", async () => {
     const answer = await complete({ prompt: "Count from 1 to 100: 1, 2, 3," });
     expect(answer).toMatchObject({ object: "text_completion", usage: { completion_tokens: 16 } });
     expect(answer.choices).toMatchObject([{ index: 0, finish_reason: "length", logprobs: null }]);
     expect(answer.choices[0]!.text).not.toBe("");
   });
 
-  test("answers several prompts and choices in their order, counting each prompt once", async () => {
+  test("answers several prompts and choices in their order, and counts each prompt once", async () => {
     const [one, two] = await Promise.all(
       ["The capital of", "1, 2, 3,"].map((prompt) => complete({ prompt, max_tokens: 4 })),
     );
@@ -63,7 +63,7 @@ describe("a text completion", () => {
     });
   });
 
-  test("streams the same text, with logprobs in the older shape", async () => {
+  test("streams the same text, with log probabilities in the older shape", async () => {
     const wish = { prompt: "The capital of", max_tokens: 6, logprobs: 2 };
     const whole = await complete(wish);
     const options = { temperature: 0, stream: true, stream_options: { include_usage: true } };
@@ -77,7 +77,7 @@ describe("a text completion", () => {
       expect(choices.flatMap(({ logprobs }) => logprobs![field])).toEqual(whole.choices[0]!.logprobs![field]);
   });
 
-  test("takes token ids, and refuses what it cannot do", async () => {
+  test("accepts token ids, and refuses unsupported parameters", async () => {
     expect((await complete({ prompt: [10, 11, 12], max_tokens: 1 })).usage.prompt_tokens).toBe(3);
     const refused = (body: object) => refusal(chat, "/v1/completions", body);
     expect(await refused({ prompt: [99_999] })).toMatchObject({ param: "prompt" });
@@ -92,7 +92,7 @@ describe("embeddings", () => {
   const texts = ["The dog runs across the meadow.", "A dog is running over the grass.", "The invoice is too high."];
   const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
 
-  test("are in the order of the input, of length 1, and alike where the texts are", async () => {
+  test("are in the order of the input, of length 1, and similar for similar texts", async () => {
     const { data, usage } = await embed({ input: texts });
     expect(data.map(({ index }) => index)).toEqual([0, 1, 2]);
     const [dog, grass, invoice] = data.map(({ embedding }) => embedding);
@@ -104,7 +104,7 @@ describe("embeddings", () => {
     expect(usage.total_tokens).toBe(each.reduce((sum, one) => sum + one.usage.prompt_tokens, 0));
   });
 
-  test("fewer dimensions are the first ones, of length 1 again", async () => {
+  test("of fewer dimensions are the first ones, normalised to length 1", async () => {
     const [whole, cut] = await Promise.all([embed({ input: texts[0] }), embed({ input: texts[0], dimensions: 16 })]);
     const first = whole.data[0]!.embedding.slice(0, 16);
     const short = cut.data[0]!.embedding;
@@ -113,7 +113,7 @@ describe("embeddings", () => {
     expect(dot(first, short) / Math.hypot(...first)).toBeCloseTo(1, 6);
   });
 
-  test("base64 holds the same as little-endian floats of 32 bits", async () => {
+  test("in base64 equal little-endian floats of 32 bits", async () => {
     const [floats, base64] = await Promise.all(
       ["float", "base64"].map((encoding_format) => embed({ input: texts[0], encoding_format })),
     );
@@ -122,7 +122,7 @@ describe("embeddings", () => {
     expect(values).toEqual(floats!.data[0]!.embedding.map(Math.fround));
   });
 
-  test("a text may fill the context; one token more is refused, with both counts", async () => {
+  test("accept a text that fills the context, and refuse one more token with both counts", async () => {
     const full = Array.from({ length: 512 }, () => 65);
     expect((await embed({ input: [full] })).usage.prompt_tokens).toBe(512);
     const error = await refusal(embedder, "/v1/embeddings", { input: [full, [...full, 65]] });
@@ -130,7 +130,7 @@ describe("embeddings", () => {
     expect(error).toMatchObject({ message: expect.stringMatching(/^input 1 has 513 tokens.* 512 tokens$/) });
   });
 
-  test("bad wishes are refused", async () => {
+  test("with wrong parameters are refused", async () => {
     const refused = (body: object) => refusal(embedder, "/v1/embeddings", body);
     for (const input of ["", [], [""], {}, [1.5], undefined])
       expect(await refused({ input })).toMatchObject({ param: "input" });
@@ -138,7 +138,7 @@ describe("embeddings", () => {
     expect(await refused({ input: "x", encoding_format: "hex" })).toMatchObject({ param: "encoding_format" });
   });
 
-  test("an engine for them generates no text", async () => {
+  test("are the only output of an engine that was started for them", async () => {
     const messages = [{ role: "user", content: "Hi" }];
     expect(await refusal(embedder, "/v1/chat/completions", { messages })).toMatchObject({
       type: "not_supported_error",

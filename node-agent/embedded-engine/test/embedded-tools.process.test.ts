@@ -48,7 +48,7 @@ describe("tools", () => {
     expect(chunks.at(-2)!.choices[0]!.finish_reason).toBe("tool_calls");
   });
 
-  test("their results lead to an answer", async () => {
+  test("lead to an answer from their results", async () => {
     const call = {
       id: "call_1",
       type: "function",
@@ -59,12 +59,12 @@ describe("tools", () => {
     expect((await message({ ...wish, messages })).content).toMatch(/17/);
   });
 
-  test("are left alone when they do not help, or must not be called", async () => {
+  test("are not called if they do not help, or must not be called", async () => {
     expect(await message({ ...wish, ...ask("What is the capital of Italy?") })).not.toHaveProperty("tool_calls");
     expect(await message({ ...wish, tool_choice: "none" })).not.toHaveProperty("tool_calls");
   });
 
-  test.each([{}, { reasoning_effort: "low" }])("are called when they must be, with %j", async (thinking) => {
+  test.each([{}, { reasoning_effort: "low" }])("are called if required, with %j", async (thinking) => {
     const must = { ...wish, ...ask("Who are you?"), ...thinking, temperature: 1 };
     const required = await chat({ ...must, tools: [weather, clock], tool_choice: "required" });
     expect(required.choices[0]).toMatchObject({ finish_reason: "tool_calls", message: { content: null } });
@@ -75,7 +75,7 @@ describe("tools", () => {
   });
 });
 
-test("a call that must be made is made, even where the model would end with its thoughts", async () => {
+test("a required call is made even if the model would end after its reasoning", async () => {
   const must = { ...ask("Who are you?"), tools: [weather, clock], tool_choice: "required", reasoning_effort: "low" };
   const seeds = Array.from({ length: 24 }, (_, index) => 101 + index);
   const answers = await Promise.all(seeds.map((seed) => chat({ ...must, seed, temperature: 1 })));
@@ -95,7 +95,7 @@ describe("structured output", () => {
   const wish = ask("Extract name, age and city as JSON: Marlene, aged 47, lives in Kassel.");
   const bySchema = (shape: object) => ({ type: "json_schema", json_schema: { name: "x", schema: shape } });
 
-  test("follows its schema even where the model would rather not", async () => {
+  test("follows its schema even if the model tends to something else", async () => {
     const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
     const answers = await Promise.all(
       seeds.map((seed) => chat({ ...wish, temperature: 2, seed, response_format: bySchema(schema) })),
@@ -109,18 +109,18 @@ describe("structured output", () => {
     }
   });
 
-  test("binds the content only, not the thoughts before it", async () => {
+  test("applies to the content only, not to the reasoning before it", async () => {
     const answer = await message({ ...wish, reasoning_effort: "low", response_format: bySchema(schema) });
     expect(answer.reasoning_content).toMatch(/\w/);
     expect(JSON.parse(answer.content!)).toMatchObject({ city: expect.any(String) });
   });
 
-  test("of no schema is any JSON object", async () => {
+  test("without a schema is any JSON object", async () => {
     const answer = await message({ ...wish, response_format: { type: "json_object" } });
     expect(JSON.parse(answer.content!)).toBeTypeOf("object");
   });
 
-  test("letters that take several tokens arrive whole", async () => {
+  test("contains characters of several tokens complete", async () => {
     const body = { ...wish, response_format: bySchema({ const: "🙂日本ß" }) };
     const chunks = await chunksOf(body);
     expect(joined(chunks, "content").trim()).toBe('"🙂日本ß"');
@@ -129,7 +129,7 @@ describe("structured output", () => {
     expect(cut.content).not.toContain("\u{FFFD}");
   });
 
-  test("is refused for a schema that does not make sense", async () => {
+  test("is refused for an invalid schema", async () => {
     const refusal = await post(engine.url, "/v1/chat/completions", {
       ...wish,
       response_format: bySchema({ type: "x" }),

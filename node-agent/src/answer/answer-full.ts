@@ -1,2 +1,5 @@
-/** Thrown where an answer reaches a bound of ours. It then ends as at the end of its window, whole and billed. */
+/**
+ * Thrown when an answer reaches one of our limits. The answer then ends as it would at the end of its context window,
+ * complete and billed.
+ */
 export class AnswerFull extends Error {}

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { TextRest } from "./answer-rest.ts";
 
 test.each(["x", "ä", "語", "😀"])(
-  "the memory of a rest of text is counted in bytes while it is written: %s",
+  "the memory of the rest of a text is counted in bytes while it is written: %s",
   (character) => {
     const text = character.repeat(70_001);
     const rest = new TextRest(text);

@@ -1,16 +1,16 @@
-/** What of an answer is still to be written once its engine is done. */
+/** The part of an answer that is still to be written when its engine is done. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { EmbeddingRequest } from "../intake/embedding-request.ts";
 
-/** The rest of an answer with its last byte, in pieces that are made when they are needed. */
+/** The rest of an answer up to its last byte, in pieces that are made on demand. */
 export interface AnswerRest extends Iterable<string> {
-  /** Memory that is held for pieces to come. */
+  /** The memory that is held for the pieces to come. */
   readonly heldBytes: number;
 }
 
 const pieceCharactersMax = 32 << 10;
 
-/** The rest of an answer that is there as one text. */
+/** The rest of an answer as one text. */
 export class TextRest implements AnswerRest {
   readonly #text: string;
   #at = 0;
@@ -32,7 +32,7 @@ export class TextRest implements AnswerRest {
     }
   }
 
-  /** Does not cut a surrogate pair in two, as neither half could be written. */
+  /** Returns the end of the next piece. It never splits a surrogate pair, because neither half can be written. */
   #endOf(from: number): number {
     const end = Math.min(from + pieceCharactersMax, this.#text.length);
     const isPair = (this.#text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
@@ -46,14 +46,14 @@ interface VectorsAbout {
   readonly promptTokens: number;
 }
 
-/** The answer to a request for embeddings. Its text is made item by item: a long list has tens of megabytes. */
+/** The answer to a request for embeddings. Its text is made item by item, because a long list has tens of megabytes. */
 export class VectorsRest implements AnswerRest {
-  /** Those that are still to be written. */
+  /** The vectors that are still to be written. */
   readonly #vectors: (Float32Array | undefined)[];
   readonly #about: VectorsAbout;
   heldBytes: number;
 
-  /** Owns `vectors`, and removes each once it is written. */
+  /** Takes `vectors` over, and removes each once it is written. */
   constructor(vectors: (Float32Array | undefined)[], about: VectorsAbout) {
     this.#vectors = vectors;
     this.#about = about;

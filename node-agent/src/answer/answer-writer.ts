@@ -1,4 +1,4 @@
-/** Writes an answer as its client gets it: event by event, or collected into one body. */
+/** Writes an answer in the form for its client: event by event, or collected into one body. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { GenerationRequest } from "../engines/dialects/dialect.ts";
@@ -6,7 +6,7 @@ import type { AnswerSink } from "./canonical-stream.ts";
 import type { TokenCounts } from "./usage-count.ts";
 
 export interface AnswerWriter extends AnswerSink {
-  /** Returns what is ready to be sent, each part once. */
+  /** Returns the text that is ready to be sent, each part once. */
   takePending(): string;
   /** Returns the last part of a complete answer. */
   closing(counts: TokenCounts): string;
@@ -22,7 +22,7 @@ export type AnswerOptions = Pick<GenerationRequest, "choices" | "logprobs" | "in
 
 const terminator = "data: [DONE]\n\n";
 
-/** The text of a streamed answer. `object`: what the convention calls its events. */
+/** Returns functions that write the events of a streamed answer. `object`: the convention's name of its events. */
 export function eventText(object: string, { id, created, model }: AnswerEnvelope, includeUsage: boolean) {
   /** The beginning of every event, up to the choice. */
   const head = `data: ${JSON.stringify({ id, object, created, model }).slice(0, -1)},"choices":[`;
@@ -39,14 +39,17 @@ export function eventText(object: string, { id, created, model }: AnswerEnvelope
   };
 }
 
-/** How a completion takes the parts of an answer: it has no reasoning, and what an engine sends as such is text. */
+/**
+ * Returns how a completion takes the parts of an answer. A completion has no reasoning, so the engine's reasoning
+ * becomes text.
+ */
 export function completionParts(content: AnswerWriter["content"]) {
   return {
     role() {},
     reasoning: content,
     content,
     toolCall() {
-      throw new EngineFault("malformed", "a tool call in a completion");
+      throw new EngineFault("malformed", "the engine sent a tool call in a completion");
     },
   } satisfies Partial<AnswerWriter>;
 }

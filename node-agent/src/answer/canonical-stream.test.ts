@@ -46,7 +46,7 @@ function run(
   return { lines: notes.lines, stream, unknown };
 }
 
-test("a chunk with everything comes apart in order, its probabilities with the first part", () => {
+test("a chunk with all parts is split in order, and its log probabilities go with the first part", () => {
   const everything = {
     ...{ reasoning: "r", content: "c", finish: "stop", logprobs: {} },
     toolCalls: [{ index: 0, id: "i", name: "f", arguments: "{}" }],
@@ -56,19 +56,19 @@ test("a chunk with everything comes apart in order, its probabilities with the f
   ]);
 });
 
-test("a role that repeats, and text that is empty, are dropped", () => {
+test("a repeated role and empty text are dropped", () => {
   expect(run([{ content: "" }, {}, { reasoning: "", content: "" }, { content: "c" }, 0]).lines).toEqual([
     ...["0 role", "0 content c"],
   ]);
 });
 
-test("a token without text keeps its probability", () => {
+test("a token without text keeps its log probability", () => {
   expect(run([{ logprobs: {} }, { finish: "stop", logprobs: {} }]).lines).toEqual([
     ...["0 role", "0 content  +p", "0 content  +p", "0 finish stop"],
   ]);
 });
 
-test("blank lines between a thought and its answer are dropped, however they are cut, and keep their probabilities", () => {
+test("blank lines between reasoning and answer are dropped, however they are split, and keep their log probabilities", () => {
   const thought = { reasoning: "r" };
   expect(run([thought, { content: "\n\n" }, { content: " \n So" }, { content: "\n it" }]).lines).toEqual([
     ...["0 role", "0 reasoning r", "0 content So", "0 content \n it"],
@@ -79,14 +79,14 @@ test("blank lines between a thought and its answer are dropped, however they are
   expect(run([{ content: "\n\n" }, { content: "  So" }]).lines).toEqual(["0 role", "0 content \n\n", "0 content   So"]);
 });
 
-test("calls have an id and a name once, and arguments always", () => {
+test("a call has its id and name once, and always has arguments", () => {
   const piece = (call: object) => ({ toolCalls: [{ index: 0, ...call }] });
   expect(
     run([piece({ name: "f" }), piece({ id: "x", name: "f", arguments: "{" }), piece({ arguments: "}" })]).lines,
   ).toEqual(["0 role", "0 call 0 call-r-0-0 f ", "0 call 0 {", "0 call 0 }"]);
 });
 
-test("calls without arguments get an empty object before the finish, but not where the limit cut them off", () => {
+test("a call without arguments gets an empty object before the finish, unless the token limit cut it off", () => {
   const calls = {
     toolCalls: [
       { index: 0, id: "i", name: "f" },
@@ -110,21 +110,24 @@ test.each([
   ["repetition", true, false, "tool_calls"],
   ["eos", false, false, "stop"],
   ["content_filter", true, false, "tool_calls"],
-])("%s with a call: %s, demanded in vain: %s, is %s", (finish, withCall, stopsAsToolCalls, told) => {
-  const call = withCall ? [{ toolCalls: [{ index: 0, name: "f" }] }] : [];
-  expect(run([...call, { finish }], { stopsAsToolCalls }).lines.at(-1)).toBe(`0 finish ${told}`);
-});
+])(
+  "%s with a call: %s, with an unmet demand for a call: %s, becomes %s",
+  (finish, withCall, stopsAsToolCalls, told) => {
+    const call = withCall ? [{ toolCalls: [{ index: 0, name: "f" }] }] : [];
+    expect(run([...call, { finish }], { stopsAsToolCalls }).lines.at(-1)).toBe(`0 finish ${told}`);
+  },
+);
 
 test("an unknown finish reason is reported, and a known one is not", () => {
   expect(run([{ finish: "stop_sequence" }]).unknown).toEqual(["stop_sequence"]);
   for (const finish of ["stop", "length", "tool_calls", "repetition"]) expect(run([{ finish }]).unknown).toEqual([]);
 });
 
-test.each(["abort", "error"])("an answer that ends with '%s' is broken off", (finish) => {
+test.each(["abort", "error"])("an answer that ends with '%s' counts as unfinished", (finish) => {
   expect(() => run([{ content: "c" }, { finish }])).toThrow("ended the answer itself");
 });
 
-test("an answer is whole when each of its choices has finished", () => {
+test("an answer is complete when each of its choices has finished", () => {
   const { stream } = run([{ content: "a" }], { choices: 2 });
   expect(stream.isWhole).toBe(false);
   stream.take({ choices: [{ index: 0, finish: "stop" }] });
@@ -145,7 +148,7 @@ test("output is anything but a role", () => {
     expect(run([delta]).stream.hasOutput).toBe(true);
 });
 
-test("an empty piece of a call after the finish says nothing", () => {
+test("an empty piece of a call after the finish is ignored", () => {
   const calls = (text: string) => ({ toolCalls: [{ index: 0, name: text && "f", arguments: text }] });
   const end = { finish: "tool_calls" };
   expect(run([calls("{}"), end, calls(""), { toolCalls: [{ arguments: "\n" }] }]).lines.slice(-2)).toEqual([
@@ -154,7 +157,7 @@ test("an empty piece of a call after the finish says nothing", () => {
   expect(() => run([calls("{}"), end, calls("{}")])).toThrow("after the finish");
 });
 
-test("what cannot be is refused", () => {
+test("an impossible order of pieces is refused", () => {
   expect(() => run([{ index: 1 }])).toThrow("not asked for");
   expect(() => run([{ finish: "stop" }, { content: "c" }])).toThrow("after the finish");
   expect(() => run([{ toolCalls: [{ index: 0, arguments: "{}" }] }])).toThrow("without a name");

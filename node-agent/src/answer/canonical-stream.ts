@@ -1,5 +1,5 @@
 /**
- * Brings the chunks of any engine into one order: per choice its role, its pieces, then its finish reason alone. Throws
+ * Brings the chunks of any engine into one order: for each choice its role, its pieces, then its finish reason. Throws
  * an `EngineFault` on an impossible order.
  */
 import type { ChoiceDelta, EngineChunk, ToolCallPiece } from "../engines/dialects/dialect.ts";
@@ -8,12 +8,12 @@ import { ToolCalls, type CanonicalToolCall } from "./tool-calls.ts";
 
 export type FinishReason = "stop" | "length" | "tool_calls";
 
-/** Receives an answer in canonical order, and writes it as events or as one body. */
+/** Receives an answer in canonical order and writes it as events or as one body. */
 export interface AnswerSink {
   role(choice: number): void;
   reasoning(choice: number, text: string, logprobs: object | undefined): void;
   content(choice: number, text: string, logprobs: object | undefined): void;
-  /** The first piece of each call has `opening`. */
+  /** The first piece of each call has an `opening`. */
   toolCall(choice: number, piece: CanonicalToolCall, logprobs: object | undefined): void;
   finish(choice: number, reason: FinishReason): void;
 }
@@ -21,15 +21,15 @@ export interface AnswerSink {
 interface CanonicalOptions {
   readonly choices: number;
   readonly stopsAsToolCalls: boolean;
-  /** Prefix of the ids of calls to which the engine gives none. */
+  /** The prefix of the ids of calls that have no id from the engine. */
   readonly callIdPrefix: string;
-  /** Called with a finish reason that is none of the convention; the answer ends with `stop`. */
+  /** Called with a finish reason that the convention does not have. The answer ends with `stop`. */
   readonly onUnknownFinish: (reason: string) => void;
 }
 
 interface ChoiceState {
   hasRole: boolean;
-  /** Reasoning has arrived, and no text of the answer yet. */
+  /** Set while reasoning has arrived, but no text of the answer. */
   isBetween: boolean;
   finish: FinishReason | undefined;
   readonly calls: ToolCalls;
@@ -41,7 +41,7 @@ export class CanonicalStream {
   readonly #choices: readonly ChoiceState[];
   #unfinished: number;
   hasOutput = false;
-  /** Pieces of text and calls that the sink got. */
+  /** The number of pieces of text and calls that the sink got. */
   written = 0;
 
   constructor(sink: AnswerSink, options: CanonicalOptions) {
@@ -111,7 +111,7 @@ export class CanonicalStream {
   #finish(index: number, choice: ChoiceState, reason: string): void {
     choice.finish = this.#canonicalReason(choice, reason);
     this.#unfinished--;
-    // A call that the limit cut off may have lost its arguments.
+    // A call that the token limit cut off may have lost its arguments.
     if (choice.finish !== "length")
       for (const call of choice.calls.missingArguments()) this.#sink.toolCall(index, call, undefined);
     this.#sink.finish(index, choice.finish);
@@ -127,14 +127,16 @@ export class CanonicalStream {
   }
 }
 
-/** The limit in the words of Mistral and of gateways. */
+/** The finish reason for the token limit, including the words of Mistral and of gateways. */
 const lengths: ReadonlySet<string> = new Set(["length", "model_length", "max_tokens"]);
-/** With these vLLM and SGLang end an answer that they could not finish. */
+/** vLLM and SGLang use these for an answer that they could not finish. */
 const failures: ReadonlySet<string> = new Set(["abort", "error"]);
 /** `repetition`: the engine ended a repetition, as its operator configured. */
 const stops: ReadonlySet<string> = new Set(["stop", "repetition"]);
 
-/** Parsers close a call with an empty piece, which some send after the finish. */
+/**
+ * Returns whether the piece has content. Parsers close a call with an empty piece, which some send after the finish.
+ */
 function saysSomething({ name, arguments: text }: ToolCallPiece): boolean {
   return Boolean(name || text?.trim());
 }

@@ -55,7 +55,10 @@ export function chatBody({ id, created, model }: AnswerEnvelope, options: Answer
   };
 }
 
-/** Without text, `content` is null if there are calls or the limit was reached. Beside calls, blank text is none. */
+/**
+ * Returns the message of a choice. Without text, `content` is null if there are calls or the token limit was reached.
+ * Blank text beside calls counts as no text.
+ */
 function messageOf({ reasoning, content, calls, finish }: Choice) {
   const joined = content.join("");
   const text = calls.size > 0 && joined.trim() === "" ? "" : joined;

@@ -6,7 +6,7 @@ const bucketsOf = (gaps: ChunkGaps) =>
     [...gaps.buckets].flatMap((count, bucket) => (count > 0 ? [[gapBoundsMs[bucket] ?? "more", count]] : [])),
   );
 
-test("each chunk after the first is one gap, in the bucket of its length, and the sum is the time from first to last", () => {
+test("each chunk after the first counts one gap in the bucket of its length, and the sum is the time from first to last", () => {
   const gaps = new ChunkGaps();
   gaps.take(1, 1_000);
   expect([gaps.count, gaps.sumMs]).toEqual([0, 0]);
@@ -18,7 +18,7 @@ test("each chunk after the first is one gap, in the bucket of its length, and th
   expect([gaps.count, gaps.sumMs]).toEqual([4, 21_000]);
 });
 
-test("chunks of one read came together, and a read without output is no gap", () => {
+test("chunks of one read have no gap between them, and a read without output counts no gap", () => {
   const gaps = new ChunkGaps();
   gaps.take(3, 0);
   gaps.take(3, 40);

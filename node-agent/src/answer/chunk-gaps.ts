@@ -1,6 +1,6 @@
-/** Histogram of the times between the output chunks of one answer. Keeps nothing per chunk. */
+/** Histogram of the times between the output chunks of one answer. It stores nothing per chunk. */
 
-/** Upper bounds of the buckets in milliseconds; one more bucket counts longer gaps. */
+/** Upper bounds of the buckets in milliseconds. One more bucket counts longer gaps. */
 export const gapBoundsMs = [1, 2.5, 5, 10, 25, 50, 75, 100, 150, 200, 300, 500, 1_000, 2_500, 5_000, 10_000] as const;
 
 export class ChunkGaps {
@@ -9,7 +9,7 @@ export class ChunkGaps {
   #firstMs = 0;
   #lastMs = 0;
 
-  /** `chunks`: their total number so far. Chunks from one read have gaps of 0 between them. */
+  /** `chunks`: the total number of chunks so far. Chunks of one read have gaps of 0 between them. */
   take(chunks: number, nowMs: number): void {
     const came = chunks - this.#chunks;
     if (came <= 0) return;

@@ -1,4 +1,4 @@
-/** Tests that the memory of a collected answer is bounded. */
+/** The memory of a collected answer is limited. */
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { expect, test } from "vitest";
 import { AnswerFull } from "./answer-full.ts";
@@ -51,7 +51,7 @@ test.each(many)("two hundred thousand tokens of %s may come in one event", (_nam
   expect(choices[0]!.logprobs.content ?? choices[0]!.logprobs.tokens).toHaveLength(200_000);
 });
 
-test("a window of 32,768 tokens with twenty alternatives to each does not fill an answer", () => {
+test("a window of 32,768 tokens, each with twenty alternatives, does not fill an answer", () => {
   const one = { token: " word", logprob: -12.345_678_901_234_567, bytes: [32, 119, 111, 114, 100] };
   const piece = { content: Array.from({ length: 1_024 }, () => ({ ...one, top_logprobs: Array(20).fill(one) })) };
   const writer = chat();

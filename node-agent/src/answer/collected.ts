@@ -1,9 +1,11 @@
 import { AnswerFull } from "./answer-full.ts";
 
-/** Above the text of any context window, and above the log probabilities of a full one with 20 alternatives each. */
+/**
+ * Exceeds the text of any context window, and the log probabilities of a full one with 20 alternatives for each token.
+ */
 const charactersMax = 64 << 20;
 
-/** Bounds the memory of a collected answer: an engine that never ends must not exhaust it. */
+/** Limits the memory of a collected answer, so that an engine that never ends cannot exhaust it. */
 export class Collected {
   #characters = 0;
 
@@ -19,7 +21,7 @@ export class Collected {
     for (const value of more) values.push(value);
   }
 
-  /** Counts a text that the caller keeps. Throws an `AnswerFull` beyond the bound. */
+  /** Counts a text that the caller keeps. Throws an `AnswerFull` if the limit is exceeded. */
   count(text: string): void {
     this.#characters += text.length;
     if (this.#characters > charactersMax) throw new AnswerFull("too much text");

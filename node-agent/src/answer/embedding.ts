@@ -1,4 +1,4 @@
-/** Runs a request for embeddings: splits its texts into batches, and cuts the vectors to the requested dimensions. */
+/** Runs a request for embeddings: splits its texts into batches and cuts the vectors to the requested dimensions. */
 import { promptTokensMax, textTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { AccountId } from "@weiche/shared/ids.ts";
@@ -15,9 +15,9 @@ import type { PromptEstimates } from "./prompt-estimates.ts";
 import { isCount, type TokenCounts } from "./usage-count.ts";
 import { VectorsRest } from "./answer-rest.ts";
 
-/** TEI's default limit of texts per request; it also keeps each answer small. */
+/** TEI's default limit of texts per request. It also keeps each answer small. */
 const batchTextsMax = 32;
-/** Half of TEI's limit of a body. */
+/** Half of TEI's limit for a request body. */
 const batchCharactersMax = 512 << 10;
 const answerBytesMax = 64 << 20;
 
@@ -25,7 +25,7 @@ export class Embedding implements EngineWork {
   readonly answers = 1;
   readonly #request: EmbeddingRequest;
   readonly #rules: ModelRules;
-  /** Maximum per text. */
+  /** The limit for each text. */
   readonly #inputTokens: number;
   readonly #tokensMax: number;
   readonly #vectors: Float32Array[] = [];
@@ -83,14 +83,14 @@ export class Embedding implements EngineWork {
 
   #take(bytes: Buffer, batch: Batch): void {
     const answer = parseJson(bytes.toString());
-    if (!isObject(answer)) throw new EngineFault("malformed", "embeddings that are no JSON object");
+    if (!isObject(answer)) throw new EngineFault("malformed", "the embeddings are not a JSON object");
     const vectors = vectorsOf(answer["data"], batch.texts.length);
     for (const vector of vectors) this.#vectors.push(cutTo(vector, this.#request.dimensions));
     const usage = isObject(answer["usage"]) ? answer["usage"] : {};
     this.#count(usage["prompt_tokens"], batch);
   }
 
-  /** Throws if a text is longer than the rules allow, though its engine takes it. A count of 0 says nothing. */
+  /** Throws if a text exceeds the model's rules although the engine accepts it. A count of 0 is ignored. */
   #count(tokens: unknown, batch: Batch): void {
     const size = promptSize(batch.texts);
     const mostTokens = this.#inputTokens * batch.texts.length;
@@ -111,7 +111,7 @@ export class Embedding implements EngineWork {
     this.#estimatedTokens += estimated;
   }
 
-  /** Names the text of a batch that is too long: the only one that can be. */
+  /** Names the parameter of the text that is too long. Only one text of a batch can be. */
   #nameOf({ first, texts }: Batch, windowTokens = this.#inputTokens): string {
     const long = texts.flatMap((text, index) => (Buffer.byteLength(text) > windowTokens ? [index] : []));
     const [only] = texts.length === 1 ? [0] : long.length === 1 ? long : [];
@@ -120,12 +120,15 @@ export class Embedding implements EngineWork {
 }
 
 interface Batch {
-  /** Position of its first text among all. */
+  /** Position of the batch's first text among all texts. */
   readonly first: number;
   readonly texts: readonly string[];
 }
 
-/** A text above `longBytes` is alone: only its own count shows whether it is too long. */
+/**
+ * Splits the texts into batches. A text above `longBytes` gets its own batch, because only its own count shows whether
+ * it is too long.
+ */
 function* batches(all: readonly string[], longBytes: number): Iterable<Batch> {
   let texts: string[] = [];
   let characters = 0;
@@ -145,14 +148,14 @@ function* batches(all: readonly string[], longBytes: number): Iterable<Batch> {
   yield { first: all.length - texts.length, texts };
 }
 
-/** Returns the vectors in the order of the texts, in whatever order they arrived. */
+/** Returns the vectors in the order of the texts. Engines may send them in any order. */
 function vectorsOf(data: unknown, texts: number): readonly Float32Array[] {
   const vectors = new Array<Float32Array | undefined>(texts).fill(undefined);
   for (const item of Array.isArray(data) ? data : []) {
     const { index, embedding } = isObject(item) ? item : {};
     const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(isFloat);
     if (!isVector || !isCount(index, texts - 1) || vectors[index])
-      throw new EngineFault("malformed", "an embedding that is no list of numbers");
+      throw new EngineFault("malformed", "an embedding is not a list of numbers");
     vectors[index] = Float32Array.from(embedding as number[]);
   }
   if (vectors.includes(undefined)) throw new EngineFault("malformed", "embeddings are missing");
@@ -163,9 +166,10 @@ function isFloat(value: unknown): boolean {
   return typeof value === "number" && Number.isFinite(Math.fround(value));
 }
 
-/** Cuts a vector to its first components and normalises it, as engines do that support `dimensions`. */
+/** Cuts a vector to its first components and normalises it, like engines that support `dimensions`. */
 function cutTo(vector: Float32Array, dimensions: number): Float32Array {
-  if (vector.length < dimensions) throw new EngineFault("malformed", "vectors are shorter than the catalogue says");
+  if (vector.length < dimensions)
+    throw new EngineFault("malformed", "the vectors are shorter than the catalogue's `dimensions`");
   if (vector.length === dimensions) return vector;
   const cut = vector.subarray(0, dimensions);
   const length = Math.hypot(...cut) || 1;

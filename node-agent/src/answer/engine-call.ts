@@ -1,31 +1,31 @@
-/** One request to an engine. Its answer is read with backpressure; closing the connection ends it. */
+/** One request to an engine. Its answer is read with backpressure. Closing the connection ends the request. */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 import type { HttpConnection, HttpError, HttpSink } from "../http1/connection.ts";
 
-interface EngineCallParts {
+interface EngineCallOptions {
   readonly connection: HttpConnection;
-  /** Takes the connection back after a whole response. The server may have closed it since. */
+  /** Returns the connection to the pool after a complete response. The server may have closed it since. */
   readonly keep: () => void;
   readonly signal: EndSignal;
   readonly clock: Clock;
-  /** Maximum time without a sign of life while the engine owes an answer; it may change while the request runs. */
+  /** The longest silence while the engine owes an answer. It may change while the request runs. */
   readonly silenceMsMax: () => number;
-  /** Monotonic time of the engine's last sign of life in other requests. */
+  /** The monotonic time of the engine's last sign of life in other requests. */
   readonly lastSignMs: () => number | undefined;
-  /** Called when a part of an answer has arrived. Undefined: such a part is no sign of life. */
+  /** Called when a part of an answer arrives. If undefined, such a part is no sign of life. */
   readonly onSign: (() => void) | undefined;
 }
 
-/** Time for the response to end after the terminator; after that the connection is not kept. */
+/** The time for the response to end after the terminator. A connection that takes longer is not kept. */
 const lingerMsMax = 1_000;
-/** Time to the next look at a limit of silence that is not there yet: an engine is measured each 2 s. */
+/** The time to the next check while no limit of silence is known. An engine is measured every 2 s. */
 const recheckMs = 2_000;
 const readAheadBytesMax = 64 << 10;
 
 export class EngineCall implements HttpSink {
-  readonly #parts: EngineCallParts;
+  readonly #options: EngineCallOptions;
   readonly #head = Promise.withResolvers<void>();
   status = 0;
   #chunks: Buffer[] = [];
@@ -38,20 +38,23 @@ export class EngineCall implements HttpSink {
   #timer: Timer;
   #state: "open" | "lingering" | "closed" = "open";
 
-  constructor(parts: EngineCallParts) {
-    this.#parts = parts;
-    this.#lastSignMs = parts.clock.monotonicMs();
-    this.#timer = parts.clock.after(untilSilent(parts.silenceMsMax(), 0), this.#checkSilence);
+  constructor(options: EngineCallOptions) {
+    this.#options = options;
+    this.#lastSignMs = options.clock.monotonicMs();
+    this.#timer = options.clock.after(untilSilent(options.silenceMsMax(), 0), this.#checkSilence);
     this.#head.promise.catch(() => {});
-    if (parts.signal.aborted) this.#onAbort();
-    else parts.signal.addEventListener("abort", this.#onAbort, { once: true });
+    if (options.signal.aborted) this.#onAbort();
+    else options.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
   get head(): Promise<void> {
     return this.#head.promise;
   }
 
-  /** The next bytes, undefined at the end. Rejects when the answer is broken off. One reader at a time. */
+  /**
+   * Returns the next bytes, or undefined at the end. Rejects if the answer breaks off. Only one reader at a time may
+   * call it.
+   */
   async read(): Promise<Buffer | undefined> {
     const chunk = this.#chunks.shift();
     if (chunk) {
@@ -66,15 +69,15 @@ export class EngineCall implements HttpSink {
   }
 
   /**
-   * Call when what was read is a sign of life. Only the reader can tell: llama-server sends comments each second, even
-   * while its generating thread hangs.
+   * Call this when the data read is a sign of life. Only the reader knows, because llama-server sends comments every
+   * second even while its generating thread hangs.
    */
   showLife(): void {
-    this.#lastSignMs = this.#parts.clock.monotonicMs();
-    if (this.status === 200) this.#parts.onSign?.();
+    this.#lastSignMs = this.#options.clock.monotonicMs();
+    if (this.status === 200) this.#options.onSign?.();
   }
 
-  /** Reads the whole body, each part of which is a sign of life. Throws an `EngineFault` beyond `bytesMax`. */
+  /** Reads the whole body. Each part is a sign of life. Throws an `EngineFault` if the body exceeds `bytesMax`. */
   async readAll(bytesMax: number): Promise<Buffer> {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -87,14 +90,14 @@ export class EngineCall implements HttpSink {
     return Buffer.concat(chunks);
   }
 
-  /** Call when the reader is done: keeps the connection if the response ends soon. */
+  /** Call this when the reader is done. Keeps the connection if the response ends soon. */
   finish(): void {
     if (this.#state !== "open") return;
     this.#unwatch();
     if (this.#failure !== undefined) return this.#drop();
     if (this.#hasEnded) return this.#giveBack();
     this.#state = "lingering";
-    this.#timer = this.#parts.clock.after(lingerMsMax, () => this.#drop());
+    this.#timer = this.#options.clock.after(lingerMsMax, () => this.#drop());
   }
 
   /** Closes the connection at once. Does nothing after `finish`. */
@@ -103,7 +106,7 @@ export class EngineCall implements HttpSink {
   }
 
   onHead(status: number): void {
-    this.#lastSignMs = this.#parts.clock.monotonicMs();
+    this.#lastSignMs = this.#options.clock.monotonicMs();
     this.status = status;
     this.#head.resolve();
   }
@@ -119,7 +122,7 @@ export class EngineCall implements HttpSink {
     this.#chunksBytes += bytes.length;
     if (this.#chunksBytes < readAheadBytesMax || this.#isPaused) return;
     this.#isPaused = true;
-    this.#parts.connection.pause();
+    this.#options.connection.pause();
   }
 
   onEnd(): void {
@@ -134,25 +137,25 @@ export class EngineCall implements HttpSink {
     if (this.#state === "lingering") this.#drop();
   }
 
-  readonly #onAbort = (): void => this.#fail(this.#parts.signal.reason);
+  readonly #onAbort = (): void => this.#fail(this.#options.signal.reason);
 
   readonly #checkSilence = (): void => {
-    const { lastSignMs } = this.#parts;
-    const silenceMsMax = this.#parts.silenceMsMax();
+    const { lastSignMs } = this.#options;
+    const silenceMsMax = this.#options.silenceMsMax();
     const owes = this.#chunks.length === 0 && !this.#hasEnded;
     const lastMs = Math.max(this.#lastSignMs, lastSignMs() ?? 0);
-    const silentMs = owes ? this.#parts.clock.monotonicMs() - lastMs : 0;
+    const silentMs = owes ? this.#options.clock.monotonicMs() - lastMs : 0;
     if (silentMs >= silenceMsMax) this.#fail(new EngineFault("silent"));
-    else this.#timer = this.#parts.clock.after(untilSilent(silenceMsMax, silentMs), this.#checkSilence);
+    else this.#timer = this.#options.clock.after(untilSilent(silenceMsMax, silentMs), this.#checkSilence);
   };
 
   #resume(): void {
     this.#isPaused = false;
-    this.#lastSignMs = this.#parts.clock.monotonicMs();
-    this.#parts.connection.resume();
+    this.#lastSignMs = this.#options.clock.monotonicMs();
+    this.#options.connection.resume();
   }
 
-  /** Rejects this and later reads, whereupon the reader closes. Only the first failure counts. */
+  /** Rejects this and later reads, and the reader then closes. Only the first failure counts. */
   #fail(reason: unknown): void {
     this.#failure ??= reason;
     this.#head.reject(this.#failure);
@@ -162,18 +165,18 @@ export class EngineCall implements HttpSink {
   #drop(): void {
     this.#state = "closed";
     this.#unwatch();
-    this.#parts.connection.close();
+    this.#options.connection.close();
   }
 
   #giveBack(): void {
     this.#state = "closed";
     this.#timer.cancel();
-    this.#parts.keep();
+    this.#options.keep();
   }
 
   #unwatch(): void {
     this.#timer.cancel();
-    this.#parts.signal.removeEventListener("abort", this.#onAbort);
+    this.#options.signal.removeEventListener("abort", this.#onAbort);
   }
 }
 

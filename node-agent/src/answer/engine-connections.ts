@@ -1,4 +1,4 @@
-/** HTTP/1.1 connections to engines, one per running request. Finding an idle one takes constant time. */
+/** HTTP/1.1 connections to engines, one per running request. Finding an idle connection takes constant time. */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
@@ -13,15 +13,18 @@ interface EngineRequest {
   readonly body: Buffer;
   readonly requestId: string;
   readonly keep: boolean;
-  /** Maximum time without a sign of life, as configured for the engine. Absent: see `EngineConnections`. */
+  /**
+   * The longest time without a sign of life that is configured for the engine. If undefined, the default of
+   * `EngineConnections` applies.
+   */
   readonly silentMsMax?: number;
-  /** The engine shows signs of life from the beginning of the answer, whether its counters were read yet or not. */
+  /** The engine shows signs of life from the beginning of the answer, even if its counters were not read yet. */
   readonly showsLife: boolean;
-  /** Aborting closes the connection at once, which tells the engine to stop; reads reject with its reason. */
+  /** Aborting it closes the connection at once, which stops the engine's work. Reads reject with its reason. */
   readonly signal: EndSignal;
 }
 
-/** Below the 5 s after which vLLM and others close an idle connection. */
+/** Less than the 5 s after which vLLM and others close an idle connection. */
 const idleMsMax = 4_000;
 
 interface Idle {
@@ -34,13 +37,13 @@ export class EngineConnections implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #life: EngineLife;
   readonly #silenceMsMax: number;
-  /** The longest idle ones first. */
+  /** Idle connections of each endpoint, the longest idle first. */
   readonly #idle = new Map<string, Idle[]>();
   #expiry: Timer | undefined;
 
   /**
-   * `silenceMsMax`: maximum time without a sign of life while an engine owes an answer. An engine that shows no sign
-   * while it reads a prompt has no such limit.
+   * `silenceMsMax`: the longest time without a sign of life while an engine owes an answer. The limit does not apply to
+   * an engine that shows no sign while it reads a prompt.
    */
   constructor(clock: Clock, life: EngineLife, silenceMsMax: number) {
     this.#clock = clock;
@@ -49,8 +52,8 @@ export class EngineConnections implements AsyncDisposable {
   }
 
   /**
-   * Sends the request and resolves with the head of the answer. A connection lost before is tried once more, as a kept
-   * one may just have been closed. Rejects with an `EngineFault` or the signal's reason.
+   * Sends the request and resolves with the head of the answer. Retries once on a lost connection, because a kept
+   * connection may just have been closed. Rejects with an `EngineFault` or the signal's reason.
    */
   async open(request: EngineRequest): Promise<EngineCall> {
     const connect = () => new HttpConnection(request.endpoint, this.#clock);
@@ -61,7 +64,7 @@ export class EngineConnections implements AsyncDisposable {
       if (!(error instanceof EngineFault) || error.reason !== "connection lost") throw error;
       request.signal.throwIfAborted();
       return await this.#send(request, connect()).catch((second: unknown) => {
-        // If nothing listens any more, the engine died with this request: the first error is the one to report.
+        // If the engine no longer listens, it died with this request, and the first error is the one to report.
         throw second instanceof EngineFault ? error : second;
       });
     }
@@ -69,13 +72,13 @@ export class EngineConnections implements AsyncDisposable {
 
   async #send(request: EngineRequest, connection: HttpConnection): Promise<EngineCall> {
     const { endpoint, path, body, requestId, keep, signal } = request;
-    // A bug here must cost no client its answer: neither the one that asks, nor one whose answer is on this connection.
-    if (!connection.isFree) throw new EngineFault("connection lost", "the connection is not free");
+    // A bug here must cost no client its answer, neither of this request nor of one on the same connection.
+    if (!connection.isFree) throw new EngineFault("connection lost", "the connection is already in use");
     const call = new EngineCall({
       ...{ connection, signal, clock: this.#life.clock, silenceMsMax: () => this.#silenceMsMaxOf(request) },
       keep: () => this.#keep(keyOf(endpoint), connection),
       lastSignMs: () => this.#life.lastMs(endpoint),
-      // Other paths are answered by the HTTP front, which may outlive the generating process.
+      // The HTTP front answers other paths. It may outlive the generating process.
       onSign: path.startsWith("/v1/") ? () => this.#life.answered(endpoint) : undefined,
     });
     connection.send({ method: "POST", path, requestId, body, keep }, call);
@@ -119,7 +122,7 @@ export class EngineConnections implements AsyncDisposable {
     if (index >= 0) idle.splice(index, 1);
   }
 
-  /** Closes the idle connections; running requests end by their signals. */
+  /** Closes the idle connections. Running requests end by their signals. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#expiry?.cancel();
     for (const { connection } of [...this.#idle.values()].flat()) connection.close();

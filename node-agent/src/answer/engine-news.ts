@@ -1,14 +1,17 @@
-/** Finds out whether a connection broke because the engine died: it breaks a moment before the exit is known. */
+/**
+ * Finds out whether a connection broke because the engine died. The connection breaks slightly before the exit is
+ * known.
+ */
 import { within, type Clock } from "@weiche/shared/time/clock.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
 import { EngineFault, type EngineFaultReason } from "../engines/dialects/engine-fault.ts";
 
 /** Faults that may be the first sign of an engine's death. */
 const mayBeDeath: readonly EngineFaultReason[] = ["connection lost", "unfinished", "gave up", "core died"];
-/** Maximum wait for news: the exit of an adopted engine is polled each 250 ms. */
+/** The longest wait for the exit. Exits of adopted engines are polled every 250 ms. */
 export const engineNewsMsMax = 400;
 
-/** Returns the fault that `signal` aborts with if the engine died, else `fault`. */
+/** Returns the fault that `signal` aborts with if the engine died, otherwise `fault`. */
 export async function afterNews(
   fault: EngineFault,
   signal: EndSignal,

@@ -1,4 +1,4 @@
-/** Turns an engine's refusal into the error for its client. */
+/** Converts an engine's refusal into the error for its client. */
 import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
 import { ApiError, invalid } from "@weiche/shared/errors.ts";
 import { lightValuesMax, scanJson } from "@weiche/shared/http/json-guard.ts";
@@ -10,38 +10,39 @@ import type { EngineCall } from "./engine-call.ts";
 
 const refusalBytesMax = 256 << 10;
 const countBytesMax = 64 << 20;
-/** A longer body is far too long: an exact count is not worth parsing it again and keeping the tokeniser busy. */
+/** A longer body is far too long. An exact count is not worth parsing it again and loading the tokeniser. */
 const countedBytesMax = 1 << 20;
 
 export interface Refused {
-  /** Context window that both the model's rules and its engine allow. */
+  /** The context window that both the model's rules and its engine allow. */
   readonly windowTokens: number;
   readonly maxTokens: number | undefined;
-  /** Name of the input parameter in the client's request. */
+  /** The name of the input parameter in the client's request. */
   readonly input: "messages" | "prompt" | "input";
-  /** The part of the input that is too long, if it is known. */
+  /** The part of the input that is too long, if known. */
   readonly inputPart?: string;
   readonly body: Buffer;
-  /** Largest plausible length of the prompt, by the bytes sent. */
+  /** The largest plausible length of the prompt for the bytes sent. */
   readonly promptTokensMax: number;
-  /** The parameter with the JSON Schemas of the request, if it has any. */
+  /** The parameter that contains the JSON Schemas of the request, if any. */
   readonly schemaIn?: string;
 }
 
-/** The error for an answer whose status is not 200. */
+/** Returns the error for an answer whose status is not 200. */
 export async function refusalOf(engine: EngineAccess, call: EngineCall, refused: Refused): Promise<Error> {
   const refusal = engine.dialect.readRefusal(call.status, parseJson((await call.readAll(refusalBytesMax)).toString()));
   return refusalError(engine, await withCount(engine, refusal, refused), refused);
 }
 
-/** The error for a refusal as the first event of a stream, which some engines send. */
+/** Returns the error for a refusal as the first event of a stream, which some engines send. */
 export async function eventRefusal(engine: EngineAccess, event: unknown, refused: Refused): Promise<Error> {
   return refusalError(engine, await withCount(engine, readEvent(engine, event), refused), refused);
 }
 
 /**
- * The fault for an error event after output has begun. Undefined: the answer has filled the engine's window. An engine
- * that has no room or does not know us is at fault itself; any other error may come from the text that the model wrote.
+ * Returns the fault for an error event after output has begun. Returns undefined if the answer has filled the engine's
+ * window. An engine that has no room or rejects our key is at fault. Any other error may be caused by the text that the
+ * model wrote.
  */
 export function lateFault(engine: EngineAccess, event: unknown): EngineFault | undefined {
   const refusal = readEvent(engine, event);
@@ -51,7 +52,7 @@ export function lateFault(engine: EngineAccess, event: unknown): EngineFault | u
     case "invalid":
       return new EngineFault("gave up");
     case "overloaded":
-      return new EngineFault("engine error", "no room in the middle of an answer");
+      return new EngineFault("engine error", "the engine ran out of room during an answer");
     case "failed":
       return new EngineFault(refusal.reason === "engine error" ? "gave up" : refusal.reason);
   }
@@ -63,7 +64,7 @@ function readEvent(engine: EngineAccess, event: unknown): EngineRefusal {
   return engine.dialect.readRefusal(code >= 400 && code < 600 ? code : 500, event);
 }
 
-/** Asks the engine for the length of the prompt, if its refusal does not say it. */
+/** Asks the engine for the length of the prompt if its refusal does not contain it. */
 async function withCount(engine: EngineAccess, refusal: EngineRefusal, refused: Refused): Promise<EngineRefusal> {
   if (refusal.kind !== "context" || refusal.promptTokens !== undefined) return refusal;
   const promptTokens = await countPrompt(engine, refused);
@@ -76,7 +77,7 @@ function refusalError(engine: EngineAccess, refusal: EngineRefusal, refused: Ref
     case "context": {
       const { promptTokens, promptTokensMin, contextTokens = windowTokens } = refusal;
       if ((promptTokens ?? promptTokensMin ?? 0) > refused.promptTokensMax)
-        return new EngineFault("malformed", "a count of the prompt that its bytes do not allow");
+        return new EngineFault("malformed", "the engine's count of the prompt is impossible for its bytes");
       const prompt = promptTokens ?? (promptTokensMin === undefined ? undefined : { atLeast: promptTokensMin });
       return contextExceeded(Math.min(contextTokens, windowTokens), prompt, { input, maxTokens, param });
     }
@@ -96,7 +97,10 @@ function invalidError(param: string | undefined, must: string | undefined): ApiE
   return invalid(param, must === undefined ? "the model does not take this value" : `must be ${must}`);
 }
 
-/** Counts the tokens of the text that is too long. Undefined if the engine cannot: the error then has no count. */
+/**
+ * Counts the tokens of the text that is too long. Returns undefined if the engine cannot count, and the error then has
+ * no count.
+ */
 async function countPrompt(engine: EngineAccess, { body, windowTokens }: Refused): Promise<number | undefined> {
   if (body.length > countedBytesMax || "problem" in scanJson(body, lightValuesMax)) return undefined;
   let longest: number | undefined;

@@ -1,4 +1,4 @@
-/** The work of a request with the engine assigned to it; implemented by generations and embeddings. */
+/** The work of a request with its engine, implemented by generations and embeddings. */
 import type { AnswerRest } from "./answer-rest.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import type { DialectName } from "../engines/engine.ts";
@@ -6,32 +6,35 @@ import type { EngineCall } from "./engine-call.ts";
 import type { TokenCounts } from "./usage-count.ts";
 
 export interface EngineWork {
-  /** Number of answers in parallel: choices of a chat or completion; 1 for embeddings. */
+  /** The number of answers in parallel: choices of a chat or completion, or 1 for embeddings. */
   readonly answers: number;
-  /** Rejects with an `ApiError`, an `EngineFault` or the reason for which the request ended. Runs once. */
+  /** Runs once. Rejects with an `ApiError`, an `EngineFault` or the reason why the request ended. */
   run(engine: EngineAccess): Promise<FinishedAnswer>;
   soFar(): TokenCounts;
 }
 
-/** The engine that was assigned to a request, and the way to its client. */
+/** The engine of a request, and the way to its client. */
 export interface EngineAccess {
   readonly dialect: Dialect;
   readonly dialectName: DialectName;
-  /** Context window that the engine reports; undefined if it reports none. */
+  /** The context window that the engine reports. Undefined if it reports none. */
   readonly windowTokens: number | undefined;
   /** See `GenerationRequest`. */
   readonly cacheSalt: string | undefined;
   /** Whether the client may see how many tokens of its prompt were cached. */
   readonly showsCached: boolean;
-  /** Sends a request to the engine; it ends with the client's request. The caller closes the answer. */
+  /** Sends a request to the engine. It ends with the client's request. The caller closes the answer. */
   ask(path: string, body: Buffer): Promise<EngineCall>;
-  /** Sends events of an unfinished answer to the client. Returns a promise if the client is slower than its engine. */
+  /** Sends events of an unfinished answer to the client. Returns a promise if the client is slower than the engine. */
   writeEvents(text: string): Promise<void> | undefined;
-  /** Reports that the engine refuses what the service promises. `detail` is for the operator and quotes no request. */
+  /**
+   * Reports that the engine refuses something that the service promises. `detail` is for the operator and quotes no
+   * request.
+   */
   onShortfall(detail: string): void;
-  /** Reports a finish reason that is none of the convention, as the engine wrote it. */
+  /** Reports a finish reason that the convention does not have, as the engine wrote it. */
   onUnknownFinish(reason: string): void;
-  /** Reports output; `chunks`: their total number so far. Called once per read. */
+  /** Reports output, once per read. `chunks`: the total number of chunks so far. */
   onOutput(chunks: number): void;
 }
 

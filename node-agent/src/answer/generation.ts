@@ -1,4 +1,6 @@
-/** Runs a chat or completion: always asks the engine for a stream, in whatever form the client wants the answer. */
+/**
+ * Runs a chat or completion. It always requests a stream from the engine, in whatever form the client gets the answer.
+ */
 import { promptTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
@@ -30,7 +32,7 @@ export interface GenerationScope {
   readonly requestId: string;
   readonly accountId: AccountId;
   readonly rules: ModelRules;
-  /** The router's limit of what may be billed, prompt and answers together. */
+  /** The router's limit of billable tokens, for the prompt and all answers. */
   readonly tokensMax: number;
   readonly nowMs: number;
   readonly estimates: PromptEstimates;
@@ -41,7 +43,10 @@ interface Prompt {
   say(engine: EngineAccess): Buffer | Promise<Buffer>;
 }
 
-/** Beside one event for each token of the window: parsers of tool calls hold a call back, and send empty events meanwhile. */
+/**
+ * Allowed in addition to one event for each token of the window. Parsers of tool calls hold a call back and send empty
+ * events meanwhile.
+ */
 const emptyEventsMax = 1_000;
 
 export class Generation implements EngineWork {
@@ -53,11 +58,11 @@ export class Generation implements EngineWork {
   readonly #maxTokens: number | undefined;
   readonly #reasons: boolean;
   readonly #tokensMax: number;
-  /** Dropped once it is sent: a prompt is not kept while its answer is generated. */
+  /** Cleared once it is sent, so that a prompt does not take memory while its answer is generated. */
   #prompt: Prompt | undefined;
-  /** The body that was sent, until output begins: a refusal may need its tokens counted. */
+  /** The body that was sent, kept until output begins. After a refusal its tokens may have to be counted. */
   #body: Buffer | undefined;
-  /** The context window of the model's rules, from `run` on at most that of the engine. */
+  /** The context window of the model's rules. From `run` on, at most the engine's window. */
   #windowTokens: number;
   #usage: UsageCount | undefined;
   #requiredCalls: RequiredCalls | undefined;
@@ -71,9 +76,9 @@ export class Generation implements EngineWork {
   readonly #accountId: AccountId;
   readonly #rules: ModelRules;
   readonly #size: PromptSize;
-  /** The window, or another bound, is reached and the engine would go on: the answer ends without it. */
+  /** The window or another limit is reached while the engine would go on. The answer ends without it. */
   #isFull = false;
-  /** Events without text or calls since the last one that had some. */
+  /** The number of events without text or calls since the last event with output. */
   #emptyEvents = 0;
 
   constructor(prompt: Prompt, { requestId, accountId, rules, tokensMax, nowMs, estimates }: GenerationScope) {
@@ -160,7 +165,7 @@ export class Generation implements EngineWork {
       try {
         isTerminated = await this.#takeAll(engine, events, usage);
       } catch (error) {
-        // The client may pay for what came before the fault, and gets it.
+        // The client may pay for the output before the fault, so it gets that output.
         if (wasSending) await this.#send(engine);
         throw error;
       }
@@ -168,11 +173,11 @@ export class Generation implements EngineWork {
       if (waiting) await waiting;
       if (isTerminated || this.#isFull) return;
     }
-    // Old versions of TGI send no terminator. A body that is cut off has no end: then `read` throws.
+    // Old versions of TGI send no terminator. If the body was cut off, `read` has thrown already.
     if (!this.#canonical.isWhole) throw new EngineFault("unfinished", "the stream ended without its terminator");
   }
 
-  /** Takes events up to the terminator, or until the answer is full. Returns whether it is terminated. */
+  /** Takes events up to the terminator, or until the answer is full. Returns whether the stream was terminated. */
   async #takeAll(engine: EngineAccess, events: readonly SseEvent[], usage: UsageCount): Promise<boolean> {
     for (const event of events) {
       if (this.#isTerminator(event)) return true;
@@ -186,7 +191,8 @@ export class Generation implements EngineWork {
   #isTerminator(event: SseEvent): boolean {
     if (event.kind === "malformed") throw new EngineFault(malformedEvents[event.reason] ?? "bad framing", event.reason);
     if (event.kind === "comment" || event.data.trim() !== "[DONE]") return false;
-    if (!this.#canonical.isWhole) throw new EngineFault("unfinished", "the terminator came before the end");
+    if (!this.#canonical.isWhole)
+      throw new EngineFault("unfinished", "the terminator came before the end of the answer");
     return true;
   }
 
@@ -210,7 +216,7 @@ export class Generation implements EngineWork {
     usage.take(chunk);
     this.#emptyEvents = this.#canonical.written > written ? 0 : this.#emptyEvents + 1;
     if (this.#emptyEvents > this.#windowTokens * this.answers + emptyEventsMax)
-      throw new EngineFault("malformed", "events without text, without an end");
+      throw new EngineFault("malformed", "too many events came without text");
     if (this.#canonical.hasOutput) this.#body = undefined;
     return undefined;
   }
@@ -221,8 +227,8 @@ export class Generation implements EngineWork {
   }
 
   /**
-   * Throws if the prompt and `maxTokens` exceed the window, which not every engine checks. Once output has begun, only
-   * the prompt counts. An implausible length is ignored as the engine's mistake.
+   * Throws if the prompt plus `maxTokens` exceeds the window, which not every engine checks. Once output has begun,
+   * only the prompt counts. An implausible length is ignored as a mistake of the engine.
    */
   #checkFits({ promptTokens }: EngineChunk): void {
     if (!isCount(promptTokens, this.#promptTokensMax)) return;
@@ -237,7 +243,7 @@ export class Generation implements EngineWork {
     return choices.some((delta) => hasText(delta) && usage.lengthOf(delta.index) >= roomTokens);
   }
 
-  /** Throws what an error event of the engine means, unless the answer is full. */
+  /** Throws the error that the engine's error event stands for, unless the answer is full. */
   async #takeError(engine: EngineAccess, event: unknown): Promise<void> {
     if (this.#body !== undefined) throw await eventRefusal(engine, event, this.#refused(this.#body));
     const fault = lateFault(engine, event);
@@ -252,7 +258,7 @@ export class Generation implements EngineWork {
     };
   }
 
-  /** Sends nothing before the first output: until then the engine may refuse, which needs a status. */
+  /** Sends nothing before the first output, because the engine may refuse until then and a refusal needs a status. */
   #send(engine: EngineAccess): Promise<void> | undefined {
     if (!this.#canonical.hasOutput) return undefined;
     engine.onOutput(this.#usage!.pieces);
@@ -261,7 +267,7 @@ export class Generation implements EngineWork {
   }
 }
 
-/** What the parser refuses because of an event's content. */
+/** Faults for events that the parser refuses. */
 const malformedEvents: Readonly<Record<string, EngineFaultReason>> = {
   "event too large": "too large",
   "invalid UTF-8": "malformed",
@@ -278,10 +284,10 @@ function createWriter(request: PromptFacts, requestId: string, created: number):
   return request.stream ? completionEvents(envelope, options) : completionBody(envelope, options);
 }
 
-/** Returns null for an event that says nothing. */
+/** Returns null for an event without content. */
 function parseEvent(data: string): Json | null {
   const event: unknown = parseJson(data);
-  if (event === undefined) throw new EngineFault("malformed", "an event that is no JSON");
-  if (event !== null && !isObject(event)) throw new EngineFault("malformed", "an event that is no object");
+  if (event === undefined) throw new EngineFault("malformed", "an event is not valid JSON");
+  if (event !== null && !isObject(event)) throw new EngineFault("malformed", "an event is not a JSON object");
   return event;
 }

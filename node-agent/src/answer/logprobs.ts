@@ -1,4 +1,4 @@
-/** Log probabilities in the two shapes of the OpenAI convention, without fields that engines add. */
+/** Log probabilities in both shapes of the OpenAI convention, without the fields that engines add. */
 import { isObject } from "@weiche/shared/json.ts";
 import { soundText } from "./sound-answer.ts";
 
@@ -9,7 +9,7 @@ export interface TokenLogprob {
   readonly top_logprobs: readonly Omit<TokenLogprob, "top_logprobs">[];
 }
 
-/** The tokens of a chat chunk, each with at most `alternatives` alternatives. */
+/** Returns the tokens of a chat chunk, each with at most `alternatives` alternatives. */
 export function chatLogprobs(logprobs: object, alternatives: number): TokenLogprob[] {
   const content = (logprobs as { content?: unknown }).content;
   if (!Array.isArray(content)) return [];
@@ -40,7 +40,7 @@ export interface CompletionLogprobs {
   readonly text_offset: unknown[];
 }
 
-/** Reads the older shape, or that of chats, which llama-server sends. `offset`: where the chunk's text begins. */
+/** Reads the older shape, or the shape of chats, which llama-server sends. `offset`: where the chunk's text begins. */
 export function completionLogprobs(logprobs: object, alternatives: number, offset: number): CompletionLogprobs {
   const old = logprobs as Partial<CompletionLogprobs>;
   if (Array.isArray(old.tokens)) {

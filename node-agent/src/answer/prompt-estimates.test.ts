@@ -12,7 +12,9 @@ const rules: ModelRules = {
 };
 const size = { bytes: 1_000, images: 0 };
 
-/** Learns prompts of 1,000 bytes with so many tokens each; each of them is another account's unless `account` names one. */
+/**
+ * Learns prompts of 1,000 bytes with these token counts. Each prompt is of a different account unless `account` is set.
+ */
 function learn(
   estimates: PromptEstimates,
   [count, tokens]: readonly [count: number, tokens: number],
@@ -29,19 +31,19 @@ function taught(...prompts: readonly (readonly [count: number, tokens: number])[
   return estimates;
 }
 
-test("before 30 prompts of a model a byte is a fifth of a token, and after them as much as theirs", () => {
+test("before 30 prompts of a model a byte counts as a fifth of a token, and then by the ratio of these prompts", () => {
   expect(taught([29, 400]).tokensOf(rules, size)).toBe(200);
   expect(taught([30, 400]).tokensOf(rules, size)).toBe(400);
   expect(taught([30, 400]).tokensOf({ ...rules, id: asId("other") }, size)).toBe(200);
 });
 
-test("the catalogue may say what a byte is before 30 prompts, and what an image is at all times", () => {
+test("the catalogue may set the tokens of a byte before 30 prompts, and always the tokens of an image", () => {
   const said = { ...rules, tokensPerByte: 0.3, images: { max: 4, formats: ["png"], tokensPerImage: 280 } };
   expect(taught().tokensOf(said, { bytes: 1_000, images: 2 })).toBe(300 + 2 * 280);
   expect(taught([30, 400]).tokensOf(said, { bytes: 1_000, images: 2 })).toBe(400 + 2 * 280);
 });
 
-test("three of four prompts had at least as many tokens as the estimate says", () => {
+test("three of four prompts had at least as many tokens as the estimate", () => {
   expect(taught([32, 250], [95, 1_000]).tokensOf(rules, size)).toBe(250);
 });
 
@@ -50,7 +52,7 @@ test("only the last 128 prompts count", () => {
 });
 
 test.each([10, 4_000])(
-  "one account that sends prompts of %i tokens for 1,000 bytes moves no estimate of others",
+  "one account that sends prompts of %i tokens per 1,000 bytes changes no estimate of others",
   (tokens) => {
     const estimates = taught([23, 400]);
     learn(estimates, [1_000, tokens], "one");
@@ -61,7 +63,7 @@ test.each([10, 4_000])(
   },
 );
 
-test("prompts of fewer than five accounts are too few, however many they are", () => {
+test("prompts of fewer than five accounts do not count, however many they are", () => {
   const estimates = new PromptEstimates();
   for (const account of ["a", "b", "c", "d"]) learn(estimates, [100, 400], account);
   expect(estimates.tokensOf(rules, size)).toBe(200);
@@ -69,14 +71,14 @@ test("prompts of fewer than five accounts are too few, however many they are", (
   expect(estimates.tokensOf(rules, size)).toBe(400);
 });
 
-test("the youngest prompts of an account are those that count", () => {
+test("only the newest prompts of an account count", () => {
   const estimates = new PromptEstimates();
   for (const tokens of [100, 400])
     for (const account of ["a", "b", "c", "d", "e"]) learn(estimates, [7, tokens], account);
   expect(estimates.tokensOf(rules, size)).toBe(400);
 });
 
-test("short prompts and prompts with images teach nothing, and an image counts as 256 tokens", () => {
+test("short prompts and prompts with images are not learned from, and an image counts as 256 tokens", () => {
   const estimates = new PromptEstimates();
   for (let n = 0; n < 100; n++) {
     const account = asId<AccountId>(`account-${n}`);
@@ -87,6 +89,6 @@ test("short prompts and prompts with images teach nothing, and an image counts a
   expect(estimates.tokensOf(rules, { bytes: 1_000, images: 2 })).toBe(200 + 2 * 256);
 });
 
-test("no prompt is free", () => {
+test("every prompt counts at least one token", () => {
   expect(new PromptEstimates().tokensOf(rules, { bytes: 1, images: 0 })).toBe(1);
 });

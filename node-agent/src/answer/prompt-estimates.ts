@@ -1,18 +1,18 @@
 /**
- * Estimates the tokens of a prompt whose engine reported no count that can be believed: because the client left before
- * the engine's only report, or because the engine reports none. Knows sizes and counts, never text.
+ * Estimates the tokens of a prompt without a plausible count from its engine. Either the client left before the
+ * engine's only report, or the engine reports no count. Stores sizes and counts, never text.
  */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { tokensPerByteDefault, tokensPerImageDefault } from "@weiche/shared/catalogue-schema.ts";
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import type { PromptSize } from "../intake/prompt-size.ts";
 
-/** Finished prompts of a model from which it learns, the youngest ones. */
+/** The newest finished prompts of a model from which the estimate is learned. */
 const samplesMax = 128;
 const samplesMin = 30;
-/** Fewer than a quarter of `samplesMin`: no account alone moves the quartile that counts, whatever it sends. */
+/** Less than a quarter of `samplesMin`, so that no single account can move the quartile, whatever it sends. */
 const accountSamplesMax = 7;
-/** In shorter prompts the chat template counts for more than the text. */
+/** In shorter prompts the chat template outweighs the text. */
 const sampleBytesMin = 256;
 
 interface Sample {
@@ -21,10 +21,10 @@ interface Sample {
 }
 
 export class PromptEstimates {
-  /** By the models that this node serves. The oldest samples come first. */
+  /** Samples of each model that this node serves, the oldest first. */
   readonly #samples = new Map<ModelId, Sample[]>();
 
-  /** `account`: whose prompt had so many tokens. */
+  /** Learns from a finished prompt of the account. */
   learn(model: ModelId, account: AccountId, { bytes, images }: PromptSize, tokens: number): void {
     if (images > 0 || bytes < sampleBytesMin || tokens === 0) return;
     const samples = this.#samples.getOrInsertComputed(model, () => []);
@@ -35,8 +35,8 @@ export class PromptEstimates {
   }
 
   /**
-   * Three of four finished prompts of the model had at least so many tokens per byte: in doubt the smaller number. Until
-   * there are enough of them, the catalogue's ratio counts.
+   * Returns a ratio that three of four finished prompts of the model reached or exceeded, so that the estimate is low
+   * in doubt. Until there are enough samples, the catalogue's ratio applies.
    */
   tokensPerByte({ id, tokensPerByte = tokensPerByteDefault }: ModelRules): number {
     const samples = this.#samples.get(id) ?? [];

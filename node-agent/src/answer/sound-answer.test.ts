@@ -4,7 +4,7 @@ import type { AnswerSink } from "./canonical-stream.ts";
 import { completionLogprobs, chatLogprobs } from "./logprobs.ts";
 import { soundAnswer } from "./sound-answer.ts";
 
-/** Keeps the pieces of each part of an answer. */
+/** Stores the pieces of each part of an answer. */
 class Parts implements AnswerSink {
   readonly pieces: Record<string, string[]> = {};
   readonly logprobs: object[] = [];
@@ -40,7 +40,7 @@ const give: Record<string, (sink: AnswerSink, text: string) => void> = {
 };
 const sound = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
-test.each(Object.keys(give))("%s of an engine is sound for the client", (part) => {
+test.each(Object.keys(give))("%s of an engine is valid text for the client", (part) => {
   const run = (...texts: string[]) => {
     const parts = new Parts();
     const sink = soundAnswer(parts, 1);
@@ -55,7 +55,7 @@ test.each(Object.keys(give))("%s of an engine is sound for the client", (part) =
   expect(run("\ude00", "a\ud83d")).toEqual(["\ufffd", "a", "\ufffd"]);
 });
 
-test("whatever the pieces, a text comes out as it is, with U+FFFD in the place of NUL and of halves of surrogate pairs", () => {
+test("a text comes out unchanged in any pieces, with U+FFFD in place of NUL and of unpaired surrogates", () => {
   const texts = fc.array(fc.string({ unit: fc.constantFrom("a", "\0", "\ud83d", "\ude00"), maxLength: 3 }));
   fc.assert(
     fc.property(texts, (pieces) => {
@@ -71,7 +71,7 @@ test("whatever the pieces, a text comes out as it is, with U+FFFD in the place o
   );
 });
 
-test("a half that waits belongs to its own part and choice, and probabilities do not wait for it", () => {
+test("a half that waits belongs to its own part and choice, and log probabilities do not wait for it", () => {
   const parts = new Parts();
   const sink = soundAnswer(parts, 2);
   sink.content(1, "\ud83d", undefined);
@@ -91,7 +91,7 @@ test("a half that waits belongs to its own part and choice, and probabilities do
   expect(parts.logprobs).toEqual([{ of: "half" }]);
 });
 
-test("the tokens of log probabilities are sound", () => {
+test("the tokens of log probabilities are valid text", () => {
   const [token, told] = ["a\0\ud83d", "a\ufffd\ufffd"];
   const chat = { content: [{ token, logprob: -1, top_logprobs: [{ token, logprob: -1 }] }] };
   expect(chatLogprobs(chat, 1)).toMatchObject([{ token: told, top_logprobs: [{ token: told }] }]);

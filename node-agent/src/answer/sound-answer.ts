@@ -1,6 +1,6 @@
 /**
- * Makes the texts of an answer sound: U+FFFD stands in the place of NUL and of half a surrogate pair, so that every
- * client can read the answer and send it back. A pair that is cut between two pieces comes out whole.
+ * Makes the texts of an answer valid, so that every client can read the answer and send it back. U+FFFD replaces NUL
+ * and each unpaired surrogate. A pair that is split between two pieces comes out whole.
  */
 import type { AnswerSink } from "./canonical-stream.ts";
 
@@ -12,7 +12,7 @@ export function soundText(text: string): string {
 
 /** The first half of a surrogate pair, which waits for the next piece of the same part of the answer. */
 interface HeldHalf {
-  /** The part that it belongs to: reasoning, content, or the arguments of a call. */
+  /** The part of the answer: reasoning, content, or the arguments of a call. */
   readonly part: string;
   readonly half: string;
   readonly send: (text: string) => void;
@@ -25,7 +25,7 @@ export function soundAnswer(sink: AnswerSink, choices: number): AnswerSink {
     held[choice] = undefined;
     half?.send(replacement);
   };
-  /** Returns what is whole so far. `send`: how a half is sent that stays alone. */
+  /** Returns the text without a half at its end. `send`: sends a half that remains unpaired. */
   const take = (choice: number, part: string, text: string, send: (text: string) => void): string => {
     if (held[choice] && held[choice].part !== part) release(choice);
     if (text === "") return "";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ToolCallPiece } from "../engines/dialects/dialect.ts";
 import { ToolCalls } from "./tool-calls.ts";
 
-/** Returns the calls that a client puts together by their indexes: id, name, arguments. */
+/** Returns the calls as a client assembles them by index: id, name, arguments. */
 function whole(pieces: readonly ToolCallPiece[]): string[][] {
   const calls = new ToolCalls("own");
   const seen: string[][] = [];
@@ -21,7 +21,7 @@ const rome = '{"city":"Rome"}';
 
 test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
   [
-    "the next call comes with the index of the one before",
+    "the next call has the index of the call before",
     [
       { index: 0, id: "a", name: "f", arguments: paris },
       { index: 0, id: "b", name: "g", arguments: rome },
@@ -90,17 +90,17 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
   ],
   [
-    "id and name come with every piece",
+    "every piece repeats id and name",
     ['{"ci', 'ty":', '"Paris"}'].map((text) => ({ index: 0, id: "a", name: "f", arguments: text })),
     [["a", "f", paris]],
   ],
   [
-    "the name comes with every piece, with another id each time",
+    "every piece repeats the name, with another id each time",
     ['{"ci', 'ty":', '"Paris"}'].map((text, at) => ({ index: 0, id: `a${at}`, name: "f", arguments: text })),
     [["a0", "f", paris]],
   ],
   [
-    "another id comes with every piece, without the name",
+    "every piece has another id and no name",
     [
       { index: 0, id: "a", name: "f", arguments: "" },
       { index: 0, id: "b", arguments: '{"city":' },
@@ -117,7 +117,7 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     [["own-0", "f", paris]],
   ],
   [
-    "every call has the name as its id",
+    "every call has its name as its id",
     [
       { index: 0, id: "f", name: "f", arguments: paris },
       { index: 1, id: "f", name: "f", arguments: rome },
@@ -128,7 +128,7 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
   ],
   [
-    "arguments come at an index that no call has",
+    "arguments come at an index without a call",
     [
       { index: 0, id: "a", name: "f" },
       { index: 1, arguments: '{"city":' },
@@ -137,7 +137,7 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     [["a", "f", paris]],
   ],
   [
-    "calls come in turns",
+    "pieces of several calls alternate",
     [
       { index: 0, id: "a", name: "f", arguments: '{"city":' },
       { index: 1, id: "b", name: "f", arguments: '{"city":' },
@@ -150,7 +150,7 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
   ],
   [
-    "arguments are blank, or follow blank text",
+    "arguments are blank or follow blank text",
     [
       { index: 0, id: "a", name: "f", arguments: " " },
       { index: 0, arguments: "\n" },
@@ -188,7 +188,7 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
   ],
   [
-    "arguments come once more after their end",
+    "arguments are repeated after their end",
     [
       { index: 0, id: "a", name: "f", arguments: paris },
       { index: 0, arguments: paris },
@@ -201,7 +201,7 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
   ],
   [
-    "arguments are followed by a brace or a tag",
+    "a brace or a tag follows the arguments",
     [
       { index: 0, id: "a", name: "f", arguments: `${paris}}` },
       { index: 1, id: "b", name: "f", arguments: rome },
@@ -213,7 +213,7 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
   ],
   [
-    "calls without indexes come in turns by their ids",
+    "pieces of several calls without indexes alternate by id",
     [
       { id: "a", name: "f", arguments: '{"city":' },
       { id: "b", name: "g", arguments: '{"city":' },
@@ -233,7 +233,7 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
     [["own-0", "f", paris]],
   ],
-])("calls are whole where %s", (_variant, pieces, calls) => {
+])("calls are complete where %s", (_variant, pieces, calls) => {
   expect(whole(pieces)).toEqual(calls);
 });
 
@@ -251,7 +251,7 @@ const call = fc.record({
   cuts: fc.array(fc.nat(40), { maxLength: 4 }),
 });
 
-/** Cuts a call into pieces. The ways differ in what comes with each piece. */
+/** Splits a call into pieces. The ways differ in what comes with each piece. */
 function inPieces({ name, json, cuts }: { name: string; json: string; cuts: number[] }, at: number, way: string) {
   const bounds = [0, ...cuts.map((cut) => Math.min(cut, json.length)).toSorted((a, b) => a - b), json.length];
   const texts = bounds.slice(1).map((end, part) => json.slice(bounds[part], end));
@@ -263,7 +263,7 @@ function inPieces({ name, json, cuts }: { name: string; json: string; cuts: numb
 }
 
 test.each(["with indexes", "one index", "without indexes"])(
-  "any calls %s come out whole, however they are cut",
+  "any calls %s come out complete, however they are split",
   (way) => {
     fc.assert(
       fc.property(fc.array(call, { minLength: 1, maxLength: 4 }), (calls) => {

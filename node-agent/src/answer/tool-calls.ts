@@ -1,19 +1,19 @@
 /**
- * Puts the pieces of one choice's tool calls together: whole calls, each with one id and one name, numbered in the order
- * in which they begin. Engines disagree about everything else:
+ * Assembles the pieces of one choice's tool calls. Each call gets one id and one name, and calls are numbered in the
+ * order in which they begin. Engines differ in everything else:
  *
  * | what an engine sends                                  | seen in                                | what it means       |
  * |-------------------------------------------------------|----------------------------------------|---------------------|
  * | the index of the call before, with a new id or name   | Ollama, SGLang, LMDeploy, Dynamo       | another call        |
  * | no index, or a negative one; or it is in `function`   | Ollama to 0.4, gateways, vLLM parsers  | by id, name and end |
- * | indexes with gaps                                     | parsers that drop a call               | numbered anew       |
+ * | indexes with gaps                                     | parsers that drop a call               | renumbered          |
  * | id and name with every piece                          | SGLang                                 | one call            |
  * | another id with every piece, without a name           | vLLM to 0.8                            | one call            |
- * | no id, or the id of another call                      | Ollama, engines that use the name      | gets an id of ours  |
+ * | no id, or the id of another call                      | Ollama, engines that use the name      | gets our own id     |
  * | arguments at an index that no call has                | Cerebras, Nebius                       | of the last call    |
- * | ids in turns, and no indexes                          | gateways                               | by id               |
+ * | alternating ids, and no indexes                       | gateways                               | by id               |
  * | no arguments, blank ones, or `null`                   | vLLM, SGLang, Ollama                   | `{}`                |
- * | the arguments once more, or a brace too many          | vLLM's xlam and Qwen parsers           | dropped             |
+ * | repeated arguments, or an extra brace                 | vLLM's xlam and Qwen parsers           | dropped             |
  */
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { ToolCallPiece } from "../engines/dialects/dialect.ts";
@@ -30,24 +30,24 @@ export interface CanonicalToolCall {
 interface Call {
   readonly index: number;
   readonly name: string;
-  /** The id that the engine gave, if any. */
+  /** The engine's id, if any. */
   readonly engineId: string | undefined;
   readonly end: JsonEnd;
-  /** The beginning of the arguments, while it may still become blank text or `null`. */
+  /** The beginning of the arguments, held while it may still turn out to be blank or `null`. */
   held: string;
   hasArguments: boolean;
   isComplete: boolean;
 }
 
-/** More tool calls end the answer. */
+/** An answer with more tool calls ends. */
 const callsMax = 1_024;
 
 export class ToolCalls {
-  /** Prefix of the ids of calls to which the engine gives no usable one. */
+  /** The prefix of the ids of calls without a usable id of the engine. */
   readonly #idPrefix: string;
   readonly #calls: Call[] = [];
   readonly #ids = new Set<string>();
-  /** The call to which each index of the engine belongs now. */
+  /** The current call at each index of the engine. */
   readonly #byIndex = new Map<number, Call>();
 
   constructor(idPrefix: string) {
@@ -58,7 +58,10 @@ export class ToolCalls {
     return this.#calls.length;
   }
 
-  /** Returns undefined if the piece says nothing. Throws an `EngineFault` if it belongs to no call, `AnswerFull` if there are too many. */
+  /**
+   * Returns undefined for a piece without content. Throws an `EngineFault` if the piece belongs to no call, or
+   * `AnswerFull` if there are too many calls.
+   */
   take(piece: ToolCallPiece): CanonicalToolCall | undefined {
     const text = piece.arguments ?? "";
     const known = piece.index === undefined ? this.#without(piece) : this.#byIndex.get(piece.index);
@@ -75,7 +78,7 @@ export class ToolCalls {
       if (!hasArguments) yield { index, arguments: isNothing(held) ? "{}" : held };
   }
 
-  /** The call to which a piece without an index belongs: the call with the same id, or the last one. */
+  /** Returns the call for a piece without an index: the call with the same id, or the last call. */
   #without({ id }: ToolCallPiece): Call | undefined {
     return (id ? this.#calls.findLast(({ engineId }) => engineId === id) : undefined) ?? this.#calls.at(-1);
   }
@@ -95,8 +98,8 @@ export class ToolCalls {
   }
 
   /**
-   * Blank text before the arguments is dropped, and what comes after their end: both would leave text that does not
-   * parse. The word `null` stands for no arguments.
+   * Appends to the arguments. Blank text before them and anything after their end is dropped, because the client could
+   * not parse it. The word `null` means no arguments.
    */
   #extend(call: Call, text: string): CanonicalToolCall | undefined {
     if (call.isComplete) return undefined;
@@ -117,10 +120,10 @@ function isNothing(text: string): boolean {
   return word === "" || word === "null";
 }
 
-/** Whether a piece with a name begins another call at an index that has one. */
+/** Returns whether a piece with a name begins another call at an index that has one. */
 function isAnother(call: Call, { id, name }: ToolCallPiece): boolean {
   if (name !== call.name) return true;
   if (id && id === call.engineId) return false;
-  // Engines that repeat the name give another id with every piece, or none: then the end of the arguments decides.
+  // Engines that repeat the name send another id with every piece, or none. Then the end of the arguments decides.
   return call.isComplete || (!call.hasArguments && Boolean(id && call.engineId));
 }

@@ -40,12 +40,12 @@ test("the engine's last usage counts", () => {
   });
 });
 
-test("a prompt that its bytes do not allow is not believed, though the window would hold it", () => {
+test("a prompt count that is impossible for the prompt's bytes is ignored, even if it fits the window", () => {
   const usage = counted([word(), finish(), final(11, 3)], { promptTokensMax: 10 });
   expect(usage.finished()).toEqual({ promptTokens: 0, completionTokens: 1, source: "counted" });
 });
 
-test("usage beside the finish is as good as a chunk of its own", () => {
+test("usage in the chunk of the finish counts like usage in its own chunk", () => {
   const usage = counted([word(), finish(0, says(10, 2))]);
   expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "engine" });
 });
@@ -54,35 +54,35 @@ const believedPrompt = [word(0, says(10, 1)), word(0, says(10, 2)), finish()];
 const implausible: [name: string, chunk: EngineChunk | undefined][] = [
   ["a negative count", final(10, -5)],
   ["an infinite count", final(10, Infinity)],
-  ["more than JavaScript can count", final(10, 2 ** 53 + 1)],
+  ["a count exceeds JavaScript's integers", final(10, 2 ** 53 + 1)],
   ["a fraction", final(10, 2.5)],
   ["text", final(10, "12")],
   ["null", final(10, null)],
   ["nothing at all", undefined],
   ["an empty usage", { choices: [], usage: { prompt: undefined, completion: undefined } }],
-  ["more than the window holds", final(10, contextTokens + 1)],
-  ["a prompt that the window cannot hold", final(contextTokens + 1, 2)],
-  ["a prompt and an answer that the window cannot hold together", final(11, contextTokens - 10)],
-  ["less than it said before", final(10, 1)],
+  ["a count exceeds the window", final(10, contextTokens + 1)],
+  ["the prompt exceeds the window", final(contextTokens + 1, 2)],
+  ["the prompt and the answer together exceed the window", final(11, contextTokens - 10)],
+  ["a count is lower than an earlier one", final(10, 1)],
 ];
-test.each(implausible)("%s: the tokens that were seen count, and are marked so", (_name, chunk) => {
+test.each(implausible)("%s: the tokens of the pieces count instead, and are marked as estimated", (_name, chunk) => {
   const usage = counted(chunk ? [...believedPrompt, chunk] : believedPrompt);
   expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "counted" });
 });
 
 const bounded: [name: string, completion: number, limits: Partial<UsageLimits>, source: string][] = [
-  ["as much as was asked for", 5, { maxTokens: 5 }, "engine"],
-  ["a token that ends the answer", 6, { maxTokens: 5 }, "engine"],
-  ["more than was asked for", 7, { maxTokens: 5 }, "counted"],
+  ["as much as was requested", 5, { maxTokens: 5 }, "engine"],
+  ["with a token that ends the answer", 6, { maxTokens: 5 }, "engine"],
+  ["more than was requested", 7, { maxTokens: 5 }, "counted"],
   ["as much as several answers may be", 12, { maxTokens: 5, choices: 2 }, "engine"],
   ["more than several answers may be", 13, { maxTokens: 5, choices: 2 }, "counted"],
   [
-    "an answer among several that is longer than one may be",
+    "one of several answers is longer than one may be",
     7,
     { maxTokens: 5, choices: 2, usagePerChoice: true },
     "counted",
   ],
-  ["more than the window, however much was asked for", 101, { maxTokens: 1_000 }, "counted"],
+  ["more than the window, however much was requested", 101, { maxTokens: 1_000 }, "counted"],
 ];
 test.each(bounded)("%s: %i of %j is %s", (_name, completion, limits, source) => {
   const chunks = [word(0), finish(0), word(1), finish(1), final(10, completion), final(10, completion)];
@@ -93,7 +93,7 @@ test.each(bounded)("%s: %i of %j is %s", (_name, completion, limits, source) => 
   });
 });
 
-test("whatever an engine says and does, no more is billed than the router allows, and never less than nothing", () => {
+test("whatever an engine sends, the bill is at most what the router allows, and never negative", () => {
   const limits = fc.record({ choices: fc.integer({ min: 1, max: 3 }), usagePerChoice: fc.boolean() });
   const tokensMax = fc.integer({ min: 0, max: 3 * contextTokens });
   const tokens = fc.oneof(fc.integer({ min: -2, max: 2 * contextTokens }), fc.constantFrom(undefined, Infinity, "9"));
@@ -120,7 +120,7 @@ test("whatever an engine says and does, no more is billed than the router allows
   );
 });
 
-test("a prompt that the window cannot hold is not believed either where several answers may cost more than it", () => {
+test("a prompt that exceeds the window is also ignored if several answers may cost more than the window", () => {
   const chunks = [word(0), finish(0), word(1), finish(1)];
   const limits = { choices: 2 };
   const within = counted([...chunks, final(contextTokens, 2)], limits).finished();
@@ -130,7 +130,7 @@ test("a prompt that the window cannot hold is not believed either where several 
 });
 
 test.each([{}, { prompt_tokens: null, completion_tokens: null }, { prompt_tokens: 10 }, { total_tokens: 12 }])(
-  "usage of an engine that counts nothing yet says nothing: %j",
+  "usage of an engine that has counted nothing yet is ignored: %j",
   (usage) => {
     const early = readConventionChunk({ choices: [{ index: 0, delta: { content: "x" } }], usage });
     const counts = counted([early, word(), finish(), final(10, 3)]).finished();
@@ -138,32 +138,35 @@ test.each([{}, { prompt_tokens: null, completion_tokens: null }, { prompt_tokens
   },
 );
 
-test.each([1, 2])("usage of its own in mid-stream counts its prompt, and the pieces of %i answers count", (choices) => {
-  const ends = Array.from({ length: choices }, (_, index) => [word(index), word(index), finish(index)]).flat();
-  const early = counted([word(), final(10, 1), ...ends], { choices });
-  const pieces = 1 + 2 * choices;
-  expect(early.finished()).toEqual({ promptTokens: 10, completionTokens: pieces, source: "counted" });
-  const both = counted([word(), final(10, 1), ...ends, final(10, pieces + 4)], { choices });
-  expect(both.finished()).toEqual({ promptTokens: 10, completionTokens: pieces + 4, source: "engine" });
-});
+test.each([1, 2])(
+  "usage in its own chunk in mid-stream counts for its prompt, and the pieces of %i answers count",
+  (choices) => {
+    const ends = Array.from({ length: choices }, (_, index) => [word(index), word(index), finish(index)]).flat();
+    const early = counted([word(), final(10, 1), ...ends], { choices });
+    const pieces = 1 + 2 * choices;
+    expect(early.finished()).toEqual({ promptTokens: 10, completionTokens: pieces, source: "counted" });
+    const both = counted([word(), final(10, 1), ...ends, final(10, pieces + 4)], { choices });
+    expect(both.finished()).toEqual({ promptTokens: 10, completionTokens: pieces + 4, source: "engine" });
+  },
+);
 
-test("a prompt that shrinks is believed in its smaller size only", () => {
+test("of a prompt count that falls, only the lower number counts", () => {
   const usage = counted([...believedPrompt, final(4, 2)]);
   expect(usage.finished()).toEqual({ promptTokens: 4, completionTokens: 2, source: "counted" });
 });
 
-test("a count that falls in mid-stream spoils the rest", () => {
+test("a count that falls in mid-stream invalidates later counts", () => {
   const usage = counted([word(0, says(10, 5)), word(0, says(10, 2)), finish(), final(10, 60)]);
   expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "counted" });
 });
 
-test("the same usage twice is one usage, and one of each answer twice is none", () => {
+test("the same usage twice counts once, and two usages for each of several answers are ignored", () => {
   const twice = [word(), finish(), final(10, 2), final(10, 2)];
   expect(counted(twice).finished()).toMatchObject({ completionTokens: 2, source: "engine" });
   expect(counted(twice, { usagePerChoice: true }).finished()).toMatchObject({ completionTokens: 1, source: "counted" });
 });
 
-test("usage of each answer adds up, the prompt once", () => {
+test("usages of several answers add up, with the prompt once", () => {
   const chunks = [word(0), finish(0), final(10, 3), word(1), finish(1), final(10, 4)];
   expect(counted(chunks, { choices: 2, usagePerChoice: true }).finished()).toMatchObject({
     ...{ promptTokens: 10, completionTokens: 7, source: "engine" },
@@ -173,7 +176,7 @@ test("usage of each answer adds up, the prompt once", () => {
   });
 });
 
-test("what was cut off costs the last count that was read", () => {
+test("an answer that was cut off costs the last count that was read", () => {
   const usage = counter();
   expect(usage.soFar()).toEqual({ promptTokens: 0, completionTokens: 0, source: "counted" });
   usage.take({ choices: [{ index: 0 }], ...says(10, 0) });
@@ -184,20 +187,20 @@ test("what was cut off costs the last count that was read", () => {
   }
 });
 
-test("without running usage, what was cut off costs the pieces that were read", () => {
+test("without running usage, an answer that was cut off costs the pieces that were read", () => {
   const pieces: Partial<ChoiceDelta>[] = [{ reasoning: "a" }, { content: "b" }, { toolCalls: [{ index: 0 }] }, {}];
   const usage = counted(pieces.map((piece) => ({ choices: [{ index: 0, ...piece }] })));
   expect(usage.soFar()).toEqual({ promptTokens: 0, completionTokens: 3, reasoningTokens: 1, source: "counted" });
 });
 
-test("of several answers that were cut off, running sums and running parts cost the same", () => {
+test("several answers that were cut off cost the same with running sums and with running parts", () => {
   const parts = [word(0, says(10, 1)), word(1, says(10, 1)), word(0, says(10, 2))];
   const sums = [word(0, says(10, 1)), word(1, says(10, 2)), word(0, says(10, 3))];
   for (const chunks of [parts, sums])
     expect(counted(chunks, { choices: 2 }).soFar()).toMatchObject({ promptTokens: 10, completionTokens: 3 });
 });
 
-test("thoughts are counted where the engine does not say how many they were", () => {
+test("reasoning tokens are counted by pieces if the engine does not report them", () => {
   const thought = (usage: object = {}): EngineChunk => ({ choices: [{ index: 0, reasoning: "x" }], ...usage });
   const running = [thought(says(10, 2)), thought(says(10, 5)), word(0, says(10, 6)), finish(), final(10, 6)];
   expect(counted(running).finished()).toMatchObject({ completionTokens: 6, reasoningTokens: 5, source: "engine" });
@@ -211,14 +214,14 @@ test("thoughts are counted where the engine does not say how many they were", ()
   });
 });
 
-test("a model that can reason, and did not, is told to have used no tokens for it; of one that cannot, nothing is told", () => {
+test("a reasoning model that did not reason reports no reasoning tokens, and other models report nothing about them", () => {
   const answer = [word(), finish(), final(10, 1)];
   expect(counted(answer, { reasons: true }).finished()).toMatchObject({ reasoningTokens: 0 });
   expect(counted(answer.slice(0, 1), { reasons: true }).soFar()).toMatchObject({ reasoningTokens: 0 });
   expect(counted(answer).finished()).not.toHaveProperty("reasoningTokens");
 });
 
-test("numbers that JSON can say and nobody should believe", () => {
+test("numbers that JSON allows but no engine can mean are ignored", () => {
   for (const tokens of ["-5", "1e400", "9007199254740993", '"12"', "null", "true", "[1]", "{}"]) {
     const usage = counter();
     usage.take(word());
@@ -237,14 +240,14 @@ test("numbers that JSON can say and nobody should believe", () => {
 
 const estimate = { promptTokens: () => 40, tokensPerByte: () => 0.25 };
 
-test("a prompt of which the engine has reported nothing is estimated once output has begun", () => {
+test("a prompt without a count from the engine is estimated once output has begun", () => {
   const begun = { promptTokens: 40, completionTokens: 1, estimatedTokens: 40, source: "counted" };
   expect(counted([word()], { estimate }).soFar()).toEqual(begun);
   expect(counted([word(), finish()], { estimate }).finished()).toEqual(begun);
   expect(counted([], { estimate }).soFar()).toEqual({ promptTokens: 0, completionTokens: 0, source: "counted" });
 });
 
-test("a prompt that the engine has reported is not estimated", () => {
+test("a prompt with a count from the engine is not estimated", () => {
   expect(counted([word(0, says(10, 1))], { estimate }).soFar()).toEqual({
     ...{ promptTokens: 10, completionTokens: 1, source: "counted" },
   });
@@ -257,19 +260,19 @@ test.each([
   ["beyond the window", final(101, 1)],
   ["of no prompt", final(0, 1)],
   ["of no output", final(10, 0)],
-])("after a final count %s the prompt is the estimate or what was believed, and never free", (_name, chunk) => {
+])("after a final count %s the prompt is the estimate or the last plausible count, and never free", (_name, chunk) => {
   const { promptTokens, completionTokens } = counted([word(), finish(), chunk], { estimate }).finished();
   expect([promptTokens, completionTokens]).toEqual([chunk.usage?.completion === 0 ? 10 : 40, 1]);
 });
 
-test("no estimate exceeds the window or what the router allows", () => {
+test("no estimate exceeds the window or the router's limit", () => {
   const large = { promptTokens: () => 1_000, tokensPerByte: () => 1_000 };
   expect(counted([word()], { estimate: large }).soFar()).toMatchObject({ promptTokens: 100, estimatedTokens: 100 });
   const some = counted([word()], { estimate: large, tokensMax: 30 }).soFar();
   expect(some).toMatchObject({ promptTokens: 30, completionTokens: 0, estimatedTokens: 30 });
 });
 
-test("pieces that are too large for a token are estimated by their length, and others count one by one", () => {
+test("pieces that are too large for one token are estimated by their length, and others count one each", () => {
   const piece = (content: string): EngineChunk => ({ choices: [{ index: 0, content }] });
   const call: EngineChunk = {
     choices: [{ index: 0, toolCalls: [{ index: 0, name: "f".repeat(40), arguments: "x".repeat(160) }] }],

@@ -1,4 +1,4 @@
-/** Counts the tokens of one answer: as reported, if plausible, else by output chunks. Keeps no text. */
+/** Counts the tokens of one answer: as reported, if plausible, otherwise by output pieces. It stores no text. */
 import { endTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
 import type { UsageSource } from "@weiche/shared/usage-record.ts";
 import type { ChoiceDelta, EngineChunk, RawUsage } from "../engines/dialects/dialect.ts";
@@ -8,7 +8,7 @@ export interface TokenCounts {
   readonly completionTokens: number;
   readonly reasoningTokens?: number;
   readonly cachedTokens?: number;
-  /** Part of both counts that was estimated. Absent: nothing was. */
+  /** The estimated part of both counts. If undefined, nothing was estimated. */
   readonly estimatedTokens?: number;
   readonly source: UsageSource;
 }
@@ -16,20 +16,20 @@ export interface TokenCounts {
 export const noTokens: TokenCounts = { promptTokens: 0, completionTokens: 0, source: "counted" };
 
 export interface UsageLimits {
-  /** The model's context window: bounds the prompt and each answer. */
+  /** The model's context window, which limits the prompt and each answer. */
   readonly contextTokens: number;
-  /** Largest plausible length of the prompt, by its bytes. Absent: the window. */
+  /** The largest plausible length of the prompt for its bytes. If undefined, the window applies. */
   readonly promptTokensMax?: number;
-  /** Limit of each answer, reasoning included. Absent: the rest of the window. */
+  /** The limit of each answer, including reasoning. If undefined, the rest of the window applies. */
   readonly maxTokens?: number;
-  /** The router's limit of what may be billed, prompt and answers together. */
+  /** The router's limit of billable tokens, for the prompt and all answers. */
   readonly tokensMax: number;
   readonly choices: number;
-  /** The engine sends a final usage per answer, to be added up; else the last one covers all answers. */
+  /** The engine sends a final usage for each answer, to be added up. If not, the last one covers all answers. */
   readonly usagePerChoice: boolean;
-  /** The model can reason: its reasoning tokens are reported, even if there are none. */
+  /** The model can reason. Its reasoning tokens are then always reported, even if there are none. */
   readonly reasons: boolean;
-  /** Estimates for what the engine does not report. */
+  /** Estimates for counts that the engine does not report. */
   readonly estimate: Estimate;
 }
 
@@ -38,7 +38,7 @@ interface Estimate {
   tokensPerByte(): number;
 }
 
-/** On average no token has so many characters: an engine that sends larger pieces puts several tokens into one. */
+/** The average token has fewer characters. An engine that sends larger pieces puts several tokens into one. */
 const pieceCharactersMax = 32;
 
 interface Usage {
@@ -65,7 +65,7 @@ export class UsageCount {
   readonly #choices: readonly ChoiceCount[];
   readonly #finals: Usage[] = [];
   pieces = 0;
-  /** Pieces that had come with the last of `#finals`. */
+  /** The number of pieces before the last entry of `#finals`. */
   #piecesBefore = 0;
   #prompt = 0;
   #isBelieved = true;
@@ -135,16 +135,19 @@ export class UsageCount {
     };
   }
 
-  /** Tokens of one answer so far, at least. With several answers the engine's count may cover all, so pieces count. */
+  /**
+   * Returns the least number of tokens of one answer so far. With several answers the engine's count may cover all, so
+   * pieces count.
+   */
   lengthOf(index: number): number {
     const { running, pieces = 0 } = this.#choices[index] ?? {};
     return this.#limits.choices === 1 && this.#isBelieved && running ? running.completion : pieces;
   }
 
-  /** The counts of a complete answer, for billing and for the client's `usage`. */
+  /** Returns the counts of a complete answer, for billing and for the client's `usage`. */
   finished(): TokenCounts {
     const final = this.#isBelieved ? this.#final() : undefined;
-    // A count of 0 for what was there says nothing.
+    // A count of 0 is ignored if there was a prompt or output.
     if (!final || final.prompt === 0 || (final.completion === 0 && this.pieces > 0))
       return this.#counted(() => undefined);
     const reasoning = final.reasoning ?? Math.min(this.#reasoning(), final.completion);
@@ -162,29 +165,29 @@ export class UsageCount {
     const running = this.#choices.map((choice) => (choice.isFinal ? choice.running : undefined));
     if (this.#finals.length === 0) return running.every((usage) => usage !== undefined) ? total(running) : undefined;
     if (usagePerChoice) return this.#finals.length === this.#choices.length ? total(this.#finals) : undefined;
-    // Usage in mid-stream covers what came before it.
+    // Usage in mid-stream covers only what came before it.
     return this.#piecesBefore === this.pieces ? this.#finals.at(-1) : undefined;
   }
 
   /**
-   * The counts of an answer that was cut off: what was generated until then, as far as it was read. `promptTokens`: as
-   * the engine reported it beside its usage.
+   * Returns the counts of an answer that was cut off, up to the last output that was read. `promptTokens`: the engine's
+   * separate report of the prompt.
    */
   soFar(promptTokens = 0): TokenCounts {
     const known = ({ running }: ChoiceCount) => (this.#isBelieved ? running?.completion : undefined);
     return this.#counted(known, this.#prompt || (this.#hasBegun ? promptTokens : 0));
   }
 
-  /** The engine has read the prompt. Before its first output nobody knows whether it has begun to. */
+  /** Whether the engine has read the prompt. Before its first output it may not have begun. */
   get #hasBegun(): boolean {
     return this.pieces > 0 || this.#choices.some(({ hasFinished }) => hasFinished);
   }
 
-  /** `known`: the engine's count of an answer; undefined: its pieces count. */
+  /** Returns the counts. `known`: the engine's count of an answer; if undefined, its pieces count. */
   #counted(known: (choice: ChoiceCount) => number | undefined, prompt = this.#prompt): TokenCounts {
     const { tokensMax, contextTokens, estimate } = this.#limits;
     const of = (choice: ChoiceCount) => known(choice) ?? this.#tokensOf(choice);
-    // Some engines report the sum of all answers with each of them: then only the largest is certain.
+    // Some engines report the sum of all answers with each of them. Then only the largest count is certain.
     const most = Math.max(...this.#choices.map(of));
     const seen = Math.max(
       most,
@@ -208,7 +211,7 @@ export class UsageCount {
     };
   }
 
-  /** A piece counts as a token, unless the pieces are too large for that: tool calls often come as one. */
+  /** A piece counts as a token, unless the pieces are too large. Tool calls often come as one piece. */
   #tokensOf({ pieces, characters }: ChoiceCount): number {
     if (characters <= pieces * pieceCharactersMax) return pieces;
     return Math.max(pieces, Math.floor(characters * this.#limits.estimate.tokensPerByte()));

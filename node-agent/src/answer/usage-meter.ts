@@ -1,4 +1,4 @@
-/** Times of one request, and the one usage record that it leaves. */
+/** The times of one request, and its single usage record. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { RequestOutcome, UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { Outbox } from "../outbox/outbox.ts";
@@ -33,18 +33,20 @@ export class UsageMeter {
     this.gaps.take(chunks, this.#clock.monotonicMs());
   }
 
-  /** The engine is done. Its client may still read. */
+  /** Records that the engine is done. The client may still be reading. */
   onGenerated(): void {
     this.#generatedMs = this.#sinceAdmissionMs();
   }
 
-  /** From the first token to the last, or until now. Absent: none has come. */
+  /** The time from the first token to the last, or until now. Undefined if no token has come. */
   get generatingMs(): number | undefined {
     if (this.#firstTokenMs === undefined) return undefined;
     return (this.#generatedMs ?? this.#sinceAdmissionMs()) - this.#firstTokenMs;
   }
 
-  /** Resolves when the record is on disk. Only the first call counts: a finished request cannot break any more. */
+  /**
+   * Resolves when the record is on disk. Only the first call counts, because a finished request cannot break any more.
+   */
   async append(outcome: RequestOutcome, counts: TokenCounts): Promise<void> {
     if (this.record) return;
     const { requestId, attempt, model, billing } = this.#head;

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { checkAgentText, loadAgentConfig, type AgentConfig } from "./config.ts";
 
-/** A valid file, line by line; each case changes or adds lines. */
+/** A valid file, line by line. Each case changes or adds lines. */
 const right = [
   "node: gpu-1",
   "slots:",
@@ -20,21 +20,21 @@ function withLine(line: number, text: string): string {
   return right.toSpliced(line - 1, 1, ...text.split("\n")).join("\n");
 }
 
-test("a right agent.yaml has no mistakes", () => {
+test("a valid agent.yaml has no mistakes", () => {
   expect(checkAgentText(right.join("\n")).mistakes).toEqual([]);
 });
 
-describe("a mistake in agent.yaml has its line and what to do", () => {
+describe("a mistake in agent.yaml is reported with its line and remedy", () => {
   const cases: [name: string, text: string, line: number, message: string][] = [
-    ["a key nearly written", withLine(4, "    gpu: [0]"), 4, 'unknown key "slots.0.gpu"; did you mean "gpus"?'],
+    ["a misspelled key", withLine(4, "    gpu: [0]"), 4, 'unknown key "slots.0.gpu"; did you mean "gpus"?'],
     [
-      "a dialect nearly written",
+      "a misspelled dialect",
       withLine(7, "        dialect: vlm"),
       7,
       '"slots.0.engines.0.dialect" must be one of vllm, llama-server, openai; did you mean "vllm"?',
     ],
     [
-      "what to do with requests, nearly written",
+      "a misspelled action for requests",
       withLine(4, "    whileSwitching: hol"),
       4,
       '"slots.0.whileSwitching" must be one of hold, refuse; did you mean "hold"?',
@@ -70,7 +70,7 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
       'slot "a", model "": "model" is missing, or "models" for several',
     ],
     [
-      "an adapter that the command does not have",
+      "an adapter that is missing in the command",
       [
         ...right.slice(0, 5),
         "      - models:",
@@ -83,7 +83,7 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
       'slot "a", model "base": the command does not serve "sqll": name it in --served-model-name or --lora-modules. Did you mean "sql"?',
     ],
     [
-      "a model that its engine serves by another name",
+      "a model that its engine serves under another name",
       withLine(8, '        command: [vllm, serve, /m, --served-model-name=other, --port, "{port}"]'),
       6,
       'slot "a", model "m": the command does not serve "m": name it in --served-model-name or --lora-modules.',
@@ -103,19 +103,19 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
       'slot "a", model "m": launcher systemd needs "unit"',
     ],
     [
-      "a command that nobody could reach",
+      "a command without an address",
       withLine(8, "        command: [vllm, serve]"),
       8,
-      'slot "a", model "m": the command names neither {port} nor {socket}: nobody could reach the engine',
+      'slot "a", model "m": the command contains neither {port} nor {socket}, so no request could reach the engine',
     ],
     [
-      "a unit that is no template",
+      "a unit that is not a template",
       withLine(8, "        launcher: systemd\n        unit: weiche-engine.service"),
       9,
-      'slot "a", model "m": unit "weiche-engine.service" is no template such as weiche-engine@.service',
+      'slot "a", model "m": unit "weiche-engine.service" is not a template such as weiche-engine@.service',
     ],
     [
-      "an address that is none",
+      "an invalid address",
       withLine(8, "        launcher: external\n        url: localhost:8000"),
       9,
       'slot "a", model "m": url "localhost:8000" is not http://host:port',
@@ -127,10 +127,10 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
       'slot "a", model "m": only dialect vllm can sleep',
     ],
     [
-      "an engine for everybody",
+      "an engine that other hosts can reach",
       withLine(8, '        command: [vllm, serve, --host, 0.0.0.0, --port, "{port}"]'),
       8,
-      'slot "a", model "m": the engine would be reached from elsewhere at 0.0.0.0: 127.0.0.1',
+      'slot "a", model "m": other hosts could reach the engine at 0.0.0.0: use 127.0.0.1',
     ],
     [
       "a router without a port",
@@ -145,17 +145,12 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
       'listen.ops: "here" is not host:port',
     ],
     [
-      "a backoff upside down",
+      "a backoff whose minimum exceeds its maximum",
       withLine(4, "    backoffSeconds:\n      min: 9\n      max: 3"),
       5,
-      'slot "a": backoffSeconds.min is over .max',
+      'slot "a": backoffSeconds.min exceeds .max',
     ],
-    [
-      "more than all of what an engine held",
-      withLine(4, "    memoryReturnShare: 75"),
-      4,
-      '"slots.0.memoryReturnShare" must be <= 1',
-    ],
+    ["a share above 1", withLine(4, "    memoryReturnShare: 75"), 4, '"slots.0.memoryReturnShare" must be <= 1'],
     [
       "two slots whose engines would share a name",
       [
@@ -171,7 +166,7 @@ describe("a mistake in agent.yaml has its line and what to do", () => {
     expect(checkAgentText(text).mistakes).toEqual([{ line, message }]);
   });
 
-  test("and none hides another", () => {
+  test("no mistake hides another", () => {
     const text = [
       ...right.toSpliced(6, 2, "        dialect: openai", "        sleep: { level: 1 }"),
       ...right.slice(2),
@@ -186,7 +181,7 @@ function load(text: string): AgentConfig {
   return loadAgentConfig(file, {});
 }
 
-test("an agent does not start with a contradiction, and says where it stands", () => {
+test("an agent with contradicting settings does not start, and names their place", () => {
   expect(() => load([...right, ...right.slice(2)].join("\n"))).toThrow(/agent\.yaml:9: slot "a" is listed twice/);
 });
 
@@ -196,6 +191,6 @@ test.each([
     "    memorySeconds: { room: 60, spare: 5, return: 20 }\n    memoryReturnShare: 0.5",
     { roomMsMax: 60_000, makeRoomAfterMs: 5_000, returnMsMax: 20_000, returnShareMin: 0.5 },
   ],
-])("a slot waits for GPU memory as its lines say: '%s'", (lines, memory) => {
+])("a slot waits for GPU memory as configured: '%s'", (lines, memory) => {
   expect(load(withLine(4, lines)).slots[0]!.memory).toEqual(memory);
 });

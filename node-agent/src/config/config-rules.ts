@@ -1,4 +1,4 @@
-/** Finds what is wrong with an agent.yaml whose keys are each valid. Pure: looks at the values only. */
+/** Finds mistakes in an agent.yaml whose keys are each valid. Pure: it looks only at the values. */
 import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen } from "@weiche/shared/http/listen.ts";
@@ -27,7 +27,7 @@ function* inSlot(slot: Slot, path: Finding[0]): Iterable<Finding> {
   const gpus = slot.gpus ?? [];
   yield* doubles(gpus, (gpu) => [gpu, `slot "${slot.name}" lists GPU ${gpu} twice`], [...path, "gpus"]);
   const { min, max } = slot.backoffSeconds ?? { min: 0, max: 0 };
-  if (min > max) yield [[...path, "backoffSeconds", "min"], `slot "${slot.name}": backoffSeconds.min is over .max`];
+  if (min > max) yield [[...path, "backoffSeconds", "min"], `slot "${slot.name}": backoffSeconds.min exceeds .max`];
   yield* modelsTwice(slot, path);
   for (const [index, engine] of slot.engines.entries()) {
     for (const [at, message] of inEngine(engine)) {
@@ -36,7 +36,7 @@ function* inSlot(slot: Slot, path: Finding[0]): Iterable<Finding> {
   }
 }
 
-/** A request for a model must have one engine in its slot. */
+/** A slot must have one engine for each model. */
 function* modelsTwice(slot: Slot, path: Finding[0]): Iterable<Finding> {
   const all = slot.engines.flatMap((engine, index) =>
     modelsOf(engine).map((model, at) => {
@@ -61,9 +61,9 @@ function* inEngine(engine: RawEngine): Iterable<Finding> {
   const needed = neededKey[launcher as keyof typeof neededKey];
   if (engine[needed] === undefined) yield [["launcher"], `launcher ${launcher} needs "${needed}"`];
   else if (launcher === "process" && !/\{(port|socket)\}/.test(command!.join(" ")))
-    yield [["command"], "the command names neither {port} nor {socket}: nobody could reach the engine"];
+    yield [["command"], "the command contains neither {port} nor {socket}, so no request could reach the engine"];
   else if (launcher === "systemd" && !/^[^@/]+@(\.service)?$/.test(unit!))
-    yield [["unit"], `unit "${unit}" is no template such as weiche-engine@.service`];
+    yield [["unit"], `unit "${unit}" is not a template such as weiche-engine@.service`];
   else if (launcher === "external" && !/^https?:$/.test(URL.parse(url!)?.protocol ?? ""))
     yield [["url"], `url "${url}" is not http://host:port`];
   if (engine.sleep && engine.dialect !== "vllm") yield [["sleep"], "only dialect vllm can sleep"];

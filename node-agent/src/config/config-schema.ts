@@ -1,6 +1,6 @@
 /**
- * Schema of agent.yaml: names, types, ranges, and what each key means, from which `node docs/tools/configure-page.ts` makes the
- * table in docs/configuration.md. A `default` is the value that an absent key has; `absent` says in words what holds then.
+ * The schema of agent.yaml: names, types, ranges, and the meaning of each key. `node docs/tools/configure-page.ts` makes
+ * tables of it. `default` is the value of an absent key. `absent` describes in words what applies if the key is absent.
  */
 import { namePattern } from "@weiche/shared/ids.ts";
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
@@ -21,7 +21,7 @@ function modelId(description: string, absent?: string) {
   return Type.String({ minLength: 1, maxLength: modelCharactersMax, description, ...(absent && { absent }) });
 }
 
-/** May be absent. */
+/** An optional number of seconds. */
 function seconds(description: string, whenAbsent: number) {
   return Type.Optional(Type.Number({ minimum: 0, default: whenAbsent, description: `${description}, in seconds` }));
 }
@@ -39,7 +39,7 @@ const engineSchema = Type.Object(
       }),
     ),
     dialect: Type.Enum(["vllm", "llama-server", "openai"], {
-      description: "how the engine is spoken to; `openai`: the embedded engine, SGLang, TEI and others",
+      description: "the protocol of the engine; `openai`: the embedded engine, SGLang, TEI and others",
     }),
     launcher: Type.Optional(
       Type.Enum(["process", "systemd", "external"], {
@@ -74,7 +74,7 @@ const engineSchema = Type.Object(
         {
           level: Type.Enum([1, 2], {
             description:
-              "vLLM sleeps instead of being stopped; no other engine can ([why not SGLang](decisions/0005-sglang-does-not-sleep.md))",
+              "vLLM sleeps instead of being stopped. No other engine can ([why not SGLang](decisions/0005-sglang-does-not-sleep.md))",
           }),
         },
         {
@@ -113,7 +113,7 @@ const engineSchema = Type.Object(
         minimum: 0,
         description:
           "GPU memory that must be free before the engine starts or wakes. If too little is free, sleeping engines are stopped. The start is refused only if a foreign process is in the way",
-        absent: "what it held the last time, once that was measured",
+        absent: "the memory that it held the last time, once measured",
       }),
     ),
   },
@@ -130,7 +130,7 @@ const slotSchema = Type.Object(
           "indexes of the GPUs that hold one active model at a time. On a host without GPUs they are only labels",
       }),
     ),
-    minResidencySeconds: seconds("how long a model that became active keeps the slot, even idle", 1),
+    minResidencySeconds: seconds("how long a model keeps the slot after it became active, even if idle", 1),
     drainOpenSeconds: seconds(
       "how long the old model still takes new requests. It counts from the first request for another model, or from when the old model became active if that was later",
       10,
@@ -204,7 +204,7 @@ export const agentSchema = Type.Object(
       Type.Object(
         {
           cert: text("file of the node's certificate chain"),
-          key: text("file of its private key"),
+          key: text("file of the certificate's private key"),
           ca: text("file of the authority that signed the router's certificate"),
         },
         { ...closed, description: "mutual TLS towards routers", absent: "routers on loopback only" },
@@ -233,7 +233,7 @@ export const agentSchema = Type.Object(
         minimum: 1,
         default: 1,
         description:
-          "least hours for which usage records stay on the node after a router committed them. Set more than the time between two [backups](runbook.md#backup-and-restore): a restored database then receives all usage since the backup again. A record has about 200 bytes, and whole files of 4 MiB are removed",
+          "the minimum number of hours for which usage records stay on the node after a router committed them. Set more than the time between two [backups](runbook.md#backup-and-restore): a restored database then receives all usage since the backup again. A record has about 200 bytes, and whole files of 4 MiB are removed",
       }),
     ),
     logLevel: Type.Optional(

@@ -1,9 +1,9 @@
-/** Finds secrets in an agent.yaml, which no other user may then read. Pure. */
+/** Finds secrets in an agent.yaml. Other users must not be able to read a file with a secret. Pure. */
 import { holdsPassword } from "@weiche/shared/files/private-file.ts";
 import type { RawAgent, RawEngine } from "./config-schema.ts";
 import { nameOf } from "./engine-models.ts";
 
-/** Describes the first secret by its place. Undefined: everybody may read the file. */
+/** Describes the first secret by its place. Returns undefined if there is none. */
 export function secretOf(config: RawAgent): string | undefined {
   for (const { name, engines } of config.slots)
     for (const engine of engines) {

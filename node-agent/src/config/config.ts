@@ -1,4 +1,4 @@
-/** The agent's configuration: one pure function from YAML text and environment, checked once, before anything listens. */
+/** The agent's configuration: one pure function of YAML text and environment, checked once before anything listens. */
 import { dirname, join, resolve } from "node:path";
 import { checkYaml, loadYaml, type Checked } from "@weiche/shared/files/config-file.ts";
 import { dataDirectory } from "@weiche/shared/files/data-directory.ts";
@@ -17,7 +17,7 @@ import type { CachePrompts, DialectName, EngineSpec, LauncherSpec } from "../eng
 
 export interface SlotConfig {
   readonly name: SlotName;
-  /** GPU indexes; on a host without GPUs only labels. */
+  /** GPU indexes. On a host without GPUs they are only labels. */
   readonly gpus: readonly number[];
   readonly engines: readonly EngineSpec[];
   readonly limits: SlotLimits;
@@ -35,20 +35,20 @@ export interface AgentConfig {
   readonly routers: readonly string[];
   readonly tls?: TlsPaths;
   readonly slots: readonly SlotConfig[];
-  /** Files and directories of models, as far as the engines' commands name them. */
+  /** The files and directories of models that the engines' commands name. */
   readonly modelPaths: readonly string[];
-  /** `agent/` in the data directory: lock, admin socket, outbox, engine handles, engine logs. */
+  /** `agent/` in the data directory: lock, admin socket, outbox, engine handles and engine logs. */
   readonly stateDir: string;
   readonly ops: OpsConfig;
   readonly requestMsMax: number;
-  /** How long running streams may go on after SIGTERM. */
+  /** How long running streams may continue after SIGTERM. */
   readonly shutdownMsMax: number;
-  /** How long usage records are kept once they are committed, for a database that loses commits. */
+  /** How long usage records are kept after their commit, in case the database loses commits. */
   readonly usageKeepMs: number;
   readonly logLevel: string;
 }
 
-/** Reads and checks the file that `WEICHE_AGENT_CONFIG` names. Throws `StartError` with every mistake. */
+/** Reads and checks the file that `WEICHE_AGENT_CONFIG` names. Throws a `StartError` with all mistakes. */
 export function loadAgentConfig(file: string, env: NodeJS.ProcessEnv): AgentConfig {
   const raw = loadYaml(file, agentSchema, contradictions);
   const secret = secretOf(raw);
@@ -100,7 +100,7 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
   };
 }
 
-/** Model paths of an engine, resolved against the directory in which it is started. */
+/** Returns the model paths of an engine, resolved against the directory in which it is started. */
 export function modelPathsOf(engine: RawEngine, baseDir: string): readonly string[] {
   return modelPaths(engine).map((path) => resolve(baseDir, engine.directory ?? ".", path));
 }

@@ -8,27 +8,30 @@ const asleep: Partial<RawEngine> = { sleep: { level: 1 }, env: { VLLM_SERVER_DEV
 const mistakes = (engine: RawEngine) => [...commandMistakes(engine)].map(([, message]) => message);
 const warnings = (engine: RawEngine) => [...commandWarnings(engine)].map(([, message]) => message);
 
-describe("an engine that others could reach is a mistake", () => {
+describe("an engine that other hosts could reach is a mistake", () => {
   const tei: RawEngine = { model: "m", dialect: "openai", command: ["text-embeddings-router"] };
   const cases: [name: string, engine: RawEngine][] = [
-    ["an address of its own", vllm("--host", "0.0.0.0", ...port)],
-    ["the same with a stroke of equality", vllm("--host=::", ...port)],
-    ["in a shell's line", { model: "m", dialect: "vllm", command: ["sh", "-c", "exec vllm serve --host 10.0.0.1"] }],
+    ["an address of the host", vllm("--host", "0.0.0.0", ...port)],
+    ["the same with an equals sign", vllm("--host=::", ...port)],
+    [
+      "in a line for a shell",
+      { model: "m", dialect: "vllm", command: ["sh", "-c", "exec vllm serve --host 10.0.0.1"] },
+    ],
     ["the host name of TEI", { ...tei, env: { HOSTNAME: "0.0.0.0" } }],
     ["its flag", { ...tei, command: ["text-embeddings-router", "--hostname", "0.0.0.0"] }],
   ];
   test.each(cases)("%s", (_name, engine) => {
-    expect(mistakes(engine)).toEqual([expect.stringContaining("the engine would be reached from elsewhere")]);
+    expect(mistakes(engine)).toEqual([expect.stringContaining("other hosts could reach the engine")]);
   });
 
-  test("and so is one elsewhere that sleeps", () => {
+  test("an engine on another host that sleeps is a mistake too", () => {
     const engine: RawEngine = { model: "m", dialect: "vllm", launcher: "external", url: "http://10.0.0.1:8000" };
     expect(mistakes(engine)).toEqual([]);
-    expect(mistakes({ ...engine, ...asleep })).toEqual([expect.stringContaining("only on loopback")]);
+    expect(mistakes({ ...engine, ...asleep })).toEqual([expect.stringContaining("use loopback only")]);
     expect(mistakes({ ...engine, ...asleep, url: "http://[::1]:8000" })).toEqual([]);
   });
 
-  test("one that says nothing is warned of, with the flag", () => {
+  test("an engine without an address causes a warning that names the flag", () => {
     expect(warnings(vllm(...port))).toEqual([expect.stringContaining("add --host 127.0.0.1")]);
     expect(warnings(tei)).toEqual([expect.stringContaining("add --hostname 127.0.0.1")]);
     const hidden: RawEngine = { model: "m", dialect: "vllm", launcher: "systemd", unit: "e@.service" };
@@ -40,7 +43,7 @@ describe("an engine that others could reach is a mistake", () => {
     expect(warnings(vllm("--config", "file.yaml"))).toEqual([expect.stringContaining("not visible")]);
   });
 
-  test("one whose stop strings are fewer than the service's is warned of, and so is one that cannot be seen", () => {
+  test("an engine with fewer stop strings than the service causes a warning, and so does one whose command is hidden", () => {
     const fewer = { ...vllm("--host", "127.0.0.1", ...port), env: { VLLM_MAX_STOP_STRINGS: "4" } };
     expect(warnings(fewer)).toEqual(["the service takes 64 stop strings: remove VLLM_MAX_STOP_STRINGS"]);
     expect(warnings({ ...fewer, env: { VLLM_MAX_STOP_STRINGS: "128" } })).toEqual([]);
@@ -50,10 +53,13 @@ describe("an engine that others could reach is a mistake", () => {
     ]);
   });
 
-  test.each([["--host", "127.0.0.1"], ["--host=localhost"], ["--uds={socket}"]])("%s %s stays here", (...flags) => {
-    const engine = vllm(...flags.filter(Boolean));
-    expect([...mistakes(engine), ...warnings(engine)]).toEqual([]);
-  });
+  test.each([["--host", "127.0.0.1"], ["--host=localhost"], ["--uds={socket}"]])(
+    "%s %s stays on this host",
+    (...flags) => {
+      const engine = vllm(...flags.filter(Boolean));
+      expect([...mistakes(engine), ...warnings(engine)]).toEqual([]);
+    },
+  );
 });
 
 test.each([
@@ -81,9 +87,9 @@ test("of two lists of adapters in a command the last one counts, as in vLLM", ()
   expect(of("m", "sql")).toEqual([expect.stringContaining('does not serve "sql"')]);
 });
 
-describe("a vLLM that sleeps", () => {
+describe("a sleeping vLLM", () => {
   const host = ["--host", "127.0.0.1"];
-  test("has the flag and the development mode", () => {
+  test("needs the flag and the development mode", () => {
     expect(mistakes({ ...vllm(...host), sleep: { level: 1 } })).toEqual([
       "sleep needs --enable-sleep-mode",
       'sleep needs VLLM_SERVER_DEV_MODE: "1"',
@@ -91,7 +97,7 @@ describe("a vLLM that sleeps", () => {
     expect(mistakes({ ...vllm(...host, "--enable-sleep-mode"), ...asleep })).toEqual([]);
   });
 
-  test("frees nothing with expandable segments", () => {
+  test("frees no memory with expandable segments", () => {
     const env = { VLLM_SERVER_DEV_MODE: "1", PYTORCH_CUDA_ALLOC_CONF: "expandable_segments:True" };
     expect(mistakes({ ...vllm("--enable-sleep-mode"), ...asleep, env })).toEqual([
       "with expandable_segments:True sleep frees no memory",
@@ -99,14 +105,14 @@ describe("a vLLM that sleeps", () => {
   });
 });
 
-test("a llama-server that the agent could not use well is warned of", () => {
+test("a llama-server with unsuitable flags causes a warning", () => {
   const engine = (...flags: string[]): RawEngine => ({
     model: "m",
     dialect: "llama-server",
     command: ["/opt/llama-server", ...flags],
   });
   expect(warnings(engine())).toEqual([
-    "never ready without --alias m",
+    "never becomes ready without --alias m",
     expect.stringContaining("without --metrics"),
     expect.stringContaining("add --no-prefill-assistant"),
     "without -np its slots share one context, and it gets one request at a time: add -np N",
@@ -117,10 +123,10 @@ test("a llama-server that the agent could not use well is warned of", () => {
   expect(warnings(engine(...named, "-np", "1", "-kvu"))).toEqual([]);
   expect(warnings(engine(...good, "-kvu"))).toEqual([expect.stringContaining("one request at a time")]);
   expect(warnings(engine(...good, "-kvu", "-c", "8192"))).toEqual([
-    expect.stringContaining("only as many requests at a time as can fill their slots"),
+    expect.stringContaining("at most as many requests at a time as can fill their slots"),
   ]);
   expect(warnings(engine(...good, "--model=m.gguf"))).toEqual([
-    "llama-server refuses --model=…: write the value as an item of its own",
+    "llama-server refuses --model=…: write the value as a separate item",
   ]);
   const wrongVectors = [expect.stringContaining("wrong vectors: add --kv-unified")];
   expect(warnings(engine(...named, "--embeddings", "-np", "4"))).toEqual(wrongVectors);
@@ -138,7 +144,7 @@ test("a llama-server that the agent could not use well is warned of", () => {
   const external: RawEngine = { model: "m", dialect: "llama-server", launcher: "external", url: "http://127.0.0.1:1" };
   expect(warnings(external)).toEqual([expect.stringContaining("started with --cache-ram 0")]);
   expect(warnings({ ...external, cachePrompts: "shared" })).toEqual([]);
-  expect(warnings(engine("-a", "m", "--metrics", "--embeddings")), "it is asked for no conversation").toEqual([]);
+  expect(warnings(engine("-a", "m", "--metrics", "--embeddings")), "it serves no chats").toEqual([]);
 });
 
 describe("the files of models", () => {
@@ -148,9 +154,9 @@ describe("the files of models", () => {
     ["and its projector", llama("llama-server", "--model", "/a.gguf", "--mmproj", "/b.gguf"), ["/a.gguf", "/b.gguf"]],
     ["vLLM's directory", vllm("/srv/models/m", ...port), ["/srv/models/m"]],
     ["vLLM's directory by its flag", vllm(...port, "--model=./m"), ["./m"]],
-    ["not a name that is downloaded", vllm("org/name", ...port), []],
-    ["not one that llama-server downloads", llama("llama-server", "-hf", "org/name:Q4"), []],
-    ["not those of a container", llama("docker", "run", "image", "llama-server", "-m", "/models/m.gguf"), []],
+    ["not a name, which is downloaded", vllm("org/name", ...port), []],
+    ["not a model that llama-server downloads", llama("llama-server", "-hf", "org/name:Q4"), []],
+    ["not the files of a container", llama("docker", "run", "image", "llama-server", "-m", "/models/m.gguf"), []],
     ["not what a shell fills in", llama("sh", "-c", "exec llama-server -m $MODEL"), []],
   ];
   test.each(cases)("%s", (_name, engine, paths) => expect(modelPaths(engine)).toEqual(paths));

@@ -1,6 +1,6 @@
 /**
  * Checks whether an engine's command stays on loopback, can sleep, and exposes what the agent needs. Pure. A command
- * that hides its engine (a script, a container, a unit, a file of options) only gets warnings.
+ * that hides its engine (a script, a container, a unit, a file of options) only causes warnings.
  */
 import { basename } from "node:path";
 import { nearest, type Finding } from "@weiche/shared/files/config-file.ts";
@@ -10,23 +10,23 @@ import { modelsOf } from "./engine-models.ts";
 import { agentEnvironment } from "../engines/launchers/engine-command.ts";
 import { isUnified, sharedContext } from "../engines/shared-context.ts";
 
-/** An engine that others can reach bypasses all keys and limits, and vLLM's development mode executes code. */
+/** An engine that other hosts can reach bypasses all keys and limits, and vLLM's development mode executes code. */
 export function* commandMistakes(engine: RawEngine): Iterable<Finding> {
   const command = new EngineCommand(engine);
   for (const host of command.hosts()) {
-    if (!isOnlyHere(host)) yield [["command"], `the engine would be reached from elsewhere at ${host}: 127.0.0.1`];
+    if (!isOnlyHere(host)) yield [["command"], `other hosts could reach the engine at ${host}: use 127.0.0.1`];
   }
   yield* unservedModels(engine, command);
   const far = engine.launcher === "external" && !isOnlyHere(URL.parse(engine.url ?? "")?.hostname ?? "localhost");
   if (!engine.sleep || engine.dialect !== "vllm") return;
-  if (far) yield [["url"], "an engine that sleeps has development endpoints that run code: only on loopback"];
+  if (far) yield [["url"], "an engine that sleeps has development endpoints that execute code: use loopback only"];
   if (command.hasExpandableSegments) yield [["env"], "with expandable_segments:True sleep frees no memory"];
   if (command.runs !== "vllm") return;
   if (!command.has("enable-sleep-mode")) yield [["command"], "sleep needs --enable-sleep-mode"];
   if (!command.hasDevelopmentMode) yield [["env"], 'sleep needs VLLM_SERVER_DEV_MODE: "1"'];
 }
 
-/** The models that a visible command would not serve: the engine would never be ready. */
+/** Finds models that a visible command would not serve, so that the engine would never become ready. */
 function* unservedModels(engine: RawEngine, command: EngineCommand): Iterable<Finding> {
   const served = command.served;
   if (command.runs === "vllm" && command.has("lora-modules") && !command.has("enable-lora"))
@@ -59,15 +59,15 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
       break;
     case "llama-server":
       if (engine.model !== undefined && command.value("alias", "-a") !== engine.model)
-        yield [at, `never ready without --alias ${engine.model}`];
-      if (!command.has("metrics")) yield [at, "without --metrics nothing is known of its load"];
+        yield [at, `never becomes ready without --alias ${engine.model}`];
+      if (!command.has("metrics")) yield [at, "without --metrics its load is unknown"];
       if (command.savesPrompts && engine.cachePrompts !== "shared") yield [at, savesPromptsOfAll];
       if (!command.has("no-prefill-assistant") && !command.isForEmbeddings)
-        yield [at, "a last message of the assistant would be continued, not answered: add --no-prefill-assistant"];
+        yield [at, "a final message of the assistant would be continued, not answered: add --no-prefill-assistant"];
       if (command.joined !== undefined)
-        yield [at, `llama-server refuses ${command.joined}=…: write the value as an item of its own`];
+        yield [at, `llama-server refuses ${command.joined}=…: write the value as a separate item`];
       if (command.embedsSeveralApart)
-        yield [at, "texts embedded at the same time would get wrong vectors: add --kv-unified, or -np 1"];
+        yield [at, "texts that are embedded at the same time would get wrong vectors: add --kv-unified, or -np 1"];
       yield* contextWarnings(at, command);
       break;
     case undefined:
@@ -87,11 +87,11 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
 }
 
 const savesPromptsOfAll =
-  "--cache-ram keeps the prompts of all accounts together, and the time of a search in it tells of them: remove it, or say cachePrompts: shared";
+  "--cache-ram keeps the prompts of all accounts together, and the time of a search reveals them: remove it, or set cachePrompts: shared";
 
 /**
- * Model files and directories that the command needs: only clear paths of engines that are run directly, as a container
- * has files of its own and a model's name is downloaded.
+ * Returns the model files and directories that the command needs. Returns only clear paths of engines that are run
+ * directly: a container has its own files, and a model's name is downloaded.
  */
 export function modelPaths(engine: RawEngine): readonly string[] {
   const command = new EngineCommand(engine);
@@ -112,21 +112,21 @@ function* contextWarnings(at: Finding[0], command: EngineCommand): Iterable<Find
   if (shared?.because === "no -np")
     yield [at, "without -np its slots share one context, and it gets one request at a time: add -np N"];
   else if (shared && shared.tokens === undefined)
-    yield [at, "with -kvu its slots share one context, and it gets one request at a time: leave it out"];
+    yield [at, "with -kvu its slots share one context, and it gets one request at a time: remove it"];
   else if (shared)
-    yield [at, "with -kvu it gets only as many requests at a time as can fill their slots: leave it out"];
+    yield [at, "with -kvu it gets at most as many requests at a time as can fill their slots: remove it"];
 }
 
 const programs = ["vllm", "llama-server", "text-embeddings-router"] as const;
 
 class EngineCommand {
-  /** The engine that the command is seen to run. Undefined: not visible. */
+  /** The engine that the command visibly runs. Undefined if the command hides it. */
   readonly runs: (typeof programs)[number] | undefined;
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 
   constructor({ command = [], env = {} }: RawEngine) {
-    // The line of a shell is split into words, too.
+    // A line for a shell is split into words too.
     this.words = command.flatMap((part) => part.split(/\s+/)).map((word) => word.replace(/^["']|["']$/g, ""));
     this.env = env;
     const isPython = this.words.some((word) => word.startsWith("vllm.entrypoints."));
@@ -134,7 +134,7 @@ class EngineCommand {
     this.runs = this.has("config") ? undefined : seen;
   }
 
-  /** Whether no shell, container or other program wraps the engine. */
+  /** Whether the engine runs without a shell, container or other program around it. */
   get isRunDirectly(): boolean {
     const program = basename(this.words[0] ?? "");
     return program === this.runs || (this.runs === "vllm" && /^python[\d.]*$/.test(program));
@@ -160,7 +160,7 @@ class EngineCommand {
     return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.words[at + 1];
   }
 
-  /** The words after the last of these flags, which is the one that counts, up to the next flag. */
+  /** Returns the words after the last of these flags, up to the next flag. The last flag is the one that counts. */
   #values(flag: string): string[] {
     const at = this.words.findLastIndex((word) => nameOf(word) === `--${flag}`);
     const word = this.words[at];
@@ -171,7 +171,7 @@ class EngineCommand {
     return end < 0 ? rest : rest.slice(0, end);
   }
 
-  /** The model names that the engine serves. Undefined: not visible. */
+  /** The model names that the engine serves. Undefined if the command hides them. */
   get served(): readonly string[] | undefined {
     if (this.runs === "llama-server") return [this.value("alias", "-a") ?? ""];
     if (this.runs !== "vllm") return undefined;
@@ -179,13 +179,13 @@ class EngineCommand {
     const base = named.length > 0 ? named : [this.value("model") ?? this.after("serve") ?? ""];
     const modules = this.#values("lora-modules");
     const short = modules.filter((word) => /^[^{"]+=/.test(word)).map((word) => word.slice(0, word.indexOf("=")));
-    // Words were split at spaces and have lost quotes at their ends, which may have been those of JSON.
+    // Words were split at spaces and have lost quotes at their ends, including quotes of JSON.
     const inJson = [...modules.join(" ").matchAll(/(?<!\w)name": ?"?([^", }]+)/g)].map(([, name]) => name!);
     const served = [...base, ...short, ...inJson];
     return served.some((name) => name.includes("$")) ? undefined : served;
   }
 
-  /** The hosts that it is told to listen on, without variables of a shell. */
+  /** Returns the hosts to listen on, without variables of a shell. */
   hosts(): string[] {
     const told = ["host", "hostname"].map((flag) => (this.has(flag) ? this.value(flag) : undefined));
     if (this.runs === "text-embeddings-router") told.push(this.env["HOSTNAME"]);
@@ -199,8 +199,8 @@ class EngineCommand {
   }
 
   /**
-   * Whether llama-server embeds with several slots that share no cache: it would split texts read at the same time, and
-   * pool only their last pieces.
+   * Whether llama-server embeds with several slots that share no cache. It would split texts that arrive at the same
+   * time, and pool only their last pieces.
    */
   get embedsSeveralApart(): boolean {
     if (!this.has("embeddings") && !this.has("embedding")) return false;
@@ -208,7 +208,7 @@ class EngineCommand {
     return slots !== undefined && slots !== "1" && !isUnified(this);
   }
 
-  /** Whether llama-server's prompt cache in host memory is switched on, which the agent switches off. */
+  /** Whether llama-server's prompt cache in host memory is on. The agent switches it off. */
   get savesPrompts(): boolean {
     const told = this.value("cache-ram", "-cram") ?? this.env["LLAMA_ARG_CACHE_RAM"];
     return told !== undefined && Number(told) !== 0;
@@ -218,7 +218,7 @@ class EngineCommand {
     return this.env["VLLM_SERVER_DEV_MODE"] === "1" || this.words.includes("VLLM_SERVER_DEV_MODE=1");
   }
 
-  /** The configured maximum, else Infinity: the agent then sets it. */
+  /** The configured maximum. Infinity if unset, because the agent then sets it. */
   get stopStringsMax(): number {
     return Number(this.env["VLLM_MAX_STOP_STRINGS"] ?? Infinity);
   }
@@ -228,12 +228,12 @@ class EngineCommand {
   }
 }
 
-/** vLLM accepts `-` and `_` in the name of an option. */
+/** vLLM accepts both `-` and `_` in the name of an option. */
 function nameOf(word: string): string {
   return word.split("=", 1)[0]!.replaceAll("_", "-");
 }
 
-/** Whether the host is loopback or a Unix socket, which llama-server takes as a host. */
+/** Returns whether the host is loopback or a Unix socket, which llama-server accepts as a host. */
 function isOnlyHere(host: string): boolean {
   return isLoopback(host.replace(/^\[|\]$/g, "")) || host === "{socket}" || host.endsWith(".sock");
 }

@@ -11,7 +11,7 @@ import { ProcessLauncher } from "./launchers/process.ts";
 import { createSystemdLauncher, runCommand } from "./launchers/systemd.ts";
 import { defaultEngineLimits, type EngineHost } from "./running-engine.ts";
 
-/** `environment`: the agent's own, of which engines inherit an allow-listed part. */
+/** `environment`: the agent's environment. Engines inherit an allow-listed part of it. */
 export function createEngineHost(
   stateDir: string,
   environment: NodeJS.ProcessEnv,

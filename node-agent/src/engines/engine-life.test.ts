@@ -2,7 +2,7 @@ import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
 import { EngineLife } from "./engine-life.ts";
 
-test("a byte is a sign of life, and so is a counter that moved, but not its first reading or the same again", () => {
+test("output and a counter that moved are signs of life, but not the counter's first or repeated reading", () => {
   const clock = new VirtualClock();
   const life = new EngineLife(clock);
   const endpoint = { origin: "http://127.0.0.1:1" };
@@ -18,7 +18,7 @@ test("a byte is a sign of life, and so is a counter that moved, but not its firs
   expect(life.lastMs(endpoint)).toBe(beganMs + 2_000);
 });
 
-test("the next engine on the same port begins without any", () => {
+test("the next engine on the same port begins without signs of life", () => {
   const life = new EngineLife(new VirtualClock());
   const endpoint = { origin: "http://127.0.0.1:1" };
   life.answered(endpoint);

@@ -1,4 +1,6 @@
-/** Finds the engines that an earlier agent left: returns those that can be adopted, stops all others of the slot. */
+/**
+ * Finds the engines that an earlier agent left. Returns those that can be adopted, and stops all others of the slot.
+ */
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { EngineHandle, EngineSpec } from "./engine.ts";
 import type { EngineHost } from "./running-engine.ts";
@@ -12,8 +14,8 @@ interface Recovered {
 export type RecoveryEvents = Pick<SlotEngineEvents, "engineNotAdopted" | "engineSurprised">;
 
 /**
- * Returns the engines to adopt, longest asleep first. Rejects, with nothing stopped, if they cannot be determined now;
- * also if an engine that must go does not stop, as it may be awake.
+ * Returns the engines to adopt, longest asleep first. Rejects, with nothing stopped, if they cannot be determined now.
+ * Also rejects if an engine that must stop does not, because it may be awake.
  */
 export async function recoverEngines(
   slot: SlotName,
@@ -46,7 +48,7 @@ export async function recoverEngines(
   return recovered.toSorted((a, b) => slept(a) - slept(b));
 }
 
-/** Returns the spec to adopt the engine with, or the reason against it. */
+/** Returns the spec for adopting the engine, or the reason against adoption. */
 async function judge(
   handle: EngineHandle,
   specs: readonly EngineSpec[],
@@ -55,12 +57,15 @@ async function judge(
   const spec = specs.find(({ model, launcher }) => model === handle.model && launcher.kind === handle.launcher);
   if (!spec) return "it is no longer configured";
   const mayNotBeAwake = handle.asleep || handle.heading !== undefined;
-  if (mayNotBeAwake && spec.sleepLevel === undefined) return "it sleeps, but is not set up to";
+  if (mayNotBeAwake && spec.sleepLevel === undefined) return "the engine is asleep, but sleep is not configured";
   if (await host.launchers[handle.launcher].recover(handle, spec)) return spec;
   return "it is gone, or was started from another configuration";
 }
 
-/** A process that an engine moved to another session is found as a stray, with the nonce of that engine. */
+/**
+ * Returns whether both handles have the same nonce. A process that an engine moved to another session is found as a
+ * stray with that nonce.
+ */
 function isOfSameStart(stray: EngineHandle, { launcher, model, nonce }: EngineHandle): boolean {
   return stray.launcher === launcher && stray.model === model && stray.nonce === nonce;
 }
@@ -76,7 +81,7 @@ export async function refuseEngine(
   await host.handles.remove(handle.slot, handle.model);
 }
 
-/** Keeps the stored handle: it may belong to another engine of the same name. */
+/** Stops the engine, but keeps the stored handle, which may belong to another engine of the same name. */
 async function stopRefused(
   handle: EngineHandle,
   reason: string,

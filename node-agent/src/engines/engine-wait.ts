@@ -38,7 +38,7 @@ export async function untilReady<Facts>(
   }
 }
 
-/** Adds the last error to the reason of a deadline; the exit of an engine explains itself. */
+/** Adds the last error to the reason of a deadline. The exit of an engine needs no addition. */
 function withLast(reason: unknown, last: unknown): unknown {
   if (reason instanceof EngineStartError || !(reason instanceof Error) || !(last instanceof Error)) return reason;
   return new Error(`${reason.message}; its last answer: ${last.message}`, { cause: reason });

@@ -27,7 +27,7 @@ function watched() {
   return { told, compare };
 }
 
-test("an engine is compared once with each promise, and so is the next one on its place", () => {
+test("an engine is compared once with each promised window, and so is the next engine in its place", () => {
   const { told, compare } = watched();
   const endpoint = { origin: "http://127.0.0.1:1", windowTokens: 2_048 };
   compare(endpoint, chat);
@@ -41,13 +41,13 @@ test("an engine is compared once with each promise, and so is the next one on it
   ]);
 });
 
-test("of an embedding model the length of one text is promised", () => {
+test("an embedding model is compared by the length of one text", () => {
   const { told, compare } = watched();
   compare({ origin: "http://127.0.0.1:1", windowTokens: 256 }, embeds);
   expect(told).toEqual([[256, 512]]);
 });
 
-test("nothing is said of an engine that says nothing, and before the rules are known", () => {
+test("an engine without a reported window is not compared, nor any engine before the rules are known", () => {
   const { told, compare } = watched();
   compare({ origin: "http://127.0.0.1:1" }, chat);
   const endpoint = { origin: "http://127.0.0.1:1", windowTokens: 256 };
@@ -57,7 +57,7 @@ test("nothing is said of an engine that says nothing, and before the rules are k
   expect(told).toEqual([[256, 4_096]]);
 });
 
-test("of an engine whose slots share a context it is told once, also before the rules are known", () => {
+test("an engine whose slots share a context is reported once, even before the rules are known", () => {
   const { told, compare } = watched();
   const endpoint = { origin: "http://127.0.0.1:1", windowTokens: 4_096, parallelMax: 1, sharedSlots: 4 };
   compare(endpoint);

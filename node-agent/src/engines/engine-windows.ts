@@ -1,12 +1,14 @@
-/** Reports awake engines that take shorter requests than the catalogue promises, or fewer at once than their slots. */
+/**
+ * Reports awake engines that accept shorter requests than the catalogue promises, or fewer at once than their slots.
+ */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { servedBy, type AwakeEngine, type EngineEndpoint } from "./engine.ts";
 
 export interface EngineWindowEvents {
-  /** Emitted once per proven engine and promised window. The smaller of the two applies. */
+  /** Emitted once per ready engine and promised window. The smaller of the two applies. */
   engineWindow(slot: SlotName, model: ModelId, windowTokens: number, promisedTokens: number): void;
-  /** Emitted once per proven engine whose `slots` share one context, so that only `used` of them are used. */
+  /** Emitted once per ready engine whose `slots` share one context, so that only `used` of them are used. */
   engineSharesContext(slot: SlotName, model: ModelId, slots: number, used: number): void;
 }
 
@@ -39,7 +41,7 @@ export class EngineWindows {
   }
 }
 
-/** The longest of its models. */
+/** Returns the longest promised window of the models. */
 function promisedFor(models: readonly ModelId[], rules: ReadonlyMap<ModelId, ModelRules>): number | undefined {
   const all = models.map((model) => promised(rules.get(model))).filter((tokens) => tokens !== undefined);
   return all.length === 0 ? undefined : Math.max(...all);

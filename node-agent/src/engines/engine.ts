@@ -5,32 +5,35 @@ import { Type, type Static } from "typebox";
 export type DialectName = "vllm" | "llama-server" | "openai";
 
 /**
- * Which requests share the engine's prefix cache. With `shared`, the time to the first token tells one account what
- * another has sent.
+ * Which requests share the engine's prefix cache. With `shared`, the time to the first token reveals to one account
+ * what another has sent.
  */
 export type CachePrompts = "per-account" | "shared" | "off";
 
-/** One engine of a slot, as configured in `agent.yaml`. No field ever comes from a request. */
+/** One engine of a slot, as configured in `agent.yaml`. No field comes from a request. */
 export interface EngineSpec {
   /** Model id of the catalogue, and the engine's served model name. It names the engine. */
   readonly model: ModelId;
-  /** Several models that it serves at the same time, `model` among them. Absent: only that one. */
+  /** Several models that it serves at the same time, including `model`. If undefined, it serves only `model`. */
   readonly models?: readonly ModelId[];
   readonly dialect: DialectName;
   readonly launcher: LauncherSpec;
-  /** 1 keeps the weights in host memory, 2 keeps nothing. Absent: the engine is stopped instead of put to sleep. */
+  /** Level 1 keeps the weights in host memory, level 2 keeps nothing. If undefined, the engine is stopped instead. */
   readonly sleepLevel?: 1 | 2;
-  /** Maximum answers in parallel; the agent never sends more, so nothing queues inside the engine. */
+  /** The most answers in parallel. The agent never sends more, so that no request queues inside the engine. */
   readonly maxConcurrent: number;
-  /** Time without a sign of life after which it counts as hanging. Absent: see `EngineConnections`. */
+  /**
+   * The time without a sign of life after which it counts as hanging. If undefined, the default of `EngineConnections`
+   * applies.
+   */
   readonly silentMsMax?: number;
   /** Absent: `per-account`. */
   readonly cachePrompts?: CachePrompts;
-  /** GPU memory that must be free before it starts or wakes. Absent: as much as it held last time, if known. */
+  /** GPU memory that must be free before it starts or wakes. If undefined, as much as it held last time, if known. */
   readonly memoryBytes?: number;
 }
 
-/** The models that an engine serves at the same time: ids of the catalogue, and its served model names. */
+/** Returns the models that an engine serves at the same time: ids of the catalogue, and its served model names. */
 export function servedBy({ model, models = [model] }: Pick<EngineSpec, "model" | "models">): readonly ModelId[] {
   return models;
 }
@@ -46,19 +49,24 @@ export type LauncherSpec =
   | { readonly kind: "systemd"; readonly unit: string; readonly env: Readonly<Record<string, string>> }
   | { readonly kind: "external"; readonly url: string };
 
-/** Where an engine listens: loopback or a Unix socket, unless external. A new object at each proof of readiness. */
+/** The address of an engine: loopback or a Unix socket, unless external. Each readiness probe makes a new object. */
 export interface EngineEndpoint {
   readonly origin: string;
   readonly socketPath?: string;
-  /** Context window per request, as reported at the proof of readiness. Absent: not proven yet, or not reported. */
+  /**
+   * The context window of a request, as reported at the readiness probe. Undefined before the probe, or if not
+   * reported.
+   */
   readonly windowTokens?: number;
-  /** Maximum answers in parallel, as reported; a request for more is refused. Absent: not reported. */
+  /** The most answers in parallel, as reported. A request for more is refused. Undefined if not reported. */
   readonly parallelMax?: number;
-  /** Number of slots that share one context, of which `parallelMax` can be full at once. Absent: none share. */
+  /**
+   * The number of slots that share one context, of which `parallelMax` can be full at once. Undefined if none share.
+   */
   readonly sharedSlots?: number;
 }
 
-/** An engine that is awake and proven, in its slot. */
+/** An engine that is awake and has answered its probe, in its slot. */
 export interface AwakeEngine {
   readonly slot: SlotName;
   readonly spec: EngineSpec;
@@ -70,25 +78,27 @@ export const handleSchema = Type.Object({
   model: Type.Unsafe<ModelId>(Type.String()),
   launcher: Type.Enum(["process", "systemd", "external"]),
   endpoint: Type.Object({ origin: Type.String(), socketPath: Type.Optional(Type.String()) }),
-  /** It gets signals: 0, 1 and negative numbers would reach other processes than the engine. */
+  /** It gets signals. The numbers 0, 1 and below would reach other processes than the engine. */
   pid: Type.Optional(Type.Integer({ minimum: 2 })),
   /**
    * Start time of the process in the launcher's own unit (field 22 of `/proc/PID/stat`, systemd's monotonic timestamp).
    * With the pid it identifies one process until the host reboots.
    */
   startTicks: Type.Optional(Type.Integer({ minimum: 0 })),
-  /** SHA-256 of the command line and environment of the spec: an engine with another hash is not adopted. */
+  /** SHA-256 of the command line and environment of the spec. An engine with another hash is not adopted. */
   commandHash: Type.Optional(Type.String()),
-  /** Unique per start; inherited by every child process. Absent: started by a version without nonces. */
+  /**
+   * Unique per start, and inherited by every child process. Undefined if a version without nonces started the engine.
+   */
   nonce: Type.Optional(Type.String()),
   unit: Type.Optional(Type.String()),
-  /** Asleep for certain: neither falling asleep nor waking. */
+  /** Certainly asleep: neither falling asleep nor waking. */
   asleep: Type.Boolean(),
-  /** The state that it was last told to enter, until it is seen to have done so. */
+  /** The state that it was last told to enter, until it has entered it. */
   heading: Type.Optional(Type.Enum(["asleep", "awake"])),
-  /** Wall time at which it fell asleep; orders sleepers after a restart of the agent. */
+  /** Wall time at which it fell asleep. It orders sleepers after a restart of the agent. */
   asleepSinceMs: Type.Optional(Type.Number()),
-  /** Wall time at which its process was started; removed once it is proven ready. */
+  /** Wall time at which its process was started. Removed once the engine is ready. */
   loadingSinceMs: Type.Optional(Type.Number()),
 });
 
@@ -99,19 +109,29 @@ export type EngineHandle = Readonly<Static<typeof handleSchema>>;
 export interface Launcher {
   /** Resolves when the process exists. Rejects with the reason if it cannot be started at all. */
   start(spec: EngineSpec, slot: SlotName): Promise<EngineHandle>;
-  /** Whether the handle's engine is alive and was started from this spec. Rejects if that cannot be determined now. */
+  /**
+   * Returns whether the handle's engine is alive and was started from this spec. Rejects if that cannot be determined
+   * now.
+   */
   recover(handle: EngineHandle, spec: EngineSpec): Promise<boolean>;
   /** Resolves when the engine is gone: SIGTERM to its group, a second one, then SIGKILL. Idempotent. */
   stop(handle: EngineHandle): Promise<void>;
-  /** Calls back once when the engine exits, with its last output lines; the returned function stops watching. */
+  /** Calls back once when the engine exits, with its last output lines. The returned function stops watching. */
   onExit(handle: EngineHandle, callback: (report: LauncherExitReport) => void): () => void;
-  /** Call before the first request, as engines may print requests. Resolves when raw output is no longer kept. */
+  /**
+   * Call this before the first request, because engines may print requests. Resolves when raw output is no longer kept.
+   */
   serve?(handle: EngineHandle): Promise<void>;
-  /** Last output lines of the engine, at most 50. For the agent's log only, never for a client. */
+  /** Returns the last output lines of the engine, at most 50. They are for the agent's log only, never for a client. */
   lastLines(handle: EngineHandle): Promise<readonly string[]>;
-  /** Process ids of the running engine, to tell its GPU memory from that of others. Empty: unknown, or gone. */
+  /**
+   * Returns the process ids of the running engine, to distinguish its GPU memory from others. Empty if unknown or gone.
+   */
   processes(handle: EngineHandle): Promise<readonly number[]>;
-  /** Running process groups of the slot's engines, even without a stored handle. Absent: they cannot be found. */
+  /**
+   * Returns the running process groups of the slot's engines, even without a stored handle. Undefined if they cannot be
+   * found.
+   */
   running?(slot: SlotName): Promise<readonly EngineHandle[]>;
 }
 
@@ -119,7 +139,7 @@ export type Launchers = Readonly<Record<LauncherSpec["kind"], Launcher>>;
 
 /** Contains no output of the engine, which may have printed prompts. */
 export interface ExitReport {
-  /** Such as `exit code 1` or `signal SIGKILL`. */
+  /** For example `exit code 1` or `signal SIGKILL`. */
   readonly reason: string;
   /** Where its output can be read: a file's path, or a `journalctl` command. */
   readonly output: string;
@@ -130,7 +150,7 @@ export interface LauncherExitReport extends ExitReport {
   readonly lastLines: readonly string[];
 }
 
-/** An engine did not become ready, or exited before it was. */
+/** An engine did not become ready, or exited before it was ready. */
 export class EngineStartError extends Error {
   /** For the agent's log only, never for a client. */
   readonly lastLines: readonly string[];
@@ -142,8 +162,8 @@ export class EngineStartError extends Error {
 }
 
 /**
- * An engine that the slot adopts: awake and proven, or started `loadingForMs` ago and not ready, which `activate` waits
- * for.
+ * An engine that the slot adopts. It is awake and ready, or was started `loadingForMs` ago and is not ready. `activate`
+ * waits for the latter.
  */
 export type FoundEngine =
   | { readonly model: ModelId; readonly endpoint: EngineEndpoint }
@@ -153,32 +173,32 @@ export type FoundEngine =
 export interface SlotEngines {
   /**
    * Makes the model's engine ready: wakes or starts it, then probes it with one token. An awake engine is only probed,
-   * and restarted if that fails; one that still loads is waited for. Rejects with an `EngineStartError` and leaves
+   * and restarted if the probe fails. A loading engine is waited for. Rejects with an `EngineStartError` and leaves
    * nothing half-started. A phase may repeat.
    */
   activate(model: ModelId, signal: AbortSignal, onPhase: (phase: SwitchPhase) => void): Promise<EngineEndpoint>;
   /**
-   * Puts the engine to sleep, or stops it if it cannot or `forGood`, then waits for its memory to be free. Call with no
-   * request in flight. Rejects only if the stop fails. After a rejection, or a hang beyond `stopMsMax`, call again:
-   * both calls then settle.
+   * Puts the engine to sleep and waits for its memory to be free. Stops it instead if it cannot sleep or `forGood` is
+   * set. Call it with no request in flight. Rejects only if the stop fails. After a rejection, or a hang that exceeds
+   * `stopMsMax`, call it again: both calls then settle.
    */
   retire(model: ModelId, onPhase: (phase: SwitchPhase) => void, forGood?: boolean): Promise<void>;
   /**
-   * Adopts the engines of an earlier agent and returns the awake one, probed unless it still loads; several awake ones
-   * are stopped. Completes an interrupted wake or sleep. Call first, and again after a rejection or a hang beyond
-   * `stopMsMax`.
+   * Adopts the engines of an earlier agent and returns the awake one, probed unless it still loads. Several awake
+   * engines are stopped. Completes an interrupted wake or sleep. Call it first, and again after a rejection or a hang
+   * that exceeds `stopMsMax`.
    */
   readopt(): Promise<FoundEngine | undefined>;
   /** Calls back once when an awake engine exits by itself, but not after `retire` was called for it. */
   onExit(callback: (model: ModelId, report: ExitReport) => void): void;
   stopAll(): Promise<void>;
-  /** Sleeping engines, longest asleep first. */
+  /** Returns sleeping engines, longest asleep first. */
   sleepers(): readonly Sleeper[];
 }
 
 export interface Sleeper {
   readonly model: ModelId;
-  /** GPU memory that it holds asleep. Absent: not measured. */
+  /** GPU memory that it holds asleep. Undefined if not measured. */
   readonly keptBytes?: number;
 }
 

@@ -28,7 +28,7 @@ const handle: EngineHandle = {
   asleep: false,
 };
 
-test("a handle is found again as it was written, under a name that any file system takes", async () => {
+test("a handle is read as it was written, under a name that any file system accepts", async () => {
   expect(await store.read()).toEqual([]);
   await store.write(handle);
   await store.write({ ...handle, asleep: true });
@@ -37,14 +37,14 @@ test("a handle is found again as it was written, under a name that any file syst
   expect((await stat(join(directory, "a-org\\x2fmodel\\x203.json"))).mode & 0o777).toBe(0o600);
 });
 
-test("a removed handle is gone, and removing it twice is harmless", async () => {
+test("a removed handle is gone, and a second removal does no harm", async () => {
   await store.write(handle);
   await store.remove(handle.slot, handle.model);
   await store.remove(handle.slot, handle.model);
   expect(await store.read()).toEqual([]);
 });
 
-test("what an engine held is known when its handle is gone, to the same command only, and is no handle", async () => {
+test("the memory of an engine is known after its handle is gone, only for the same command, and is not a handle", async () => {
   const { slot, model } = handle;
   expect(await store.readUse(slot, model, "abc")).toBeUndefined();
   await store.write(handle);
@@ -62,7 +62,7 @@ test.each([
   ["one with a pid that would reach every process", JSON.stringify({ ...handle, pid: -1 }), /not a handle/],
   ["one with the agent's own group as pid", JSON.stringify({ ...handle, pid: 0 }), /not a handle/],
   ["one of another engine", JSON.stringify({ ...handle, slot: "b" }), /belongs to another engine/],
-])("%s is told of, ignored and left where it is", async (_what, text, reason) => {
+])("%s is reported, ignored and left in place", async (_what, text, reason) => {
   await store.write(handle);
   const [file] = await readdir(directory);
   await writeFile(join(directory, file!), text);
@@ -71,7 +71,7 @@ test.each([
   expect(await readdir(directory)).toEqual([file]);
 });
 
-test("a handle that cannot be read now fails the reading: its engine would be taken for one without", async () => {
+test("a handle that cannot be read now fails the reading, because its engine would otherwise count as a stray", async () => {
   await store.write(handle);
   const file = join(directory, (await readdir(directory))[0]!);
   await rm(file);
@@ -80,7 +80,7 @@ test("a handle that cannot be read now fails the reading: its engine would be ta
   expect(unreadable).toEqual([]);
 });
 
-test("what a killed agent left half written is no handle, and no matter", async () => {
+test("a file that a killed agent left half written is not a handle, and does no harm", async () => {
   await store.write(handle);
   const [file] = await readdir(directory);
   await writeFile(join(directory, `${file}.tmp`), "{");

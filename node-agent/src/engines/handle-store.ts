@@ -7,7 +7,7 @@ import { handleSchema, type EngineHandle } from "./engine.ts";
 import { engineName } from "./engine-name.ts";
 
 export interface HandleStoreEvents {
-  /** A file in the directory is damaged or no handle. It is left in place. */
+  /** A file in the directory is damaged or not a handle. It is left in place. */
   handleUnreadable(file: string, reason: string): void;
 }
 
@@ -41,7 +41,7 @@ export function createHandleStore(directory: string, events: HandleStoreEvents) 
   }
 
   return {
-    /** Handles of all slots. Rejects on transient errors, such as too many open files. */
+    /** Returns the handles of all slots. Rejects on transient errors, such as too many open files. */
     async read(): Promise<readonly EngineHandle[]> {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const files = (await readdir(directory)).filter((file) => !/\.(tmp|use)$/.test(file));
@@ -55,7 +55,7 @@ export function createHandleStore(directory: string, events: HandleStoreEvents) 
     async remove(slot: SlotName, model: ModelId): Promise<void> {
       await rm(join(directory, fileOf(slot, model)), { force: true });
     },
-    /** Bytes of GPU memory that an engine with this command last held awake. Outlives the handle. */
+    /** Returns the GPU memory in bytes that an engine with this command last held awake. It outlives the handle. */
     async readUse(slot: SlotName, model: ModelId, commandHash: string): Promise<number | undefined> {
       const [hash, bytes] = (await readFile(useOf(slot, model), "utf8").catch(() => "")).split(" ");
       return hash === commandHash && /^\d{1,15}$/.test(bytes ?? "") ? Number(bytes) : undefined;

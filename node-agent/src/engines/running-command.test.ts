@@ -16,7 +16,7 @@ function processes(lines: Readonly<Record<number, string>>): readonly number[] {
   return Object.keys(lines).map(Number);
 }
 
-test("the engine is found behind the script that started it, or by its port among several", async () => {
+test("the engine is found behind the script that started it, or by its port among several engines", async () => {
   const script = processes({ 1: "sh run.sh", 2: "/opt/llama-server -np 4" });
   expect(await runningCommand(script, "llama-server", "81", proc)).toEqual({
     ...{ words: ["/opt/llama-server", "-np", "4"], env: { LLAMA_ARG_CTX_SIZE: "4096" } },

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { EngineCommandLine } from "./shared-context.ts";
 
-/** Undefined: no process is seen to run `program`, or several are and `port` does not single out one. */
+/** Undefined if no process visibly runs `program`, or several do and `port` does not identify one. */
 export async function runningCommand(
   pids: Iterable<number>,
   program: string,
@@ -16,7 +16,7 @@ export async function runningCommand(
   return seen.length === 1 ? seen[0] : ofPort.length === 1 ? ofPort[0] : undefined;
 }
 
-/** The arguments of another user's process are readable, its environment is not and counts as empty. */
+/** The arguments of another user's process are readable. Its environment is not, and counts as empty. */
 async function commandOf(directory: string): Promise<EngineCommandLine | undefined> {
   const words = await readList(join(directory, "cmdline"));
   if (words.length === 0) return undefined;

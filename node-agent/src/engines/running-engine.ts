@@ -1,7 +1,7 @@
 /**
- * One engine of this host. The handle on disk says `asleep` only while that is certain; while it falls asleep or wakes,
- * `heading` names the state that it was told to enter. If the agent dies then, the next one completes the transition,
- * so that no second engine is ever awake.
+ * One engine of this host. The handle on disk contains `asleep` only while that is certain. While the engine falls
+ * asleep or wakes, `heading` names the state that it is to enter. If the agent dies then, the next agent completes the
+ * transition, so that no second engine is ever awake.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { DialectLifecycle, DialectLifecycles, EngineFacts } from "./dialect-lifecycle.ts";
@@ -22,7 +22,7 @@ export interface EngineHost {
 }
 
 export const defaultEngineLimits = {
-  /** Time limit of one probe; the first token of a new engine can take long. */
+  /** Time limit of one probe. The first token of a new engine can take long. */
   probeMsMax: 60_000,
   /** Time limit until an engine that should already run (woken, adopted, external) is ready. */
   warmMsMax: 10_000,
@@ -37,20 +37,20 @@ export class RunningEngine {
   readonly spec: EngineSpec;
   /** Bytes of GPU memory that would be free without this engine, measured before it started or woke. */
   freeWithout: number | undefined;
-  /** Bytes of GPU memory that it holds asleep. Undefined: not measured. */
+  /** Bytes of GPU memory that it holds asleep. Undefined if not measured. */
   keptBytes: number | undefined;
   readonly #host: EngineHost;
   readonly #gone = new AbortController();
-  /** Its exit is no longer noticed. */
+  /** Stops watching for its exit. */
   readonly unwatch: () => void;
   handle: EngineHandle;
-  /** Where it listens and, once proven ready, the limits that it reported. */
+  /** Its address and, once ready, the limits that it reported. */
   endpoint: EngineEndpoint;
   state: EngineState = "changing";
   /** Monotonic time at which it entered its state. */
   sinceMs: number;
 
-  /** Calls `onExit` when it exits while awake or asleep; its state is then `changing`. */
+  /** Calls `onExit` when it exits while awake or asleep. Its state is then `changing`. */
   constructor(
     host: EngineHost,
     spec: EngineSpec,
@@ -105,14 +105,14 @@ export class RunningEngine {
     );
     if (this.handle.heading) await this.remember(false);
     await this.#launcher.serve?.(this.handle);
-    // A failed write must not stop a loaded engine: the next agent would only probe it again.
+    // A failed write must not stop a loaded engine, because the next agent would only probe it again.
     if (this.isLoading) await this.remember(false).catch(() => {});
     const limited = await this.#limited(facts);
     either.throwIfAborted();
     this.endpoint = { ...this.handle.endpoint, ...limited };
   }
 
-  /** Each model must answer: an adapter may fail to load while its base model is well. */
+  /** Each model must answer, because an adapter may fail to load while its base model works. */
   async #prove(signal: AbortSignal, onLoaded?: () => void): Promise<EngineFacts> {
     const { endpoint } = this.handle;
     const [first, ...others] = servedBy(this.spec);
@@ -139,7 +139,7 @@ export class RunningEngine {
     await this.becomeReady(limit.signal, onLoaded);
   }
 
-  /** Whether its process, maybe of an earlier agent, has not been proven ready yet. */
+  /** Whether its process, perhaps started by an earlier agent, is not ready yet. */
   get isLoading(): boolean {
     return this.handle.loadingSinceMs !== undefined;
   }
@@ -163,14 +163,15 @@ export class RunningEngine {
 
   /** Idempotent. */
   async wake(signal: AbortSignal): Promise<void> {
-    if (!this.#dialect.wake || this.spec.sleepLevel === undefined) throw new Error("it sleeps, but is not set up to");
+    if (!this.#dialect.wake || this.spec.sleepLevel === undefined)
+      throw new Error("the engine is asleep, but sleep is not configured");
     using limit = deadline(this.#host.clock, this.#host.limits.wakeMsMax, "waking", signal, this.#gone.signal);
     await this.remember(false, "awake");
     await this.#dialect.wake(this.handle.endpoint, this.spec.sleepLevel, limit.signal);
     limit.signal.throwIfAborted();
   }
 
-  /** Wakes an engine of an earlier agent if that agent was waking it, or if the engine says that it sleeps. */
+  /** Wakes an engine of an earlier agent if that agent was waking it, or if the engine reports that it sleeps. */
   async wakeIfAsleep(signal: AbortSignal): Promise<void> {
     if (this.handle.heading === "awake" || (await this.#isSleeping(signal))) await this.wake(signal);
   }
@@ -179,7 +180,7 @@ export class RunningEngine {
     if (this.spec.sleepLevel === undefined || !this.#dialect.isSleeping) return false;
     const { clock, limits } = this.#host;
     using limit = deadline(clock, limits.warmMsMax, "the engine's answer", signal, this.#gone.signal);
-    // Repeated, as an engine that was being started may not listen yet. Awaited, as `limit` is disposed at return.
+    // Repeated, because a starting engine may not listen yet. Awaited, because `limit` is disposed at return.
     return await untilReady(clock, limits.warmMsMax, limit.signal, (each) =>
       this.#dialect.isSleeping!(this.handle.endpoint, each),
     );

@@ -23,20 +23,20 @@ test.each<[string, ReturnType<typeof sharedContext>]>([
   expect(on(line)).toEqual(shared);
 });
 
-test("the environment counts where the command says nothing", () => {
+test("the environment counts if the command does not set it", () => {
   expect(on("llama-server", { LLAMA_ARG_N_PARALLEL: "4" })).toBeUndefined();
   expect(on("llama-server", { LLAMA_ARG_N_PARALLEL: "4", LLAMA_ARG_KV_UNIFIED: "true" })).toEqual({ because: "-kvu" });
   expect(on("llama-server -np 4 --no-kv-unified", { LLAMA_ARG_KV_UNIFIED: "1" })).toBeUndefined();
   expect(on("llama-server", { LLAMA_ARG_CTX_SIZE: "4096" })).toEqual({ because: "no -np", tokens: 4_096 });
 });
 
-test("of slots that share a context as many are used as can be full", () => {
+test("of slots that share a context, as many are used as can be full", () => {
   const said = { windowTokens: 2_048, parallelMax: 4 };
   expect(limitToContext(said, { because: "no -np" })).toEqual({ ...said, parallelMax: 1, sharedSlots: 4 });
-  // each slot is limited to the model's training context, or to a limit of its own
+  // Each slot is limited to the model's training context, or to its own limit.
   expect(limitToContext(said, { because: "-kvu", tokens: 5_000 })).toEqual({ ...said, parallelMax: 2, sharedSlots: 4 });
   expect(limitToContext(said, { because: "-kvu", tokens: 8_192 })).toEqual(said);
-  expect(limitToContext({ parallelMax: 4 }, { because: "-kvu" }), "an engine that says nothing").toEqual({
+  expect(limitToContext({ parallelMax: 4 }, { because: "-kvu" }), "an engine without reported limits").toEqual({
     parallelMax: 4,
   });
 });

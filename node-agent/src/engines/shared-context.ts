@@ -1,6 +1,6 @@
 /**
- * llama-server's slots can share one context (with `-kvu`, or without `-np`): each slot may fill all of it, and if they
- * need more together every answer breaks off. Only the command line shows that they share.
+ * llama-server's slots can share one context (with `-kvu`, or without `-np`). Each slot may then fill all of it, and if
+ * they together need more, every answer breaks off. Only the command line shows that they share.
  */
 import type { EngineEndpoint } from "./engine.ts";
 
@@ -10,12 +10,12 @@ export interface EngineCommandLine {
 }
 
 interface SharedContext {
-  /** Context of all slots together. Absent: as large as the limit of one slot. */
+  /** The context of all slots together. If undefined, it is as large as the limit of one slot. */
   readonly tokens?: number;
   readonly because: "no -np" | "-kvu";
 }
 
-/** Undefined: each slot has a context of its own, or needs none beyond a batch, as for embeddings. */
+/** Returns undefined if each slot has its own context, or needs at most a batch, as for embeddings. */
 export function sharedContext(command: EngineCommandLine): SharedContext | undefined {
   if (command.words.some((word) => embedding.has(normal(word)))) return undefined;
   const slots = option(command, ["-np", "--parallel"], "LLAMA_ARG_N_PARALLEL") ?? -1;
@@ -30,7 +30,7 @@ export function sharedContext(command: EngineCommandLine): SharedContext | undef
   };
 }
 
-/** Lowers `parallelMax` to the number of slots that can be full at once: nothing enforces the shared limit. */
+/** Lowers `parallelMax` to the number of slots that can be full at once, because nothing enforces the shared limit. */
 export function limitToContext<Facts extends Pick<EngineEndpoint, "windowTokens" | "parallelMax">>(
   facts: Facts,
   { tokens = 0 }: SharedContext,
@@ -41,7 +41,7 @@ export function limitToContext<Facts extends Pick<EngineEndpoint, "windowTokens"
   return full < slots ? { ...facts, parallelMax: full, sharedSlots: slots } : facts;
 }
 
-/** Whether a flag or the environment makes its slots share one KV cache. */
+/** Returns whether a flag or the environment makes its slots share one KV cache. */
 export function isUnified({ words, env }: EngineCommandLine): boolean {
   const flag = words.findLast((word) => unified.has(normal(word)) || notUnified.has(normal(word)));
   if (flag !== undefined) return unified.has(normal(flag));
@@ -52,7 +52,7 @@ const embedding = new Set(["--embedding", "--embeddings"]);
 const unified = new Set(["-kvu", "--kv-unified"]);
 const notUnified = new Set(["-no-kvu", "--no-kv-unified"]);
 
-/** The last occurrence of a flag counts; any flag overrides the environment. */
+/** The last occurrence of a flag counts, and any flag overrides the environment. */
 function option({ words, env }: EngineCommandLine, names: readonly string[], variable: string): number | undefined {
   const at = words.findLastIndex((word) => names.includes(normal(word)));
   const value = Number.parseInt((at < 0 ? env[variable] : words[at + 1]) ?? "", 10);

@@ -1,6 +1,6 @@
 /**
- * The engines of one slot on this host, of which at most one is awake. One that exits, or fails to sleep, wake or
- * answer, is stopped. Calls run one after the other; so does the clean-up after an exit.
+ * The engines of one slot on this host, of which at most one is awake. An engine that exits, or fails to sleep, wake or
+ * answer, is stopped. Calls run one after another, and the clean-up after an exit does too.
  */
 import { assert } from "@weiche/shared/assert.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -16,7 +16,7 @@ type OnPhase = (phase: SwitchPhase) => void;
 export class LocalSlotEngines implements SlotEngines, Disposable {
   readonly #options: SlotEnginesOptions;
   readonly #engines = new Map<ModelId, RunningEngine>();
-  /** Engines for which `retire` was called: their exits are no longer reported. */
+  /** Engines for which `retire` was called. Their exits are no longer reported. */
   readonly #unwanted = new WeakSet<RunningEngine>();
   #onExit: (model: ModelId, report: ExitReport) => void = () => {};
   #activation = new AbortController();
@@ -127,7 +127,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     }
   }
 
-  /** Waits until a new or adopted process is ready. Clears it away if it fails. */
+  /** Waits until a new or adopted process is ready. Stops it if that fails. */
   async #comeUp(
     engine: RunningEngine,
     how: "started" | "adopted",
@@ -224,14 +224,17 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
   async #waitForRoom(spec: EngineSpec, signal: AbortSignal, onPhase: OnPhase, sleeper?: RunningEngine): Promise<void> {
     const { memory, forgotten } = this.#options;
     await forgotten;
-    // A need that is only estimated evicts a sleeper only if the sleepers together hold enough.
+    // An estimated need evicts a sleeper only if the sleepers together hold enough.
     const makeRoom = (missingBytes: number) =>
       this.#evictSleeper(spec.model, spec.memoryBytes === undefined ? missingBytes : 0);
     const ownBytes = async () => sleeper && ((await memory.heldBy(await sleeper.processes())) ?? sleeper.keptBytes);
     await memory.waitForRoom(spec, { ownBytes, makeRoom, onWait: () => onPhase("memory") }, signal);
   }
 
-  /** Stops the engine that slept longest. False if none holds memory, or all together less than `keptBytesMin`. */
+  /**
+   * Stops the engine that has slept longest. Returns false if none holds memory, or all together hold less than
+   * `keptBytesMin`.
+   */
   async #evictSleeper(wanted: ModelId, keptBytesMin = 0): Promise<boolean> {
     const sleepers = this.sleepers().filter(({ model, keptBytes }) => model !== wanted && keptBytes !== 0);
     const kept = sleepers.reduce((sum, { keptBytes = 0 }) => sum + keptBytes, 0);
@@ -249,7 +252,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     return engine;
   }
 
-  /** Clears away what is left of the engine before the slot starts anything else. */
+  /** Stops the remaining processes of the engine before the slot starts anything else. */
   #exited(engine: RunningEngine, was: EngineState, report: ExitReport): void {
     if (was === "asleep") this.#options.events.sleeperExited(this.#options.slot, engine.spec.model, report);
     void this.#inTurn(async () => {
@@ -259,7 +262,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     if (was === "awake" && !this.#unwanted.has(engine)) this.#onExit(engine.spec.model, report);
   }
 
-  /** Throws if the engine has exited since it was proven, as no event would report that. */
+  /** Throws if the engine has exited since its probe, because no event would report that. */
   #ready(engine: RunningEngine, how: "started" | "woken" | "adopted" | "probed"): void {
     engine.throwIfGone();
     this.#options.events.engineReady(this.#options.slot, engine.spec.model, how, engine.inStateMs);
@@ -267,7 +270,7 @@ export class LocalSlotEngines implements SlotEngines, Disposable {
     this.#unwanted.delete(engine);
   }
 
-  /** Stops an engine and waits for its memory. Call while no other engine of the slot is awake. */
+  /** Stops an engine and waits for its memory. Call it while no other engine of the slot is awake. */
   async #clearAway(engine: RunningEngine, onPhase: OnPhase = () => {}, known?: MemoryBefore): Promise<void> {
     const { memory } = this.#options;
     const before = known ?? (await memory.beforeLeaving(() => engine.processes(), 0, engine.freeWithout));

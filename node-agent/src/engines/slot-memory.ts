@@ -1,6 +1,6 @@
 /**
- * GPU memory of one slot: waits for room for an engine, waits for the memory of a stopped one, which is freed later
- * than its process exits, and reports foreign processes. Does not wait where nothing is measured.
+ * GPU memory of one slot. Waits for free memory for an engine, and for the memory of a stopped engine, which is freed
+ * later than its process exits. Reports foreign processes. Does not wait on hosts without GPU measurements.
  */
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
@@ -14,7 +14,9 @@ export interface SlotMemoryEvents {
   memoryAwaited(slot: SlotName, model: ModelId, missingBytes: number): void;
   /** The memory of an engine that stopped or fell asleep was not free in time. */
   memoryLate(slot: SlotName, model: ModelId): void;
-  /** A process that is no engine of this node holds memory on the slot's GPUs. Reported once, and left alone. */
+  /**
+   * A process that is not an engine of this node holds memory on the slot's GPUs. It is reported once and left alone.
+   */
   foreignGpuProcess(slot: SlotName, pid: number, usedBytes: number | undefined): void;
 }
 
@@ -25,24 +27,27 @@ interface SlotMemoryOptions {
   readonly reader: GpuReader;
   readonly handles: Pick<HandleStore, "readUse" | "writeUse">;
   readonly events: SlotMemoryEvents;
-  /** Process ids of all engines of this node. Undefined: unknown; then no process counts as foreign. */
+  /**
+   * Returns the process ids of all engines of this node. If undefined, they are unknown, and no process counts as
+   * foreign.
+   */
   readonly engineProcesses: () => Promise<ReadonlySet<number> | undefined>;
   readonly limits: MemoryLimits;
 }
 
 export interface MemoryLimits {
   readonly roomMsMax: number;
-  /** How long it waits before sleeping engines are stopped to make room. */
+  /** How long it waits before it stops sleeping engines to make room. */
   readonly makeRoomAfterMs: number;
   readonly returnMsMax: number;
-  /** Share of its memory that must become free, 0 to 1: a sleeper keeps some, and readings fluctuate. */
+  /** The share of its memory that must become free, 0 to 1, because a sleeper keeps some and readings fluctuate. */
   readonly returnShareMin: number;
 }
 
 interface Wait {
-  /** Bytes that the engine itself holds asleep; they count as free for it. */
+  /** Returns the bytes that the engine itself holds asleep. They count as free for it. */
   readonly ownBytes: () => Promise<number | undefined>;
-  /** Stops a sleeper; resolves with whether there was one to stop. */
+  /** Stops a sleeper. Resolves with whether there was one. */
   readonly makeRoom: (missingBytes: number) => Promise<boolean>;
   /** Called before the wait if the need is known. */
   readonly onWait: () => void;
@@ -56,7 +61,7 @@ export interface MemoryBefore {
 
 const pollMs = 100;
 const steadyMs = 10_000;
-/** Share of the memory held last time that must be free now, as readings fluctuate. */
+/** The share of the memory held last time that must be free now, because readings fluctuate. */
 const knownShare = 0.95;
 
 export class SlotMemory {
@@ -68,18 +73,21 @@ export class SlotMemory {
     this.#options = options;
   }
 
-  /** Free bytes on the slot's GPUs together. Undefined: not measured. */
+  /** Returns the free bytes on the slot's GPUs together, or undefined if not measured. */
   async freeBytes(ageMsMax = 0): Promise<number | undefined> {
     return sumOf(await this.#gpus(ageMsMax), (gpu) => gpu.memoryFreeBytes);
   }
 
-  /** Free bytes without an engine that is about to start or wake. Undefined if external: it may already hold memory. */
+  /**
+   * Returns the free bytes without an engine that is about to start or wake. Undefined for an external engine, which
+   * may already hold memory.
+   */
   async freeWithout({ launcher }: EngineSpec, keptBytes = 0): Promise<number | undefined> {
     const free = launcher.kind === "external" ? undefined : await this.freeBytes(steadyMs);
     return free === undefined ? undefined : free + keptBytes;
   }
 
-  /** Stores, for the next agent too, how much an engine was seen to hold awake. No switch depends on the write. */
+  /** Stores, also for the next agent, how much an engine was seen to hold awake. No switch depends on the write. */
   async learn({ model, launcher }: EngineSpec, heldBytes: number): Promise<void> {
     const { handles, slot } = this.#options;
     this.#usedBytes.set(model, heldBytes);
@@ -95,14 +103,14 @@ export class SlotMemory {
     }
   }
 
-  /** Bytes that the engine needs: as configured, else as it held last time. Undefined: unknown. */
+  /** Returns the bytes that the engine needs: as configured, otherwise as it held last time. Undefined if unknown. */
   needOf({ model, memoryBytes }: EngineSpec): number | undefined {
     return memoryBytes ?? this.#usedBytes.get(model);
   }
 
   /**
-   * Resolves when there is room for the engine, or nothing is measured or known of its need. Rejects if there is none, or
-   * with the signal's reason. A need that was only learned rejects only if foreign processes hold the memory.
+   * Resolves when there is room for the engine, or its need is unknown or not measured. Rejects if there is no room, or
+   * with the signal's reason. A learned need causes a rejection only if foreign processes hold the memory.
    */
   async waitForRoom(spec: EngineSpec, wait: Wait, signal: AbortSignal): Promise<void> {
     const { clock, events, limits, slot } = this.#options;
@@ -140,8 +148,8 @@ export class SlotMemory {
   }
 
   /**
-   * Call before an engine stops or falls asleep, whose memory has been steady for `steadyForMs`. `freeWithout` is used
-   * where nvidia-smi knows no pids.
+   * Call this before an engine stops or falls asleep, after its memory was steady for `steadyForMs`. `freeWithout` is
+   * used if nvidia-smi knows no pids.
    */
   async beforeLeaving(
     processes: () => Promise<readonly number[]>,
@@ -156,13 +164,13 @@ export class SlotMemory {
     return heldBytes === undefined ? undefined : { freeBytes, heldBytes };
   }
 
-  /** Free bytes without an engine that already runs. Undefined if not measured; errors are ignored. */
+  /** Returns the free bytes without a running engine. Undefined if not measured. Errors are ignored. */
   async freeWithoutRunning(processes: () => Promise<readonly number[]>): Promise<number | undefined> {
     const before = await this.beforeLeaving(processes, 0, undefined).catch(() => undefined);
     return before && before.freeBytes + before.heldBytes;
   }
 
-  /** Resolves with whether the memory became free in time; true where nothing is measured. */
+  /** Resolves with whether the memory became free in time, or with true if nothing is measured. */
   async hasReturned(model: ModelId, before: MemoryBefore | undefined): Promise<boolean> {
     if (before === undefined) return true;
     const { clock, events, limits, slot } = this.#options;
@@ -178,19 +186,19 @@ export class SlotMemory {
     return false;
   }
 
-  /** Bytes held by an engine that has just fallen asleep. Undefined: not measured. */
+  /** Returns the bytes held by an engine that has just fallen asleep, or undefined if not measured. */
   async keptBytes(
     processes: () => Promise<readonly number[]>,
     before: MemoryBefore | undefined,
   ): Promise<number | undefined> {
-    // Read first: the next engine soon takes some of what is free now.
+    // Read first, because the next engine soon takes a part of the free memory.
     const free = before && (await this.freeBytes(steadyMs));
     const held = await this.heldBy(await processes());
     if (held !== undefined || before === undefined || free === undefined) return held;
     return Math.max(0, before.heldBytes - (free - before.freeBytes));
   }
 
-  /** Processes on the slot's GPUs that are no engines of this node. They are reported, never touched. */
+  /** Returns the processes on the slot's GPUs that are not engines of this node. They are reported, never touched. */
   async foreignProcesses(): Promise<readonly GpuProcess[]> {
     const processes = (await this.#processes(0)) ?? [];
     const engines = processes.length > 0 ? await this.#options.engineProcesses() : undefined;
@@ -202,21 +210,21 @@ export class SlotMemory {
     return foreign;
   }
 
-  /** GPU memory of these processes. Undefined: nvidia-smi does not list them, as in some containers. */
+  /** Returns the GPU memory of these processes. Undefined if nvidia-smi does not list them, as in some containers. */
   async heldBy(pids: readonly number[], ageMsMax = 0): Promise<number | undefined> {
     if (pids.length === 0) return undefined;
     const known = (await this.#processes(ageMsMax))?.filter((process) => pids.includes(process.pid));
     return known?.length ? sumOf(known, (process) => process.memoryUsedBytes) : undefined;
   }
 
-  /** Describes the foreign processes if they alone leave less than `neededBytes`; undefined otherwise. */
+  /** Describes the foreign processes if they alone leave less than `neededBytes`. Returns undefined otherwise. */
   async foreignHolders(neededBytes = Infinity): Promise<string | undefined> {
     const [foreign, gpus] = await Promise.all([this.foreignProcesses(), this.#gpus(steadyMs)]);
     const total = sumOf(gpus, (gpu) => gpu.memoryTotalBytes);
     const taken = foreign.reduce((sum, process) => sum + (process.memoryUsedBytes ?? 0), 0);
     if (total === undefined || taken === 0 || total - taken >= neededBytes) return undefined;
     const pids = foreign.map((process) => process.pid).join(", ");
-    return `processes that are no engines of this node hold ${gibibytes(taken)} (pid ${pids})`;
+    return `processes that are not engines of this node hold ${gibibytes(taken)} (pid ${pids})`;
   }
 
   async #gpus(ageMsMax: number): Promise<readonly GpuReading[] | undefined> {
@@ -235,12 +243,15 @@ export class SlotMemory {
   }
 }
 
-/** Whether an engine's last output says that GPU memory is missing, as vLLM, llama.cpp, SGLang or PyTorch word it. */
+/**
+ * Returns whether an engine's last output reports missing GPU memory, in the words of vLLM, llama.cpp, SGLang or
+ * PyTorch.
+ */
 export function missesMemory(lastLines: readonly string[]): boolean {
   return lastLines.some((line) => /out of memory|(free|available|enough) memory|unable to allocate/i.test(line));
 }
 
-/** Sum of the values; undefined if `items` is, or one value is missing. */
+/** Returns the sum of the values, or undefined if `items` or one value is. */
 function sumOf<T>(items: readonly T[] | undefined, valueOf: (item: T) => number | undefined): number | undefined {
   return items?.reduce<number | undefined>((sum, item) => {
     const value = valueOf(item);

@@ -1,4 +1,4 @@
-/** Thread that parses heavy bodies and, once their engine is known, writes the bodies for it. */
+/** The thread that parses heavy bodies and, once the engine is known, writes the body for it. */
 import { parentPort } from "node:worker_threads";
 import { asBuffer, ownBytes, type OwnBytes } from "@weiche/shared/http/byte-thread.ts";
 import { ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";
@@ -10,9 +10,9 @@ import { factsOf, readRequest, say, type BodyScope, type PromptFacts } from "../
 export interface BodyJob {
   readonly scope: BodyScope;
   readonly bytes: OwnBytes;
-  /** Absent: the body is only parsed. */
+  /** If undefined, the body is only parsed. */
   readonly dialect?: DialectName;
-  /** Only with `dialect`. */
+  /** Used only with `dialect`. */
   readonly cacheSalt?: string;
 }
 

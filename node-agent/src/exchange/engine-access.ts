@@ -1,4 +1,4 @@
-/** What the work of a request sees of the engine that was assigned to it, and of its client. */
+/** Gives the work of a request access to its engine and its client. */
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import type { Dialect } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
@@ -12,7 +12,7 @@ import type { IngressEvents } from "./ingress-events.ts";
 import type { RequestRun } from "./request-run.ts";
 import type { RequestHead } from "../intake/request-head.ts";
 
-export interface EngineAccessParts {
+export interface EngineAccessOptions {
   readonly dialects: Readonly<Record<DialectName, Dialect>>;
   readonly connections: EngineConnections;
   readonly doubts: EngineDoubts;
@@ -22,7 +22,7 @@ export interface EngineAccessParts {
 export function engineAccess(
   admission: Admission,
   { exchange, run }: { readonly exchange: Exchange; readonly run: RequestRun },
-  { dialects, connections, doubts, events }: EngineAccessParts,
+  { dialects, connections, doubts, events }: EngineAccessOptions,
 ): EngineAccess {
   const { engine, endpoint } = admission;
   const dialect = dialects[engine.dialect];

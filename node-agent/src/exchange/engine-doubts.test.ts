@@ -1,4 +1,4 @@
-/** When requests that fail in a row make an engine suspect. */
+/** When consecutive failed requests make an engine suspected. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { asId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -32,7 +32,7 @@ async function fail(accounts: string, { hadOutput = false, model = "m", isProvok
   return isDoubted;
 }
 
-test("three failures in a row of two accounts are a suspicion, one alone, without a probe", async () => {
+test("three consecutive failures of two accounts cause one suspicion, without a probe", async () => {
   await fail("xy");
   expect(suspicions).toBe(0);
   await fail("xyxyxy");
@@ -40,7 +40,7 @@ test("three failures in a row of two accounts are a suspicion, one alone, withou
 });
 
 describe("failures of one account alone", () => {
-  test("are none while the probe passes, which is asked once in half a minute", async () => {
+  test("cause no suspicion while the probe passes, and the probe runs at most once in thirty seconds", async () => {
     await fail("x".repeat(500));
     expect([suspicions, probes]).toEqual([0, 1]);
     clock.advance(30_000);
@@ -48,7 +48,7 @@ describe("failures of one account alone", () => {
     expect([suspicions, probes]).toEqual([0, 2]);
   });
 
-  test("are one if the probe fails, too", async () => {
+  test("cause a suspicion if the probe fails too", async () => {
     probe = () => Promise.reject(new Error("500"));
     await fail("xx");
     expect(probes).toBe(0);
@@ -56,7 +56,7 @@ describe("failures of one account alone", () => {
     expect([suspicions, probes]).toEqual([1, 1]);
   });
 
-  test("are none if the probe is late, since the engine may be busy", async () => {
+  test("cause no suspicion if the probe is late, because the engine may be busy", async () => {
     probe = (signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("late"))));
     await fail("xxx");
     clock.advance(60_000);
@@ -64,7 +64,7 @@ describe("failures of one account alone", () => {
     expect(suspicions).toBe(0);
   });
 
-  test("are none if another request is served before the probe fails", async () => {
+  test("cause no suspicion if another request succeeds before the probe fails", async () => {
     const { promise, reject } = Promise.withResolvers<never>();
     probe = () => promise;
     await fail("xxx");
@@ -75,7 +75,7 @@ describe("failures of one account alone", () => {
   });
 });
 
-test("an answer that is whole ends the row, and so does output unless answers failed after theirs", async () => {
+test("a complete answer resets the count, and first output does too unless answers failed after output", async () => {
   await fail("xy");
   doubts.served(endpoint);
   await fail("xy");
@@ -96,11 +96,11 @@ test("an engine is doubted from the third failure of two accounts on, but not wh
   expect(await fail("x")).toBe(true);
   expect(await fail("x")).toBe(true);
   endpoint = { origin: "http://engine" };
-  expect(await fail("xyxyvwz"), "two accounts of one person would be served for nothing").toBe(false);
+  expect(await fail("xyxyvwz"), "the requests of two accounts of one person would be free").toBe(false);
   expect(suspicions).toBe(1);
 });
 
-test("while no restart may follow, an engine is doubted as long as it fails its probe", async () => {
+test("while no restart may follow, an engine is doubted only while it fails its probe", async () => {
   await fail("xyz");
   endpoint = { origin: "http://engine" };
   probe = () => Promise.reject(new Error("500"));
@@ -116,28 +116,28 @@ test("while no restart may follow, an engine is doubted as long as it fails its 
 describe("failures that a request can provoke", () => {
   const provoked = { hadOutput: true, isProvokable: true };
 
-  test("of four accounts are no suspicion while the probe passes, and of five they are", async () => {
+  test("cause no suspicion for four accounts while the probe passes, and a suspicion for five", async () => {
     expect(await fail("xyxyxyxyvwvwvw", provoked)).toBe(false);
     expect([suspicions, probes]).toEqual([0, 1]);
     expect(await fail("z", provoked)).toBe(true);
     expect([suspicions, probes]).toEqual([1, 1]);
   });
 
-  test("of two accounts are a suspicion if the probe fails, too", async () => {
+  test("cause a suspicion for two accounts if the probe fails too", async () => {
     probe = () => Promise.reject(new Error("500"));
     expect(await fail("xyx", provoked)).toBe(false);
     expect(suspicions).toBe(1);
     expect(await fail("x", provoked)).toBe(true);
   });
 
-  test("of four accounts end with an answer that is whole", async () => {
+  test("of four accounts are reset by a complete answer", async () => {
     await fail("wxyv", provoked);
     doubts.served(endpoint);
     await fail("zwxy", provoked);
     expect(suspicions).toBe(0);
   });
 
-  test("do not add to those that no request can provoke", async () => {
+  test("do not add to failures that no request can provoke", async () => {
     await fail("xy");
     await fail("xyxy", provoked);
     expect(suspicions).toBe(0);
@@ -154,7 +154,7 @@ test("an engine that fails one account is doubted only after it has failed a pro
   expect(await fail("x")).toBe(true);
 });
 
-test("an engine that a restart did not help is restarted after pauses that double", async () => {
+test("an engine that still fails after a restart is restarted again after pauses that double", async () => {
   const restarted = async () => {
     endpoint = { origin: "http://engine" };
     await fail("xyz");

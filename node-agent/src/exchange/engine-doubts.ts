@@ -1,11 +1,11 @@
 /**
- * Finds engines that fail every request although their probe at the start passed. Three failures in a row of two accounts
- * are enough. If all are of one account, its requests may be the cause, so the engine has to fail a probe as well: no
- * account alone can have an engine restarted that works for others. A failure that a request can provoke is weaker
- * evidence, because two accounts may be one person's: without a failed probe it takes five accounts.
+ * Finds engines that fail every request although their first probe passed. Three consecutive failures of two accounts
+ * are enough. If all failures are of one account, its requests may be the cause, so the engine must also fail a probe.
+ * No single account can then restart an engine that works for others. A failure that a request can provoke is weaker
+ * evidence, because one person may have two accounts. Without a failed probe it takes five accounts.
  *
- * The row ends with an answer that is whole, and with the first output of another request unless answers failed after
- * theirs. If a restart did not help, the next one follows after a pause that doubles. Within the pause an engine is
+ * A complete answer resets the failures. The first output of another request does too, unless answers failed after
+ * output. If a restart did not help, the next one follows after a pause that doubles. During the pause an engine is
  * doubted only while it fails its probe, because doubt makes answers free.
  */
 import type { AccountId, ModelId, SlotName } from "@weiche/shared/ids.ts";
@@ -20,7 +20,7 @@ interface Failures {
 
 interface Row {
   readonly all: Failures;
-  /** Those that no request can provoke. */
+  /** Failures that no request can provoke. */
   readonly unprovoked: Failures;
   hadOutput: boolean;
   isSuspected: boolean;
@@ -36,7 +36,7 @@ interface Failure {
   readonly hadOutput: boolean;
   /** Whether the content of a request can be the cause. */
   readonly isProvokable: boolean;
-  /** Asks the engine for one token. Rejects if it fails. */
+  /** Requests one token from the engine. Rejects if the engine fails. */
   readonly probe: (signal: AbortSignal) => Promise<unknown>;
   readonly suspect: () => void;
 }
@@ -51,26 +51,29 @@ const pauseMsMax = 3_600_000;
 
 export class EngineDoubts {
   readonly #clock: Clock;
-  /** A restarted engine has another endpoint. */
+  /** Failures by endpoint, because a restarted engine has another endpoint. */
   readonly #rows = new WeakMap<EngineEndpoint, Row>();
-  /** Of the last suspicion, by slot and model: bounded by the configuration. */
+  /** The pause of the last suspicion, by slot and model. The configuration limits the number of entries. */
   readonly #pauses = new Map<string, { readonly untilMs: number; readonly ms: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** A request has its first output. */
+  /** Records the first output of a request. */
   output(endpoint: EngineEndpoint): void {
     if (this.#rows.get(endpoint)?.hadOutput === false) this.#rows.delete(endpoint);
   }
 
-  /** An answer is whole. */
+  /** Records a complete answer. */
   served(endpoint: EngineEndpoint): void {
     this.#rows.delete(endpoint);
   }
 
-  /** Returns whether the engine is doubted: what breaks off now is its own fault, whatever a request could provoke. */
+  /**
+   * Records a failure. Returns whether the engine is doubted: its broken answers are then free, even if a request could
+   * have provoked them.
+   */
   failed(failure: Failure): boolean {
     const nowMs = this.#clock.monotonicMs();
     const row = this.#rows.get(failure.endpoint) ?? emptyRow();
@@ -94,7 +97,7 @@ export class EngineDoubts {
       await failure.probe(limit.signal);
       row.hasFailedProbe = false;
     } catch {
-      // A busy engine may be late. One that hangs is found by its silence.
+      // A busy engine may be late. A hanging engine is found by its silence.
       if (limit.signal.aborted || this.#rows.get(failure.endpoint) !== row) return;
       row.hasFailedProbe = true;
       if (!row.isSuspected && !this.#isPausing(failure)) this.#suspect(row, failure);
@@ -129,7 +132,7 @@ function add(failures: Failures, { account }: Failure): void {
   if (failures.accounts.size < provokingAccountsMin) failures.accounts.add(account);
 }
 
-/** Whether the failures are of so many accounts that no person is their cause. */
+/** Returns whether the failures are of so many accounts that no single person can be the cause. */
 function isOfSeveral({ all, unprovoked }: Row): boolean {
   if (unprovoked.count >= failuresMax && unprovoked.accounts.size >= accountsMin) return true;
   return all.accounts.size >= provokingAccountsMin;

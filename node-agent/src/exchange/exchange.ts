@@ -11,12 +11,12 @@ import { IncomingBody } from "../intake/request-body.ts";
 import type { Admission } from "../slots/admission.ts";
 import type { UnreadAnswer } from "./unread-answers.ts";
 
-/** Why a request ends early, other than by a fault of the engine. */
+/** Why a request ends early without a fault of the engine. */
 type EndedBy =
-  /** The client disconnected, or does not read. */
+  /** The client disconnected or does not read. */
   | "client"
   | "router"
-  /** The time limit of requests, which is published, was reached. */
+  /** The published time limit of requests was reached. */
   | "limit"
   | "stop";
 
@@ -30,8 +30,8 @@ export class Ended extends Error {
 }
 
 /**
- * A client that holds its engine back, because too much is unread already, must read at least so fast. How fast any other
- * one must read is for the router to judge: an agent learns of 128 KiB at a time.
+ * The required reading speed of a client that delays its engine because too much is unread. Routers check the speed of
+ * all other clients, because an agent only learns of each 128 KiB.
  */
 const holdingBack = { msMax: 60_000, floorBytesPerSecond: 16 << 10 };
 /** How long the error event of a request at its time limit may wait to be read. */
@@ -45,19 +45,19 @@ export class Exchange implements StreamSink {
   #limitAtMs = Infinity;
   #body: IncomingBody | undefined;
   #isAnswering = false;
-  /** Whether the answer's kind allows an error event. */
+  /** Whether the form of the answer allows an error event. */
   #isEventStream = false;
   /** Set with the last byte. */
   #hasFinished = false;
   #waited: readonly [what: string, estimatedMs: number] = ["", 0];
-  /** Tells who waits that nothing is unsent any more, or never will be sent. */
+  /** Called when nothing is unsent any more, or nothing can be sent any more. */
   #onDrain: (() => void) | undefined;
   #unread: UnreadAnswer | undefined;
   #tellsDone = false;
-  /** What the client has not read, as counted last. */
+  /** The bytes that the client has not read, as counted last. */
   #unreadBytes = 0;
   #rest: AnswerRest | undefined;
-  /** Tells who waits that what is unread is within its bounds again, or that the request has ended. */
+  /** Called when the unread bytes are below their limit again, or the request has ended. */
   #onRoom: (() => void) | undefined;
   #patience: Patience | undefined;
 
@@ -66,33 +66,36 @@ export class Exchange implements StreamSink {
     this.#clock = clock;
   }
 
-  /** Aborts, with an `Ended` or an engine's fault, when the request cannot be completed any more. */
+  /** Aborts with an `Ended` or an engine's fault when the request can no longer be completed. */
   get signal(): EndSignal {
     return this.#ended.signal;
   }
 
-  /** Whether the head of an answer was sent: then an error cannot have a status any more. */
+  /** Whether the head of an answer was sent. Later errors cannot have a status. */
   get isAnswering(): boolean {
     return this.#isAnswering;
   }
 
-  /** Returns the cause of `error`: an end of the request breaks other operations. */
+  /** Returns the cause of `error`. The end of a request breaks other operations with errors of their own. */
   causeOf(error: unknown): unknown {
     return this.signal.aborted ? this.signal.reason : error;
   }
 
-  /** Is told to the router with the head of the answer. */
+  /** Records the wait, which the head of the answer reports to the router. */
   hasWaited({ waitedFor, waitedMs, estimatedMs = 0 }: Pick<Admission, "waitedFor" | "waitedMs" | "estimatedMs">): void {
     this.#waited = [waitedText(waitedFor, waitedMs), Math.round(estimatedMs)];
   }
 
-  /** From now on what the client has not read counts here. `tellsDone`: the router wants to know when the engine is done. */
+  /**
+   * Counts the bytes that the client has not read in `unread`. `tellsDone`: the router needs a message when the engine
+   * is done.
+   */
   countIn(unread: UnreadAnswer, tellsDone: boolean): void {
     this.#unread = unread;
     this.#tellsDone = tellsDone;
   }
 
-  /** Time that is left until the limit. */
+  /** The time left until the limit. */
   get leftMs(): number {
     return this.#limitAtMs - this.#clock.monotonicMs();
   }
@@ -118,7 +121,7 @@ export class Exchange implements StreamSink {
     if (!this.#hasFinished) this.#wake();
   }
 
-  /** Rejects with an `ApiError` if the body is too large, or with the signal's reason. */
+  /** Returns the body. Rejects with an `ApiError` if it is too large, or with the signal's reason. */
   async readBody(announcedBytes: number): Promise<Buffer> {
     this.signal.throwIfAborted();
     this.#body = new IncomingBody(announcedBytes);
@@ -126,7 +129,7 @@ export class Exchange implements StreamSink {
     return await this.#body.whole;
   }
 
-  // The methods of StreamSink: frames from the router.
+  // The methods of StreamSink, called for frames of the router.
 
   head(): void {}
 
@@ -139,7 +142,7 @@ export class Exchange implements StreamSink {
   }
 
   gone(why: Gone): void {
-    // The answer is complete: nobody reads why its stream has ended.
+    // The answer is complete, so the reason for the end of its stream does not matter.
     if (this.#hasFinished) this.#wake();
     else this.endBy(why === "lost" ? "router" : "client");
   }
@@ -149,7 +152,7 @@ export class Exchange implements StreamSink {
     if (left === 0) this.#onDrain?.();
   }
 
-  /** Writes events. Returns a promise if more is unread than may be: wait for it before the next ones. */
+  /** Writes events. Returns a promise if too much is unread. Await it before writing more. */
   writeEvents(text: string): Promise<void> | undefined {
     this.signal.throwIfAborted();
     if (!this.#isAnswering) this.#respond(200, "events");
@@ -158,26 +161,29 @@ export class Exchange implements StreamSink {
     return this.room();
   }
 
-  /** The engine is done: what `rest` holds is unread from now on, too. */
+  /** The engine is done. From now on `rest` counts as unread too. */
   keep(rest: AnswerRest): void {
     this.#rest = rest;
     this.#count();
   }
 
-  /** The place was given back. The router is told, unless the answer's end follows at once and says it. */
+  /** The place was given back. Reports it to the router, unless the end of the answer follows at once. */
   done(): void {
     const { unsent, credit } = this.#stream;
-    // Vectors count as they are held. As text they are several times as long.
+    // Vectors count by the memory that they hold. Their text is several times as long.
     const isLong = unsent > 0 || (this.#rest?.heldBytes ?? 0) > credit / 4;
     if (this.#tellsDone && isLong) this.#stream.done();
   }
 
-  /** Resolves when what is unread is within its bounds, or the request has ended. Undefined: it is. */
+  /**
+   * Resolves when the unread bytes are below their limit or the request has ended. Returns undefined if they are
+   * already.
+   */
   room(): Promise<void> | undefined {
     return this.#unread?.isFull && !this.signal.aborted ? this.#roomAgain() : undefined;
   }
 
-  /** Resolves when all that was written has been handed to the socket; rejects with the signal's reason. */
+  /** Resolves when everything written was passed to the socket. Rejects with the signal's reason. */
   async sent(): Promise<void> {
     this.signal.throwIfAborted();
     if (this.#stream.unsent === 0) return;
@@ -185,7 +191,7 @@ export class Exchange implements StreamSink {
     this.signal.throwIfAborted();
   }
 
-  /** Sends the last bytes of a complete answer, or all of it as one body, with the mark that it is complete. */
+  /** Sends the last bytes of a complete answer, or all of it as one body, marked as complete. */
   async complete(rest: AnswerRest): Promise<void> {
     this.signal.throwIfAborted();
     if (!this.#isAnswering) this.#respond(200, "json");
@@ -199,7 +205,7 @@ export class Exchange implements StreamSink {
     await this.#finish(ends.complete);
   }
 
-  /** Sends an error instead of an answer, or as the last event of one that has begun. */
+  /** Sends an error instead of an answer, or as the last event of an answer that has begun. */
   async fail(error: ApiError): Promise<void> {
     if (this.#stream.isOver) return;
     const body = JSON.stringify(errorBody(error));
@@ -208,26 +214,27 @@ export class Exchange implements StreamSink {
       this.#stream.write(body);
       return await this.#finish(faultEndOf(error) ?? ends.complete);
     }
-    // A router declares void what is cut: right for a fault of ours, wrong for a client that has used up its time.
+    // A router voids an answer that is cut. That is right for our faults, but wrong for a client that has used up its
+    // time.
     if (!this.#isEventStream) return error.kind === "timeout" ? this.leave() : this.cut();
     this.#stream.write(`data: ${body}\n\n`);
     await this.#finish(faultEndOf(error) ?? ends.failed);
   }
 
-  /** Ends the stream without an END: the answer costs nothing. */
+  /** Ends the stream without an END frame, so that the answer costs nothing. */
   cut(): void {
     this.#stream.cancel("unwanted");
     this.#wake();
   }
 
-  /** Ends an answer that its client does not read: it costs what its record says. */
+  /** Ends an answer that its client does not read. It costs the amount in its usage record. */
   leave(): void {
     if (!this.#isAnswering) return this.cut();
     this.#stream.endNow(ends.unread);
     this.#wake();
   }
 
-  /** Gives back what the request holds. Call once it is served. */
+  /** Releases the resources of the request. Call it once the request is served. */
   close(): void {
     this.#limit?.cancel();
     this.#patience?.stop();
@@ -254,7 +261,7 @@ export class Exchange implements StreamSink {
     this.#stream.head(JSON.stringify([status, kind, retryAfterSeconds, ...this.#waited] satisfies AnswerRecord));
   }
 
-  /** Resolves when the connection has everything, or never will. */
+  /** Resolves when the connection has all bytes, or cannot get them any more. */
   async #finish(code: number): Promise<void> {
     this.#hasFinished = true;
     if (!this.#stream.end(code)) await this.#drained();
@@ -280,7 +287,7 @@ export class Exchange implements StreamSink {
   }
 }
 
-/** The END that tells the router that the engine or this node failed, and how. Undefined: neither did. */
+/** Returns the code of the END frame that reports a failure of the engine or the node. Undefined if neither failed. */
 function faultEndOf({ reason }: ApiError): number | undefined {
   if (reason === "alone") return ends.engineDiedAlone;
   if (reason === "shared") return ends.engineDiedShared;

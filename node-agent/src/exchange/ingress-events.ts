@@ -1,4 +1,4 @@
-/** What the ingress reports of its requests. */
+/** Events of request handling. */
 import type { ApiErrorKind } from "@weiche/shared/errors.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
@@ -8,9 +8,12 @@ import type { FaultEvents } from "./request-error.ts";
 
 export interface IngressEvents extends FaultEvents {
   requestEnded(summary: RequestSummary): void;
-  /** The engine refused what the service promises. `detail` says what to do and quotes nothing of the request. */
+  /**
+   * The engine refused something that the service promises. `detail` gives the remedy and quotes nothing of the
+   * request.
+   */
   engineShortfall(requestId: RequestId, model: ModelId, slot: SlotName, detail: string): void;
-  /** The engine ended an answer with a reason that is none of the convention. */
+  /** The engine ended an answer with a finish reason that the convention does not have. */
   unknownFinish(requestId: RequestId, model: ModelId, reason: string): void;
 }
 
@@ -18,10 +21,10 @@ export interface RequestSummary {
   readonly requestId: RequestId;
   readonly model: ModelId;
   readonly path: NodePath;
-  /** Absent: it was never admitted. */
+  /** Undefined if the request was never admitted. */
   readonly slot: SlotName | undefined;
   readonly waitedMs: number;
-  /** Absent: the request was refused, or its router was lost before the first byte. */
+  /** Undefined if the request was refused, or its router was lost before the first byte. */
   readonly record: UsageRecord | undefined;
   readonly gaps: ChunkGaps;
   /** The error that the client got instead of an answer, or at its end. */

@@ -1,6 +1,6 @@
 /**
- * Serves requests: read, admitted by a slot, answered by an engine, recorded, closed. Every request gives its place
- * back and ends in exactly one way, in `#serve` or in `#breakOff`.
+ * Serves requests: reads, has them admitted by a slot, answered by an engine and recorded, and closes them. Every
+ * request gives its place back and ends in exactly one way, in `#serve` or in `#breakOff`.
  */
 import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
@@ -19,7 +19,7 @@ import type { UnsettledAnswers } from "../outbox/unsettled-answers.ts";
 import { afterNews, engineNewsMsMax } from "../answer/engine-news.ts";
 import { EngineConnections } from "../answer/engine-connections.ts";
 import type { FinishedAnswer } from "../answer/engine-work.ts";
-import { engineAccess, type EngineAccessParts } from "./engine-access.ts";
+import { engineAccess, type EngineAccessOptions } from "./engine-access.ts";
 import { EngineDoubts } from "./engine-doubts.ts";
 import { Ended, Exchange } from "./exchange.ts";
 import type { IngressEvents } from "./ingress-events.ts";
@@ -33,20 +33,20 @@ import { RequestRun } from "./request-run.ts";
 import { unfinishedOutcome } from "./unfinished-outcome.ts";
 import { UnreadAnswers } from "./unread-answers.ts";
 
-interface IngressParts {
+interface IngressOptions {
   readonly admissions: Admissions;
-  /** Rules that the router sent; undefined for a model of which none have come yet. */
+  /** The model's rules from the router. Undefined until they have arrived. */
   readonly rules: (model: ModelId) => ModelRules | undefined;
   readonly outbox: UsageOutbox;
   readonly unsettled: Pick<UnsettledAnswers, "finished">;
   readonly dialects: Readonly<Record<DialectName, Dialect>>;
   readonly clock: Clock;
   readonly life: EngineLife;
-  /** Time limit of a request; the remaining time that the router sends counts if it is shorter. */
+  /** The time limit of a request. The remaining time that the router sends applies if it is shorter. */
   readonly requestMsMax: number;
-  /** How long a request whose connection to the engine broke waits to hear whether the engine died. Default 400. */
+  /** How long a request whose engine connection broke waits to learn whether the engine died. Defaults to 400. */
   readonly newsMsMax?: number;
-  /** Counts what clients have not read yet. Absent: it begins empty. */
+  /** Counts the bytes that clients have not read yet. If undefined, a new counter is made. */
   readonly unread?: UnreadAnswers;
   readonly events: IngressEvents;
 }
@@ -55,62 +55,72 @@ interface RunningRequest {
   readonly exchange: Exchange;
   /** Resolves when the request has ended. */
   served?: Promise<void>;
-  /** Set once the head has been read. */
+  /** Set once the head was read. */
   run?: RequestRun;
 }
 
-/** Silence after which an engine counts as hanging; at most half of `requestMsMax`, which would hide it otherwise. */
+/**
+ * The silence after which an engine counts as hanging. At most half of `requestMsMax`, because the time limit would
+ * otherwise come first.
+ */
 const silenceMsMax = 60_000;
 
-/** How long a stop waits for the disk to take the records of requests that it broke off. */
+/** How long a stop waits until the records of ended requests are on disk. */
 const recordMsMax = 2_000;
 
-/** How long a stop then waits for clients to read how their answers have ended. */
+/** How long a stop then waits for clients to read how their answers ended. */
 const readMsMax = 2_000;
 
-/** Memory for all large bodies, from first byte to first output. Measured: 64 at once took 1.8 GB with 512 MB. */
+/**
+ * Memory for all large bodies, from first byte to first output. Measured: 64 at once took 1.8 GB with a limit of 512
+ * MB.
+ */
 const largeBodiesBytesMax = 320_000_000;
 
-/** Reason of refusals that say nothing of the engine. */
+/** The reason in refusals that are unrelated to the engine. */
 const busy: NodeFault = "node-busy";
 
 export class Ingress implements AsyncDisposable {
-  readonly #parts: IngressParts;
+  readonly #options: IngressOptions;
   readonly #connections: EngineConnections;
   readonly #reader = new WorkReader();
   readonly #budget: ByteBudget;
   readonly #doubts: EngineDoubts;
-  readonly #engineParts: EngineAccessParts;
+  readonly #engineOptions: EngineAccessOptions;
   readonly #unread: UnreadAnswers;
-  /** In the order of arrival. */
+  /** Running requests, in the order of arrival. */
   readonly #running = new TransientMap<number, RunningRequest>();
   #arrived = 0;
   #hasGivenUp = false;
   #isStopping = false;
 
-  constructor(parts: IngressParts) {
-    this.#parts = parts;
-    this.#unread = parts.unread ?? new UnreadAnswers();
-    this.#budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, parts.clock, busy);
-    this.#doubts = new EngineDoubts(parts.clock);
-    this.#connections = new EngineConnections(parts.clock, parts.life, Math.min(silenceMsMax, parts.requestMsMax / 2));
-    const { dialects, events } = parts;
-    this.#engineParts = { dialects, events, connections: this.#connections, doubts: this.#doubts };
+  constructor(options: IngressOptions) {
+    this.#options = options;
+    this.#unread = options.unread ?? new UnreadAnswers();
+    this.#budget = new ByteBudget(largeBodiesBytesMax, bodyBytesMax, options.clock, busy);
+    this.#doubts = new EngineDoubts(options.clock);
+    this.#connections = new EngineConnections(
+      options.clock,
+      options.life,
+      Math.min(silenceMsMax, options.requestMsMax / 2),
+    );
+    const { dialects, events } = options;
+    this.#engineOptions = { dialects, events, connections: this.#connections, doubts: this.#doubts };
   }
 
-  /** Requests between their first header and their last byte, waiting ones included. */
+  /** The number of requests between their first header and their last byte, including waiting ones. */
   get running(): number {
     return this.#running.size;
   }
 
-  /** Bytes of answers that their clients have not read yet. */
+  /** Bytes of answers that clients have not read yet. */
   get unreadBytes(): number {
     return this.#unread.bytes;
   }
 
-  /** Those requests, the oldest first. */
+  /** The running requests, the oldest first. */
   requests(): readonly NodeRequest[] {
-    const waiting = this.#parts.admissions.waiting();
+    const waiting = this.#options.admissions.waiting();
     return this.#running
       .values()
       .flatMap(({ run }) => (run ? [run.view(waiting)] : []))
@@ -118,14 +128,14 @@ export class Ingress implements AsyncDisposable {
       .toArray();
   }
 
-  /** Serves a stream of a data connection, and owns it. `record`: the fields of its HEAD. */
+  /** Serves a stream of a data connection, and takes it over. `record`: the fields of its HEAD frame. */
   readonly handle = (stream: FrameStream, record: readonly unknown[]): StreamSink => {
-    const exchange = new Exchange(stream, this.#parts.clock);
+    const exchange = new Exchange(stream, this.#options.clock);
     const id = ++this.#arrived;
     const running: RunningRequest = { exchange };
     this.#running.set(id, running);
     running.served = this.#serve(running, record).catch(async (error: unknown) => {
-      this.#parts.events.requestBug(error);
+      this.#options.events.requestBug(error);
       await exchange.fail(new ApiError("internal", "Internal error.")).catch(() => exchange.cut());
     });
     void running.served.then(() => {
@@ -136,12 +146,12 @@ export class Ingress implements AsyncDisposable {
   };
 
   /**
-   * Refuses new requests, and resolves when running ones have ended. After `graceMs` they are made to end; 2 s later so
-   * are answers whose record is not on disk, and after 2 s more those whose clients do not read how they have ended.
+   * Refuses new requests, and resolves when running ones have ended. After `graceMs` running requests are ended. After
+   * 2 s more, answers without a record on disk end, and after another 2 s, answers that are not read.
    */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    const { clock } = this.#parts;
+    const { clock } = this.#options;
     const deadline = clock.after(graceMs, () => this.#endAll());
     const recordDeadline = clock.after(graceMs + recordMsMax, () => this.#giveUp());
     const readDeadline = clock.after(graceMs + recordMsMax + readMsMax, () => this.#cutAll());
@@ -167,7 +177,7 @@ export class Ingress implements AsyncDisposable {
 
   async #serve(running: RunningRequest, headRecord: readonly unknown[]): Promise<void> {
     const head = readRequestHead(headRecord);
-    const run = new RequestRun(head, new UsageMeter(head, this.#parts.outbox, this.#parts.clock));
+    const run = new RequestRun(head, new UsageMeter(head, this.#options.outbox, this.#options.clock));
     running.run = run;
     const { exchange } = running;
     exchange.countIn(this.#unread.open(head.billing.accountId), head.readsDone);
@@ -176,11 +186,11 @@ export class Ingress implements AsyncDisposable {
       const { counts, rest } = await this.#answer(exchange, run);
       await exchange.sent();
       if (!(await this.#isKept(run, run.meter.append("finished", counts)))) throw new Ended("stop");
-      // Its router has settled an answer that its client has left meanwhile, and says no more of it.
-      if (!hasLeft(exchange)) this.#parts.unsettled.finished(head.routerId, run.meter.record!);
+      // The router has already settled an answer whose client has left, and will not mention it again.
+      if (!hasLeft(exchange)) this.#options.unsettled.finished(head.routerId, run.meter.record!);
       await exchange.complete(rest);
     } catch (thrown) {
-      // An engine's fault stays the cause, even if the client leaves while `afterNews` waits.
+      // An engine's fault remains the cause, even if the client leaves while `afterNews` waits.
       const cause = thrown instanceof EngineFault ? thrown : exchange.causeOf(thrown);
       error = await this.#breakOff(exchange, run, cause);
     }
@@ -188,10 +198,10 @@ export class Ingress implements AsyncDisposable {
     const { requestId, model, path } = head;
     const { slot, waitedMs = 0 } = run.admission ?? {};
     const { record, gaps } = run.meter;
-    this.#parts.events.requestEnded({ requestId, model, path, slot, waitedMs, record, gaps, error: error?.kind });
+    this.#options.events.requestEnded({ requestId, model, path, slot, waitedMs, record, gaps, error: error?.kind });
   }
 
-  /** Resolves with true when the record is on disk; with false when this agent stops and gives up waiting for that. */
+  /** Resolves with true when the record is on disk, or with false when this agent stops and no longer waits. */
   #isKept(run: RequestRun, appended: Promise<void>): Promise<boolean> {
     return new Promise((resolve, reject) => {
       run.giveUp = () => resolve(false);
@@ -207,12 +217,12 @@ export class Ingress implements AsyncDisposable {
 
   async #answer(exchange: Exchange, run: RequestRun): Promise<FinishedAnswer> {
     const { head, meter } = run;
-    const { admissions, clock, outbox, requestMsMax } = this.#parts;
+    const { admissions, clock, outbox, requestMsMax } = this.#options;
     exchange.limitTo(Math.min(head.remainingMs, requestMsMax));
     if (this.#isStopping) throw new ApiError("maintenance", "The node is being stopped.", { retryAfterSeconds: 1 });
     if (!outbox.admitting)
       throw new ApiError("overloaded", "The node cannot record usage.", { retryAfterSeconds: 5, reason: busy });
-    const rules = this.#parts.rules(head.model);
+    const rules = this.#options.rules(head.model);
     if (!rules) throw new ApiError("model_unavailable", "The model is not known here yet.", { retryAfterSeconds: 1 });
     await run.takeRoom(this.#budget, exchange.signal);
     const scope = { rules, dialects: admissions.dialectsOf(head.model) };
@@ -229,7 +239,7 @@ export class Ingress implements AsyncDisposable {
       run.admission = admission;
       meter.onAdmitted();
       if (admission.waitedMs >= 1) exchange.hasWaited(admission);
-      const answer = await run.work.run(engineAccess(admission, { exchange, run }, this.#engineParts));
+      const answer = await run.work.run(engineAccess(admission, { exchange, run }, this.#engineOptions));
       this.#doubts.served(admission.endpoint);
       run.generated(answer.counts);
       exchange.keep(answer.rest);
@@ -240,7 +250,7 @@ export class Ingress implements AsyncDisposable {
       if (!(cause instanceof EngineFault)) throw cause;
       if (cause.reason === "core died") admission.lose(cause.reason);
       else if (suspicious.includes(cause.reason)) admission.suspect(cause.reason);
-      const fault = await afterNews(cause, exchange.signal, clock, this.#parts.newsMsMax ?? engineNewsMsMax);
+      const fault = await afterNews(cause, exchange.signal, clock, this.#options.newsMsMax ?? engineNewsMsMax);
       fault.isOfDoubtedEngine = this.#doubt(fault, admission, run);
       throw fault;
     } finally {
@@ -248,7 +258,7 @@ export class Ingress implements AsyncDisposable {
     }
   }
 
-  /** Counts a fault after which the engine goes on. Returns whether the engine is doubted. */
+  /** Counts a fault that leaves the engine running. Returns whether the engine is doubted. */
   #doubt(fault: EngineFault, admission: Admission, run: RequestRun): boolean {
     const { reason } = fault;
     if (reason === "gone" || reason === "core died" || suspicious.includes(reason)) return false;
@@ -257,12 +267,12 @@ export class Ingress implements AsyncDisposable {
     return this.#doubts.failed({
       ...{ endpoint, slot, model, account: billing.accountId },
       ...{ hadOutput: run.hasOutput, isProvokable: !fault.isOurs },
-      probe: (signal) => this.#parts.dialects[engine.dialect].readiness(endpoint, model, signal),
+      probe: (signal) => this.#options.dialects[engine.dialect].readiness(endpoint, model, signal),
       suspect: () => admission.suspect("failing"),
     });
   }
 
-  /** The place is the engine's: it does not wait for the client, unless more is unread than may be. */
+  /** Gives the place back. It does not wait for the client, unless too much is unread. */
   #release(admission: Admission, exchange: Exchange, used: TokenCounts): void {
     const release = () => {
       admission.release(used);
@@ -273,7 +283,7 @@ export class Ingress implements AsyncDisposable {
     else release();
   }
 
-  /** Records what an incomplete answer costs, and tells the client. */
+  /** Records the cost of an incomplete answer and notifies the client. */
   async #breakOff(exchange: Exchange, run: RequestRun, cause: unknown): Promise<ApiError | undefined> {
     const outcome = unfinishedOutcome(cause, exchange.isAnswering);
     if (outcome) await this.#isKept(run, run.meter.append(outcome, run.soFar()));
@@ -281,7 +291,7 @@ export class Ingress implements AsyncDisposable {
       exchange.leave();
       return undefined;
     }
-    const error = errorOf(run, cause, this.#parts.events);
+    const error = errorOf(run, cause, this.#options.events);
     await exchange.fail(error);
     return error;
   }
@@ -291,5 +301,8 @@ function hasLeft({ signal }: Exchange): boolean {
   return signal.reason instanceof Ended && signal.reason.by === "client";
 }
 
-/** Faults of an engine that may be gone or hang. Others say little about the next request: `EngineDoubts` counts them. */
+/**
+ * Faults of an engine that may be gone or hang. Others prove little about the next request, so `EngineDoubts` counts
+ * them.
+ */
 const suspicious: readonly EngineFaultReason[] = ["silent", "refused"];

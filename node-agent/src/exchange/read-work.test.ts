@@ -1,4 +1,4 @@
-/** Which bodies the agent parses on its main thread. Bytes that are passed to the other thread are detached here. */
+/** Which bodies the agent parses on its main thread. Bytes that go to the other thread are detached here. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId } from "@weiche/shared/ids.ts";
@@ -25,7 +25,7 @@ const bodies: [name: string, where: "here" | "in the thread", body: object][] = 
   ["1,000 messages", "here", { messages: Array(1_000).fill(messages[0]) }],
   ["a chat of 500 KB", "in the thread", { messages: [{ role: "user", content: "word ".repeat(100_000) }] }],
   ["a schema of 5,000 members", "in the thread", { messages, tools: [tool(members(5_000))] }],
-  ["members that nobody reads", "in the thread", { messages, x: members(5_000) }],
+  ["members that are never read", "in the thread", { messages, x: members(5_000) }],
 ];
 test.each(bodies)("%s is read %s", async (_name, where, body) => {
   const text = Buffer.from(JSON.stringify(body));

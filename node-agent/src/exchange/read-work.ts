@@ -1,6 +1,6 @@
 /**
- * Turns the bytes of a body into work for an engine. Bodies that are long or have many values are parsed, and written
- * for their engine, in another thread: this one keeps only their bytes, however long they wait.
+ * Converts the bytes of a body into work for an engine. Another thread parses bodies that are long or have many values
+ * and writes them for their engine. The main thread keeps only their bytes, however long they wait.
  */
 import { asBuffer, ByteThread, ownBytes } from "@weiche/shared/http/byte-thread.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -14,7 +14,7 @@ import { Generation, type GenerationScope } from "../answer/generation.ts";
 import { factsOf, readRequest, say, type BodyScope } from "../intake/read-request.ts";
 import type { RequestHead } from "../intake/request-head.ts";
 
-/** Bodies up to this size do not count against the budget of large bodies. */
+/** Bodies up to this size do not count towards the limit of large bodies. */
 export const smallBytesMax = 1 << 20;
 
 export class WorkReader implements AsyncDisposable {
@@ -45,7 +45,7 @@ export class WorkReader implements AsyncDisposable {
     const { bytes, read } = await this.#run(job, signal);
     if (read!.kind === "embedding") return new Embedding(read!, about);
     const say = async ({ dialectName: dialect, cacheSalt }: EngineAccess) => {
-      const scope = { ...job.scope, dialects: [dialect] }; // tools may have a form of their own for its engine
+      const scope = { ...job.scope, dialects: [dialect] }; // Tools may have a different form for this engine.
       return asBuffer((await this.#run({ scope, bytes, dialect, cacheSalt }, signal)).bytes);
     };
     return new Generation({ facts: read!, say }, about);

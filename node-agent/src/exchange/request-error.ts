@@ -1,4 +1,4 @@
-/** The error that the router and the client get for a request that failed. */
+/** The error for the router and the client of a failed request. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeFault } from "@weiche/shared/node-protocol.ts";
 import type { ModelId, RequestId, SlotName } from "@weiche/shared/ids.ts";
@@ -7,13 +7,13 @@ import { Ended } from "./exchange.ts";
 import type { RequestRun } from "./request-run.ts";
 
 export interface FaultEvents {
-  /** An engine failed while it answered this request. `detail` quotes nothing of it. */
+  /** An engine failed while it answered this request. `detail` quotes nothing of the request. */
   engineFault(requestId: RequestId, model: ModelId, slot: SlotName, reason: EngineFaultReason, detail: string): void;
   /** An unexpected error was thrown, which is a bug. */
   requestBug(error: unknown): void;
 }
 
-/** Returns the error that the client gets. Reports an engine fault or a bug to `events`. */
+/** Returns the error for the client. Reports an engine fault or a bug to `events`. */
 export function errorOf({ head, admission, hasOutput }: RequestRun, cause: unknown, events: FaultEvents): ApiError {
   if (cause instanceof ApiError) return cause;
   if (cause instanceof Ended) {
@@ -24,7 +24,7 @@ export function errorOf({ head, admission, hasOutput }: RequestRun, cause: unkno
   if (cause instanceof EngineFault && admission) {
     events.engineFault(head.requestId, head.model, admission.slot, cause.reason, cause.message);
     if (cause.death)
-      return new ApiError("engine_died", "The model's engine ended while it worked.", { reason: cause.death });
+      return new ApiError("engine_died", "The model's engine died while it worked.", { reason: cause.death });
     if (cause.reason === "refused")
       return new ApiError("model_unavailable", "The model's engine does not answer.", { retryAfterSeconds: 1 });
     const seesExit = admission.engine.launcher.kind !== "external";

@@ -1,4 +1,4 @@
-/** State of one running request: what it is, what it costs so far, and what it holds. */
+/** The state of one running request: its facts, its cost so far, and what it holds. */
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";
 import type { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import type { EndSignal } from "@weiche/shared/time/end-signal.ts";
@@ -15,11 +15,11 @@ export class RequestRun {
   readonly head: RequestHead;
   readonly meter: UsageMeter;
   work: EngineWork | undefined;
-  /** What the slots were asked for. */
+  /** The argument of `admit`. */
   asked: AdmissionRequest | undefined;
   admission: Admission | undefined;
   hasOutput = false;
-  /** What the answer costs, once the engine is done with it. */
+  /** The cost of the answer, once the engine is done. */
   #counts: TokenCounts | undefined;
 
   constructor(head: RequestHead, meter: UsageMeter) {
@@ -28,8 +28,8 @@ export class RequestRun {
   }
 
   /**
-   * Waits until the budget has room for a large body. Call before any of it is read. The router has the whole body, so that
-   * it comes at once. Bodies that wait for a full engine leave room for other models and other accounts.
+   * Waits until the memory limit has room for a large body. Call it before reading. The router has the whole body, so
+   * that it arrives at once. Bodies that wait for a full engine leave room for other models and accounts.
    */
   async takeRoom(budget: ByteBudget, signal: EndSignal): Promise<void> {
     const { bodyBytes, billing, model } = this.head;
@@ -46,7 +46,7 @@ export class RequestRun {
     return this.#counts !== undefined;
   }
 
-  /** The engine is done: nothing that becomes of it matters to this request any more. */
+  /** Records that the engine is done. Later events of the engine do not affect this request. */
   generated(counts: TokenCounts): void {
     this.#counts = counts;
     this.meter.onGenerated();
@@ -55,10 +55,10 @@ export class RequestRun {
   /** Idempotent. */
   giveRoom: () => void = () => {};
 
-  /** Stops waiting for the disk to take the record of this request. */
+  /** Stops waiting for the record of this request to reach the disk. */
   giveUp: () => void = () => {};
 
-  /** For operators. `waiting`: where those that wait stand. */
+  /** Returns the request for operators. `waiting`: the standings of waiting requests. */
   view(waiting: ReadonlyMap<AdmissionRequest, Standing>): NodeRequest {
     const { requestId, attempt, model } = this.head;
     return {

@@ -7,7 +7,7 @@ import { unfinishedOutcome } from "./unfinished-outcome.ts";
 test.each([
   ["a client that leaves", new Ended("client"), "client-ended"],
   ["the time limit", new Ended("limit"), "limit-ended"],
-])("%s costs what was generated, before the first byte too", (_name, cause, outcome) => {
+])("%s costs the generated tokens, even before the first byte", (_name, cause, outcome) => {
   for (const isAnswering of [true, false]) expect(unfinishedOutcome(cause, isAnswering)).toBe(outcome);
 });
 
@@ -32,7 +32,7 @@ const ours: [name: string, cause: unknown][] = [
   ["a bug", new Error("x")],
 ];
 
-test.each(ofAnswer)("what a client has received before the fault '%s' is billed", (_name, cause) => {
+test.each(ofAnswer)("output that a client has received before the fault '%s' is billed", (_name, cause) => {
   expect(unfinishedOutcome(cause, true)).toBe("limit-ended");
 });
 
@@ -40,6 +40,6 @@ test.each(ours)("an answer that breaks off because of '%s' costs nothing", (_nam
   expect(unfinishedOutcome(cause, true)).toBe("broken");
 });
 
-test.each([...ofAnswer, ...ours])("a client that gets a status because of '%s' has no record", (_name, cause) => {
+test.each([...ofAnswer, ...ours])("a request that gets a status because of '%s' has no record", (_name, cause) => {
   expect(unfinishedOutcome(cause, false)).toBeUndefined();
 });

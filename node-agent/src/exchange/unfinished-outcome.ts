@@ -4,9 +4,10 @@ import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import { Ended } from "./exchange.ts";
 
 /**
- * How a request that did not finish is recorded. Ended by its client or by a published limit: it costs what was generated.
- * So does an answer that broke off because of what the model wrote, as far as its client has received it: the client can
- * provoke that. Broken by us: nothing. Undefined: no record, because the client gets a status instead of an answer.
+ * Returns how an unfinished request is recorded. If the client or a published limit ended it, it costs the generated
+ * tokens. If the answer broke off because of what the model wrote, it costs the part that the client received, because
+ * a client can provoke that. If we broke it, it costs nothing. Returns undefined if the client gets a status instead of
+ * an answer, which leaves no record.
  */
 export function unfinishedOutcome(cause: unknown, isAnswering: boolean): RequestOutcome | undefined {
   if (cause instanceof Ended && cause.by === "client") return "client-ended";
@@ -15,7 +16,10 @@ export function unfinishedOutcome(cause: unknown, isAnswering: boolean): Request
   return dependsOnAnswer(cause) ? "limit-ended" : "broken";
 }
 
-/** An error of the request after its answer has begun: the engine reported only then that the prompt is too long. */
+/**
+ * Returns whether the error is of the request although its answer has begun. Some engines report only then that the
+ * prompt is too long.
+ */
 function dependsOnAnswer(cause: unknown): boolean {
   if (cause instanceof ApiError) return cause.status < 500;
   return cause instanceof EngineFault && !cause.isOurs;

@@ -8,7 +8,7 @@ const MiB = 1 << 20;
 /** The most that is written at once. */
 const piece = MiB / 16;
 
-/** Opens answers of the account and fills each until it may hold no more. Returns what they hold, in MiB. */
+/** Opens answers of the account and fills each up to its limit. Returns what they hold, in MiB. */
 function fill(all: UnreadAnswers, accountId: AccountId, answers: number): number {
   const before = all.bytes;
   for (let n = 0; n < answers; n++) {
@@ -18,16 +18,16 @@ function fill(all: UnreadAnswers, accountId: AccountId, answers: number): number
   return (all.bytes - before) / MiB;
 }
 
-test("one answer waits with 16 MiB at most", () => {
+test("one answer holds at most 16 MiB", () => {
   expect(fill(new UnreadAnswers(), account(1), 1)).toBe(16 + 1 / 16);
 });
 
-test("one account holds a quarter of all at most, however many answers it leaves unread", () => {
+test("one account holds at most a quarter of all memory, however many answers it leaves unread", () => {
   // One piece of each answer may always wait.
   expect(fill(new UnreadAnswers(), account(1), 20)).toBeLessThan(64 + 20 / 16);
 });
 
-test("when six accounts leave all unread that they may, a long answer of another one still finds room", () => {
+test("when six accounts leave as much unread as they may, a long answer of another account still finds room", () => {
   const all = new UnreadAnswers();
   for (let n = 0; n < 6; n++) fill(all, account(n), 20);
   expect(all.bytes / MiB).toBeLessThan(256);
@@ -36,7 +36,7 @@ test("when six accounts leave all unread that they may, a long answer of another
   expect(other.isFull).toBe(false);
 });
 
-test("an answer that is read gives its memory back, also to the account's others", () => {
+test("an answer that is read gives its memory back, also to the account's other answers", () => {
   const all = new UnreadAnswers();
   const answers = Array.from({ length: 6 }, () => all.open(account(1)));
   for (const answer of answers) answer.is(12 * MiB);
@@ -47,7 +47,7 @@ test("an answer that is read gives its memory back, also to the account's others
   expect(all.bytes).toBe(0);
 });
 
-test("an answer of which nothing waits may always go on", () => {
+test("an answer with no unread bytes may always continue", () => {
   const all = new UnreadAnswers();
   for (let n = 0; n < 50; n++) fill(all, account(n), 10);
   expect(all.open(account(1)).isFull).toBe(false);

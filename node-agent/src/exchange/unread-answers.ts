@@ -1,18 +1,21 @@
 /**
- * Bounds the memory for answers that their clients have not read yet. Within the bounds an engine works at its own speed,
- * and its place is free once it is done; beyond them it works no faster than its client reads.
+ * Limits the memory for answers that clients have not read yet. Below the limits an engine works at its own speed, and
+ * its place is free once it is done. Above them it works no faster than its client reads.
  */
 import type { AccountId } from "@weiche/shared/ids.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
 
-/** An answer of 32,768 tokens has about 8 MB of events, with log probabilities without alternatives about 12 MB. */
+/** An answer of 32,768 tokens has about 8 MB of events, or about 12 MB with log probabilities. */
 const answerBytesMax = 16 << 20;
 const bytesMax = 256 << 20;
-/** An account may hold a third of what is free: one alone gets a quarter of all, and several leave room for another one. */
+/**
+ * An account may hold a third of the free memory. A single account then gets a quarter of all, and several accounts
+ * leave room for another one.
+ */
 const shareOfFree = 1 / 3;
 
 export class UnreadAnswers {
-  /** Of all answers. */
+  /** The bytes of all answers. */
   bytes = 0;
   readonly #accounts = new TransientMap<AccountId, number>();
 
@@ -20,7 +23,7 @@ export class UnreadAnswers {
     return new UnreadAnswer(this, accountId);
   }
 
-  /** @internal For an answer. */
+  /** @internal Adds bytes of an answer. */
   add(accountId: AccountId, bytes: number): void {
     this.bytes += bytes;
     const held = (this.#accounts.get(accountId) ?? 0) + bytes;
@@ -28,7 +31,7 @@ export class UnreadAnswers {
     else this.#accounts.delete(accountId);
   }
 
-  /** @internal For an answer. */
+  /** @internal Returns whether the account may add no more to an answer. */
   isFull(accountId: AccountId): boolean {
     return (this.#accounts.get(accountId) ?? 0) > (bytesMax - this.bytes) * shareOfFree;
   }

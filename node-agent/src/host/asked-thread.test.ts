@@ -21,7 +21,7 @@ afterEach(async () => {
   await thread[Symbol.asyncDispose]();
 });
 
-/** A thread whose module does this at each question, told as `number` from 1. */
+/** Returns a thread whose module runs this code for each question. `number` counts questions from 1. */
 function threadThat(does: string): void {
   const program = join(directory, "thread.mjs");
   const file = JSON.stringify(directory);
@@ -36,7 +36,7 @@ function threadThat(does: string): void {
   thread = new AskedThread({ clock, program: pathToFileURL(program), path, answerMsMax, onLost });
 }
 
-/** Asks again and again until there is an answer. */
+/** Repeats the question until there is an answer. */
 async function askedUntilAnswered(): Promise<unknown> {
   for (;;) {
     try {
@@ -47,16 +47,16 @@ async function askedUntilAnswered(): Promise<unknown> {
   }
 }
 
-test("a thread that exits right behind its answer has not died", async () => {
+test("a thread that exits right after its answer has not died", async () => {
   threadThat("answer(number); process.exit(0)");
   const asked = thread.ask();
-  // Both are seen in one turn of the event loop.
+  // Both events arrive in one turn of the event loop.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
   expect(await asked).toBe(1);
   expect(lost).toEqual([]);
 });
 
-test("one thread answers every question, and has no variable of our environment but PATH", async () => {
+test("one thread answers every question, and gets only PATH of our environment", async () => {
   threadThat("answer([number, process.env])");
   const env = { PATH: "/somewhere", LC_ALL: "C" };
   expect([await thread.ask(), await thread.ask()]).toEqual([
@@ -69,9 +69,9 @@ test("one thread answers every question, and has no variable of our environment 
 test.each([
   ["throws", `throw new Error("broken")`, "it died: broken"],
   ["ends", "process.exit(3)", "it ended with code 3"],
-  ["ends as if all were well", "process.exit(0)", "it ended with code 0"],
+  ["ends as if all was well", "process.exit(0)", "it ended with code 0"],
   ["fills the memory", "const all = []; for (;;) all.push(new Array(1e5).fill(0.5))", /^it died: .*memory/],
-])("a thread that %s is told of once, and the next question has another one", async (_name, does, reason) => {
+])("a thread that %s is reported once, and the next question starts another one", async (_name, does, reason) => {
   threadThat(`if (fs.existsSync(directory + "/again")) return answer(threadId); ${does}`);
   await expect(thread.ask()).rejects.toThrow(reason);
   expect(lost).toEqual([expect.stringMatching(reason)]);
@@ -80,7 +80,7 @@ test.each([
   expect(lost).toHaveLength(1);
 });
 
-test("a thread that does not answer in time is ended, and the next question has another one", async () => {
+test("a thread that does not answer in time is ended, and the next question starts another one", async () => {
   threadThat(`if (fs.existsSync(directory + "/again")) return answer("well"); for (;;);`);
   const asked = thread.ask();
   clock.advance(answerMsMax - 1);
@@ -92,14 +92,14 @@ test("a thread that does not answer in time is ended, and the next question has 
   expect(await askedUntilAnswered()).toBe("well");
 });
 
-test("a thread that the kernel holds fast is joined by no second one until it is gone", async () => {
+test("no second thread starts while the kernel holds a silent one", async () => {
   const pipe = join(directory, "pipe");
   execFileSync("mkfifo", [pipe]);
   threadThat(
     `fs.appendFileSync(directory + "/asked", "x"); if (fs.existsSync(directory + "/again")) return answer("well"); fs.readFileSync(directory + "/pipe");`,
   );
   const asked = thread.ask();
-  // The thread has opened the pipe for reading as soon as it can be opened for writing without waiting.
+  // The thread has opened the pipe for reading once opening it for writing does not block.
   const end = await openedForWriting(pipe);
   clock.advance(answerMsMax);
   await expect(asked).rejects.toThrow("no answer");
@@ -120,7 +120,7 @@ async function openedForWriting(pipe: string): Promise<number> {
   }
 }
 
-test("two questions at a time are one too many", async () => {
+test("a second question at the same time is rejected", async () => {
   threadThat("answer(number)");
   const first = thread.ask();
   await expect(thread.ask()).rejects.toThrow("not been answered yet");

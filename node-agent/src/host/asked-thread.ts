@@ -14,18 +14,18 @@ import { within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 
 interface AskedThreadOptions {
   readonly clock: Clock;
-  /** A module that answers each message with one. */
+  /** The worker's module. It replies once to every message. */
   readonly program: URL;
-  /** Given to the module as `workerData`. */
+  /** Passed to the module as `workerData`. */
   readonly data?: unknown;
   /** `PATH` of the thread and its children, which get no other variable of the environment. */
   readonly path: string | undefined;
   readonly answerMsMax: number;
-  /** It died, or was ended because it was silent. */
+  /** The thread died, or was ended because it did not answer. */
   readonly onLost: (reason: string) => void;
 }
 
-/** A thread of ours holds some megabytes; one that runs away ends before it harms the agent. */
+/** A thread of ours uses some megabytes. One that uses far more ends before it harms the agent. */
 const heapMebibytesMax = 128;
 const youngHeapMebibytesMax = 4;
 const closeMsMax = 1_000;
@@ -48,13 +48,13 @@ export class AskedThread<Answer> implements AsyncDisposable {
   }
 
   /**
-   * Rejects if the thread dies, does not answer in time, or has not yet ended since it did not. Never settles if this is
-   * closed meanwhile.
+   * Rejects if the thread dies, does not answer in time, or is still ending. Never settles if this object is closed
+   * meanwhile.
    */
   async ask(): Promise<Answer> {
     if (this.#isClosed) throw new Error("closed");
     if (this.#isEnding) throw new Error("the thread that did not answer has not ended yet");
-    if (this.#question) throw new Error("the question before has not been answered yet");
+    if (this.#question) throw new Error("the previous question has not been answered yet");
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#question = { resolve, reject };
     const thread = (this.#thread ??= this.#start());
@@ -86,7 +86,9 @@ export class AskedThread<Answer> implements AsyncDisposable {
     return thread;
   }
 
-  /** Ends a thread that does not answer. Its question fails at once; another thread may start once this one has ended. */
+  /**
+   * Ends a thread that does not answer. Its question fails at once. Another thread may start once this one has ended.
+   */
   #end(thread: Worker, reason: string): void {
     this.#lose(thread, reason);
     void thread.terminate();
@@ -99,7 +101,7 @@ export class AskedThread<Answer> implements AsyncDisposable {
     this.#settled()?.reject(new Error(reason));
   }
 
-  /** Takes the open question, so that it is settled once only: a thread may exit right after its answer. */
+  /** Takes the open question, so that it is settled only once. A thread may exit right after its answer. */
   #settled(): Question | undefined {
     const question = this.#question;
     this.#question = undefined;

@@ -7,7 +7,7 @@ import { readFileSystems } from "./file-systems.ts";
 let directory: string;
 beforeEach(() => void (directory = temporaryDirectory()));
 
-test("a file system that holds several things is told once, by where it is mounted", () => {
+test("a file system with several kept paths is listed once, by its mount point", () => {
   const model = join(directory, "m.gguf");
   writeFileSync(model, "");
   const [found, ...others] = readFileSystems([
@@ -25,7 +25,7 @@ test("a file system that holds several things is told once, by where it is mount
   expect(found!.availableBytes).toBeLessThanOrEqual(found!.sizeBytes);
 });
 
-test("a file system without inodes has none, not 0 of them; a path that is not there has no file system", () => {
+test("a file system without inodes has no count of them, and a missing path has no file system", () => {
   const [proc] = readFileSystems([{ path: "/proc/self", holds: "state" }]);
   expect(proc).toMatchObject({ mount: "/proc", holds: ["state"] });
   expect(proc!.inodes).toBeUndefined();

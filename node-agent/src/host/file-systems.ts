@@ -1,9 +1,11 @@
-/** Room on the file systems that hold models, state and outbox. Blocks while a file system does not answer. */
+/**
+ * Reads the free space of the file systems with models, state and outbox. Blocks while a file system does not answer.
+ */
 import { statSync, statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { holdings, type FileSystem, type Holding } from "@weiche/shared/machine.ts";
 
-/** A file or directory that is kept. */
+/** A file or directory that the agent or its engines keep. */
 export interface KeptPath {
   readonly path: string;
   readonly holds: Holding;
@@ -38,7 +40,7 @@ function measure(path: string, device: number): Omit<FileSystem, "holds"> | unde
   }
 }
 
-/** The topmost directory above the path that is on the same file system. */
+/** Returns the topmost directory above the path on the same file system. */
 function mountOf(path: string, device: number): string {
   const above = dirname(path);
   return above === path || deviceOf(above) !== device ? path : mountOf(above, device);

@@ -10,7 +10,7 @@ const clock = new VirtualClock();
 
 beforeEach(() => void (directory = temporaryDirectory()));
 
-/** A fake nvidia-smi that records each of its runs. */
+/** Writes a simulated nvidia-smi that records its runs. */
 async function nvidiaSmi(script: string): Promise<string> {
   const program = join(directory, "nvidia-smi");
   await writeFile(program, `#!/bin/sh\necho "$1" >> "${directory}/runs"\n${script}\n`);
@@ -20,7 +20,7 @@ async function nvidiaSmi(script: string): Promise<string> {
 
 const runs = async () => (await readFile(join(directory, "runs"), "utf8")).trim().split("\n").length;
 
-test("readings are bytes, shares, degrees and watts", async () => {
+test("readings are in bytes, shares, degrees and watts", async () => {
   const program = await nvidiaSmi('echo "0, GPU-1, 143771, 4, 143156, 37, 31, 76.61"');
   expect(await createGpuReader({ clock, program }).readGpus()).toEqual([
     {
@@ -30,15 +30,15 @@ test("readings are bytes, shares, degrees and watts", async () => {
   ]);
 });
 
-test("what the GPU does not measure is absent, not 0", async () => {
+test("values that the GPU does not measure are absent, not 0", async () => {
   const program = await nvidiaSmi('echo "1, GPU-2, [N/A], [N/A], [Not Supported], [N/A], [Unknown Error], [N/A]"');
   expect(await createGpuReader({ clock, program }).readGpus()).toEqual([
     { index: 1, uuid: "GPU-2", memoryTotalBytes: undefined, utilisation: undefined, temperatureCelsius: undefined },
   ]);
 });
 
-test("why a GPU runs slower than it could is told, without that it is idle or what its operator set", async () => {
-  const mask = "0x00000000000000E7"; // idle, application clocks, power cap, both thermal ones, power brake
+test("a slowed GPU reports its reasons, except idleness and settings of its operator", async () => {
+  const mask = "0x00000000000000E7"; // Idle, application clocks, power cap, both thermal reasons, power brake.
   const program = await nvidiaSmi(
     `printf "0, GPU-0, 1, 1, 1, 1, 1, 1, ${mask}\\n1, GPU-1, 1, 1, 1, 1, 1, 1, 0x0000000000000001\\n"`,
   );
@@ -53,7 +53,7 @@ test.each([
   ["under its older name", "clocks_throttle_reasons.active", ["hw_slowdown"]],
   ["not at all", "nothing", undefined],
 ])(
-  "a driver that knows the reasons of slowdowns %s is measured, and asked in its words from then on",
+  "a driver that knows the reasons of slowdowns %s is measured, and later queries use its words",
   async (_, known, slowdowns) => {
     const program = await nvidiaSmi(`
     case "$1" in
@@ -70,12 +70,12 @@ test.each([
   },
 );
 
-test("a GPU that does not say why it is slow has no reasons, which is not the same as none", async () => {
+test("a GPU that does not report slowdowns has unknown reasons, not none", async () => {
   const program = await nvidiaSmi('echo "0, GPU-0, 1, 1, 1, 1, 1, 1, [N/A]"');
   expect((await createGpuReader({ clock, program }).readGpus())?.[0]).toHaveProperty("slowdowns", undefined);
 });
 
-test("processes on GPUs are told with what they hold", async () => {
+test("processes on GPUs are listed with the memory that they hold", async () => {
   const program = await nvidiaSmi('printf "GPU-1, 4711, 512\\nGPU-1, 4712, [N/A]\\n"');
   expect(await createGpuReader({ clock, program }).readGpuProcesses()).toEqual([
     { gpuUuid: "GPU-1", pid: 4711, memoryUsedBytes: 512 * 2 ** 20 },
@@ -83,7 +83,7 @@ test("processes on GPUs are told with what they hold", async () => {
   ]);
 });
 
-test("a host without the program has no measurements, and is asked again only after a minute", async () => {
+test("a host without the program has no measurements, and is queried again only after a minute", async () => {
   const program = join(directory, "nvidia-smi");
   const reader = createGpuReader({ clock, program });
   expect(await reader.readGpus()).toBeUndefined();
@@ -94,12 +94,12 @@ test("a host without the program has no measurements, and is asked again only af
   expect(await reader.readGpus()).toEqual([]);
 });
 
-test("a program that fails gives no measurements", async () => {
+test("a program that fails returns no measurements", async () => {
   const program = await nvidiaSmi("echo 'Failed to initialize NVML'; exit 9");
   expect(await createGpuReader({ clock, program }).readGpus()).toBeUndefined();
 });
 
-test("those who ask together share one run, and a reading serves those who are content with its age", async () => {
+test("concurrent callers share one run, and a reading is reused by callers that accept its age", async () => {
   const reader = createGpuReader({ clock, program: await nvidiaSmi("true") });
   await Promise.all([reader.readGpus(), reader.readGpus(1_000)]);
   expect(await runs()).toBe(1);

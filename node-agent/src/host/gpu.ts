@@ -1,4 +1,6 @@
-/** GPU measurements from nvidia-smi. Unknown values are absent, never 0; a host without it has no measurements. */
+/**
+ * GPU measurements from nvidia-smi. Unknown values are absent, not 0. A host without nvidia-smi has no measurements.
+ */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -8,18 +10,18 @@ export interface GpuReading {
   readonly uuid: string;
   readonly memoryTotalBytes?: number;
   readonly memoryUsedBytes?: number;
-  /** Less than total minus used: the driver keeps some. */
+  /** Less than total minus used, because the driver reserves some memory. */
   readonly memoryFreeBytes?: number;
   /** 0 to 1. */
   readonly utilisation?: number;
   readonly temperatureCelsius?: number;
   readonly powerWatts?: number;
-  /** Why it runs slower now than it could. Empty: it does not. Undefined: it does not say. */
+  /** Why the GPU runs slower than it could. Empty if it does not. Undefined if it does not report this. */
   readonly slowdowns?: readonly Slowdown[];
 }
 
 /**
- * Reasons of NVML (`nvmlClocksEventReasons`), with their bits. Left out: that a GPU is idle, and what its operator wished
+ * Reasons of NVML (`nvmlClocksEventReasons`) with their bits. Left out are idleness and settings of the operator
  * (application clocks, sync boost, display clocks).
  */
 const slowdownBits = {
@@ -38,7 +40,7 @@ export interface GpuProcess {
   readonly memoryUsedBytes?: number;
 }
 
-/** A GPU of NVIDIA, as the inventory of the host names it. */
+/** An NVIDIA GPU, as the inventory of the host names it. */
 export interface GpuModel {
   readonly index: number;
   readonly name: string;
@@ -50,14 +52,17 @@ export interface GpuModel {
 
 export type GpuReader = ReturnType<typeof createGpuReader>;
 
-/** Timeout: nvidia-smi can hang for good when a GPU has fallen off its bus. */
+/** The time limit, because nvidia-smi can hang forever when a GPU has fallen off its bus. */
 const runMsMax = 5_000;
-/** Pauses before the next try, on a host without the program and after a failure. */
+/** Pauses before the next attempt, on a host without the program and after a failure. */
 const missingMs = 60_000;
 const brokenMs = 5_000;
 
 const gpuFields = "index,uuid,memory.total,memory.used,memory.free,utilization.gpu,temperature.gpu,power.draw" as const;
-/** The reasons of a slowdown since driver 535, and before it. nvidia-smi refuses a query with a field that it does not know. */
+/**
+ * The field with the reasons of a slowdown since driver 535, and before it. nvidia-smi refuses a query with an unknown
+ * field.
+ */
 const slowdownFields = ["clocks_event_reasons.active", "clocks_throttle_reasons.active"] as const;
 const processFields = "gpu_uuid,pid,used_memory" as const;
 
@@ -95,7 +100,7 @@ export function createGpuReader({
   }
 
   return {
-    /** Readings not older than `ageMsMax`. Undefined: this host measures no GPUs. */
+    /** Returns readings not older than `ageMsMax`. Undefined if this host measures no GPUs. */
     readGpus: remembered(clock, async () => (await unlessSilent(runGpuQuery))?.map(toReading)),
     readGpuProcesses: remembered(clock, async () =>
       (await unlessSilent(() => run(program, `--query-compute-apps=${processFields}`)))?.map(toProcess),
@@ -103,7 +108,7 @@ export function createGpuReader({
   };
 }
 
-/** Asks nvidia-smi for the lasting facts of its GPUs: name, driver, memory, bus address. Rejects where it is missing. */
+/** Reads the permanent facts of NVIDIA GPUs: name, driver, memory, bus address. Rejects if nvidia-smi is missing. */
 export async function readGpuModels(): Promise<readonly GpuModel[]> {
   const rows = await run("nvidia-smi", "--query-gpu=index,name,driver_version,pci.bus_id,memory.total");
   return rows.flatMap(([index, name, driver, busId, memory]) => {
@@ -115,7 +120,7 @@ export async function readGpuModels(): Promise<readonly GpuModel[]> {
   });
 }
 
-/** The cells of the CSV that it writes. */
+/** The cells of nvidia-smi's CSV output. */
 type Rows = readonly (readonly string[])[];
 
 async function run(program: string, what: string): Promise<Rows> {
@@ -130,7 +135,9 @@ function isUnknown(field: string, error: unknown): boolean {
   return `${stdout}${stderr}`.includes(`"${field}" is not a valid field`);
 }
 
-/** Runs `read` once at a time, for all concurrent callers. Its result serves later callers who accept its age. */
+/**
+ * Runs `read` once at a time for all concurrent callers. Its result is reused for later callers that accept its age.
+ */
 function remembered<T>(clock: Clock, read: () => Promise<readonly T[] | undefined>) {
   let running: ReturnType<typeof read> | undefined;
   let last: { readonly value: Awaited<ReturnType<typeof read>>; readonly atMs: number } | undefined;
@@ -161,7 +168,7 @@ function toReading(cells: readonly string[]): GpuReading {
   };
 }
 
-/** `mask`: such as `0x0000000000000004`; `[N/A]` where the GPU does not say. */
+/** `mask`: for example `0x0000000000000004`, or `[N/A]` if the GPU does not report it. */
 function toSlowdowns(mask: string | undefined): readonly Slowdown[] | undefined {
   if (mask === undefined || !/^0x[0-9a-f]+$/i.test(mask)) return undefined;
   return slowdowns.filter((reason) => (BigInt(mask) & slowdownBits[reason]) !== 0n);
@@ -175,7 +182,7 @@ function mebibytes(cell: string | undefined): number | undefined {
   return scaled(cell, 1 << 20);
 }
 
-/** Undefined for `[N/A]`, `[Not Supported]`, `[Unknown Error]` and the like. */
+/** Returns undefined for `[N/A]`, `[Not Supported]`, `[Unknown Error]` and similar words. */
 function scaled(cell: string | undefined, factor: number): number | undefined {
   return cell !== undefined && /^\d+(\.\d+)?$/.test(cell) ? Number(cell) * factor : undefined;
 }

@@ -2,7 +2,7 @@ import { totalmem } from "node:os";
 import { expect, test } from "vitest";
 import { HostReader } from "./host.ts";
 
-test("the host tells its use of processors as a share, and its memory in bytes", () => {
+test("the host reports its use of processors as a share, and its memory in bytes", () => {
   const reader = new HostReader();
   reader.read();
   const startedMs = performance.now();
@@ -15,7 +15,7 @@ test("the host tells its use of processors as a share, and its memory in bytes",
   expect(memoryAvailableBytes).toBeLessThan(totalmem());
 });
 
-test("between two readings of one moment the use is unknown", () => {
+test("two readings at the same moment give no use", () => {
   const reader = new HostReader();
   expect(Array.from({ length: 20 }, () => reader.read().cpuUse)).toContain(undefined);
 });

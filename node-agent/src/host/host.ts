@@ -1,11 +1,11 @@
-/** CPU and memory of the host. Unknown values are absent, never 0. */
+/** CPU and memory of the host. Unknown values are absent, not 0. */
 import { cpus, freemem, totalmem } from "node:os";
 
 export interface HostReading {
   /** Share of CPU time in use since the previous reading, over all cores, 0 to 1. */
   readonly cpuUse?: number;
   readonly memoryTotalBytes?: number;
-  /** Memory that programs could still get, caches included. */
+  /** Memory that is still available to programs, including caches. */
   readonly memoryAvailableBytes?: number;
 }
 
@@ -24,7 +24,7 @@ export class HostReader {
   }
 }
 
-/** Milliseconds since the host started, over all cores. */
+/** Returns CPU milliseconds since the host started, over all cores. */
 function cpuTimes() {
   const times = { busy: 0, all: 0 };
   for (const { times: of } of cpus()) {

@@ -1,7 +1,7 @@
 /**
- * The thread that takes stock of the host, once, and ends. The library `systeminformation` runs programs and waits for
- * them, with no limit of time: here each of them gets one, and none of them sees a variable of the agent's environment
- * but PATH, which is all that the thread is given.
+ * The thread that takes the inventory of the host once, and ends. The library `systeminformation` runs programs and
+ * waits for them without a time limit. Here each program gets a limit. The thread and its programs get only PATH of the
+ * agent's environment.
  */
 import childProcess from "node:child_process";
 import { createRequire } from "node:module";
@@ -16,7 +16,7 @@ type Library = { readonly [Name in keyof LibraryAnswers]-?: () => Promise<Librar
 type Run = (...args: readonly unknown[]) => unknown;
 
 const programMsMax = 5_000;
-/** The library runs a shell with some thirty programs for each interface that has an address. */
+/** The library runs a shell with about thirty programs for each interface that has an address. */
 const interfacesMax = 32;
 
 yieldToOthers();
@@ -30,7 +30,8 @@ parentPort?.once("message", () => {
 });
 
 async function takeStock() {
-  // One after the other: on a host of few cores they would be in the way of an agent that has just begun to serve.
+  // The queries run one after another. On a host with few cores they would otherwise slow an agent that has just
+  // started.
   const answers: LibraryAnswers = {
     system: await known(library.system()),
     cpu: await known(library.cpu()),
@@ -51,12 +52,12 @@ function interfaces(): number {
   return Object.keys(networkInterfaces()).length;
 }
 
-/** These ask about displays; clinfo opens the GPUs for it, in which engines may be measuring their room at that moment. */
+/** These programs ask about displays. clinfo opens the GPUs for it, while engines may be measuring free memory. */
 const refused = /^(clinfo|xdpyinfo|xrandr)\b/;
 
 /**
- * Replaces what the library takes from `node:child_process`, in this thread. nvidia-smi is refused to it: the library waits
- * in a way that keeps the thread from being ended, and nvidia-smi can hang for good. `readGpuModels` asks it instead.
+ * Replaces the functions that the library takes from `node:child_process` in this thread. nvidia-smi is refused,
+ * because it can hang forever and the library's wait cannot be ended. `readGpuModels` runs it instead.
  */
 function limitPrograms(): void {
   const { exec, execSync, execFileSync } = childProcess as unknown as Record<string, Run>;

@@ -10,7 +10,7 @@ const recorded = JSON.parse(
 
 const nothing = { memoryModules: [], disks: [], networkInterfaces: [], gpus: [] };
 
-test("of a virtual machine is told what it knows of itself, and nothing that the library makes up", () => {
+test("of a virtual machine contains its own facts, and nothing that the library invents", () => {
   expect(toMachine(recorded, [], [])).toEqual({
     ...nothing,
     ...{ model: "Docker Container", hypervisor: "KVM", processor: "Intel Xeon® Processor" },
@@ -21,7 +21,7 @@ test("of a virtual machine is told what it knows of itself, and nothing that the
   });
 });
 
-test("of a host that lets nothing be asked, everything is absent", () => {
+test("of a host that refuses all queries is empty", () => {
   const unknown = { ...recorded.system!, manufacturer: "", model: "Computer" };
   const { virtualHost: _, ...system } = unknown;
   const osInfo = { distro: "unknown", release: "unknown", kernel: "" };
@@ -31,7 +31,7 @@ test("of a host that lets nothing be asked, everything is absent", () => {
   expect(JSON.parse(JSON.stringify(toMachine({}, [], [])))).toEqual(nothing);
 });
 
-test("memory is told by its modules, without empty places", () => {
+test("lists memory by module, without empty slots", () => {
   const module = { size: 68_719_476_736, type: "DDR5", clockSpeed: 4800 };
   const memLayout = [
     module,
@@ -44,7 +44,7 @@ test("memory is told by its modules, without empty places", () => {
   ]);
 });
 
-test("disks are whole disks, and interfaces those that lead out of the host", () => {
+test("lists whole disks, and interfaces that lead out of the host", () => {
   const disk = { name: "nvme0n1", type: "disk", size: 3.8e12, physical: "SSD", model: "MZQL23T8" };
   const device = { iface: "eth0", internal: false, virtual: false, operstate: "up", speed: 25_000, mtu: 9_000 };
   const machine = toMachine(
@@ -67,7 +67,7 @@ test("disks are whole disks, and interfaces those that lead out of the host", ()
   ]);
 });
 
-test("what kernel, lspci and nvidia-smi say of a GPU is put together by its bus address", () => {
+test("merges the facts of kernel, lspci and nvidia-smi about a GPU by its bus address", () => {
   const kernel = [
     { busAddress: "0000:03:00.0", vendor: "ASPEED", driver: "ast" },
     { busAddress: "0000:3b:00.0", vendor: "NVIDIA", driver: "nvidia" },

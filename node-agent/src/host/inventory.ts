@@ -1,11 +1,11 @@
 /**
- * Builds the inventory of the host from the outputs of the library `systeminformation`, the kernel's list of PCI devices and
- * nvidia-smi. Pure. The library says "", 0, -1 or a word of its own where it knows nothing: all of these become absent.
+ * Builds the inventory of the host from the library `systeminformation`, the kernel's list of PCI devices and
+ * nvidia-smi. Pure. The library returns "", 0, -1 or a word of its own for unknown values. All of these become absent.
  */
 import type { GpuModel } from "./gpu.ts";
 import type { Disk, Gpu, Machine, MemoryModule, NetworkInterface } from "@weiche/shared/machine.ts";
 
-/** The members that are used of the library's answers, by the name of its function. A function that failed has none. */
+/** The used members of the library's answers, by the name of its function. A function that failed has none. */
 export interface LibraryAnswers {
   readonly system?: { readonly manufacturer: string; readonly model: string; readonly virtualHost?: string };
   readonly cpu?: {
@@ -45,7 +45,7 @@ interface LibraryGpu {
   readonly busAddress?: string;
 }
 
-/** `gpus`: as the kernel lists them. `models`: of NVIDIA, as nvidia-smi names them. */
+/** Returns the inventory. `gpus`: as the kernel lists them. `models`: NVIDIA GPUs, as nvidia-smi names them. */
 export function toMachine(answers: LibraryAnswers, gpus: readonly Gpu[], models: readonly GpuModel[]): Machine {
   const { system, cpu, osInfo } = answers;
   const os = osInfo && [osInfo.distro, osInfo.release].filter((word) => word !== "unknown");
@@ -66,7 +66,7 @@ export function toMachine(answers: LibraryAnswers, gpus: readonly Gpu[], models:
   };
 }
 
-/** Without dmidecode, or the right to use it, the library makes up one module of no type. */
+/** Without dmidecode, or the right to use it, the library invents one module without a type. */
 function memoryModule({ size, type, clockSpeed }: NonNullable<LibraryAnswers["memLayout"]>[number]): MemoryModule[] {
   if (type === "" || type === "Empty" || !positive(size)) return [];
   return [{ sizeBytes: size, type: word(type, "Unknown"), megatransfers: positive(clockSpeed) }];
@@ -90,14 +90,14 @@ function networkInterface({ iface, internal, virtual, operstate, speed, mtu }: L
   ];
 }
 
-/** Merges all facts about the same bus address. nvidia-smi may know a GPU where the kernel's list cannot be read. */
+/** Merges all facts about the same bus address. nvidia-smi may know a GPU even if the kernel's list cannot be read. */
 function named(gpus: readonly Gpu[], controllers: readonly LibraryGpu[], models: readonly GpuModel[]): readonly Gpu[] {
   const unlisted = models
     .filter(({ busAddress }) => !gpus.some((gpu) => gpu.busAddress === busAddress))
     .map(({ busAddress }): Gpu => ({ busAddress, vendor: "NVIDIA" }));
   return [...gpus, ...unlisted]
     .map((gpu) => {
-      // lspci leaves out the domain where all devices are in domain 0.
+      // lspci leaves out the domain if all devices are in domain 0.
       const controller = controllers.find(({ busAddress }) => busAddress && gpu.busAddress.endsWith(busAddress));
       const model = models.find(({ busAddress }) => busAddress === gpu.busAddress);
       return { ...gpu, vendor: gpu.vendor ?? word(controller?.vendor), name: word(controller?.model), ...model };
@@ -105,7 +105,7 @@ function named(gpus: readonly Gpu[], controllers: readonly LibraryGpu[], models:
     .toSorted((a, b) => (a.busAddress < b.busAddress ? -1 : 1));
 }
 
-/** `nothing`: how the library says that it does not know. */
+/** `nothing`: the library's word for an unknown value. */
 function word(text: string | undefined, nothing = "-"): string | undefined {
   const trimmed = text?.trim();
   return trimmed === "" || trimmed === nothing ? undefined : trimmed;

@@ -1,8 +1,8 @@
-/** Reads the kernel's files, which are there or not by the host's hardware and drivers. Blocks. */
+/** Reads the kernel's files. Which files exist depends on hardware and drivers. Blocks. */
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** The text without blanks at its ends; "" if there is none. */
+/** Returns the text without white space at its ends, or "" if there is none. */
 export function kernelText(...path: readonly string[]): string {
   try {
     return readFileSync(join(...path), "utf8").trim();
@@ -11,7 +11,7 @@ export function kernelText(...path: readonly string[]): string {
   }
 }
 
-/** The names in a folder, sorted; none if it is not there. */
+/** Returns the names in a folder, sorted, or none if the folder is missing. */
 export function kernelNames(...path: readonly string[]): readonly string[] {
   try {
     return readdirSync(join(...path)).toSorted();

@@ -12,7 +12,7 @@ beforeEach(() => {
   nowMs = 1_000;
 });
 
-/** Files of a simulated kernel. */
+/** Writes the files of a simulated kernel. */
 function write(files: Readonly<Record<string, string>>): void {
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, file)), { recursive: true });
@@ -37,11 +37,11 @@ const netdev = (received: number, sent: number) => `Inter-|   Receive           
  veth1: 777 1 0 0 0 0 0 0 777 1 0 0 0 0 0 0
 `;
 
-test("of a kernel that shows nothing, nothing is told, and no 0", () => {
+test("of a kernel without files is empty, without any 0", () => {
   expect(reader().read()).toEqual({ temperatures: [], fileSystems: [] });
 });
 
-test("load and swap are as the kernel says them; no swap is 0 bytes of it", () => {
+test("contains load and swap as the kernel reports them, and 0 bytes for no swap", () => {
   write({
     "proc/loadavg": "10.16 12.55 11.46 3/281 4711\n",
     "proc/meminfo": "MemTotal:       24684092 kB\nSwapTotal:       8388604 kB\nSwapFree:        8388600 kB\n",
@@ -52,7 +52,7 @@ test("load and swap are as the kernel says them; no swap is 0 bytes of it", () =
   expect(reader().read()).toMatchObject({ swapTotalBytes: 0, swapUsedBytes: 0 });
 });
 
-test("what goes through a disk and out of the host is counted once, and per second from the second reading on", () => {
+test("counts traffic of disks and interfaces once, and per second from the second reading on", () => {
   write({ "sys/block/nvme0n1/device/model": "", "sys/block/dm-0/size": "1", "sys/class/net/eth0/device/uevent": "" });
   write({ "proc/diskstats": diskstats(2_000, 4_000), "proc/net/dev": netdev(5_000, 700) });
   const reads = reader();
@@ -69,16 +69,16 @@ test("what goes through a disk and out of the host is counted once, and per seco
   write({ "proc/net/dev": netdev(10, 2_000) });
   nowMs += 1_000;
   const again = reads.read();
-  expect(again.networkReceivedBytesPerSecond).toBeUndefined(); // it began anew
+  expect(again.networkReceivedBytesPerSecond).toBeUndefined(); // The counter began anew.
   expect(again.networkSentBytesPerSecond).toBe(1_000);
 });
 
-test("in a container, which has no hardware, all interfaces but the loopback are counted", () => {
+test("in a container without hardware counts all interfaces except the loopback", () => {
   write({ "proc/net/dev": netdev(5_000, 700) });
   expect(reader().read()).toMatchObject({ networkReceivedBytes: 5_777, networkSentBytes: 1_477 });
 });
 
-test("of each part the hottest sensor is told, and sensors of unknown parts are not", () => {
+test("contains the hottest sensor of each part, and no sensors of unknown parts", () => {
   write({
     ...{ "sys/class/hwmon/hwmon0/name": "coretemp\n", "sys/class/hwmon/hwmon0/temp1_input": "61000\n" },
     ...{ "sys/class/hwmon/hwmon0/temp2_input": "68500\n", "sys/class/hwmon/hwmon0/temp2_crit": "100000\n" },
@@ -94,7 +94,7 @@ test("of each part the hottest sensor is told, and sensors of unknown parts are 
   ]);
 });
 
-test("the core that is held back most says the processor's limit", () => {
+test("takes the processor's limit from the most limited core", () => {
   const policy = (core: number, limit: string, max: string) => ({
     [`sys/devices/system/cpu/cpufreq/policy${core}/scaling_max_freq`]: limit,
     [`sys/devices/system/cpu/cpufreq/policy${core}/cpuinfo_max_freq`]: max,

@@ -1,6 +1,6 @@
 /**
- * Reads the state of the machine from the kernel's files, without a child process: whichever thread starts one, the whole
- * process is forked, and the event loop pays for it with page faults. Blocks: run it in a thread of its own.
+ * Reads the state of the machine from the kernel's files, without a child process. Starting a child forks the whole
+ * process, which costs the event loop page faults, whichever thread starts it. Blocks, so run it in its own thread.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ interface MachineReaderOptions {
   readonly kept: readonly KeptPath[];
   /** Monotonic. */
   readonly nowMs: () => number;
-  /** Where the kernel's files are. Default: `/proc` and `/sys`. */
+  /** Where the kernel's files are. Defaults to `/proc` and `/sys`. */
   readonly proc?: string;
   readonly sys?: string;
 }
@@ -47,7 +47,7 @@ export class MachineReader {
     };
   }
 
-  /** Absent at the first reading, and after a counter has begun anew. */
+  /** Undefined at the first reading, and after a counter has begun anew. */
   #rates(traffic: Traffic) {
     const before = this.#before;
     const atMs = this.#options.nowMs();
@@ -84,7 +84,7 @@ function swap(proc: string): Partial<MachineReading> {
 /** The unit of `/proc/diskstats`, whatever the disk's own sectors are. */
 const sectorBytes = 512;
 
-/** Counts hardware only: traffic of a mapped or encrypted disk is counted at the disk below it. */
+/** Counts hardware only, because traffic of a mapped or encrypted disk is counted at the disk below it. */
 function diskTraffic(proc: string, sys: string): Traffic {
   const disks = kernelText(proc, "diskstats")
     .split("\n")
@@ -93,7 +93,10 @@ function diskTraffic(proc: string, sys: string): Traffic {
   return { diskReadBytes: sum(disks, 5, sectorBytes), diskWrittenBytes: sum(disks, 9, sectorBytes) };
 }
 
-/** Counts hardware only, since bridges and tunnels lead through it. A container has none: there, all but the loopback. */
+/**
+ * Counts hardware only, because bridges and tunnels lead through it. In a container without hardware, counts all
+ * interfaces except the loopback.
+ */
 function networkTraffic(proc: string, sys: string): Traffic {
   const all = kernelText(proc, "net/dev")
     .split("\n")
@@ -106,7 +109,7 @@ function networkTraffic(proc: string, sys: string): Traffic {
   return { networkReceivedBytes: sum(counted, 1), networkSentBytes: sum(counted, 9) };
 }
 
-/** Which part of the machine a driver of sensors measures. */
+/** The part of the machine that a sensor's driver measures. */
 const partOfDriver: readonly (readonly [RegExp, Part])[] = [
   [/^(coretemp|k10temp|zenpower|cpu_thermal|cpu-thermal|x86_pkg_temp)/, "cpu"],
   [/^(amdgpu|radeon|nouveau|i915|xe)$/, "gpu"],
@@ -135,7 +138,7 @@ function temperatures(sys: string): readonly Temperature[] {
   return parts.flatMap((part) => (hottest.has(part) ? [{ part, celsius: hottest.get(part)! }] : []));
 }
 
-/** Lower than the maximum: the host's own settings, heat or a limit of power hold the core back. */
+/** A limit below the maximum means that settings of the host, heat or a power limit slow the core. */
 function frequencyLimit(sys: string): Partial<MachineReading> {
   const cores = kernelNames(sys, "devices/system/cpu/cpufreq")
     .map((policy) => join(sys, "devices/system/cpu/cpufreq", policy))
@@ -150,7 +153,7 @@ function kilohertz(...path: readonly string[]): number | undefined {
   return value === undefined ? undefined : value * 1000;
 }
 
-/** Over the rows; undefined without any row or with one that has no number there. */
+/** Adds up a column. Returns undefined without rows, or if a row has no number there. */
 function sum(rows: readonly (readonly (string | undefined)[])[], column: number, unit = 1): number | undefined {
   if (rows.length === 0) return undefined;
   return number(rows.reduce((all, row) => all + Number(row[column]) * unit, 0));

@@ -1,4 +1,4 @@
-/** The measurements of the machine with the real library on this host, and with threads that die. */
+/** The measurements of the machine, with the real library on this host, and with threads that die. */
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ function program(name: string, script: string): void {
   chmodSync(join(directory, name), 0o755);
 }
 
-test("the real library tells of this host what others say of it, too", async () => {
+test("the real library reports the same facts of this host as other sources", async () => {
   const kept = [{ path: directory, holds: "state" } as const];
   await using telemetry = new MachineTelemetry({ clock: systemClock, kept, path: process.env["PATH"], events });
   await telemetry.takeStock();
@@ -35,7 +35,7 @@ test("the real library tells of this host what others say of it, too", async () 
   expect(lost).toEqual([]);
 }, 60_000);
 
-test("the library's programs see nothing of our environment, and what opens GPUs is asked once, by ourselves", async () => {
+test("the library's programs do not see our environment, and only the agent runs programs that open GPUs", async () => {
   process.env["WEICHE_TEST_SECRET"] = "hidden";
   program("lscpu", `env > ${directory}/seen; echo "Model name: Simulated 9000"`);
   program("nvidia-smi", `echo "$@" >> ${directory}/asked; echo "0, NVIDIA H100, 550.1, 00000000:3B:00.0, 81559"`);
@@ -59,7 +59,7 @@ test("the library's programs see nothing of our environment, and what opens GPUs
   ]);
 }, 60_000);
 
-test("after a thread has died, nothing of long ago is told, and the next reading is there after the usual pause", async () => {
+test("after a thread has died, old values disappear, and the next reading arrives after the usual pause", async () => {
   const reading = join(directory, "reading.mjs");
   const dies = join(directory, "dies");
   writeFileSync(
@@ -76,7 +76,7 @@ test("after a thread has died, nothing of long ago is told, and the next reading
   const next = async () => {
     const outcome = await ended.promise;
     ended = Promise.withResolvers();
-    await new Promise((resolve) => setImmediate(resolve)); // the job is at its pause now
+    await new Promise((resolve) => setImmediate(resolve)); // The job has reached its pause.
     return outcome;
   };
   await using _job = jobs("machine", readEveryMs, () => telemetry.read(), { atStart: true });

@@ -1,22 +1,24 @@
-/** Latest facts about the machine: its inventory, taken once, and its readings, taken again and again, each in a thread. */
+/**
+ * The latest facts about the machine: its inventory, taken once, and its readings, taken repeatedly. Each has a thread.
+ */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { AskedThread } from "./asked-thread.ts";
 import type { KeptPath } from "./file-systems.ts";
 import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
 import type { ReadingThreadData } from "./reading-thread.ts";
 
-/** `inventory` takes stock of the host, `reading` reads how it does. */
+/** `inventory` lists the hardware of the host, and `reading` measures its load. */
 type MachineThread = "inventory" | "reading";
 
 export interface MachineTelemetryEvents {
-  /** A thread died or hung; the measurement is missing until the next one. */
+  /** A thread died or hung. Its measurement is missing until the next one. */
   machineThreadLost(thread: MachineThread, reason: string): void;
 }
 
 interface MachineTelemetryOptions {
   readonly clock: Clock;
   readonly kept: readonly KeptPath[];
-  /** The variable PATH, by which programs are found. */
+  /** The variable PATH, which is used to find programs. */
   readonly path: string | undefined;
   readonly events: MachineTelemetryEvents;
   /** The threads' modules. */
@@ -24,17 +26,17 @@ interface MachineTelemetryOptions {
 }
 
 export interface MachineSource {
-  /** Absent until stock was taken. */
+  /** Undefined until the inventory was taken. */
   readonly machine?: Machine;
-  /** Absent until it was read, and while it cannot be. */
+  /** Undefined until it was read, and while it cannot be read. */
   readonly reading?: MachineReading;
 }
 
 export const readEveryMs = 15_000;
-/** Pause after a failure: the next try will mostly fail again, and each starts many programs. */
+/** The pause after a failure. The next attempt usually fails again, and each starts many programs. */
 export const takeStockAgainMs = 600_000;
 
-/** Each program has 5 s; mostly all of them together take less than one. */
+/** Each program has 5 s. Usually all of them together take less than one. */
 const takeStockMsMax = 60_000;
 const readMsMax = 10_000;
 
@@ -58,12 +60,12 @@ export class MachineTelemetry implements MachineSource, AsyncDisposable {
     this.#reading = thread("reading", readMsMax, { kept });
   }
 
-  /** Learns what the host is made of; does nothing once it is known. Rejects if that cannot be learnt. */
+  /** Takes the inventory, unless it is known. Rejects if that fails. */
   async takeStock(): Promise<void> {
     this.machine ??= await this.#inventory.ask();
   }
 
-  /** Rejects if the host does not answer; what was read before counts no longer then. */
+  /** Reads the load. Rejects if the host does not answer, and earlier values then no longer count. */
   async read(): Promise<void> {
     this.reading = await this.#reading.ask().catch((error: unknown) => {
       this.reading = undefined;

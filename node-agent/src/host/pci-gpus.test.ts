@@ -14,7 +14,7 @@ function device(busAddress: string, files: Readonly<Record<string, string>>, dri
   if (driver !== undefined) symlinkSync(`../../../../bus/pci/drivers/${driver}`, join(at, "driver"));
 }
 
-test("GPUs of any vendor are told in the order of their bus addresses, with what the kernel knows of them", () => {
+test("GPUs of any vendor are listed in the order of their bus addresses, with the kernel's facts about them", () => {
   device("0000:c3:00.0", { class: "0x120000", vendor: "0x1002", mem_info_vram_total: "206141652992" }, "amdgpu");
   device("0000:3b:00.0", { class: "0x030200", vendor: "0x10de" }, "nvidia");
   device("0000:03:00.0", { class: "0x030000", vendor: "0x1a03" });

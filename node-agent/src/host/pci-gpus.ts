@@ -1,4 +1,4 @@
-/** The GPUs that the kernel sees on the PCI bus, of any vendor and without any program of a vendor. */
+/** Lists the GPUs of any vendor that the kernel sees on the PCI bus, without a vendor's program. */
 import { readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Gpu } from "@weiche/shared/machine.ts";
@@ -7,7 +7,7 @@ import { kernelNames, kernelText } from "./kernel-files.ts";
 /** Base class and subclass: display controllers, and processing accelerators such as AMD's MI300. */
 const gpuClass = /^0x(03|1200)/;
 
-/** From the PCI ID repository, https://pci-ids.ucw.cz. The last two are of the small displays of servers. */
+/** From the PCI ID repository, https://pci-ids.ucw.cz. The last two vendors make the small displays of servers. */
 const vendors: Readonly<Record<string, string>> = {
   "0x10de": "NVIDIA",
   "0x1002": "AMD",
@@ -31,7 +31,7 @@ export function readPciGpus(sys = "/sys"): readonly Gpu[] {
     }));
 }
 
-/** Told by the driver amdgpu; the sizes of a device's bus regions say nothing about its memory. */
+/** The driver amdgpu reports the memory. The sizes of a device's bus regions do not show it. */
 function amdMemory(at: string): number | undefined {
   const bytes = Number(kernelText(at, "mem_info_vram_total"));
   return Number.isFinite(bytes) && bytes > 0 ? bytes : undefined;

@@ -9,7 +9,10 @@ export interface ProcStat {
   readonly startTicks: number;
 }
 
-/** Parses `/proc/PID/stat`. Field 2, the command, may contain spaces and brackets: fields count from its last bracket. */
+/**
+ * Parses `/proc/PID/stat`. Field 2, the command, may contain spaces and brackets, so fields count from the last
+ * bracket.
+ */
 export function parseStat(text: string): ProcStat {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return { state: fields[0]!, parent: Number(fields[1]), group: Number(fields[2]), startTicks: Number(fields[19]) };

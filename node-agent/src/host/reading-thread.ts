@@ -1,4 +1,4 @@
-/** The thread that reads how the machine does, each time it is asked. A file system that hangs holds up only this thread. */
+/** The thread that reads the machine's load at each question. A file system that hangs blocks only this thread. */
 import { parentPort, workerData } from "node:worker_threads";
 import type { KeptPath } from "./file-systems.ts";
 import { MachineReader } from "./machine-reader.ts";

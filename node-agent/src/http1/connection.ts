@@ -6,7 +6,7 @@ import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ReadTurns } from "@weiche/shared/time/read-turns.ts";
 import { MalformedResponse, ResponseParser, type ResponseSink } from "./response-parser.ts";
 
-/** Where a server listens. With `socketPath`, the origin only names it. */
+/** The address of a server. With `socketPath`, the origin is only its name. */
 export interface HttpAddress {
   readonly origin: string;
   readonly socketPath?: string | undefined;
@@ -18,13 +18,13 @@ interface HttpRequest {
   readonly requestId?: string;
   /** JSON. */
   readonly body: Buffer | undefined;
-  /** Whether the server may expect another request on this connection. */
+  /** Whether the server should keep the connection open for another request. */
   readonly keep: boolean;
 }
 
-/** The message says what the system reports or what is malformed, and quotes nothing that the peer sent. */
+/** The message contains the system's error or names what is malformed. It quotes nothing from the peer. */
 export class HttpError extends Error {
-  /** `refused`: nothing listens there. `lost`: the connection ended before the response did. */
+  /** `refused`: no server listens there. `lost`: the connection ended before the response did. */
   readonly failure: "refused" | "lost" | "malformed";
 
   constructor(failure: HttpError["failure"], message: string) {
@@ -35,18 +35,18 @@ export class HttpError extends Error {
 
 /** `onEnd` or `onLost` is the last call. */
 export interface HttpSink extends ResponseSink {
-  /** The response is whole. The connection is free for another request, or closed. */
+  /** The response is complete. The connection is free for another request, or closed. */
   onEnd(): void;
   onLost(error: HttpError): void;
 }
 
 /** Delay between attempts to connect to a Unix socket whose backlog is full. */
 const connectAgainMs = 20;
-/** Up to here, head and body are sent as one buffer. */
+/** Up to this size, head and body are sent as one buffer. */
 const copiedBytesMax = 64 << 10;
-/** Shared by all connections: each copies what was read before another one reads. */
+/** Shared by all connections. Each copies its data before another one reads. */
 const readBuffer = Buffer.allocUnsafeSlow(16 << 10);
-/** Of all connections, since they have one event loop. */
+/** Shared by all connections, because they use one event loop. */
 const readTurns = new ReadTurns();
 
 export class HttpConnection {
@@ -60,14 +60,16 @@ export class HttpConnection {
   #isPaused = false;
   #sink: HttpSink | undefined;
   #keeps = false;
-  /** The body in what was just read. It is joined: each piece costs a hundred bytes where it waits, and may have one byte. */
+  /**
+   * The body in the last read. It is joined, because each waiting piece costs a hundred bytes and may contain one byte.
+   */
   #pieces: Buffer[] = [];
   /** Written as soon as the socket is connected. */
   #unsent: readonly Buffer[] = [];
   /** Called when the connection ends while it carries no request. */
   onIdleEnd: () => void = () => {};
 
-  /** Connects without a deadline. A Unix socket with a full backlog answers EAGAIN, and is dialled again and again. */
+  /** Connects without a deadline. A Unix socket with a full backlog returns EAGAIN, so the connection retries. */
   constructor(address: HttpAddress, clock: Clock) {
     this.#origin = new URL(address.origin);
     this.#socketPath = address.socketPath;
@@ -75,12 +77,15 @@ export class HttpConnection {
     this.#socket = this.#dial();
   }
 
-  /** Whether it may carry a request. Ask when it is used, because the server may close an idle connection at any time. */
+  /**
+   * Whether the connection may carry a request. Check it just before use, because the server may close an idle
+   * connection at any time.
+   */
   get isFree(): boolean {
     return this.#sink === undefined && !this.#isClosed;
   }
 
-  /** Sends a request, whose response goes to `sink`. Only while it is free. */
+  /** Sends a request. Its response goes to `sink`. Call it only while the connection is free. */
   send(request: HttpRequest, sink: HttpSink): void {
     assert(this.isFree, "a connection carries one request at a time");
     this.#sink = sink;
@@ -100,7 +105,7 @@ export class HttpConnection {
     this.#socket.resume();
   }
 
-  /** Ends the connection at once; the sink hears no more. */
+  /** Ends the connection at once. The sink gets no more calls. */
   close(): void {
     this.#isClosed = true;
     this.#sink = undefined;
@@ -135,7 +140,7 @@ export class HttpConnection {
     this.#unsent = [];
   }
 
-  /** Returns whether Node.js may read again in this turn, which it would do many times. */
+  /** Returns whether Node.js may read again in this turn. Otherwise Node.js would read many times. */
   readonly #onRead = (bytesRead: number): boolean => {
     try {
       const end = this.#parser.push(Buffer.from(readBuffer.subarray(0, bytesRead)));
@@ -163,10 +168,10 @@ export class HttpConnection {
   #onWhole(isReusable: boolean): void {
     const sink = this.#sink;
     this.#sink = undefined;
-    // The server answers a request that is still being sent: what it makes of the rest is unknown.
+    // The server answered while the request was still being sent. How it handles the rest is unknown.
     const isFree = isReusable && this.#keeps && this.#socket.writableLength === 0;
     if (sink && !isFree) this.close();
-    // Who paused it may need no more of the response. A paused connection would not notice that the server closes it.
+    // The paused reader may not need the rest. A paused connection would not notice that the server closes it.
     else this.resume();
     sink?.onEnd();
   }

@@ -10,7 +10,7 @@ interface Outcome {
   readonly end: "reusable" | "whole" | "cut off" | "malformed" | "unfinished";
 }
 
-/** Parses the bytes in pieces that end at `cuts`; then the connection ends. */
+/** Parses the bytes in pieces that end at `cuts`, and then ends the connection. */
 function parse(bytes: Buffer, cuts: readonly number[] = []): Outcome {
   const parser = new ResponseParser();
   const body: Buffer[] = [];
@@ -20,7 +20,7 @@ function parse(bytes: Buffer, cuts: readonly number[] = []): Outcome {
   try {
     let at = 0;
     for (const cut of [...cuts, bytes.length]) {
-      // A connection whose response is whole is watched, not parsed.
+      // After a complete response, a connection is watched but not parsed.
       if (cut <= at || end !== "unfinished") continue;
       end = parser.push(bytes.subarray(at, cut));
       at = cut;
@@ -35,14 +35,14 @@ function parse(bytes: Buffer, cuts: readonly number[] = []): Outcome {
   return { status: heads[0], body: Buffer.concat(body).toString("latin1"), end };
 }
 
-/** Cuts behind each byte. */
+/** Cuts after each byte. */
 const everywhere = (text: string) => Array.from({ length: text.length }, (_, at) => at);
 
 const of = (text: string, cuts?: readonly number[]) => parse(Buffer.from(text, "latin1"), cuts);
 const ok = "HTTP/1.1 200 OK\r\n";
 const chunked = `${ok}transfer-encoding: chunked\r\n\r\n`;
 
-describe("a response is read to the end that its head gives it", () => {
+describe("a response is read to the end that its head defines", () => {
   test.each<[what: string, text: string, outcome: Outcome]>([
     ["a length", `${ok}Content-Length: 3\r\n\r\nabc`, { status: 200, body: "abc", end: "reusable" }],
     ["a length of 0", `${ok}content-length: 0\r\n\r\n`, { status: 200, body: "", end: "reusable" }],
@@ -55,7 +55,7 @@ describe("a response is read to the end that its head gives it", () => {
     ["no content", "HTTP/1.1 204 No Content\r\n\r\n", { status: 204, body: "", end: "reusable" }],
     ["not modified", "HTTP/1.1 304\r\ncontent-length: 9\r\n\r\n", { status: 304, body: "", end: "reusable" }],
     [
-      "interim heads before it",
+      "interim heads before the response",
       `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${ok}content-length: 1\r\n\r\na`,
       { status: 200, body: "a", end: "reusable" },
     ],
@@ -65,8 +65,8 @@ describe("a response is read to the end that its head gives it", () => {
       `${ok}connection: x, Close\r\ncontent-length: 1\r\n\r\na`,
       { status: 200, body: "a", end: "whole" },
     ],
-    ["bytes behind it", `${ok}content-length: 1\r\n\r\nab`, { status: 200, body: "a", end: "whole" }],
-    ["a second response behind it", `${ok}content-length: 0\r\n\r\n${ok}`, { status: 200, body: "", end: "whole" }],
+    ["bytes after it", `${ok}content-length: 1\r\n\r\nab`, { status: 200, body: "a", end: "whole" }],
+    ["a second response after it", `${ok}content-length: 0\r\n\r\n${ok}`, { status: 200, body: "", end: "whole" }],
     ["a cut head", `${ok}content-len`, { status: undefined, body: "", end: "cut off" }],
     ["an interim head only", "HTTP/1.1 100 Continue\r\n\r\n", { status: undefined, body: "", end: "cut off" }],
     ["a cut body", `${ok}content-length: 5\r\n\r\nabc`, { status: 200, body: "abc", end: "cut off" }],
@@ -75,13 +75,13 @@ describe("a response is read to the end that its head gives it", () => {
     ["a last chunk without its end", `${chunked}3\r\nabc\r\n0\r\n`, { status: 200, body: "abc", end: "cut off" }],
   ])("%s", (what, text, outcome) => {
     expect(of(text)).toEqual(outcome);
-    // Byte by byte, surplus bytes arrive when the response is over already.
-    const end = what.endsWith("behind it") ? "reusable" : outcome.end;
+    // Byte by byte, the extra bytes arrive when the response has already ended.
+    const end = what.endsWith("after it") ? "reusable" : outcome.end;
     expect(of(text, everywhere(text)), "byte by byte").toEqual({ ...outcome, end });
   });
 });
 
-describe("what two readers could take differently is malformed", () => {
+describe("bytes that two readers could understand differently are malformed", () => {
   test.each<[what: string, text: string]>([
     ["no HTTP", "hello\r\n"],
     ["another protocol", "HTTP/2 200 OK\r\n"],
@@ -113,12 +113,12 @@ describe("what two readers could take differently is malformed", () => {
       (line): [string, string] => [`a chunk of ${JSON.stringify(line)}`, `${chunked}${line}\r\na\r\n`],
     ),
     ["a chunk line that ends with LF alone", `${chunked}1\na\r\n`],
-    ["a chunk longer than it says", `${chunked}1\r\nab\r\n`],
+    ["a chunk longer than its length", `${chunked}1\r\nab\r\n`],
     ["a chunk without its end", `${chunked}1\r\na0\r\n`],
-    ["a trailer that is no field", `${chunked}0\r\nx\r\n\r\n`],
+    ["a trailer that is not a field", `${chunked}0\r\nx\r\n\r\n`],
     ["a head of 16 KiB", `${ok}${"a: b\r\n".repeat(3_000)}`],
-    ["a line of 16 KiB without end", `${ok}a: ${"b".repeat(16 << 10)}`],
-    ["interim heads without end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(700)],
+    ["a line of 16 KiB without an end", `${ok}a: ${"b".repeat(16 << 10)}`],
+    ["interim heads without an end", "HTTP/1.1 100 Continue\r\n\r\n".repeat(700)],
     ["trailers of 16 KiB", `${chunked}0\r\n${"a: b\r\n".repeat(3_000)}`],
     ["an extension of 1 KiB", `${chunked}1;${"a".repeat(1 << 10)}`],
     ["an end of a chunk of three bytes", `${chunked}1\r\na\r\r\n`],
@@ -127,12 +127,12 @@ describe("what two readers could take differently is malformed", () => {
     expect(of(text, everywhere(text)).end).toBe("malformed");
   });
 
-  test("bytes to which no request belongs", () => {
+  test("bytes without a request are malformed", () => {
     expect(() => new ResponseParser().push(Buffer.from("H"))).toThrow(MalformedResponse);
   });
 });
 
-test("nothing of one response is left for the next one", () => {
+test("no state of one response remains for the next one", () => {
   const parser = new ResponseParser();
   const closing = `HTTP/1.1 103 X\r\ncontent-length: 7\r\nconnection: close\r\n\r\n`;
   for (const text of [
@@ -145,7 +145,7 @@ test("nothing of one response is left for the next one", () => {
   }
 });
 
-test("a sink that stops the parser hears no more", () => {
+test("a sink that stops the parser gets no more calls", () => {
   const text = Buffer.from(`${chunked}1\r\na\r\n1\r\nb\r\n0\r\n\r\n`);
   const heard: string[] = [];
   const parser = new ResponseParser();
@@ -167,7 +167,7 @@ const fields = fc
   .map((all) => all.map(([key, text]) => `${key}:${text}\r\n`).join(""));
 const bytes = fc.string({ unit: fc.constantFrom("a", "\r", "\n", "0", "\0", "\xff", "{"), maxLength: 40 });
 
-/** A sound response, and what it says. */
+/** Returns a valid response and its content. */
 const response = fc
   .record({
     interim: fc.array(
@@ -198,7 +198,7 @@ const response = fc
   });
 const cutting = fc.array(fc.nat(400), { maxLength: 12 }).map((cuts) => cuts.toSorted((a, b) => a - b));
 
-test("a sound response is read alike wherever it is cut, and one that lacks its end is not whole", () => {
+test("a valid response is read the same wherever it is split, and one without its end is incomplete", () => {
   fc.assert(
     fc.property(response, cutting, fc.nat(), ({ text, status, body }, cuts, lack) => {
       const whole = of(text, cuts);
@@ -213,7 +213,7 @@ test("a sound response is read alike wherever it is cut, and one that lacks its 
   );
 });
 
-/** A response in which bytes were changed, put in or taken out. */
+/** A response in which bytes were changed, inserted or removed. */
 const mangled = fc
   .tuple(
     response,
@@ -229,7 +229,7 @@ const mangled = fc
     }, text),
   );
 
-test("a mangled response ends in the same way wherever it is cut", () => {
+test("a mangled response ends the same way wherever it is split", () => {
   fc.assert(
     fc.property(mangled, cutting, (text, cuts) => {
       const [once, cut] = [of(text), of(text, cuts)];
@@ -260,7 +260,7 @@ function parsedByNode(text: string): Promise<Outcome> {
   return promise;
 }
 
-/** How many of these bytes belong to the response. */
+/** Returns how many of these bytes belong to the response. */
 function bytesOf(text: string): number {
   const parser = new ResponseParser();
   parser.expect({ onHead: () => {}, onBody: () => {} });
@@ -269,7 +269,7 @@ function bytesOf(text: string): number {
   return bytes + 1;
 }
 
-test("the parser of Node.js agrees with every response that is taken for whole", async () => {
+test("Node's own parser agrees on every response that counts as complete", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.oneof(

@@ -1,41 +1,41 @@
 /**
- * Reads HTTP/1.1 responses (RFC 9112) from bytes that are cut anywhere. Bytes that two readers could understand differently
- * are malformed: a response whose end is misjudged would give one customer the answer of another.
+ * Reads HTTP/1.1 responses (RFC 9112) from bytes that are split anywhere. Bytes that two readers could understand
+ * differently are malformed, because a misread end would give one customer the answer of another.
  */
 export interface ResponseSink {
   /** The final status, 200 to 599. */
   onHead(status: number): void;
-  /** A part of the body. It may be kept. */
+  /** A part of the body. The sink may keep it. */
   onBody(bytes: Buffer): void;
 }
 
-/** The peer broke the protocol. The message quotes nothing of what it sent. */
+/** The peer broke the protocol. The message quotes nothing from the peer. */
 export class MalformedResponse extends Error {}
 
-/** Maximum of a head together with the interim heads before it, and of the trailers. */
+/** Limit of a head together with the interim heads before it, and of the trailers. */
 const headBytesMax = 16 << 10;
-/** Maximum of the line that begins a chunk: its length and extensions. */
+/** Limit of the line that begins a chunk, with its length and extensions. */
 const chunkLineBytesMax = 1 << 10;
 
 const token = String.raw`[!#$%&'*+\-.^_\`|~\dA-Za-z]+`;
 const statusLine = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r\n$/;
 const fieldLine = new RegExp(String.raw`^(${token}):([\t\x20-\x7e\x80-\xff]*)\r\n$`);
-/** Extensions are allowed, and mean nothing. */
+/** Extensions are allowed and ignored. */
 const chunkLine = new RegExp(
   String.raw`^([\da-fA-F]{1,8})(?:;${token}(?:=(?:${token}|"[\t !#-\[\]-~\x80-\xff]*"))?)*\r\n$`,
 );
 
-/** The line that comes next, after what is left of the body or chunk. `none`: the response ends with that. */
+/** The next line, after the rest of the body or chunk. `none`: the response ends there. */
 type Line = "none" | "status" | "field" | "chunk" | "chunk end" | "trailer";
 
 export class ResponseParser {
   #sink: ResponseSink | undefined;
   #next: Line = "none";
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of a line whose end has not arrived. */
   #line = "";
-  /** Bytes that this line, or the lines of this head, may still have. */
+  /** The bytes that this line, or the lines of this head, may still have. */
   #lineBytesLeft = 0;
-  /** Bytes still to come of the body or of the chunk; infinite: until the connection ends. */
+  /** The remaining bytes of the body or chunk. Infinite if the body ends with the connection. */
   #bytesLeft = 0;
   #status = 0;
   #isHttp10 = false;
@@ -43,21 +43,21 @@ export class ResponseParser {
   #length: number | undefined;
   #closes = false;
 
-  /** A request is sent, whose response goes to `sink`. */
+  /** Call this when a request was sent. Its response goes to `sink`. */
   expect(sink: ResponseSink): void {
     this.#sink = sink;
     this.#expectLine("status", headBytesMax);
   }
 
-  /** Calls the sink no more. */
+  /** Makes no more calls to the sink. */
   stop(): void {
     this.#next = "none";
     this.#bytesLeft = 0;
   }
 
   /**
-   * Returns whether the response is whole, and whether the connection may then carry another request. Throws
-   * `MalformedResponse`, also for bytes to which no request belongs.
+   * Returns whether the response is complete, and whether the connection may then carry another request. Throws
+   * `MalformedResponse`, also for bytes without a request.
    */
   push(bytes: Buffer): "unfinished" | "whole" | "reusable" {
     if (!this.#isDue()) throw new MalformedResponse("bytes without a request");
@@ -68,7 +68,7 @@ export class ResponseParser {
     return this.#closes || at < bytes.length ? "whole" : "reusable";
   }
 
-  /** The connection ends. Returns false if that cuts a response off. */
+  /** Call this when the connection ends. Returns false if the end cuts a response off. */
   finish(): boolean {
     return !this.#isDue() || this.#bytesLeft === Infinity;
   }
@@ -82,7 +82,7 @@ export class ResponseParser {
     this.#lineBytesLeft = bytesMax;
   }
 
-  /** Returns the offset behind what it took. */
+  /** Returns the offset after the bytes that it took. */
   #takeBody(bytes: Buffer, at: number): number {
     const end = Math.min(at + this.#bytesLeft, bytes.length);
     this.#bytesLeft -= end - at;
@@ -125,7 +125,7 @@ export class ResponseParser {
     const [, minor, status] = match(statusLine, line, "status");
     this.#status = Number(status);
     this.#isHttp10 = minor === "0";
-    // Nothing that we ask for may be answered by another protocol, and HTTP/1.0 has no interim heads.
+    // We request no change of protocol, and HTTP/1.0 has no interim heads.
     if (this.#status === 101 || (this.#status < 200 && this.#isHttp10)) throw new MalformedResponse("interim status");
     this.#closes = this.#isHttp10;
     this.#isChunked = false;

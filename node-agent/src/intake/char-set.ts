@@ -1,6 +1,6 @@
-/** Sets of characters, as the classes of a regular expression name them. */
+/** Sets of characters, like the character classes of regular expressions. */
 
-/** A set of characters: one bit for each of ASCII, one more for all others. */
+/** A set of characters: one bit for each ASCII character, and one for all others. */
 export type CharSet = bigint;
 export const others = 128;
 export const every: CharSet = (1n << 129n) - 1n;

@@ -7,7 +7,7 @@ const image = (url: string) => ({
 });
 const images = { max: 2, formats: ["png"] };
 
-test("images are data, only where the model sees, and no more than it takes", () => {
+test("images must be data URLs, and only a model that sees takes them, up to its limit", () => {
   const url = "data:image/png;base64,iVBORw0KGgo=";
   expect(said(image(url), { images })["messages"]).toEqual([
     { role: "user", content: [{ type: "image_url", image_url: { url } }] },
@@ -32,7 +32,7 @@ test.each([
   'data:image/png;name="a; b, c.png";x=;base64,',
   "data:application/octet-stream;base64,",
   "DATA:image/PNG;BASE64,",
-])("an image with the head %s reaches the engine with a plain one", (head) => {
+])("an image with the head %s reaches the engine with a plain head", (head) => {
   const url = "data:image/png;base64,iVBORw0KGgo=";
   expect(said(image(`${head}iVBORw0KGgo=`), { images })["messages"]).toMatchObject([
     { content: [{ image_url: { url } }] },
@@ -43,7 +43,7 @@ const uri = (base64: string) => `data:image/png;base64,${base64}`;
 const long = "iVBORw0KGgoA".repeat(100_000);
 
 test.each(["iVBORw0KGgo=", "iVBORw0KGgoAAA==", "iVBORw0KGgoA", long])(
-  "an image of sound Base64 is taken (%#)",
+  "an image of valid Base64 is accepted (%#)",
   (base64) => {
     expect(said(image(uri(base64)), { images })["messages"]).toMatchObject([
       { content: [{ image_url: { url: uri(base64) } }] },
@@ -52,8 +52,8 @@ test.each(["iVBORw0KGgo=", "iVBORw0KGgoAAA==", "iVBORw0KGgoA", long])(
 );
 
 test.each([
-  ["an address behind it", "iVBORw0KGgo=http://a.example/x"],
-  ["an address behind its padding's place", "iVBORw0KGgoAhttp://a.example/x."],
+  ["an address after it", "iVBORw0KGgo=http://a.example/x"],
+  ["an address after the place of its padding", "iVBORw0KGgoAhttp://a.example/x."],
   ["a line break", "iVBORw0K\nGgoA"],
   ["padding within it", "iVBO=w0KGgoA"],
   ["too much padding", "iVBORw0KGgoA===="],

@@ -13,7 +13,7 @@ const always = {
 };
 const usageOptions = { include_usage: true, continuous_usage_stats: true };
 
-test("what a client does not say is said for it, in each dialect", () => {
+test("every dialect gets the defaults for parameters that the client left out", () => {
   expect(said({})).toEqual({ ...always, stream_options: usageOptions });
   expect(said({}, {}, "vllm")).toEqual({
     ...always,
@@ -27,7 +27,7 @@ test("what a client does not say is said for it, in each dialect", () => {
   });
 });
 
-test("a completion is said in the same way, 16 tokens long where nobody says", () => {
+test("a completion gets the same defaults, with 16 tokens as its length", () => {
   const request = readCompletionRequest({ prompt: "p", logprobs: 0, echo: true, suffix: "s", best_of: 9 }, scope());
   const { messages: _, chat_template_kwargs: _switch, ...rest } = always;
   const body = JSON.parse(JSON.stringify(dialects.openai.completionBody(request))) as object;
@@ -35,16 +35,16 @@ test("a completion is said in the same way, 16 tokens long where nobody says", (
   expect(dialects["llama-server"].completionBody(request)).toMatchObject({ logprobs: 1, top_k: 0 });
 });
 
-test("a prompt that is a list of one text is that text", () => {
+test("a prompt that is a list of one text equals that text", () => {
   expect(readCompletionRequest({ prompt: ["p"] }, scope())).toEqual(readCompletionRequest({ prompt: "p" }, scope()));
 });
 
-test("max_completion_tokens means nothing to a completion, whatever it is", () => {
+test("max_completion_tokens is ignored in a completion, whatever its value", () => {
   const request = (more: object) => readCompletionRequest({ prompt: "p", max_tokens: 5, ...more }, scope());
   for (const max_completion_tokens of [2, "x"]) expect(request({ max_completion_tokens })).toEqual(request({}));
 });
 
-test("all that a client may say reaches the engine", () => {
+test("every parameter of the service reaches the engine", () => {
   const tools = [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } }];
   const schema = { type: "json_schema", json_schema: { name: "s", schema: { type: "object" }, strict: true } };
   const body = {
@@ -55,7 +55,7 @@ test("all that a client may say reaches the engine", () => {
   expect(said(body)).toEqual({ ...always, ...body, stream_options: usageOptions });
 });
 
-test("nothing else does, at no depth", () => {
+test("nothing else reaches the engine, at any depth", () => {
   const secret = { canary: 1 };
   const text = JSON.stringify(
     said({
@@ -94,7 +94,7 @@ test("a developer message reaches the model as a system message", () => {
   expect(told["messages"]).toEqual([{ role: "system", content: [{ type: "text", text: "d" }] }, ...messages]);
 });
 
-test("a schema keeps all of its members but __proto__", () => {
+test("a schema keeps all its members except __proto__", () => {
   const parameters = JSON.parse(
     '{"constructor":1,"properties":{"__proto__":{"x":1},"a":[{"__proto__":2,"b":3}]}}',
   ) as object;
@@ -102,7 +102,7 @@ test("a schema keeps all of its members but __proto__", () => {
   expect(JSON.stringify(said({ tools })["tools"])).toContain('{"constructor":1,"properties":{"a":[{"b":3}]}}');
 });
 
-test("what the service does not name changes nothing, whatever it is", () => {
+test("an unknown parameter is ignored, whatever its value", () => {
   for (const user of [false, 1, "x"]) expect(said({ user })).toEqual(said({}));
 });
 
@@ -112,11 +112,11 @@ test("null is the same as absent", () => {
   expect(said(Object.fromEntries(names.split(" ").map((name) => [name, null])))).toEqual(said({}));
 });
 
-test("max_completion_tokens wins, and is told in the word that all engines know", () => {
+test("max_completion_tokens takes precedence, and is sent under the name that all engines know", () => {
   expect(said({ max_completion_tokens: 2, max_tokens: 5 })).toMatchObject({ max_tokens: 2 });
 });
 
-test("empty stop strings are left out", () => {
+test("empty stop strings are removed", () => {
   expect(said({ stop: ["", "x"] })["stop"]).toEqual(["x"]);
   expect(said({ stop: "" })).not.toHaveProperty("stop");
 });
@@ -156,13 +156,13 @@ const wrong: [param: string, body: object][] = [
   ["reasoning_effort", { reasoning_effort: 1 }],
   ["chat_template_kwargs.enable_thinking", { chat_template_kwargs: { enable_thinking: "yes" } }],
 ];
-test.each(wrong)("a wrong %s is refused by name", (param, body) => {
+test.each(wrong)("a wrong %s is refused with its name", (param, body) => {
   expect(() => said(body, { reasoning: { mode: "optional", efforts: [], templateKwargsAccepted: true } })).toThrow(
     expect.objectContaining({ kind: "invalid_request", param }) as Error,
   );
 });
 
-test("llama-server gets a seed that it can hold, and is always asked for an alternative", () => {
+test("llama-server gets a seed of at most 32 bits, and is always asked for one alternative", () => {
   for (const [seed, held] of [
     [7, 7],
     [-1, 1],

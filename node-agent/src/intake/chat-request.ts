@@ -13,7 +13,7 @@ import { plainSchema } from "./plain-schema.ts";
 
 type Chat = Declared<ChatBody>;
 
-/** `kept`: the same body with its schemas and its seed as the client wrote them. */
+/** `kept`: the same body, with its schemas and seed as the client wrote them. */
 export function readChatRequest(given: Json, { rules }: RequestScope, kept: Json = given): ChatRequest {
   const body = chatBody.declared({ ...given, model: rules.id });
   const facts = chatFacts(body);
@@ -35,10 +35,10 @@ export function readChatRequest(given: Json, { rules }: RequestScope, kept: Json
 type Message = Chat["messages"][number];
 
 function forTemplate(message: Message, index: number): object {
-  if (message.role === "developer") return { ...message, role: "system" }; // no template knows the newer word
+  if (message.role === "developer") return { ...message, role: "system" }; // No template knows the newer name.
   if (message.role === "user") return { ...message, content: withPlainImages(message.content) };
   if (message.role !== "assistant") return message;
-  // Templates join the content with text: nothing must not become "None".
+  // Templates join the content with text, so missing content must not become "None".
   const { role, content = "", tool_calls: calls = [] } = message;
   if (calls.length === 0) return { role, content };
   const told = calls.map((call, at) =>
@@ -63,7 +63,10 @@ function callForTemplate({ id, function: { name, arguments: text } }: EarlierCal
   return { id, type: "function", function: { name, arguments: callArguments(text, at) } };
 }
 
-/** Returns the arguments as templates and engines parse them. Some clients send nothing, or `null`, for a call without arguments. */
+/**
+ * Returns the arguments in a form that templates and engines parse. Some clients send an empty string or `null` for a
+ * call without arguments.
+ */
 function callArguments(text: string, at: string): string {
   const told = text.trim();
   if (told === "" || told === "null") return "{}";
@@ -89,7 +92,7 @@ function readTools(
       plainSchema(within(kept, "tools", index, "function", "parameters"), `tools[${index}].function.parameters`);
     return { type, function: { ...called, parameters: schema } };
   });
-  // If the prompt named them, the model would call them all the same, as text.
+  // If the prompt named the tools, the model would still call them, as text.
   if (choice === "none" || tools.length === 0) return { tools: [], toolChoice: "auto", stopsAsToolCalls: false };
   const wanted = typeof choice === "object" ? { name: choice.function.name } : choice;
   return {
@@ -117,10 +120,14 @@ function readResponseFormat({ response_format: format }: Chat, kept: Json): Resp
 
 const effortsOfAllEngines: readonly string[] = ["low", "medium", "high"];
 
-/** A client may set the switch of the template, the effort, or both: the switch says whether, the effort how much. */
+/**
+ * A client may set the template's switch, the effort, or both. The switch turns reasoning on or off, and the effort
+ * sets how much.
+ */
 function readThinking({ chat_template_kwargs: kwargs, reasoning_effort: effort }: Chat, rules: ModelRules): Thinking {
   const { mode, efforts, default: usual, templateKwargsAccepted: templateSwitch } = rules.reasoning;
-  // Sent even so: many templates think unless told not to. A model without reasoning gets no effort.
+  // The switch is sent all the same, because many templates reason by default. A model without reasoning gets no
+  // effort.
   if (mode === "unavailable") return { on: false, templateSwitch };
   const on = kwargs?.enable_thinking ?? (effort === undefined ? mode === "default-on" : effort !== "none");
   const off = efforts.length === 0 || efforts.includes("none") ? "none" : undefined;
@@ -128,7 +135,7 @@ function readThinking({ chat_template_kwargs: kwargs, reasoning_effort: effort }
   return { on, effort: on ? (wanted ?? usual) : off, templateSwitch };
 }
 
-/** A model without levels takes any word; engines refuse those that they do not know. */
+/** A model without levels accepts any word. Engines refuse words that they do not know. */
 function knownEffort(effort: string, efforts: readonly string[]): string {
   return efforts.includes(effort) || effortsOfAllEngines.includes(effort) ? effort : "medium";
 }

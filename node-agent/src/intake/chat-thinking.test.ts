@@ -20,17 +20,17 @@ const thinking: [
   kwargs: object | undefined,
 ][] = [
   ["on by default", defaultOn, {}, "xhigh", on],
-  ["on by default, less of it", defaultOn, { reasoning_effort: "low" }, "low", on],
+  ["on by default, with less effort", defaultOn, { reasoning_effort: "low" }, "low", on],
   ["on by default, off by effort", defaultOn, { reasoning_effort: "none" }, "none", off],
   ["on by default, off by switch", defaultOn, { chat_template_kwargs: { enable_thinking: false } }, "none", off],
   [
-    "on by default, the switch wins",
+    "on by default, and the switch takes precedence",
     defaultOn,
     { reasoning_effort: "none", chat_template_kwargs: { enable_thinking: true } },
     "xhigh",
     on,
   ],
-  ["optional, not asked for", optional, {}, "none", off],
+  ["optional, not requested", optional, {}, "none", off],
   ["optional, by effort low", optional, { reasoning_effort: "low" }, "low", on],
   ["optional, by effort medium", optional, { reasoning_effort: "medium" }, "medium", on],
   ["optional, by effort high", optional, { reasoning_effort: "high" }, "high", on],
@@ -39,7 +39,7 @@ const thinking: [
   ["optional, off by effort", optional, { reasoning_effort: "none" }, "none", off],
   ["optional, by switch", optional, { chat_template_kwargs: { enable_thinking: true } }, undefined, on],
   [
-    "optional, by a switch that the service does not name",
+    "optional, by a switch that the service does not document",
     optional,
     { chat_template_kwargs: { thinking: true } },
     "none",
@@ -53,7 +53,7 @@ const thinking: [
     undefined,
   ],
   [
-    "off where none is no effort",
+    "off if none is not an effort of the model",
     { ...defaultOn, efforts: ["low"], default: "low" },
     { chat_template_kwargs: { enable_thinking: false } },
     undefined,
@@ -76,12 +76,12 @@ test.each(thinking)("thinking: %s", (_name, reasoning, body, effort, kwargs) => 
   });
 });
 
-test("llama-server's templates are switched whether or not clients may do it", () => {
+test("llama-server's templates get the switch even if clients may not set it", () => {
   for (const reasoning of [plain.reasoning, { ...plain.reasoning, templateKwargsAccepted: false }])
     expect(said({}, { reasoning }, "llama-server")).toMatchObject({ chat_template_kwargs: off });
 });
 
-test("an effort that the model does not know, or a switch that it does not take, is refused", () => {
+test("an effort that the model does not know, and a switch that it does not accept, are refused", () => {
   expect(() => said({ reasoning_effort: "high" }, { reasoning: defaultOn })).toThrow("one of none, low, medium, xhigh");
   const rejected = { ...plain.reasoning, templateKwargsAccepted: false };
   expect(() => said({ chat_template_kwargs: {} }, { reasoning: rejected })).toThrow(

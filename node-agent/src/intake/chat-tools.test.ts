@@ -14,14 +14,14 @@ test.each([
   ['{"a": " b "}', '{"a": " b "}'],
   ['\n{"a": {"b": [1.0]}} ', '{"a": {"b": [1.0]}}'],
   ['{"a\\u0000": "b\\ud83d \\ud83d\\ude00"}', '{"a\\ufffd": "b\\ufffd \\ud83d\\ude00"}'],
-])("an earlier call with the arguments '%s' is told with '%s'", (given, told) => {
+])("an earlier call with the arguments '%s' is sent with '%s'", (given, told) => {
   const calls = (text: string) => [{ id: "i", type: "function", function: { name: "f", arguments: text } }];
   const { messages: history } = said({ messages: [{ role: "assistant", tool_calls: calls(given) }] });
   expect(history).toEqual([{ role: "assistant", content: "", tool_calls: calls(told) }]);
 });
 
 test.each(["{", '{"a":', "[1]", "nul", '"x"', "a=1", '{"a":1} {"b":2}', '{"a":'.repeat(65) + "1" + "}".repeat(65)])(
-  "an earlier call whose arguments are no JSON object of at most 64 levels is refused by its place: %s",
+  "an earlier call whose arguments are not a JSON object of at most 64 levels is refused with its place: %s",
   (given) => {
     const call = (text: string) => ({ id: "i", function: { name: "f", arguments: text } });
     const history = [...messages, { role: "assistant", tool_calls: [call("{}"), call(given)] }];
@@ -34,7 +34,7 @@ test.each(["{", '{"a":', "[1]", "nul", '"x"', "a=1", '{"a":1} {"b":2}', '{"a":'.
   },
 );
 
-test("one call at most is asked for where the client wants it and there are tools", () => {
+test("at most one call is requested if the client limits it and there are tools", () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   expect(said({ tools, parallel_tool_calls: false })).toEqual({ ...said({ tools }), parallel_tool_calls: false });
   for (const body of [{ tools, parallel_tool_calls: true }, { parallel_tool_calls: false }])
@@ -50,9 +50,9 @@ test.each([
   ["$ref", { $ref: "s.json" }],
   ["$ref", { $ref: "" }],
   ["properties.a.items[1].$ref", { properties: { a: { items: [{}, { $ref: "file:///etc/passwd#/a" }] } } }],
-  ["$defs.*.$dynamicRef", { $defs: { "a name with blanks": { $dynamicRef: "//a.example" } } }],
+  ["$defs.*.$dynamicRef", { $defs: { "a name with spaces": { $dynamicRef: "//a.example" } } }],
   ["allOf[0].$recursiveRef", { allOf: [{ $recursiveRef: "urn:x" }] }],
-])("a reference that leaves a schema is refused by its path: %s", (path, schema) => {
+])("a reference that leaves a schema is refused with its path: %s", (path, schema) => {
   for (const [body, at] of [
     [inTools(schema), "tools[0].function.parameters"],
     [inFormat(schema), "response_format.json_schema.schema"],
@@ -62,7 +62,7 @@ test.each([
     );
 });
 
-test("a reference that only stands in data is kept, and a property with the name of such data is a schema", () => {
+test("a reference inside data is kept, and a property with the name of such a keyword is a schema", () => {
   const data = { $ref: "https://a.example/s.json" };
   const schema = { default: data, const: [data], enum: [{ a: data }], examples: [data], properties: { default: {} } };
   for (const body of [inTools(schema), inFormat(schema)]) expect(said(body)).toMatchObject(body);
@@ -72,7 +72,7 @@ test("a reference that only stands in data is kept, and a property with the name
     );
 });
 
-test("references within a schema, and what is only called so, are kept", () => {
+test("references within a schema are kept, and so are properties that only have their name", () => {
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $defs: { a: { type: "object", properties: { $ref: { type: "string" } } } },
@@ -81,7 +81,7 @@ test("references within a schema, and what is only called so, are kept", () => {
   for (const body of [inTools(schema), inFormat(schema)]) expect(said(body)).toMatchObject(body);
 });
 
-test("a named function is asked for in each dialect's way", () => {
+test("a named function is requested in each dialect's form", () => {
   const body = { tools: [f, g], tool_choice: named };
   for (const dialect of ["openai", "vllm"] as const)
     expect(said(body, {}, dialect)).toMatchObject({ tools: [f, g], tool_choice: named });
@@ -90,18 +90,18 @@ test("a named function is asked for in each dialect's way", () => {
   expect(JSON.stringify(forced["response_format"])).not.toContain('"f"');
 });
 
-test("llama-server may answer with one call at most where the client wants that, and else with a list", () => {
+test("llama-server may answer with at most one call if the client limits it, otherwise with a list", () => {
   const schemaOf = (more: object) =>
     JSON.stringify(said({ tools: [f, g], tool_choice: "required", ...more }, {}, "llama-server")["response_format"]);
   expect(schemaOf({ parallel_tool_calls: false })).not.toContain('"array"');
   expect(schemaOf({})).toContain('"array"');
 });
 
-test("no tools are sent where none may be called, or there are none", () => {
+test("no tools are sent if none may be called or there are none", () => {
   for (const body of [{ tools: [f], tool_choice: "none" }, { tools: [] }]) expect(said(body)).toEqual(said({}));
 });
 
-test("a model that cannot be forced is asked as with auto, and stops as if it had called", () => {
+test("a model that cannot be forced gets auto, and its stop becomes tool_calls", () => {
   for (const tool_choice of ["required", named]) {
     const body = { tools: [f, g], tool_choice };
     expect(said(body, { toolsEnforced: false })).toMatchObject({ tools: [f, g], tool_choice: "auto" });

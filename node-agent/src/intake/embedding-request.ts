@@ -1,4 +1,4 @@
-/** `POST /v1/embeddings`: checks the body and applies the instruction that the model's rules prescribe. */
+/** `POST /v1/embeddings`: checks the body and applies the instruction of the model's rules. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
 import { embeddingBody, embeddingFacts } from "@weiche/shared/convention/embeddings.ts";
@@ -9,13 +9,13 @@ import type { RequestScope } from "./generation-request.ts";
 export interface EmbeddingRequest {
   readonly kind: "embedding";
   readonly texts: readonly string[];
-  /** The client sent a list, in which a text has a position. */
+  /** The client sent a list, so that each text has a position. */
   readonly isList: boolean;
   readonly dimensions: number;
   readonly format: "float" | "base64";
 }
 
-/** A longer text fits no embedding model, and no engine is asked: writing 20 MB for it took 50 ms. */
+/** A longer text fits no embedding model, so no engine is asked. Writing 20 MB for an engine took 50 ms. */
 const textCharactersMax = 1 << 20;
 
 export function readEmbeddingRequest(given: Json, { rules }: RequestScope): EmbeddingRequest {
@@ -39,14 +39,14 @@ export function readEmbeddingRequest(given: Json, { rules }: RequestScope): Embe
   };
 }
 
-/** The name of a text in an error. */
+/** Returns the name of a text for an error message. */
 export function textName(isList: boolean, index: number): string {
   return isList ? `input[${index}]` : "input";
 }
 
 type InstructionRule = NonNullable<NonNullable<ModelRules["embeddings"]>["instruction"]>;
 
-/** Replaces in one pass, so that a text that looks like the template stays as it is. */
+/** Replaces both places in one pass, so that a text that looks like the template stays unchanged. */
 function instruct({ template }: InstructionRule, instruction: string, text: string): string {
   return template.replace(/\{(instruction|input)\}/g, (_, name) => (name === "input" ? text : instruction));
 }

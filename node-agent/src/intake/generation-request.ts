@@ -1,4 +1,4 @@
-/** The fields that chats and completions share, with the convention's defaults where a client says nothing. */
+/** The fields that chats and completions share, with the convention's defaults. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { Declared } from "@weiche/shared/convention/body-reader.ts";
 import type { ChatBody } from "@weiche/shared/convention/chat.ts";
@@ -8,7 +8,7 @@ import { keptNumber } from "@weiche/shared/http/kept-json.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import type { GenerationRequest } from "../engines/dialects/dialect.ts";
 
-/** Rules of the model that the request is for. */
+/** The rules of the requested model. */
 export interface RequestScope {
   readonly rules: ModelRules;
 }
@@ -18,9 +18,9 @@ export function readGeneration(
   body: Declared<ChatBody | CompletionBody>,
   seed: unknown,
 ): Omit<GenerationRequest, "logprobs"> {
-  // Always sent: an engine would otherwise take defaults from the model or its command line.
+  // Always sent, because an engine would otherwise use defaults of the model or its command line.
   const { temperature = 1, top_p = 1, presence_penalty = 0, frequency_penalty = 0 } = body;
-  // An empty string would end llama-server's answer at once, and is refused by others.
+  // An empty string would end llama-server's answer at once, and other engines refuse it.
   const stops = [body.stop ?? []].flat().filter((text) => text !== "");
   const stop = stops.length > 0 ? stops : undefined;
   return {
@@ -33,7 +33,7 @@ export function readGeneration(
   };
 }
 
-/** Throws a 400 for a seed of more than 64 bits, which the schema, whose numbers are rounded, cannot tell. */
+/** Throws a 400 for a seed of more than 64 bits. The schema cannot check this, because it sees rounded numbers. */
 function readSeed(seed: unknown): bigint | undefined {
   if (seed == null) return undefined;
   const whole = BigInt(keptNumber(seed) ?? (seed as number));

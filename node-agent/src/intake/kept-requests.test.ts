@@ -1,4 +1,4 @@
-/** What an engine gets of a client's schemas and seed: the tokens of the client's JSON, in its order. */
+/** What engines get of a client's schemas and seed: the tokens of the client's JSON, in the same order. */
 import fc from "fast-check";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { readRequest, say } from "./read-request.ts";
 
 const all = Object.keys(dialects) as DialectName[];
 
-/** The text of the body for an engine. `fields`: JSON text of the members beside the messages. */
+/** Returns the body for an engine as text. `fields`: JSON text of the members beside the messages. */
 function told(fields: string, dialect: DialectName): string {
   const body = Buffer.from(`{"messages":[{"role":"user","content":"hi"}],${fields}}`);
   const request = readRequest({ path: nodePaths.chat, rules: plain, dialects: all }, body) as ChatRequest;
@@ -20,7 +20,7 @@ const tool = (schema: string) => `"tools":[{"type":"function","function":{"name"
 const format = (schema: string) =>
   `"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":${schema}}}`;
 
-/** Strings decoded, numbers and punctuation as they are, without white space. */
+/** Returns strings decoded, and numbers and punctuation unchanged, without white space. */
 function tokens(text: string): string {
   const found = text.match(/"(?:[^"\\]|\\.)*"|[^\s"[\]{},:]+|[[\]{},:]/g)!;
   return found.map((token) => (token.startsWith('"') ? JSON.stringify(JSON.parse(token)) : token)).join(" ");
@@ -43,7 +43,7 @@ const { json } = fc.letrec<{ json: string }>((tie) => ({
   ),
 }));
 
-test("whatever stands in a schema reaches engines of every dialect token by token, in the client's order", () => {
+test("every schema reaches engines of every dialect token by token, in the client's order", () => {
   fc.assert(
     fc.property(json, (value) => {
       const schema = `{"type":"object","x-first":${value},"default":${value},"0":1.0}`;
@@ -54,7 +54,7 @@ test("whatever stands in a schema reaches engines of every dialect token by toke
   );
 });
 
-test("what llama-server's grammar is made of keeps its numbers and order, too", () => {
+test("the input of llama-server's grammar keeps its numbers and order too", () => {
   const words = JSON.stringify(Array.from({ length: 20 }, (_, index) => `w${index}`));
   const member = '{"maximum":1234567890123456789,"minimum":1.0,"const":1234567890123456789}';
   const schema = `{"type":"object","properties":{"b":${member},"1":${member},"e":{"enum":${words}}}}`;
@@ -65,7 +65,7 @@ test("what llama-server's grammar is made of keeps its numbers and order, too", 
 });
 
 test.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "7", "-1"])(
-  "the seed %s reaches engines digit by digit, and llama-server by its 32 bits",
+  "the seed %s reaches engines digit by digit, and llama-server as 32 bits",
   (seed) => {
     for (const dialect of ["vllm", "openai"] as const)
       expect(told(`"seed":${seed}`, dialect)).toContain(`"seed":${seed},`);
@@ -75,7 +75,7 @@ test.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "7
 );
 
 test.each(["9223372036854775808", "-9223372036854775809", "9.223372036854775808e18"])(
-  "the seed %s, which does not fit into 64 bits, is refused",
+  "the seed %s exceeds 64 bits and is refused",
   (seed) => {
     expect(() => told(`"seed":${seed}`, "vllm")).toThrow(
       expect.objectContaining({ kind: "invalid_request", param: "seed" }) as Error,
@@ -83,7 +83,7 @@ test.each(["9223372036854775808", "-9223372036854775809", "9.223372036854775808e
   },
 );
 
-test("a number beyond all that engines read is refused by its place", () => {
+test("a number that exceeds the range of engines is refused with its place", () => {
   expect(() => told(tool('{"properties":{"1":{"maximum":-1e400}}}'), "vllm")).toThrow(
     expect.objectContaining({
       kind: "invalid_request",
@@ -92,18 +92,18 @@ test("a number beyond all that engines read is refused by its place", () => {
   );
 });
 
-/** 80 strings of at most `length` characters, all required. */
+/** An array of 80 strings of at most `length` characters, all required. */
 function counted(length: string): string {
   const fields = Array.from({ length: 80 }, (_, index) => `p${index}`);
   const properties = fields.map((name) => `"${name}":{"type":"string","maxLength":${length}}`).join();
   return `{"type":"object","properties":{${properties}},"required":${JSON.stringify(fields)}}`;
 }
-test.each(["2000", "2000.0", "2e3", "0.2E4"])("a bound counts however it is written: %s", (length) => {
+test.each(["2000", "2000.0", "2e3", "0.2E4"])("a limit applies however it is written: %s", (length) => {
   expect(() => told(format(counted(length)), "vllm")).toThrow("must be a smaller schema");
   expect(told(format(counted("1.0")), "vllm")).toContain('"maxLength":1.0');
 });
 
-test("the check follows references to names that look like indices, and sees the order of the client", () => {
+test("the check follows references to names that look like indices, in the client's order", () => {
   const wide = Array.from({ length: 60 }, (_, index) => `"p${index}":{}`).join();
   const referring = (to: string) => `{"properties":{"a":{"$ref":"#/$defs/1"}},"$defs":{"1":{"properties":{${to}}}}}`;
   expect(() => told(format(referring(wide)), "openai")).toThrow("ways to go on");
@@ -112,7 +112,7 @@ test("the check follows references to names that look like indices, and sees the
   const required = indices.map((name) => `"${name}":{"type":"null"}`).join();
   const wholly = `{"properties":{${required}},"required":${JSON.stringify(indices)}}`;
   expect(told(format(wholly), "openai")).toContain(wholly);
-  // Told apart by their first required property, which is `a` in the text, and would be `1` to JSON.parse.
+  // The alternatives differ in their first required property: `a` in the text, `1` after JSON.parse.
   const kinds = (first: string, second: string) =>
     [1, 2]
       .map((kind) => `{"properties":{"${first}":{"const":${kind}},"${second}":{"$ref":"#"}},"required":["a","1"]}`)

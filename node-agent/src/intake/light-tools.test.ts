@@ -1,4 +1,4 @@
-/** Tools with auto are taken whatever their schemas cost, as long as an engine can be spared the grammar. */
+/** Optional tools are accepted whatever their schemas cost, if a light form can spare the engine the grammar. */
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import { expect, test } from "vitest";
@@ -16,7 +16,7 @@ import { Budget } from "./schema-budget.ts";
 const all = Object.keys(dialects) as DialectName[];
 const light = ["llama-server", "openai"] as const;
 
-/** The schemas of the tools as an engine gets them. */
+/** Returns the schemas of the tools as an engine gets them. */
 function told(schemas: readonly unknown[], dialect: DialectName, more: object = {}): Record<string, unknown>[] {
   const tools = schemas.map((parameters, index) => ({ type: "function", function: { name: `f${index}`, parameters } }));
   const body = Buffer.from(JSON.stringify({ messages: [{ role: "user", content: "hi" }], tools, ...more }));
@@ -37,7 +37,7 @@ const references = Object.fromEntries(
 const list = { type: "array", items: { type: "object", properties: named(30) } };
 const words = { enum: Array.from({ length: 60 }, (_, index) => `w${index}`), type: "string" };
 
-test.each([7, 22, 48, 64])("a tool with %d optional properties is told whole, beside one bare type", (count) => {
+test.each([7, 22, 48, 64])("a tool with %d optional properties is sent whole, beside one bare type", (count) => {
   const schema = wide(count);
   for (const dialect of light) expect(told([schema], dialect)).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
   expect(told([schema], "vllm")).toEqual([schema]);
@@ -47,40 +47,37 @@ const whole: [name: string, schema: object][] = [
   ["6 optional properties", wide(6)],
   ["many required properties", { ...wide(30), required: Object.keys(named(24)) }],
   ["7 and a oneOf of its own", { ...wide(7), oneOf: [{ type: "object", properties: named(7) }] }],
-  ["7 behind a reference", { $ref: "#/$defs/a", $defs: { a: wide(7) } }],
+  ["7 after a reference", { $ref: "#/$defs/a", $defs: { a: wide(7) } }],
 ];
 
-test.each(whole)(
-  "a tool that costs much and can have no light form, or costs little, is told as it is: %s",
-  (_, schema) => {
-    for (const dialect of all) expect(told([schema], dialect)).toEqual([schema]);
-  },
-);
+test.each(whole)("a tool that costs little, or costs much and has no light form, is sent as it is: %s", (_, schema) => {
+  for (const dialect of all) expect(told([schema], dialect)).toEqual([schema]);
+});
 
-test("a tool that must be called is told as it is", () => {
+test("a tool that must be called is sent as it is", () => {
   for (const dialect of light) expect(told([wide(20)], dialect, { tool_choice: "required" })).toEqual([wide(20)]);
 });
 
-test("an object with 7 optional properties within a tool gets a light form, too", () => {
+test("an object with 7 optional properties inside a tool gets a light form too", () => {
   const inner = { type: "object", properties: named(7) };
   const schema = { type: "object", properties: { inner, a: { type: "string" } } };
   const properties = { ...schema.properties, inner: { ...inner, oneOf: [{ type: "object" }] } };
   expect(told([schema], "llama-server")).toEqual([{ ...schema, properties, oneOf: [{ type: "object" }] }]);
 });
 
-test("a tool gets its light form although one of its properties, behind a reference, can have none", () => {
+test("a tool gets its light form although a property behind a reference has none", () => {
   const schema = { type: "object", properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: wide(7) }, required: ["a"] };
   expect(told([schema], "llama-server")).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
 });
 
-test("the work for light forms is bounded, and refuses no tool that fits as it is", () => {
-  const deep = JSON.parse(JSON.stringify(wideOf(20, wide(20)))) as object; // no object twice
+test("the work for light forms is limited, and no tool that fits as it is is refused", () => {
+  const deep = JSON.parse(JSON.stringify(wideOf(20, wide(20)))) as object; // Every object appears once.
   const tools = Array.from({ length: 2 }, (_, index): Tool => {
     return { type: "function", function: { name: `f${index}`, parameters: deep } };
   });
   const once = new Budget(schemaBounds["llama-server"]);
   fittingTools(tools.slice(1), false, once);
-  // As written both fit, and the work for the light form of one is about twice that.
+  // Both fit as written. The work for one light form is about twice that.
   const bounds = { ...once.bounds, stepsMax: 2.5 * once.steps };
   const light = fittingTools(tools, true, new Budget(bounds)).map((tool, index) => tool !== tools[index]);
   expect(light).toEqual([true, false]);
@@ -90,7 +87,7 @@ test.each([
   [30, 12, 30],
   [40, 20, 20],
 ])(
-  "%d tools of %d properties that share one definition of %d are taken, as they fit as written",
+  "%d tools of %d properties that share one definition of %d are accepted, because they fit as written",
   (count, own, shared) => {
     const definition = { ...wide(shared), required: Object.keys(named(shared)) };
     const schema = () => ({ ...wideOf(own, { $ref: "#/$defs/d" }), $defs: { d: definition } });
@@ -99,7 +96,7 @@ test.each([
   },
 );
 
-test("a tool whose properties share a definition gets its light form as long as that costs no more", () => {
+test("a tool whose properties share a definition gets its light form if it costs no more", () => {
   const schema = {
     type: "object",
     properties: { ...named(20), a: { $ref: "#/$defs/d" }, b: { $ref: "#/$defs/d" } },
@@ -108,7 +105,7 @@ test("a tool whose properties share a definition gets its light form as long as 
   expect(told([schema], "llama-server")).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
 });
 
-test("light forms of tools that fit take nothing from the work for tools that do not", () => {
+test("light forms of tools that fit do not reduce the work for tools that do not", () => {
   const once = new Budget(schemaBounds["llama-server"]);
   const tool = (parameters: object): Tool => ({ type: "function", function: { name: "f", parameters } });
   fittingTools([tool(wide(20))], false, once);
@@ -117,7 +114,7 @@ test("light forms of tools that fit take nothing from the work for tools that do
   expect(fittingTools(tools, true, new Budget(bounds)).at(-1)!.function.parameters).toHaveProperty("oneOf");
 });
 
-test("a document is written once to be measured, however many of its properties refer to it", () => {
+test("a document is written once to be measured, however many properties refer to it", () => {
   let written = 0;
   const counted = { toJSON: () => void written++ };
   const schema = {
@@ -130,7 +127,7 @@ test("a document is written once to be measured, however many of its properties 
   expect(written).toBeLessThanOrEqual(3);
 });
 
-test("only the tools, and of these only the properties, that cost too much get a light form", () => {
+test("only tools and properties that cost too much get a light form", () => {
   const schema = { type: "object", properties: { a: { type: "string" }, list, words }, required: ["a"] };
   const properties = {
     ...schema.properties,
@@ -143,12 +140,12 @@ test("only the tools, and of these only the properties, that cost too much get a
   ]);
 });
 
-test("a call that must come keeps its schema: one that costs too much is refused, with the number and the bound", () => {
+test("a required call keeps its schema, and a schema that costs too much is refused with its number and limit", () => {
   for (const tool_choice of ["required", { type: "function", function: { name: "f0" } }])
     expect(() => told([wide(48)], "llama-server", { tool_choice })).toThrow(
       expect.objectContaining({
         param: "tools[0].function.parameters",
-        message: expect.stringMatching(/at most 48 ways to go on .*: here are 98/) as string,
+        message: expect.stringMatching(/at most 48 ways to go on .*, but it has 98/) as string,
       }) as Error,
     );
 });
@@ -159,7 +156,7 @@ test.each([
   [".$defs.a", { properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: wide(48) } }, "at most 48 ways"],
   [".oneOf[0]", { oneOf: [wide(48)] }, "at most 48 ways"],
   ["", { ...wide(48), $defs: references, x: "x".repeat(300_000) }, "fewer different references"],
-])("where a light form does not help, the place is named: %s", (place, schema, message) => {
+])("if a light form does not help, the error names the place: %s", (place, schema, message) => {
   expect(() => told([{}, schema], "llama-server")).toThrow(
     expect.objectContaining({
       param: expect.stringContaining(`tools[1].function.parameters${place}`) as string,
@@ -168,7 +165,7 @@ test.each([
   );
 });
 
-test("128 wide tools are taken together, and the work for those that do not fit is bounded", () => {
+test("128 wide tools are accepted together, and the work for tools that do not fit is limited", () => {
   const mixed = Array.from({ length: 128 }, (_, index) => (index % 2 ? wide(48) : usualTools[0]!.schema));
   expect(told(mixed, "llama-server")).toHaveLength(128);
   const slow = { type: "object", allOf: [{ $ref: "#/$defs/big" }] };
@@ -177,7 +174,7 @@ test("128 wide tools are taken together, and the work for those that do not fit 
   );
 });
 
-test.each(costlySchemas)("$name reaches no engine as a tool unless beside a bare type", ({ schema }) => {
+test.each(costlySchemas)("$name reaches an engine only beside a bare type", ({ schema }) => {
   expect(["invalid_request", '[{"type":"object"}]']).toContain(toldOrRefused(schema));
 });
 

@@ -1,6 +1,6 @@
 /**
- * Tools that the model need not call, in a form whose grammar costs little: `oneOf` with one bare type beside all that
- * the client wrote. Engines make the grammar of the `oneOf`, and templates show the whole schema to the model.
+ * Writes optional tools in a form whose grammar costs little: `oneOf` with one bare type beside everything that the
+ * client wrote. Engines make the grammar of the `oneOf`, and templates show the whole schema to the model.
  */
 import { ApiError, invalid } from "@weiche/shared/errors.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
@@ -11,9 +11,9 @@ import { boundSchemas, requireFewCopies, type RequestSchema } from "./schema-cos
 import { referenceWords, shownName } from "./schema-alternatives.ts";
 
 /**
- * Returns the tools, each in its light form where its own costs too much, or costs much and has a light form that costs
- * no more of the budget. Throws an `ApiError` that names the place if that does not help, or if a call is required: then
- * its schema must hold. `budget`: what the other schemas cost.
+ * Returns the tools. A tool gets its light form if its own form costs too much, or if it costs much and the light form
+ * costs no more of the budget. Throws an `ApiError` with the place if the light form does not help, or if a call is
+ * required, because its schema must then be enforced. `budget`: the cost of the other schemas.
  */
 export function fittingTools(tools: readonly Tool[], isOptional: boolean, budget: Budget): readonly Tool[] {
   return tools.map((tool, index) => {
@@ -26,10 +26,16 @@ export function fittingTools(tools: readonly Tool[], isOptional: boolean, budget
   });
 }
 
-/** Returns the light form. Undefined: the schema has none that costs at most `most`. Throws if it does not fit either. */
+/**
+ * Returns the light form, or undefined if the schema has none that costs at most `most`. Throws if it does not fit
+ * either.
+ */
 type Lighten = (whole: RequestSchema, budget: Budget, most?: Budget) => Json | undefined;
 
-/** Adds the cost of the schema to the budget, in the form that is returned. Absent `lighten`: as written. */
+/**
+ * Adds the cost of the schema to the budget, in the form that is returned. Without `lighten`, the schema stays as
+ * written.
+ */
 function fittingForm(whole: RequestSchema, budget: Budget, lighten: Lighten | undefined): unknown {
   const { schema, at } = whole;
   const attempt = budget.copy();
@@ -56,7 +62,7 @@ function fittingForm(whole: RequestSchema, budget: Budget, lighten: Lighten | un
   return schema;
 }
 
-/** Adds the cost of a schema as written. Returns why it does not fit. */
+/** Adds the cost of a schema as written. Returns the error if it does not fit. */
 function misfit(schema: RequestSchema, attempt: Budget): ApiError | undefined {
   try {
     boundSchemas([schema], attempt.bounds, attempt);
@@ -68,8 +74,8 @@ function misfit(schema: RequestSchema, attempt: Budget): ApiError | undefined {
 }
 
 /**
- * Some templates write each argument in tags of its own. For them engines make a grammar of each property, so each must
- * be cheap by itself, or light as well.
+ * Returns a light form whose properties are each cheap or light as well. For templates that write each argument in its
+ * own tags, engines make a grammar of each property.
  */
 function lightRoot(root: RequestSchema, budget: Budget, most?: Budget): Json | undefined {
   const { schema, at } = root;
@@ -86,7 +92,7 @@ function lightRoot(root: RequestSchema, budget: Budget, most?: Budget): Json | u
   for (const [name, property] of named) {
     const of = { ...root, schema: property, at: `${at}.properties.${shownName(name)}`, document };
     properties.push([name, fittingForm(of, budget, lightProperty)]);
-    // A definition to which several properties refer counts for each of them, but only once for the whole.
+    // A definition counts for each property that refers to it, but only once for the whole schema.
     if (most && !budget.isWithin(most)) return undefined;
   }
   const whole = named.length > 0 ? { ...schema, properties: Object.fromEntries(properties) as Json } : schema;
@@ -98,7 +104,7 @@ function lightProperty({ schema }: RequestSchema): Json | undefined {
   return type === undefined ? undefined : { ...(schema as Json), oneOf: [{ type }] };
 }
 
-/** Whether engines make the grammar of a `oneOf` that is added. */
+/** Returns whether engines make the grammar of an added `oneOf`. */
 function isFree(schema: Json): boolean {
   return schema["oneOf"] === undefined && referenceWords.every((word) => schema[word] === undefined);
 }
@@ -109,7 +115,7 @@ function typeOf(schema: Json): unknown {
   return schema["items"] === undefined ? undefined : "array";
 }
 
-/** Returns the length of the document. All its references count, also those that the light form leaves out. */
+/** Returns the length of the document. All its references count, including those that the light form leaves out. */
 function checkReferences(schema: Json, at: string, bounds: SchemaBounds): number {
   const references = new Set<string>();
   const length = JSON.stringify(schema, (name, value: unknown) => {

@@ -13,25 +13,25 @@ test.each([
   ["^(?<name>ab)(?=c)$", 3],
   ["", 0],
   ["^)(]$", 2],
-])("%s is %i characters when it is written out", (pattern, size) => {
+])("%s has %i characters when it is written out", (pattern, size) => {
   expect(patternCost(pattern).size).toBe(size);
 });
 
 test.each([
   ["one way", "^[a-z]+-[0-9]+$", 1],
-  ["one way: rounds are told apart by what is between", "^[a-z]+(,[a-z]+)*$", 1],
+  ["one way: the characters between rounds separate them", "^[a-z]+(,[a-z]+)*$", 1],
   ["one way: words differ in a letter", "^(get|gift|put)(,(get|gift|put))*$", 1],
   ["one way, however often", "^([a-z]{2}){1,400}$", 1],
-  ["a way for each place where it may change over", "^a*a*b$", 65],
+  ["one way for each place of the change", "^a*a*b$", 65],
   ["ways multiply", "^a*a*a*b$", 65 * 65],
   ["an optional character twice", "^a?a?$", 2],
   ["words that begin alike", "^(a|ab)c$", 2],
   ["a round that may be empty", "^(a*)*$", Infinity],
-  ["a round that can go on where it ends", "^(a+)+$", Infinity],
-  ["words that are made of each other, again and again", "^(-|--)*$", Infinity],
-  ["the same word twice, again and again", "^(a|a)*$", Infinity],
-  ["a class that overlaps, again and again", String.raw`^(\w|[a-f]\d)*$`, Infinity],
-  ["groups too deep to look at", "(".repeat(100), Infinity],
+  ["a round that can continue after its end", "^(a+)+$", Infinity],
+  ["words that consist of each other, repeated", "^(-|--)*$", Infinity],
+  ["the same word twice, repeated", "^(a|a)*$", Infinity],
+  ["a class that overlaps, repeated", String.raw`^(\w|[a-f]\d)*$`, Infinity],
+  ["groups that are nested too deeply", "(".repeat(100), Infinity],
 ])("%s: %s", (_, pattern, ways) => {
   expect(patternCost(pattern).ways).toBe(ways);
 });
@@ -51,6 +51,6 @@ test.each([
   ["^a*b+c?$", 0],
   ["^a{3}$", 3],
   ["^a{4,}(b{2,130}|c){5}$", 130],
-])("%s repeats something %i times at most", (pattern, most) => {
+])("%s repeats something at most %i times", (pattern, most) => {
   expect(patternCost(pattern).repetitionMax).toBe(most);
 });

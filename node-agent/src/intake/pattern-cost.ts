@@ -1,26 +1,29 @@
 /**
- * Estimates what a regular expression costs as a grammar, in one pass over its text. Groups and repetitions are
+ * Estimates the cost of a regular expression as a grammar, in one pass over its text. Groups and repetitions are
  * multiplied, never unfolded. Syntax that an engine may not know counts as plain characters.
  */
 import { every, named, one, others, range, type CharSet } from "./char-set.ts";
 
 export interface PatternCost {
-  /** Characters of the expression with each repetition written out; an open one counts its minimum, at least once. */
+  /**
+   * Characters of the expression with each repetition written out. An open repetition counts its minimum, and at least
+   * once.
+   */
   readonly size: number;
-  /** Upper bound of the places in the expression that a text read so far can have led to. */
+  /** Upper bound of the places in the expression that the text read so far can lead to. */
   readonly choices: number;
   /**
-   * Upper bound of the ways to match a text of 64 characters; Infinity: they grow exponentially. An engine that tries a
-   * token follows each of them, and vocabularies have such tokens.
+   * Upper bound of the ways to match a text of 64 characters. Infinity if they grow exponentially. An engine that tries
+   * a token follows each of them, and vocabularies contain such tokens.
    */
   readonly ways: number;
-  /** The highest count of a repetition, such as 9 of `a{2,9}`; 0: none has one. */
+  /** The highest count of a repetition, such as 9 in `a{2,9}`. 0 if there is none. */
   readonly repetitionMax: number;
 }
 
-/** Groups within groups; deeper ones make a pattern infinitely expensive. */
+/** The limit of nested groups. Deeper groups make the cost infinite. */
 const depthMax = 50;
-/** Length of the long tokens of usual vocabularies: indentation, lines of dashes. */
+/** The length of the long tokens of usual vocabularies, such as indentation and lines of dashes. */
 const tokenLength = 64;
 
 export function patternCost(pattern: string): PatternCost {
@@ -30,21 +33,21 @@ export function patternCost(pattern: string): PatternCost {
 }
 
 interface Part {
-  /** Length of every match, if each place in it is reached in one way only. */
+  /** The length of every match, if each place in it is reached in only one way. */
   readonly fixed: number | undefined;
   readonly empty: boolean;
   readonly first: CharSet;
   readonly all: CharSet;
-  /** Characters that can continue it where it could also end. */
+  /** The characters that can continue the part where it could also end. */
   readonly tail: CharSet;
-  /** The characters of each alternative one by one; undefined: not of a fixed length, or long. */
+  /** The characters of each alternative one by one. Undefined if the length varies or is large. */
   readonly words: readonly (readonly CharSet[])[] | undefined;
   readonly ways: number;
   readonly length: number;
-  /** Places where it can begin. */
+  /** The number of places where it can begin. */
   readonly entries: number;
   readonly live: number;
-  /** Number of places: all of them can be reached at once if it is entered again and again. */
+  /** The number of places. All can be reached at once if the part is entered repeatedly. */
   readonly total: number;
 }
 
@@ -87,7 +90,7 @@ class PatternReader {
 
   #sequence(depth: number): Part {
     const sequence = new Sequence();
-    // llama.cpp repeats the whole literal where its last character is an escaped one.
+    // llama.cpp repeats the whole literal if its last character is an escaped one.
     let literal = 0;
     for (;;) {
       const start = this.#text[this.#at];
@@ -129,7 +132,7 @@ class PatternReader {
     return inside;
   }
 
-  /** Reads a character class, whose opening bracket is read already. */
+  /** Reads a character class after its opening bracket. */
   #charClass(): CharSet {
     const isNegated = this.#text[this.#at] === "^";
     if (isNegated) this.#at += 1;
@@ -148,7 +151,7 @@ class PatternReader {
     return isNegated ? (every ^ set) | one(others) : set;
   }
 
-  /** Reads an escape, whose backslash is read already. */
+  /** Reads an escape after its backslash. */
   #escape(): CharSet {
     const name = this.#text[this.#at] ?? "\\";
     this.#at += 1;
@@ -186,17 +189,17 @@ class PatternReader {
   }
 }
 
-/** Parts one after the other. */
+/** A sequence of parts. */
 class Sequence {
   #sum = nothing;
-  /** Places of the parts that can be read at once, since one of them can end at several places. */
+  /** Places of the parts that can be read at once, because one part can end at several places. */
   #open = 0;
   #openSet: CharSet = 0n;
 
   add(part: Part): void {
     if (part.total === 0) return;
     const before = this.#sum;
-    // Its first character can also go on with what is before it.
+    // The part's first character can also continue the part before it.
     const isAmbiguous = ((before.tail | (before.empty ? before.first : 0n)) & part.first) !== 0n;
     this.#sum = {
       fixed: before.fixed === undefined || part.fixed === undefined ? undefined : before.fixed + part.fixed,
@@ -216,7 +219,7 @@ class Sequence {
   #liveWith(part: Part): number {
     let { live } = this.#sum;
     if (this.#open > 0 && !part.empty && (part.first & this.#openSet) === 0n) {
-      // Its first character ends all that is open before it.
+      // The part's first character ends everything that is open before it.
       live = Math.max(live, this.#open + 1);
       this.#open = 0;
       this.#openSet = 0n;
@@ -232,7 +235,7 @@ class Sequence {
   }
 }
 
-/** Words are compared with each other, letter by letter: not too many, and not too long ones. */
+/** Words are compared letter by letter, so their number and length are limited. */
 const wordsMax = 32;
 const wordLengthMax = 32;
 
@@ -250,13 +253,13 @@ function either(a: Part, b: Part): Part {
     empty: a.empty || b.empty,
     first: a.first | b.first,
     all: a.all | b.all,
-    // The end of one alternative can be the beginning of another one.
+    // The end of one alternative can be the beginning of another.
     tail: a.tail | b.tail | (isTold ? 0n : a.all | b.all),
     words,
     ways: isTold ? Math.max(a.ways, b.ways) : a.ways + b.ways,
     length: Math.max(a.length, b.length),
     entries: a.entries + b.entries,
-    // The first character leaves one of them, if it can.
+    // The first character excludes one of them, if possible.
     live: (a.first & b.first) === 0n ? Math.max(a.live, b.live, a.entries + b.entries) : a.live + b.live,
     total: a.total + b.total,
   };
@@ -270,7 +273,7 @@ function repeat(part: Part, least: number, most: number): Part {
   if (part.total === 0 || most === 0) return nothing;
   const copies = most === Infinity ? least + 1 : most;
   const total = part.total * copies;
-  // Where one round ends, the same character can go on with it and begin the next.
+  // At the end of a round, the same character can continue it or begin the next round.
   const isAmbiguous = most > 1 && (part.empty || (part.tail & part.first) !== 0n);
   const round = isAmbiguous ? part.ways * (1 + Math.min(part.length, tokenLength)) : part.ways;
   const isFixed = least === most && part.fixed !== undefined;

@@ -4,8 +4,8 @@ import { positionWithin, type SchemaPosition } from "../engines/dialects/schema-
 import { referenceWords, shownName } from "./schema-alternatives.ts";
 
 /**
- * Returns a client's JSON Schema as an engine gets it: without `__proto__`, and without anything to fetch. Throws a 400
- * with the path of a reference that leaves the schema. A `default` and other data may hold any `$ref`. A kept number
+ * Returns a client's JSON Schema for an engine: without `__proto__`, and without anything to fetch. Throws a 400 with
+ * the path of a reference that leaves the schema. A `default` and other data may contain any `$ref`. A kept number
  * becomes raw JSON, and a kept name stays marked.
  */
 export function plainSchema(value: unknown, at: string, position: SchemaPosition = "schema"): unknown {
@@ -30,6 +30,6 @@ function leavesSchema(name: string, member: unknown): boolean {
 
 function rawNumber(text: string, at: string): unknown {
   if (!Number.isFinite(Number(text)))
-    throw invalid(at, "must be a number below 1.8e308, which is all that engines read");
+    throw invalid(at, "must be a number below 1.8e308, the largest that engines read");
   return rawJson(text);
 }

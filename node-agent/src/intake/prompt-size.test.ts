@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { promptSize } from "./prompt-size.ts";
 
-test("the size of a prompt is its texts and names in bytes, without the bytes of its images", () => {
+test("the size of a prompt is its texts and names in bytes, without its images", () => {
   const image = { type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(1_000)}` } };
   const messages = [{ role: "user", content: [{ type: "text", text: "für" }, image] }];
   const names = "role".length + "user".length + "content".length + "type".length + "text".length + "text".length;

@@ -1,13 +1,15 @@
-/** How much text a prompt has, from which its tokens are estimated where nobody counts them. */
+/** The amount of text in a prompt. Its tokens are estimated from it if no count exists. */
 import type { Json } from "@weiche/shared/json.ts";
 
 export interface PromptSize {
-  /** Bytes of its texts, tools and names in UTF-8, without images. */
+  /** The bytes of its texts, tools and names in UTF-8, without images. */
   readonly bytes: number;
   readonly images: number;
 }
 
-/** The size of messages, tools or texts: all strings in them. An image counts as one, whatever its bytes. */
+/**
+ * Returns the size of messages, tools or texts, from all strings in them. An image counts as one, whatever its bytes.
+ */
 export function promptSize(...parts: readonly unknown[]): PromptSize {
   const size = { bytes: 0, images: 0 };
   for (const part of parts) addSize(part, size);
@@ -18,7 +20,7 @@ function addSize(value: unknown, size: { bytes: number; images: number }): void 
   if (typeof value === "string") size.bytes += Buffer.byteLength(value);
   else if (Array.isArray(value)) for (const item of value) addSize(item, size);
   else if (typeof value === "object" && value !== null) {
-    // `Object.entries` takes four times as long, and every request comes by here.
+    // `Object.entries` takes four times as long, and this runs for every request.
     for (const name in value) {
       if (name === "image_url") size.images++;
       else {

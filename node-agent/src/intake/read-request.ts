@@ -1,4 +1,6 @@
-/** Turns the bytes of a body into a checked request, and that into the body for an engine. Runs in any thread. */
+/**
+ * Converts the bytes of a body into a checked request, and the request into the body for an engine. Runs in any thread.
+ */
 import { invalid } from "@weiche/shared/errors.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { JsonScan } from "@weiche/shared/http/json-guard.ts";
@@ -18,11 +20,14 @@ import { boundSchemas, type RequestSchema } from "./schema-cost.ts";
 export interface BodyScope {
   readonly path: NodePath;
   readonly rules: ModelRules;
-  /** Kinds of the engines that serve the model on this node. A chat's schemas must be cheap enough for all of them. */
+  /**
+   * The dialects of the engines that serve the model on this node. A chat's schemas must be cheap enough for all of
+   * them.
+   */
   readonly dialects: readonly DialectName[];
 }
 
-/** The parts of a request that are needed while its engine works: all but those that can be long. */
+/** The parts of a request that are needed while its engine works: all except those that can be long. */
 export type PromptFacts = (
   | (Omit<ChatRequest, "messages" | "tools" | "lightTools" | "responseFormat"> & {
       readonly schemaIn?: "response_format" | "tools";
@@ -31,8 +36,8 @@ export type PromptFacts = (
 ) & { readonly size: PromptSize };
 
 /**
- * Throws an `ApiError` if the path or the model's rules do not allow the body, or if its schemas would cost an engine too
- * much: refused here, a costly request neither takes a place nor starts a switch. `scan`: of these bytes.
+ * Throws an `ApiError` if the path or the model's rules do not allow the body, or if its schemas would cost an engine
+ * too much. Refused here, a costly request takes no place and starts no switch. `scan`: the scan of these bytes.
  */
 export function readRequest(
   scope: BodyScope,
@@ -69,7 +74,7 @@ interface Addressee {
   readonly cacheSalt?: string | undefined;
 }
 
-/** The body for an engine of this kind. */
+/** Returns the body for an engine of this dialect. */
 export function say(request: ChatRequest | CompletionRequest, { dialect, dialectName, cacheSalt }: Addressee): Buffer {
   const said =
     request.kind === "chat"
@@ -78,7 +83,7 @@ export function say(request: ChatRequest | CompletionRequest, { dialect, dialect
   return Buffer.from(writeKept(said));
 }
 
-/** Checks the cost of all schemas. Returns the tools, those that cost too much in their light form. */
+/** Checks the cost of all schemas. Returns the tools, in their light form if they cost too much. */
 function boundGrammar({ tools, toolChoice, responseFormat }: ChatRequest, bounds: SchemaBounds): readonly Tool[] {
   if (tools.length > bounds.toolsMax)
     throw invalid("tools", `must be an array of at most ${bounds.toolsMax} functions`);

@@ -12,7 +12,7 @@ test("a body is read like JSON.parse does, up to 64 levels", () => {
 test.each([
   ["65 levels of objects", nested(depthMax + 1), /deeper than 64/],
   ["100,000 levels of arrays", `{"a":${"[".repeat(100_000)}`, /deeper than 64/],
-  ["brackets behind an escaped quote", `{"a":"\\"","b":${"[".repeat(64)}`, /deeper than 64/],
+  ["brackets after an escaped quote", `{"a":"\\"","b":${"[".repeat(64)}`, /deeper than 64/],
   ["a list of 32,769 numbers", JSON.stringify({ a: Array(valuesMax).fill(1) }), /more than 32768 values/],
   ["no JSON", '{"secret', /not valid JSON/],
   ["a list", "[]", /must be a JSON object/],
@@ -22,7 +22,7 @@ test.each([
   expect(() => parseBody(Buffer.from(text))).not.toThrow("secret");
 });
 
-test("texts with NUL and halves of surrogate pairs are mended, and names of members are refused", () => {
+test("texts with NUL and unpaired surrogates are mended, and such names of members are refused", () => {
   const broken = ["a\0", "\ud83d", "\ude00\ud83d", "\ud83d\ude00", "\\u0000"];
   const { value } = parseBody(Buffer.from(JSON.stringify({ broken })));
   expect(value).toEqual({ broken: ["a\ufffd", "\ufffd", "\ufffd\ufffd", "\ud83d\ude00", "\\u0000"] });

@@ -1,4 +1,4 @@
-/** Takes the body of a request, bounded in size, depth and number of values before it is parsed. */
+/** Receives the body of a request. Its size, depth and number of values are limited before it is parsed. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { mendTexts, notJson, scanJson, type JsonScan } from "@weiche/shared/http/json-guard.ts";
 import { parseKept } from "@weiche/shared/http/kept-json.ts";
@@ -6,7 +6,7 @@ import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 
 export const bodyBytesMax = 20 << 20;
 
-/** A body whose length was announced. */
+/** A body of an announced length. */
 export class IncomingBody {
   readonly whole: Promise<Buffer>;
   readonly fail: (reason: Error) => void;
@@ -37,13 +37,13 @@ export class IncomingBody {
 
 interface ParsedBody {
   readonly value: Json;
-  /** The same with the names and numbers of schemas, and the seed, as `parseKept` marks them. */
+  /** The same body, with the names and numbers of schemas and the seed as `parseKept` marks them. */
   readonly kept: Json;
 }
 
 /**
- * Broken texts are mended in the bytes themselves: results of tools that read binaries must not end a conversation.
- * `scan`: the result of `scanJson` for these bytes, if there is one already.
+ * Parses a body. Invalid texts are mended in the bytes, so that a tool that reads binaries does not end a conversation.
+ * `scan`: the result of `scanJson` for these bytes, if known.
  */
 export function parseBody(bytes: Buffer, scan: JsonScan = scanJson(bytes)): ParsedBody {
   if ("problem" in scan) throw new ApiError("invalid_request", scan.problem);

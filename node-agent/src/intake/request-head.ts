@@ -1,4 +1,4 @@
-/** Reads the record with which the router describes a request. */
+/** Reads the record in which the router describes a request. */
 import { assert } from "@weiche/shared/assert.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, isUuidv7, type ModelId, type RequestId, type SlotName } from "@weiche/shared/ids.ts";
@@ -13,16 +13,16 @@ export interface RequestHead {
   readonly slot: SlotName | undefined;
   readonly routerId: string;
   readonly remainingMs: number;
-  /** Announced length of the body. */
+  /** The announced length of the body. */
   readonly bodyBytes: number;
-  /** Whether the router reads DONE. */
+  /** Whether the router reads DONE frames. */
   readonly readsDone: boolean;
   readonly billing: BillingGrant;
 }
 
 const countMax = 999_999_999_999;
 
-/** Throws an assertion if a field is missing or wrong: then the router has a bug, and nothing may be billed. */
+/** Throws an assertion error if a field is missing or wrong. The router then has a bug, and nothing may be billed. */
 export function readRequestHead(record: readonly unknown[]): RequestHead {
   const [
     path,
@@ -45,9 +45,12 @@ export function readRequestHead(record: readonly unknown[]): RequestHead {
   for (const text of [requestId, model, account, user, key, grant, router])
     assert(typeof text === "string" && text !== "", "a field of the request's record is missing");
   for (const count of [attempt, factor, tokensMax, remainingMs, bytes])
-    assert(Number.isInteger(count) && count! >= 0 && count! <= countMax, "a field of the request's record is no count");
-  assert(isUuidv7(requestId!), "the request id is no UUIDv7");
-  assert(/^[\w-]{1,64}$/.test(grant!), "the grant is no base64url");
+    assert(
+      Number.isInteger(count) && count! >= 0 && count! <= countMax,
+      "a field of the request's record is not a count",
+    );
+  assert(isUuidv7(requestId!), "the request id is not a UUIDv7");
+  assert(/^[\w-]{1,64}$/.test(grant!), "the grant is not base64url");
   return {
     path: path!,
     requestId: asId<RequestId>(requestId!),

@@ -1,11 +1,11 @@
 /**
  * Resolves the unions, references and type lists of a JSON Schema into the alternatives that a value may begin as: an
- * object, an array, a string, a literal or another plain value. What lies inside of these is left as it is.
+ * object, an array, a string, a literal or another plain value. Schemas inside of these are left unresolved.
  */
 import { plainName } from "@weiche/shared/http/kept-json.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 
-/** A schema within the document, and its path there. */
+/** A schema within the document, and its path. */
 export interface SchemaAt {
   readonly schema: unknown;
   readonly at: string;
@@ -17,34 +17,34 @@ export interface Alternative {
   readonly at: string;
   /** Found through a `$ref` that an engine compiles once, however often it is used. */
   readonly isShared: boolean;
-  /** Properties of an object in the order of the document; several schemas where `allOf` repeats a name. */
+  /** The properties of an object in the order of the document. A name has several schemas if `allOf` repeats it. */
   readonly properties: ReadonlyMap<string, readonly SchemaAt[]>;
   readonly required: ReadonlySet<unknown>;
-  /** Schemas of the other members of an object, or of the items of an array. */
+  /** The schemas of the other members of an object, or of the items of an array. */
   readonly others: readonly SchemaAt[];
   readonly parts: readonly Alternative[];
 }
 
 interface Expansion {
-  /** Called with the number of alternatives so far; throws when there are too many. */
+  /** Called with the number of alternatives so far. Throws if there are too many. */
   found(count: number, at: string): void;
-  /** Called for each place that is visited; throws when there were too many. */
+  /** Called for each visited place. Throws if there are too many. */
   step(at: string, count?: number): void;
-  /** Target of a reference within the document; undefined: an engine refuses it. */
+  /** Returns the target of a reference within the document. Undefined if there is none, which an engine refuses. */
   resolve(reference: string): SchemaAt | undefined;
   /** Throws for a schema that unfolds without end. */
   endless(at: string): never;
 }
 
-/** Keywords that name the type which they constrain. */
+/** Keywords that imply the type that they constrain. */
 const objectWords = ["properties", "additionalProperties", "required", "patternProperties"];
 const arrayWords = ["items", "prefixItems", "minItems", "maxItems"];
 const stringWords = ["pattern", "minLength", "maxLength", "format"];
-/** Keywords with schemas for members that `properties` does not name, and for items. */
+/** Keywords with schemas for items and for members that are not in `properties`. */
 const memberWords = ["additionalProperties", "patternProperties", "unevaluatedProperties", "dependentSchemas"];
 const itemWords = ["items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"];
 const mapWords: ReadonlySet<string> = new Set(["patternProperties", "dependentSchemas"]);
-/** Keywords with which a schema refers to another one. */
+/** Keywords that refer to another schema. */
 export const referenceWords: readonly string[] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 export function alternativesOf(from: SchemaAt, expansion: Expansion): Alternative[] {
@@ -56,7 +56,7 @@ export function alternativesOf(from: SchemaAt, expansion: Expansion): Alternativ
 interface Walk {
   readonly expansion: Expansion;
   readonly found: Alternative[];
-  /** Schemas that are being expanded. One that comes again unfolds without end. */
+  /** The schemas that are being expanded. One that occurs again unfolds without end. */
   readonly entered: Set<unknown>;
   readonly isShared: boolean;
 }
@@ -80,7 +80,7 @@ function expand({ schema, at }: SchemaAt, walk: Walk): void {
 
 function expandOwn({ schema, at }: { schema: Json; at: string }, isReference: boolean, walk: Walk): void {
   if (schema["const"] !== undefined || Array.isArray(schema["enum"])) {
-    // Engines repeat the literals for each type that is named.
+    // Engines repeat the literals for each listed type.
     const copies = Math.max(1, listed(schema["type"]).length);
     for (let copy = 0; copy < copies; copy++) add("literal", { schema, at }, walk);
     return;
@@ -121,12 +121,12 @@ function add(kind: Alternative["kind"], { schema, at }: { schema: Json; at: stri
 /** Choices of an optional property: its name, and the white space before it. */
 const keyChoices = 2;
 
-/** Number of choices where the name of an object's member begins. */
+/** Returns the number of choices where the name of a member begins. */
 export function keyChoicesOf(object: Alternative): number {
   return keyChoices * (optionalOf(object) + 1);
 }
 
-/** All that are not named count as one. */
+/** Returns the number of optional properties. All unnamed members count as one. */
 export function optionalOf({ properties, required, others }: Alternative): number {
   let optional = Math.min(1, others.length) + properties.size;
   for (const name of required) if (properties.has(name as string)) optional -= 1;
@@ -144,7 +144,7 @@ function propertiesOf({ schema, at }: { schema: Json; at: string }, expansion: E
   );
 }
 
-/** Returns one schema, or those of a list or of a map. */
+/** Returns one schema, or the schemas of a list or a map. */
 function schemasIn(value: unknown, at: string, isMap: boolean): SchemaAt[] {
   if (Array.isArray(value)) return value.map((schema: unknown, index) => ({ schema, at: `${at}[${index}]` }));
   if (isMap && isObject(value))
@@ -154,7 +154,7 @@ function schemasIn(value: unknown, at: string, isMap: boolean): SchemaAt[] {
 
 const partSteps = 4;
 
-/** Merges the parts of an `allOf` into one object, as engines do: references are copied in, not shared. */
+/** Merges the parts of an `allOf` into one object, as engines do. References are copied in, not shared. */
 function merged({ schema, at }: { schema: Json; at: string }, walk: Walk): Alternative {
   const parts: Alternative[] = [];
   const inside = { ...walk, found: parts, isShared: false };
@@ -185,7 +185,7 @@ function listed(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The name of a member for an error message; `*` if it is long or no plain word. */
+/** Returns the name of a member for an error message, or `*` if it is long or not a plain word. */
 export function shownName(name: string): string {
   return /^[\w$-]{1,40}$/.test(name) ? name : "*";
 }

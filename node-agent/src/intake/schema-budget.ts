@@ -1,4 +1,4 @@
-/** What the schemas of a request may cost together, and what they cost so far. */
+/** The budget for the schemas of a request, and their cost so far. */
 import { invalid } from "@weiche/shared/errors.ts";
 import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 
@@ -7,9 +7,9 @@ export class Budget {
   size = 0;
   choices = 0;
   steps = 0;
-  /** Optional properties of the object with most of them, of all that were counted here since `copy`. */
+  /** The most optional properties of one object, among all that were counted here since `copy`. */
   #optionalProperties = 0;
-  /** Steps of attempts that were not used, also for tools that fit without one. Shared with all copies. */
+  /** Steps of attempts that were not used, including those for tools that fit without one. Shared with all copies. */
   #lost = { needed: 0, spare: 0 };
 
   constructor(bounds: SchemaBounds) {
@@ -27,7 +27,7 @@ export class Budget {
     Object.assign(this, { size, choices, steps });
   }
 
-  /** Whether a tool of what was counted here is better sent in its light form, although it fits. */
+  /** Whether a tool that was counted here should be sent in its light form, although it fits. */
   get isWide(): boolean {
     return this.#optionalProperties > this.bounds.optionalPropertiesMax;
   }
@@ -41,8 +41,8 @@ export class Budget {
   }
 
   /**
-   * Counts the work of an attempt that is not used. Throws when attempts took as many steps as a whole request may.
-   * `spare`: what it is tried for also fits without it.
+   * Counts the work of an unused attempt. Throws when attempts took as many steps as a whole request may. `spare`: the
+   * tool fits without the attempt.
    */
   lose(attempt: Budget, at: string, kind: "needed" | "spare"): void {
     this.#lost[kind] += attempt.steps - this.steps;
@@ -64,7 +64,7 @@ export class Budget {
     if (size > sizeMax)
       throw invalid(
         at,
-        `must be a smaller schema: with this, those of the request unfold to more than ${sizeMax} characters of grammar`,
+        `must be a smaller schema: with it, the schemas of the request unfold to more than ${sizeMax} characters of grammar`,
       );
   }
 
@@ -74,11 +74,11 @@ export class Budget {
     if (choices > choicesMax)
       throw invalid(
         at,
-        `must be a schema with at most ${choicesMax} ways to go on at each place of the answer: here are ${choices}`,
+        `must be a schema with at most ${choicesMax} ways to go on at each place of the answer, but it has ${choices}`,
       );
   }
 }
 
 function endless(at: string): Error {
-  return invalid(at, "must be a smaller schema: with this, the schemas of the request unfold too far");
+  return invalid(at, "must be a smaller schema: with it, the schemas of the request unfold too far");
 }

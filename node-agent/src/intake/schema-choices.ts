@@ -1,6 +1,6 @@
 /**
- * Counts the ways in which an answer can continue under a schema, at the place with the most of them. An engine tries
- * all of its tokens against each, for every token of the answer.
+ * Counts the ways in which an answer can continue under a schema, at the place with the most ways. For every token of
+ * the answer, an engine tries all its tokens against each way.
  */
 import { invalid } from "@weiche/shared/errors.ts";
 import { branchesOf, literalTrie } from "@weiche/shared/literal-trie.ts";
@@ -13,7 +13,7 @@ import { keyChoicesOf, literalsOf, optionalOf, type Alternative, type SchemaAt }
 export interface Cost {
   readonly size: number;
   readonly choices: number;
-  /** Number of the outermost schema that it contains again; Infinity: none. */
+  /** The number of the outermost schema that the schema contains again. Infinity if there is none. */
   readonly loopsTo: number;
 }
 
@@ -22,7 +22,7 @@ export interface Inside {
   inside(alternative: Alternative, of: SchemaAt, name?: string): Cost;
   pattern(of: Alternative): PatternCost;
   readonly step: (at: string, count: number) => void;
-  /** Takes the number of optional properties that may come next at one place. */
+  /** Gets the number of optional properties that may come next at one place. */
   readonly optional: (count: number) => void;
 }
 
@@ -30,7 +30,7 @@ const spaces = 3;
 const digitChoices = 4;
 const choicesOf = { scalar: 5, any: 10, string: 3 };
 
-/** Choices of a value that may be any of these alternatives. */
+/** Returns the choices of a value that may be any of these alternatives. */
 export function openChoices(alternatives: readonly Alternative[], scope: Inside): Omit<Cost, "size"> {
   const objects = alternatives.filter(({ kind, parts }) => kind === "object" || parts.length > 0);
   const anything = alternatives.filter(({ kind, parts }) => kind === "any" && parts.length === 0).length;
@@ -46,7 +46,7 @@ export function openChoices(alternatives: readonly Alternative[], scope: Inside)
   return { choices: Math.max(...found.map(({ choices }) => choices)), loopsTo: least(found) };
 }
 
-/** Choices at the beginning of a value, and in all of it if it is a string or a number. */
+/** Returns the choices at the beginning of a value, and inside it for a string or a number. */
 function plainChoices(alternative: Alternative, scope: Inside): number {
   const { kind, schema, parts } = alternative;
   if (parts.length > 0) return sum(parts.map((part) => plainChoices(part, scope)));
@@ -55,7 +55,7 @@ function plainChoices(alternative: Alternative, scope: Inside): number {
   return kind === "object" || kind === "array" ? 1 : choicesOf[kind];
 }
 
-/** Longer lists are not compared: each value counts as one choice. */
+/** Longer lists are not compared. Each of their values counts as one choice. */
 const literalsMax = 2_000;
 
 function literalChoices(values: readonly unknown[], merged: MergedLiterals): number {
@@ -64,7 +64,7 @@ function literalChoices(values: readonly unknown[], merged: MergedLiterals): num
   return branchesOf(literalTrie(words)) + values.length - words.length;
 }
 
-/** Choices among objects that the text read so far does not tell apart. */
+/** Returns the choices among objects that the text so far does not distinguish. */
 function objectChoices(
   objects: readonly Alternative[],
   open: { readonly choices: number; readonly from: number },
@@ -91,20 +91,20 @@ function objectChoices(
     widest = Math.max(widest, sum(costs.map(({ choices }) => choices)) + beside);
   }
   const all = [...names.values()].flat().concat(others);
-  // A value ends before the next name begins, except that the digits of a number may go on.
+  // A value ends before the next name begins, but the digits of a number may continue.
   return { choices: Math.max(keys + digitChoices, widest) + open.choices, loopsTo: least(all) };
 }
 
-/** Throws if an alternative contains itself: each further level would double the choices. */
+/** Throws if an alternative contains itself, because each further level would double the choices. */
 function forbidLoops(costs: readonly Cost[], at: string | undefined): void {
   if (at !== undefined && least(costs) !== Infinity)
     throw invalid(
       at,
-      "must be told apart from its alternatives by its first required property, since it contains itself",
+      "must be told apart from its alternatives by its first required property, because it contains itself",
     );
 }
 
-/** Groups objects that begin alike. One that begins with another property, or another constant in it, is alone. */
+/** Groups objects that begin alike. An object with a different first property, or another constant in it, is alone. */
 function groupsOf(objects: readonly Alternative[], { step }: Inside): (readonly Alternative[])[] {
   if (objects.length < 2) return objects.length === 0 ? [] : [objects];
   const byFirst = new Map<string, Alternative[]>();

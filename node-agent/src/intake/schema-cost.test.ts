@@ -8,18 +8,21 @@ import { boundSchemas } from "./schema-cost.ts";
 const all = ["llama-server", "openai", "vllm"] as const;
 const answer = (schema: unknown) => [{ of: "answer", schema, at: "schema" } as const];
 
-test.each(costlySchemas)("$name costs an engine of any kind too much, and the place is told", ({ schema, path }) => {
-  for (const dialect of all)
-    expect(() => boundSchemas(answer(schema), schemaBounds[dialect])).toThrow(
-      expect.objectContaining({ kind: "invalid_request", param: expect.stringMatching(/^schema/) }) as Error,
+test.each(costlySchemas)(
+  "$name costs every dialect's engines too much, and the error names the place",
+  ({ schema, path }) => {
+    for (const dialect of all)
+      expect(() => boundSchemas(answer(schema), schemaBounds[dialect])).toThrow(
+        expect.objectContaining({ kind: "invalid_request", param: expect.stringMatching(/^schema/) }) as Error,
+      );
+    const param = path === undefined ? "schema" : `schema.${path}`;
+    expect(() => boundSchemas(answer(schema), schemaBounds["llama-server"])).toThrow(
+      expect.objectContaining({ param }) as Error,
     );
-  const param = path === undefined ? "schema" : `schema.${path}`;
-  expect(() => boundSchemas(answer(schema), schemaBounds["llama-server"])).toThrow(
-    expect.objectContaining({ param }) as Error,
-  );
-});
+  },
+);
 
-test.each(usualSchemas)("$name is taken by engines of any kind", ({ schema }) => {
+test.each(usualSchemas)("$name is accepted for every dialect", ({ schema }) => {
   for (const dialect of all) {
     const { sizeMax, choicesMax } = schemaBounds[dialect];
     const { size, choices } = boundSchemas(answer(schema), schemaBounds[dialect]);
@@ -27,7 +30,7 @@ test.each(usualSchemas)("$name is taken by engines of any kind", ({ schema }) =>
   }
 });
 
-test("128 tools with 20 properties each are taken together, and 1,000 are not", () => {
+test("128 tools with 20 properties each are accepted together, and 1,000 are not", () => {
   const tools = usualTools.map(({ schema }, index) => ({ of: "tool", schema, at: `tools[${index}]` }) as const);
   for (const dialect of all) boundSchemas(tools, schemaBounds[dialect]);
   const thousand = Array.from({ length: 1_000 }, (_, index) => ({
@@ -39,7 +42,7 @@ test("128 tools with 20 properties each are taken together, and 1,000 are not", 
   );
 });
 
-test("values of an enum that llama-server does not put together count one by one", () => {
+test("values of an enum that llama-server does not merge count one by one", () => {
   const of = (kind: "tool" | "answer", values: unknown[]) => [{ of: kind, schema: { enum: values }, at: "schema" }];
   const words = Array.from({ length: 200 }, (_, index) => `word ${index}`);
   const { choices } = boundSchemas(of("answer", words), schemaBounds["llama-server"]);
@@ -54,7 +57,7 @@ test("values of an enum that llama-server does not put together count one by one
   }
 });
 
-test("vLLM is sent no pattern that its compiler fails at: one that repeats something more than 128 times", () => {
+test("vLLM gets no pattern that its compiler fails on: one that repeats something more than 128 times", () => {
   const counting = (most: number) => ({ properties: { code: { type: "string", pattern: `^[a-z]{1,${most}}$` } } });
   const tool = (isOptional: boolean) => ({ of: "tool", schema: counting(129), at: "schema", isOptional }) as const;
   const refusal = expect.objectContaining({
@@ -64,7 +67,7 @@ test("vLLM is sent no pattern that its compiler fails at: one that repeats somet
   expect(() => boundSchemas(answer(counting(129)), schemaBounds.vllm)).toThrow(refusal);
   expect(() => boundSchemas([tool(false)], schemaBounds.vllm)).toThrow(refusal);
   boundSchemas(answer(counting(128)), schemaBounds.vllm);
-  // It makes no grammar of tools that the model need not call.
+  // vLLM makes no grammar of optional tools.
   boundSchemas([tool(true)], schemaBounds.vllm);
   boundSchemas(answer(counting(129)), schemaBounds["llama-server"]);
 });
@@ -72,14 +75,14 @@ test("vLLM is sent no pattern that its compiler fails at: one that repeats somet
 test.each([
   ["formats", { type: "string", format: "ipv6" }],
   ["numbers with bounds", { type: "integer", minimum: -123_456, maximum: 654_321 }],
-  ["patterns with alternatives that are counted", { type: "string", pattern: "^(ab|cd){1,128}$" }],
-])("%s: vLLM takes no 300 of them, since they hold up its front", (_, schema) => {
+  ["patterns whose alternatives are counted", { type: "string", pattern: "^(ab|cd){1,128}$" }],
+])("%s: vLLM gets fewer than 300 of them, because they block its front", (_, schema) => {
   const many = answer(record(300, schema));
   boundSchemas(many, { ...schemaBounds.vllm, sizeMax: Infinity });
   expect(() => boundSchemas(many, schemaBounds.vllm)).toThrow("must be a smaller schema");
 });
 
-test("a message quotes neither names that are no words nor anything else of the schema", () => {
+test("a message quotes only names that are plain words, and nothing else of the schema", () => {
   const secret = "s3cret words";
   const schema = { type: "object", properties: { [secret]: { type: "string", pattern: `^(${secret}|a*)*$` } } };
   expect(() => boundSchemas(answer(schema), schemaBounds.openai)).toThrow(
@@ -90,7 +93,7 @@ test("a message quotes neither names that are no words nor anything else of the 
   );
 });
 
-/** Numbers from 0 to below `below`, the same for each seed. */
+/** Returns a function that draws numbers from 0 to below `below`, the same for each seed. */
 function chance(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -99,7 +102,7 @@ function chance(seed: number): (below: number) => number {
   };
 }
 
-/** Schemas of all keywords, that refer to each other and to themselves. */
+/** Returns a schema of any keywords, with references to other schemas and to itself. */
 function randomSchema(pick: (below: number) => number, depth: number): unknown {
   const inside = () => randomSchema(pick, depth - 1);
   const some = () => Array.from({ length: pick(4) }, inside);
@@ -117,7 +120,7 @@ function randomSchema(pick: (below: number) => number, depth: number): unknown {
   ][pick(7)]!();
 }
 
-/** Steps of the check; undefined: refused. */
+/** Returns the steps of the check, or undefined if the schema is refused. */
 function stepsOf(schema: object): number | undefined {
   try {
     return boundSchemas(answer(schema), schemaBounds.vllm).steps;
@@ -127,7 +130,7 @@ function stepsOf(schema: object): number | undefined {
   }
 }
 
-test("the work of the check is bounded, whatever refers to what", () => {
+test("the work of the check is limited, whatever the references", () => {
   const steps = Array.from({ length: 1_000 }, (_, seed) => {
     const pick = chance(seed);
     const $defs = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`d${index}`, randomSchema(pick, 3)]));
@@ -135,12 +138,12 @@ test("the work of the check is bounded, whatever refers to what", () => {
   });
   const taken = steps.filter((count) => count !== undefined);
   expect(Math.max(...taken)).toBeLessThanOrEqual(schemaBounds.vllm.stepsMax);
-  // Neither everything nor nothing is refused.
+  // The check refuses some schemas and accepts others.
   expect(taken.length).toBeGreaterThan(100);
   expect(taken.length).toBeLessThan(950);
 });
 
-test("a schema that is twice as large takes twice the steps", () => {
+test("a schema of twice the size takes twice the steps", () => {
   const sized = (count: number) => ({
     type: "object",
     properties: Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * Bounds what the JSON Schemas of a request cost an engine that makes grammars of them. Each schema is walked once; the
- * walk itself ends at the bounds.
+ * Limits what the JSON Schemas of a request cost an engine that makes grammars of them. Each schema is walked once, and
+ * the walk itself is limited.
  */
 import { invalid } from "@weiche/shared/errors.ts";
 import { memberOf, numberOf } from "@weiche/shared/http/kept-json.ts";
@@ -14,15 +14,15 @@ import { openChoices, type Cost, type Inside } from "./schema-choices.ts";
 
 export interface RequestSchema extends SchemaAt {
   readonly of: "tool" | "answer";
-  /** A tool that the model need not call. */
+  /** The model need not call this tool. */
   readonly isOptional?: boolean;
-  /** What its references refer to, if it is a part of another schema. */
+  /** The document that its references refer to, if the schema is a part of it. */
   readonly document?: SchemaAt & { readonly length: number };
 }
 
 /**
- * Adds the cost of the schemas to the budget, and returns it. Throws an `ApiError` that names the place in the schema,
- * never what stands there.
+ * Adds the cost of the schemas to the budget and returns it. Throws an `ApiError` with the place in the schema, never
+ * with its content.
  */
 export function boundSchemas(
   schemas: readonly RequestSchema[],
@@ -33,7 +33,7 @@ export function boundSchemas(
   return budget;
 }
 
-/** Engines copy the document for each different reference in it. */
+/** Limits the references, because engines copy the document for each different one. */
 export function requireFewCopies(references: number, length: number, at: string, bounds: SchemaBounds): void {
   if (references * length > bounds.copiedBytesMax)
     throw invalid(at, "must be a schema with fewer different references, or a smaller one");
@@ -41,9 +41,9 @@ export function requireFewCopies(references: number, length: number, at: string,
 
 interface Way {
   readonly depth: number;
-  /** Property names on the path, from which llama.cpp builds the names of its rules. */
+  /** The property names on the path, from which llama.cpp builds the names of its rules. */
   readonly name: string;
-  /** References on the path that an engine makes a rule of. */
+  /** The references on the path that an engine makes a rule of. */
   readonly references: number;
 }
 
@@ -56,7 +56,7 @@ class Walk {
   readonly #patternRepetitionMax: number;
   readonly #budget: Budget;
   readonly #known = new Map<unknown, Cost>();
-  /** Schemas being walked, each with the number of shared references that led to it. */
+  /** The schemas being walked, each with the number of shared references that led to it. */
   readonly #open = new Map<unknown, { readonly index: number; readonly references: number }>();
   readonly #names = new Map<string, number>();
   readonly #patterns = new Map<string, PatternCost>();
@@ -76,7 +76,7 @@ class Walk {
     requireFewCopies(this.#targets.size, this.#documentLength(), this.#root.at, this.#budget.bounds);
   }
 
-  /** Known already for parts of a document, of which there may be hundreds. */
+  /** Computed once, because a document may have hundreds of parts. */
   #documentLength(): number {
     const { document, schema } = this.#root;
     return document?.length ?? JSON.stringify(schema).length;
@@ -95,7 +95,7 @@ class Walk {
     const known = this.#known.get(schema);
     if (known) return known;
     const again = this.#open.get(schema);
-    // Engines make a rule of what a reference leads to, but copy what an allOf refers to.
+    // Engines make a rule of the target of a reference, but copy the target of a reference in an allOf.
     if (again?.references === references)
       throw invalid(at, "must be a schema that contains itself by a plain $ref, not within allOf");
     if (again) return { size: 1, choices: 1, loopsTo: again.index };
@@ -163,7 +163,7 @@ class Walk {
         : ownSize(kind, schema, this.#budget.bounds));
     for (const [property, schemas] of properties) {
       this.#checkName(name, property, `${at}.properties`);
-      // The name itself, and three rules that have it in their names.
+      // The name itself, and three rules that contain it in their names.
       for (const one of schemas)
         size += inside(alternative, one, property).size + 4 * property.length + 3 * name.length + ruleSize;
       this.#budget.check(size, at);
@@ -179,7 +179,7 @@ class Walk {
     const rule = ruleName(name, property);
     const alike = this.#names.get(rule) ?? 0;
     this.#names.set(rule, alike + 1);
-    // llama.cpp tries, for each rule of the same name, all those that it has.
+    // llama.cpp tries all existing rules of the same name for each new one.
     this.#budget.step(at, alike / alikeStep);
   }
 
@@ -194,7 +194,7 @@ class Walk {
     if (repetitionMax > this.#patternRepetitionMax)
       throw invalid(
         `${at}.pattern`,
-        `must be a pattern that repeats nothing more than ${this.#patternRepetitionMax} times: a longer text can be bounded by maxLength`,
+        `must be a pattern that repeats nothing more than ${this.#patternRepetitionMax} times: use maxLength to limit a longer text`,
       );
     if (ways > this.#budget.bounds.waysMax)
       throw invalid(
@@ -208,7 +208,10 @@ class Walk {
     return cost;
   }
 
-  /** Resolves a JSON pointer within the document. Undefined: it leads nowhere, or is a name; the engine refuses it. */
+  /**
+   * Resolves a JSON pointer within the document. Returns undefined if it has no target or is a name, which the engine
+   * refuses.
+   */
   #resolve(reference: string): SchemaAt | undefined {
     if (this.#targets.has(reference)) return this.#targets.get(reference);
     const found =
@@ -233,7 +236,7 @@ class Walk {
 
 /** Characters of a rule besides its content: its name, and what an engine stores with it. */
 const ruleSize = 40;
-/** Repetitions beyond these are not enforced by llama.cpp. */
+/** llama.cpp does not enforce more repetitions. */
 const repetitionsMax = 2_000;
 
 function ownSize(kind: Alternative["kind"], schema: Json, { rangeSize, formatSize }: SchemaBounds): number {
@@ -264,11 +267,11 @@ function ruleName(name: string, property: string): string {
   return property === "" ? name : `${name}-${property.replace(/[^a-zA-Z0-9-]+/g, "-")}`;
 }
 
-/** Names that llama.cpp tries in the time of one step. */
+/** The number of names that llama.cpp tries in the time of one step. */
 const alikeStep = 8;
-/** Characters of a pattern that are read in the time of one step. */
+/** The number of characters of a pattern that are read in the time of one step. */
 const patternStep = 8;
-/** Characters that count for each character of a string and each item of an array that a bound allows. */
+/** The characters that count for each character of a string and each item of an array that a limit allows. */
 const elementSize = 10;
 
 function repetitions(minimum: unknown, maximum: unknown): number {

@@ -1,10 +1,10 @@
-/** Agents that lose their router together come back one by one, and each of them in time. */
+/** Agents that lose their router together come back one by one, each in time. */
 import { expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { Backoff } from "./backoff.ts";
 
-/** The instants at which an agent dials a router that is gone since 0. */
+/** Returns the times at which an agent dials a router that has been gone since 0. */
 function dials(seed: number, count: number): number[] {
   const clock = new VirtualClock(0);
   const random = createRandom(seed);
@@ -15,7 +15,7 @@ function dials(seed: number, count: number): number[] {
   });
 }
 
-test("every delay is within its bound: half a second at first, twice as much each time, four seconds at most", () => {
+test("every delay is within its limit: half a second at first, doubled each time, at most four seconds", () => {
   for (let seed = 0; seed < 200; seed++) {
     const at = dials(seed, 12);
     const delays = at.map((ms, dial) => ms - (at[dial - 1] ?? 0));
@@ -24,7 +24,7 @@ test("every delay is within its bound: half a second at first, twice as much eac
   }
 });
 
-test("a thousand agents do not dial in step, and the first dials are spread over all of their half second", () => {
+test("a thousand agents do not dial in step, and their first dials spread over the whole half second", () => {
   const agents = Array.from({ length: 1_000 }, (_, seed) => dials(seed, 5));
   for (let dial = 0; dial < 5; dial++) expect(new Set(agents.map((at) => at[dial])).size).toBeGreaterThan(990);
   const perTenth = Array.from({ length: 10 }, (_, tenth) => {
@@ -35,7 +35,7 @@ test("a thousand agents do not dial in step, and the first dials are spread over
   expect(Math.max(...perTenth)).toBeLessThan(200);
 });
 
-test("who was linked for five seconds begins anew, who was not goes on", () => {
+test("a link that lasted five seconds resets the delay, and a shorter one does not", () => {
   const clock = new VirtualClock(0);
   const backoff = new Backoff(clock, () => 1);
   const lostAfter = (upMs: number) => {

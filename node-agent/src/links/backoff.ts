@@ -1,10 +1,12 @@
-/** Time to wait before a router is dialled again: full jitter, so that a thousand nodes do not return at once. */
+/**
+ * The time to wait before a router is dialled again, with full jitter, so that a thousand nodes do not return at once.
+ */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 
 const firstMsMax = 500;
-/** Together with the dialling, an agent is back within 5 s. */
+/** With the time for dialling, an agent is back within 5 s. */
 const msMax = 4_000;
-/** A connection that lasted so long did not fail. */
+/** A connection that lasted this long did not fail. */
 const goodMs = 5_000;
 
 export class Backoff {

@@ -1,5 +1,6 @@
 /**
- * The agent's ends of the data connections to one router. The agent dials, so that a GPU host opens no port. One session at first, another per 250 open streams, at most 8; a broken one is dialled again.
+ * The agent's data connections to one router. The agent dials, so that a GPU host opens no port. It opens one
+ * connection first, and one more for each 250 open streams, up to 8. It replaces a broken connection.
  */
 import type { Rule } from "@weiche/shared/frames/frame.ts";
 import type { Timer } from "@weiche/shared/time/clock.ts";
@@ -11,29 +12,29 @@ import { dialDataSession, type DialledSession, type DialOptions } from "./data-s
 export interface DataLinkEvents {
   dataSessionUp(routerId: string, sessions: number): void;
   dataSessionDown(routerId: string, sessions: number): void;
-  /** The router did not accept the session. Emitted when the reason changes. */
+  /** The router did not accept the data connection. Emitted when the reason changes. */
   dataSessionFailed(routerId: string, reason: string): void;
-  /** The router broke a rule of the wire: the session was closed. */
+  /** The router broke a rule of the protocol, and the data connection was closed. */
   dataSessionBroken(routerId: string, rule: Rule, reason: string): void;
 }
 
 interface DataLinkOptions extends Omit<DialOptions, "onStream" | "onBroken"> {
   readonly routerId: string;
   readonly random: () => number;
-  /** Called with the number of open sessions when it changes. */
+  /** Called with the number of open data connections when it changes. */
   readonly onSessions: (sessions: number) => void;
   readonly events: DataLinkEvents;
 }
 
-/** Sessions to a router, with those that take no more streams: their ends are the router's to close. */
+/** The limit of data connections to a router, including those that take no more streams. The router closes those. */
 const sessionsHeldMax = 2 * sessionsMax;
 
 export class DataLink {
   readonly #options: DataLinkOptions;
   readonly #backoff: Backoff;
-  /** Sessions that hold the present certificate. */
+  /** Data connections with the present certificate. */
   #current = new Set<DialledSession>();
-  /** Sessions of an earlier certificate, whose streams are left to end. */
+  /** Data connections with an earlier certificate, kept until their streams end. */
   readonly #earlier = new Set<DialledSession>();
   readonly #ignoreTls: (() => void) | undefined;
   #address: ListenAddress | undefined;
@@ -47,7 +48,7 @@ export class DataLink {
     this.#ignoreTls = options.tls?.onChange(() => this.#replaceAll());
   }
 
-  /** Keeps sessions to `address` (host:port) from now on. */
+  /** Keeps data connections to `address` (host:port) from now on. */
   dial(address: string): void {
     try {
       this.#address = parseListen(address, "the router's data address");
@@ -57,7 +58,7 @@ export class DataLink {
     this.#fill();
   }
 
-  /** Stops dialling; open sessions stay. */
+  /** Stops dialling. Open data connections stay. */
   rest(): void {
     this.#address = undefined;
     this.#redial?.cancel();
@@ -72,7 +73,7 @@ export class DataLink {
     return [...this.#current, ...this.#earlier].reduce((sum, session) => sum + session.streams, 0);
   }
 
-  /** Lets running streams end, and cuts what is left after `deadlineMs`. */
+  /** Lets running streams end, and cuts the rest after `deadlineMs`. */
   async close(deadlineMs: number): Promise<void> {
     this.rest();
     this.#ignoreTls?.();
@@ -82,10 +83,10 @@ export class DataLink {
     deadline.cancel();
   }
 
-  /** Dials one more session if there are too few; when it is up, looks again. */
+  /** Dials one more data connection if there are too few, and checks again when it is up. */
   #fill(): void {
     if (!this.#address || this.#isDialling || this.#redial || this.#openSessions() >= this.#wanted()) return;
-    if (this.sessions >= sessionsHeldMax) return; // until the router closes one
+    if (this.sessions >= sessionsHeldMax) return; // Wait until the router closes one.
     this.#isDialling = true;
     void this.#dialOne(this.#address).then((isUp) => {
       this.#isDialling = false;
@@ -112,7 +113,7 @@ export class DataLink {
         onBroken: (rule, reason) => events.dataSessionBroken(routerId, rule, reason),
       });
       if (address !== this.#address || group !== this.#current) {
-        session.destroy(); // no longer wanted, or dialled with the certificate of before
+        session.destroy(); // It is no longer needed, or was dialled with the old certificate.
         return true;
       }
       group.add(session);
@@ -143,7 +144,7 @@ export class DataLink {
     this.#fillLater();
   }
 
-  /** Replaces sessions of the old certificate as soon as one with the new certificate is up. */
+  /** Replaces data connections of the old certificate as soon as one with the new certificate is up. */
   #replaceAll(): void {
     for (const session of this.#current) this.#earlier.add(session);
     this.#current = new Set();

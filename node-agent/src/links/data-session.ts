@@ -1,4 +1,4 @@
-/** One data connection: the agent dials, and takes the streams that the router opens. */
+/** One data connection. The agent dials, and takes the streams that the router opens. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, TLSSocket } from "node:tls";
@@ -16,28 +16,28 @@ import {
 } from "@weiche/shared/node-protocol.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 
-/** Takes a request from the router, and owns its stream from then on. `record`: the fields of its HEAD. */
+/** Takes a request of the router, and takes its stream over. `record`: the fields of its HEAD frame. */
 export type StreamHandler = (stream: FrameStream, record: readonly unknown[]) => StreamSink;
 
 export interface DialOptions {
-  /** Absent: plain TCP, to loopback. */
+  /** If undefined, plain TCP to loopback. */
   readonly tls?: TlsFiles;
   readonly clock: Clock;
   readonly identity: NodeIdentity;
   readonly handle: StreamHandler;
-  /** Called when the router has opened a stream, or opens no more. */
+  /** Called when the router has opened a stream, or will open no more. */
   readonly onStream: () => void;
-  /** The router broke a rule of the wire, and the connection was closed. */
+  /** The router broke a rule of the protocol, and the connection was closed. */
   readonly onBroken: (rule: Rule, reason: string) => void;
 }
 
 /**
- * Time limit from dialling to the router's first request. A router that was restarted greets a thousand nodes at once:
- * who gives up early gives it more to do.
+ * The time limit from dialling to the router's first request. A restarted router accepts a thousand nodes at once, and
+ * agents that gave up early would add to its work.
  */
 const dialMsMax = 10_000;
 
-/** Resolves once the router has asked who this is; rejects with the reason if it does not come to that. */
+/** Resolves once the router has asked for the agent's identity. Rejects with the reason if it does not. */
 export async function dialDataSession(address: ListenAddress, options: DialOptions): Promise<DialledSession> {
   const { tls, clock } = options;
   const socket = tls ? connectTls({ ...address, ...tls.current, ALPNProtocols: [dataAlpn] }) : connect(address);
@@ -76,7 +76,7 @@ export class DialledSession {
         onStream();
         return handle(stream, record);
       },
-      // This session takes no more: another one is dialled beside it.
+      // The router opens no more streams here, so another data connection is dialled.
       draining: onStream,
       closed: (reason, broken) => {
         taken.reject(new Error(reason));
@@ -94,7 +94,7 @@ export class DialledSession {
     return this.#connection.streams;
   }
 
-  /** Takes no more streams; resolves when those that run have ended. */
+  /** Takes no more streams. Resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#connection.goAway();
     await this.closed;
@@ -105,10 +105,10 @@ export class DialledSession {
   }
 }
 
-/** Ignores everything that still comes on a stream. */
+/** Ignores everything that still arrives on a stream. */
 export const deaf: StreamSink = { head() {}, data() {}, end() {}, gone() {}, drain() {} };
 
-/** Answers with a text as soon as it is there. */
+/** Answers with a text as soon as it is available. */
 export function answerQuestion(stream: FrameStream, text: () => string | Promise<string>): StreamSink {
   const say = (answer: string) => {
     stream.head(JSON.stringify([200, "text", 0, ""] satisfies AnswerRecord));

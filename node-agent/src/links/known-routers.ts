@@ -1,6 +1,6 @@
 /**
- * The routers that a router has told of, beside those that agent.yaml names. The last list is kept in a file: an agent that
- * starts while the routers of its configuration are away finds the others.
+ * The routers that other routers have announced, beside those in agent.yaml. The last list is stored in a file, so that
+ * an agent that starts without its configured routers finds the others.
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import type { KnownRouter } from "@weiche/proto/weiche/node/v1/node_control.ts";
@@ -12,13 +12,15 @@ export class KnownRouters {
   readonly #file: string | undefined;
   #all: readonly KnownRouter[] = [];
 
-  /** `file`: where the list is kept; absent: nowhere. An unreadable one is as none. */
+  /**
+   * `file`: where the list is stored. If undefined, the list is not stored. An unreadable file counts as an empty list.
+   */
   constructor(file?: string) {
     this.#file = file;
     if (file !== undefined) this.#all = read(file);
   }
 
-  /** Takes the list of a router in the place of the one before. Returns whether it is another one. */
+  /** Replaces the list with a router's new one. Returns whether it changed. */
   hear(routers: readonly KnownRouter[]): boolean {
     const all = routers.filter(isDialable).slice(0, routersMax);
     const text = JSON.stringify(all);
@@ -28,7 +30,10 @@ export class KnownRouters {
     return true;
   }
 
-  /** `linkedBy`: the host:port by which a router is linked already; it is dialled at no other then. */
+  /**
+   * Returns the addresses to dial. `linkedBy`: the host:port by which a router is already linked, so that no other
+   * address is dialled.
+   */
   addresses(linkedBy: (routerId: string) => string | undefined): readonly AnnouncedRouter[] {
     const isOpen = ({ routerId, address }: KnownRouter) => (linkedBy(routerId) ?? address) === address;
     return this.#all.filter(isOpen).map(({ routerId, address }) => ({ routerId, ...parseListen(address, "a router") }));
@@ -52,7 +57,7 @@ function read(file: string): readonly KnownRouter[] {
   }
 }
 
-/** A disk that is full keeps the list of before. */
+/** On a full disk the old list stays. */
 function replace(file: string, text: string): void {
   try {
     writeFileSync(`${file}.tmp`, text, { mode: 0o600 });

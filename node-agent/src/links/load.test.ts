@@ -34,7 +34,7 @@ const view = (name: SlotName): SlotView => ({
   sleepers: [],
 });
 
-test("a report says how many of the running requests are the reader's own, and what is not measured is absent", () => {
+test("a report counts the running requests of its own router, and omits values that are not measured", () => {
   const load = {
     slots: [view(chat), view(other)],
     engines: new Map([[chat, { kvCacheUse: 0.25 }]]),
@@ -67,7 +67,7 @@ const nothing: NodeLoad = {
   admitting: true,
 };
 
-/** The report as the router gets it. */
+/** Returns the report as the router gets it. */
 function received(load: NodeLoad) {
   const sent = { $case: "loadReport", value: loadReport(load, "router-1", 1n) } as const;
   const { message } = LinkRequest.decode(LinkRequest.encode({ message: sent }).finish());
@@ -76,7 +76,7 @@ function received(load: NodeLoad) {
 }
 
 describe("a load report on the wire", () => {
-  test("has no value of what is not measured, not even a 0", () => {
+  test("omits values that are not measured, instead of sending 0", () => {
     const { host, slots } = received(nothing);
     expect(host).toBeUndefined();
     const { activeModel, nextModel, oldestRunningMs, closesInMs, maxConcurrent, engine, retryInMs } = slots[0]!;
@@ -85,7 +85,7 @@ describe("a load report on the wire", () => {
     );
   });
 
-  test("of a host without GPUs has no GPU; of one that measures little, little", () => {
+  test("of a host without GPUs contains no GPU, and omits what the host does not measure", () => {
     const memoryTotalBytes = 2 ** 40;
     expect(received({ ...nothing, host: { memoryTotalBytes } }).host).toEqual({
       ...{ memoryTotalBytes: BigInt(memoryTotalBytes), memoryAvailableBytes: undefined, cpuUse: undefined, gpus: [] },
@@ -99,7 +99,7 @@ describe("a load report on the wire", () => {
     ]);
   });
 
-  test("has what is measured, a 0 too, in whole numbers where the wire wants them", () => {
+  test("contains all measured values, including 0, in whole numbers where the protocol requires them", () => {
     const engines = new Map([[slot, { running: 0, kvCacheUse: 0 }]]);
     const [view] = nothing.slots;
     const waiters = [{ model, waiting: 2 }];
@@ -123,7 +123,7 @@ describe("the machine in load reports", () => {
   };
   const reading = { loadAverage1: 0, swapUsedBytes: 0.4, fileSystems: [], temperatures: [] };
 
-  test("is told once, and again when it is another one", () => {
+  test("is sent once, and again when it changes", () => {
     const load = { ...nothing, machine, reading };
     expect(loadReport(load, "r", 1n).machine).toMatchObject({
       kernel: "6.8",
@@ -135,7 +135,7 @@ describe("the machine in load reports", () => {
     expect([next.machine, next.machineReading?.loadAverage1]).toEqual([undefined, 2]);
   });
 
-  test("that cannot be read any more is a message without fields, which is not absent on the wire", () => {
+  test("that can no longer be read is an empty message, which is not absent", () => {
     const sent = { $case: "loadReport", value: loadReport(nothing, "r", 2n, { reading }) } as const;
     const { message } = LinkRequest.decode(LinkRequest.encode({ message: sent }).finish());
     const { machine: none, machineReading } = (message as typeof sent).value;
@@ -143,18 +143,18 @@ describe("the machine in load reports", () => {
     expect(JSON.parse(JSON.stringify(machineReading))).toEqual({ fileSystems: [], temperatures: [] });
   });
 
-  test("has no value of what is not measured, and is passed over by a router that does not know it", () => {
+  test("omits values that are not measured, and is ignored by a router that does not know it", () => {
     expect(received({ ...nothing, reading }).machineReading).toMatchObject({ loadAverage1: 0, swapUsedBytes: 0n });
     expect(received({ ...nothing, reading }).machineReading!.swapTotalBytes).toBeUndefined();
     expect(received(nothing).machine).toBeUndefined();
-    // To an older router, the machine is what field 99 is to this decoder: a message that it was never told of.
+    // To an older router the machine is an unknown field, like field 99 to this decoder.
     const known = LoadReport.encode(loadReport({ ...nothing, maintenance: true }, "r", 7n)).finish();
     const later = Buffer.concat([known, Buffer.from([0x9a, 0x06, 2, 0x08, 1])]);
     expect(LoadReport.decode(later)).toEqual(LoadReport.decode(known));
   });
 });
 
-test("past switches go with a report once, dated by their age, and again when there is another one", () => {
+test("past switches are sent once with their age, and again when there is a new one", () => {
   const report = { from: model, model, tookMs: 9_400.4, phasesMs: { drain: 5_000, start: 4_400.4 } };
   const first = new Map([[slot, [{ endedAtMs: 1_000, model, report }]]]);
   const load = { ...nothing, past: { of: first, nowMs: 61_000 } };
@@ -171,13 +171,13 @@ test("past switches go with a report once, dated by their age, and again when th
   ]);
 });
 
-/** Whatever agent.yaml allows, all at once, on a host with more parts than any has. */
-describe("the largest agent that can be configured keeps to the bounds of the link:", () => {
+/** The largest values that agent.yaml allows, all at once, on a host with more parts than any real one. */
+describe("the largest agent that can be configured keeps to the limits of the link:", () => {
   const models = Array.from({ length: modelsMax }, (_, n) => asId<ModelId>(`${n}`.padStart(modelCharactersMax, "m")));
   const names = Array.from({ length: slotsMax }, (_, n) => asId<SlotName>(`${n}`.padStart(63, "s")));
   const bytesMax = 4 << 20;
 
-  /** Returns what exceeds a bound; undefined: nothing does. */
+  /** Returns what exceeds a limit, or undefined. */
   function mistakeIn(message: LinkRequest["message"]): string | undefined {
     const bytes = LinkRequest.encode({ message }).finish();
     const measured = measureMessage(bytes, linkRequestBounds);
@@ -197,7 +197,7 @@ describe("the largest agent that can be configured keeps to the bounds of the li
     ).toBeUndefined();
   });
 
-  test("its first report, with every model waited for in every slot", () => {
+  test("its first report, with waiters for every model in every slot", () => {
     const history = new SwitchHistory({ monotonicMs: () => 0 });
     for (const name of names) for (let n = 0; n < 60; n++) history.startFailed(name, models[0]!);
     const slots = names.map((name) => ({

@@ -1,4 +1,4 @@
-/** Makes load reports of slots, engines and host. Pure. */
+/** Makes load reports from slots, engines and host. Pure. */
 import type {
   HostLoad,
   LoadReport,
@@ -18,33 +18,35 @@ import { machinePartsMax } from "@weiche/shared/wire/link-bounds.ts";
 import { machineLoad, readingLoad } from "./machine-load.ts";
 import { optionalUint32, optionalUint64, uint32 } from "./whole-numbers.ts";
 
-/** Every router gets a report so often; besides, all of them get one when a slot's state changes. */
+/** Every router gets a report this often. All routers also get one when a slot's state changes. */
 export const reportEveryMs = 1_000;
-/** Minimum pause between reports of changes: a busy node changes with every request. */
+/** The minimum pause between reports of changes, because a busy node changes with every request. */
 export const reportSpacingMs = 20;
 
-/** Load of the node, the same for every router. Values that are not measured are absent. */
+/** The load of the node, the same for every router. Values that are not measured are undefined. */
 export interface NodeLoad {
   readonly slots: readonly SlotView[];
   /** Metrics of awake engines. */
   readonly engines: ReadonlyMap<SlotName, EngineMetrics>;
-  /** Past switches of slots; the same array means the same switches. `nowMs`: monotonic, as they are dated by. */
+  /**
+   * Past switches of slots. The same array means the same switches. `nowMs`: the current time on their monotonic clock.
+   */
   readonly past?: { readonly of: ReadonlyMap<SlotName, readonly PastSwitch[]>; readonly nowMs: number };
-  /** `oldestMs` absent: there is no record, or it could not be read. */
+  /** `oldestMs` is undefined if there is no record or it could not be read. */
   readonly outbox?: { readonly records: number; readonly oldestMs?: number | undefined };
   readonly host?: HostReading;
   readonly gpus?: readonly GpuReading[];
   readonly machine?: Machine;
   readonly reading?: MachineReading;
   readonly maintenance: boolean;
-  /** False while the agent admits nothing: it is starting or stopping, or the outbox is full. */
+  /** False while the agent admits no requests, because it starts, stops or has a full outbox. */
   readonly admitting: boolean;
 }
 
-/** The seldom changing facts that one link has reported last. */
+/** The rarely changing facts that one link has reported last. */
 export type Told = Partial<Pick<NodeLoad, "machine" | "reading" | "past">>;
 
-/** The report for one router. It has machine and past switches only where they differ from `told`. */
+/** Returns the report for one router. It contains the machine and past switches only if they differ from `told`. */
 export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, told: Told = {}): LoadReport {
   const { slots, engines, host, gpus, maintenance, admitting, outbox } = load;
   return {

@@ -1,4 +1,4 @@
-/** The machine in the words of the protocol. What was read before and cannot be any more is a message without fields. */
+/** The machine in the words of the protocol. A part that can no longer be read becomes an empty message. */
 import type {
   Machine as WireMachine,
   MachineReading as WireReading,

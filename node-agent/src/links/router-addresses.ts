@@ -5,11 +5,11 @@ import { formatListen, parseListen, type ListenAddress } from "@weiche/shared/ht
 import type { RouterAddress } from "./router-link.ts";
 
 export interface RouterAddressesEvents {
-  /** The name did not resolve; its last addresses stay in use. */
+  /** The name did not resolve. Its last addresses stay in use. */
   routerNameUnresolved(name: string, code: string): void;
 }
 
-/** A router that another one has told of. */
+/** A router that another router has announced. */
 export type AnnouncedRouter = ListenAddress & Required<Pick<RouterAddress, "routerId">>;
 
 export type Resolve = (name: string) => Promise<readonly string[]>;
@@ -34,7 +34,7 @@ export class RouterAddresses {
     return this.#unresolved.size > 0;
   }
 
-  /** Returns all addresses, and those of `announced` routers, by their description. */
+  /** Returns all addresses, including those of `announced` routers, by their description. */
   async find(announced: readonly AnnouncedRouter[]): Promise<ReadonlyMap<string, RouterAddress>> {
     const found = await Promise.all([...announced, ...this.#routers].map((router) => this.#addressesOf(router)));
     return new Map(found.flat().map((address) => [describeAddress(address), address]));

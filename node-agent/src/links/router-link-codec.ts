@@ -1,5 +1,5 @@
 /**
- * Translates between the gRPC link and the agent's own words: rules of models, whose enums are checked here, and usage
+ * Translates between the gRPC link and the agent's own types: rules of models, whose enums are checked here, and usage
  * records.
  */
 import { makeGenericClientConstructor, type Client, type ClientDuplexStream } from "@grpc/grpc-js";
@@ -27,7 +27,7 @@ import { optionalUint32, uint32 } from "./whole-numbers.ts";
 
 const { link } = NodeControlServiceService;
 const responseDeserialize = boundedDecoder(link.responseDeserialize, linkResponseBounds);
-/** Methods of the client are made of this: its messages are bounded before they are decoded. */
+/** The client is made of this. Its messages are limited before they are decoded. */
 export const LinkClient = makeGenericClientConstructor(
   { link: { ...link, responseDeserialize } },
   "weiche.node.v1.NodeControlService",
@@ -40,7 +40,7 @@ export interface NodeHello extends Hello {
   readonly slots: readonly (SlotDescription & { readonly name: SlotName; readonly models: readonly ModelId[] })[];
 }
 
-/** How the agent describes a slot in its hello. */
+/** Describes a slot for the agent's hello. */
 export function describeSlot({ name, engines }: Pick<SlotConfig, "name" | "engines">): NodeHello["slots"][number] {
   const all = engines.flatMap((engine) => servedBy(engine).map((model) => ({ model, engine: engine.model })));
   const isShared = all.some(({ model, engine }) => model !== engine);
@@ -81,7 +81,7 @@ export function encodeRecord({
   };
 }
 
-/** A model whose rules are unreadable has none. */
+/** Reads the rules of models. A model with unreadable rules gets none. */
 export function readRules(wires: readonly WireRules[]) {
   const rules: ModelRules[] = [];
   const unreadable: { readonly model: string; readonly reason: string }[] = [];
@@ -104,7 +104,7 @@ const reasoningModes: Readonly<Record<number, ModelRules["reasoning"]["mode"]>> 
   [ReasoningMode.DEFAULT_ON]: "default-on",
 };
 
-/** Returns the rules, or why they cannot be applied. */
+/** Returns the rules, or the reason why they cannot be applied. */
 function readRulesOf({
   id,
   category: wireCategory,

@@ -1,6 +1,6 @@
 /**
- * One link to one router, from dialling to its end: says hello, reports each second and when told to, and sends usage.
- * A lost link is replaced by a new object.
+ * One link to one router, from dialling to its end. It sends the hello, a report each second and on demand, and usage.
+ * A new object replaces a lost link.
  */
 import { isIP } from "node:net";
 import { checkServerIdentity, createSecureContext } from "node:tls";
@@ -17,29 +17,29 @@ import type { Downlink, LinkCall, NodeHello, Uplink } from "./router-link-codec.
 
 /** One address of a router. */
 export interface RouterAddress {
-  /** Name or address as configured; the router's certificate must say it. */
+  /** Name or address as configured. The router's certificate must contain it. */
   readonly host: string;
   readonly ip: string;
   readonly port: number;
-  /** The router that is there, as another one says. Absent: it is configured. */
+  /** The id of the router there, as another router announced it. Undefined if the address is configured. */
   readonly routerId?: string;
 }
 
-export interface RouterLinkParts {
+export interface RouterLinkOptions {
   readonly clock: Clock;
-  /** Absent: no TLS, to loopback. */
+  /** If undefined, no TLS, to loopback. */
   readonly tls?: TlsFiles;
   readonly hello: NodeHello;
   readonly load: () => NodeLoad;
 }
 
-/** Value of `ended` if nothing went wrong. */
+/** The value of `ended` if nothing went wrong. */
 export const endedInOrder = "ended in order";
 
 const versionCharactersMax = 64;
-/** Time limit from dialling to the router's welcome, as for data connections. */
+/** The time limit from dialling to the router's welcome, as for data connections. */
 const welcomeMsMax = 10_000;
-/** Most messages that wait to be sent: late reports are useless, and unacknowledged usage is sent again. */
+/** The most messages that wait to be sent. Late reports are useless, and unacknowledged usage is sent again. */
 const unsentMax = 8;
 
 /** Heartbeats show that the router is alive. */
@@ -53,9 +53,9 @@ const channelOptions: ChannelOptions = {
 };
 
 export class RouterLink implements UsageChannel {
-  /** Resolves with the reason when the link has ended; it never rejects. */
+  /** Resolves with the reason when the link has ended. It never rejects. */
   readonly ended: Promise<string>;
-  readonly #parts: RouterLinkParts;
+  readonly #options: RouterLinkOptions;
   readonly #call: LinkCall;
   readonly #client: { close(): void };
   readonly #welcomeTimer: Timer;
@@ -67,14 +67,14 @@ export class RouterLink implements UsageChannel {
   #sequence = 0n;
   #told: Told = {};
 
-  constructor(address: RouterAddress, parts: RouterLinkParts, take: (message: Downlink, link: RouterLink) => void) {
-    this.#parts = parts;
+  constructor(address: RouterAddress, options: RouterLinkOptions, take: (message: Downlink, link: RouterLink) => void) {
+    this.#options = options;
     const { host, ip, port } = address;
     const target = isIP(ip) === 6 ? `ipv6:[${ip}]:${port}` : `ipv4:${ip}:${port}`;
-    const client = new LinkClient(target, credentialsFor(host, parts.tls), {
+    const client = new LinkClient(target, credentialsFor(host, options.tls), {
       ...channelOptions,
       "grpc.default_authority": `${isIP(host) === 6 ? `[${host}]` : host}:${port}`,
-      // Node refuses addresses as server names; the certificate is checked against `host` in any case.
+      // Node.js refuses addresses as server names. The certificate is checked against `host` in any case.
       "grpc.ssl_target_name_override": isIP(host) ? "router" : host,
     });
     this.#client = client;
@@ -84,10 +84,10 @@ export class RouterLink implements UsageChannel {
       givenUp = reason;
       this.#call.cancel();
     };
-    this.#welcomeTimer = parts.clock.after(welcomeMsMax, giveUp(`no welcome within ${welcomeMsMax} ms`));
-    this.#silence = new Silence(parts.clock, linkSilenceMsMax, giveUp("the router is silent"));
+    this.#welcomeTimer = options.clock.after(welcomeMsMax, giveUp(`no welcome within ${welcomeMsMax} ms`));
+    this.#silence = new Silence(options.clock, linkSilenceMsMax, giveUp("the router is silent"));
     this.#call.on("data", ({ message, mistake }) => {
-      if (mistake) giveUp(`the router sent what no router may send: ${mistake}`)();
+      if (mistake) giveUp(`the router sent an invalid message: ${mistake}`)();
       else this.#receive(message, take);
     });
     this.#call.on("error", () => {}); // `status` follows
@@ -98,7 +98,7 @@ export class RouterLink implements UsageChannel {
         resolve(code === status.OK ? endedInOrder : `${status[code]}: ${details.replace(/ Resolution note: $/, "")}`);
       }),
     );
-    this.#say({ $case: "hello", value: parts.hello });
+    this.#say({ $case: "hello", value: options.hello });
   }
 
   get routerId(): string {
@@ -112,7 +112,7 @@ export class RouterLink implements UsageChannel {
 
   report(): void {
     if (!this.welcome || this.#call.writableLength > unsentMax) return;
-    const load = this.#parts.load();
+    const load = this.#options.load();
     this.#say({ $case: "loadReport", value: loadReport(load, this.routerId, ++this.#sequence, this.#told) });
     this.#told = load;
   }
@@ -122,15 +122,15 @@ export class RouterLink implements UsageChannel {
     this.#say({ $case: "usageBatch", value: { batchId, records: records.map(encodeRecord) } });
   }
 
-  /** Ends the link in order, or at once if the router has not said welcome or does not answer in time. */
+  /** Ends the link in order, or at once if the router has not sent its welcome or does not answer in time. */
   async close(deadlineMs: number): Promise<void> {
-    const deadline = this.#parts.clock.after(this.welcome ? deadlineMs : 0, () => this.#call.cancel());
+    const deadline = this.#options.clock.after(this.welcome ? deadlineMs : 0, () => this.#call.cancel());
     this.#call.end();
     await this.ended;
     deadline.cancel();
   }
 
-  /** `message` is undefined if it is of a later version. */
+  /** `message` is undefined if it is from a later version. */
   #receive(message: Downlink | undefined, take: (message: Downlink, link: RouterLink) => void): void {
     if (message?.$case === "welcome") {
       if (this.welcome) return;
@@ -139,7 +139,7 @@ export class RouterLink implements UsageChannel {
       this.welcome = message.value;
       take(message, this);
       this.report();
-      this.#reportTimer = every(this.#parts.clock, reportEveryMs, () => this.report());
+      this.#reportTimer = every(this.#options.clock, reportEveryMs, () => this.report());
     } else if (message && this.welcome) {
       if (message.$case === "heartbeat") this.#silence.heard();
       this.isLeaving ||= message.$case === "goodbye";

@@ -1,6 +1,6 @@
 /**
- * Keeps links to all routers: those that are configured, and those that these tell of. Names are resolved repeatedly and
- * each address gets a link, so that every router behind a name is found. A router that two addresses lead to is linked once.
+ * Keeps links to all routers, configured or announced by other routers. Names are resolved repeatedly and each address
+ * gets a link, so that every router behind a name is found. A router with two addresses is linked once.
  */
 import { isIP } from "node:net";
 import type { DesiredState, RouterList, Welcome } from "@weiche/proto/weiche/node/v1/node_control.ts";
@@ -20,14 +20,14 @@ export interface RouterState {
   /** `leaving`: the router stops and lets running requests end. */
   readonly state: "linked" | "leaving" | "connecting";
   readonly dataSessions: number;
-  /** Version of the linked router; absent if it reports none. */
+  /** The version of the linked router. Undefined if it reports none. */
   readonly version?: string;
 }
 
-/** A thousand nodes hear of a new router at once, and do not dial it at once. */
+/** A thousand nodes learn of a new router at once, so they dial it at different times. */
 const spreadMs = 2_000;
 const resolveEveryMs = 30_000;
-/** While a name does not resolve. */
+/** The pause while a name does not resolve. */
 const resolveAgainMs = 2_000;
 const closeMsMax = 2_000;
 
@@ -35,13 +35,13 @@ const closeMsMax = 2_000;
 interface Dialled {
   readonly address: RouterAddress;
   readonly backoff: Backoff;
-  /** Open links: two while a new certificate replaces an old one. */
+  /** The open links: two while a new certificate replaces an old one. */
   readonly links: Set<RouterLink>;
   newest?: RouterLink;
-  /** The last router found there, or announced to be there. */
+  /** The last router that was found or announced there. */
   routerId: string | undefined;
   failure?: string;
-  /** Its name no longer leads there: not dialled again. */
+  /** The name no longer resolves to this address, so it is not dialled again. */
   isGone: boolean;
 }
 
@@ -89,7 +89,7 @@ export class RouterLinks {
     }));
   }
 
-  /** Lets running requests end, for at most `deadlineMs`. Links stay, for the usage. */
+  /** Lets running requests end, for at most `deadlineMs`. Links stay, to deliver usage. */
   async drain(deadlineMs: number): Promise<void> {
     this.#isDraining = true;
     await Promise.all([...this.#dataLinks.values()].map((dataLink) => dataLink.close(deadlineMs)));
@@ -98,7 +98,7 @@ export class RouterLinks {
   async close(): Promise<void> {
     this.#stop.abort(new Error("the agent stops"));
     this.#ignoreTls?.();
-    void this.#resolving[Symbol.asyncDispose](); // a name that has no answer may take long
+    void this.#resolving[Symbol.asyncDispose](); // A name may take long to resolve.
     this.#reportTimer?.cancel();
     await this.drain(0);
     const links = [...this.#dialled.values()].flatMap((dialled) => [...dialled.links]);
@@ -106,7 +106,7 @@ export class RouterLinks {
     await Promise.all(this.#loops);
   }
 
-  /** Resolves all names, begins to dial new addresses, and plans the next time. */
+  /** Resolves all names, dials new addresses, and schedules the next run. */
   async #resolve(): Promise<void> {
     const addresses = await this.#addresses.find(this.#announced());
     for (const [key, dialled] of this.#dialled) dialled.isGone = !addresses.has(key);
@@ -151,7 +151,7 @@ export class RouterLinks {
     }
   }
 
-  /** Where else routers are. Without TLS only those of this host are dialled. */
+  /** Returns addresses of further routers. Without TLS only routers of this host are dialled. */
   #announced() {
     const linkedBy = (routerId: string) => {
       const link = this.#live.get(routerId);
@@ -169,12 +169,12 @@ export class RouterLinks {
     void link.ended.then((reason) => this.#ended(link, dialled, reason));
   }
 
-  /** Opens links with the new certificate; an old link ends when the new one is welcomed. */
+  /** Opens links with the new certificate. An old link ends once the new one is accepted. */
   #renewAll(): void {
     for (const dialled of this.#dialled.values()) if (dialled.links.size > 0) this.#dial(dialled);
   }
 
-  /** Tries a new certificate again that was not accepted; the link with the old one stays meanwhile. */
+  /** Retries a new certificate that was refused. The link with the old one stays meanwhile. */
   async #renewLater(dialled: Dialled): Promise<void> {
     const { newest } = dialled;
     await sleep(this.#options.clock, dialled.backoff.nextMs(), this.#stop.signal);
@@ -211,7 +211,7 @@ export class RouterLinks {
         return this.#options.usage.committedTo(message.value.ledger);
       case "routersChanged":
         return this.#hear(message.value);
-      case "goodbye": // the link knows, and usage goes elsewhere if it can; what runs needs reports and data sessions
+      case "goodbye": // Usage goes to another router if possible. Running requests still need reports and data connections.
         return;
     }
   }
@@ -268,13 +268,13 @@ export class RouterLinks {
       dataLink = new DataLink({ ...this.#options, routerId, identity, onSessions });
       this.#dataLinks.set(routerId, dataLink);
     }
-    // A router that listens on all addresses, and advertises no other, means the one where it was reached.
+    // A router that listens on all addresses and advertises none is reached at the address of its link.
     dataLink.dial(
       dataAddress.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, isIP(address.host) === 6 ? `[${address.host}]` : address.host),
     );
   }
 
-  /** Stops using the link for usage and reports; running streams stay with their session. */
+  /** Stops using the link for usage and reports. Running streams stay on their data connection. */
   #down(link: RouterLink): void {
     const { routerId } = link;
     if (this.#live.get(routerId) !== link) return;

@@ -1,4 +1,4 @@
-/** Answers the questions of routers: the agent's metrics, for scrapers that do not reach this host, and its requests. */
+/** Answers the questions of routers for this agent's metrics, which scrapers may not reach, and for its requests. */
 import type { FrameStream } from "@weiche/shared/frames/frame-stream.ts";
 import { metricsPath, requestsPath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
 import { answerQuestion, deaf, type StreamHandler } from "./data-session.ts";
@@ -9,10 +9,10 @@ interface RouterQuestions {
   readonly requests: () => readonly NodeRequest[];
 }
 
-/** Questions at a time: an answer that its router does not read is held as a whole. */
+/** The limit of questions at a time, because an answer that the router does not read is held as a whole. */
 const questionsMax = 32;
 
-/** Takes streams that ask one of them, and leaves all others to `handle`. */
+/** Answers these paths itself and passes other streams to `handle`. */
 export function withQuestions(handle: StreamHandler, { metrics, requests }: RouterQuestions): StreamHandler {
   let asked: FrameStream[] = [];
   const answer = (stream: FrameStream, text: () => string | Promise<string>) => {

@@ -1,4 +1,7 @@
-/** Converts times to the whole numbers of the wire: they may have fractions, and be negative after the clock was set. */
+/**
+ * Converts times to the protocol's whole numbers. Times may have fractions, and may be negative after the clock was
+ * set.
+ */
 
 export function uint32(value: number): number {
   return Math.min(0xffff_ffff, Math.max(0, Math.round(value)));

@@ -26,14 +26,14 @@ beforeEach(() => {
   engines = createEngineEvents(log, metrics, restarts, failures);
 });
 
-/** Labels and values of the series of one metric that are not 0. */
+/** Returns the labels and values of one metric's series that are not 0. */
 async function values(name: string): Promise<unknown[]> {
   const { values: all } = await metrics.registry.getSingleMetric(name)!.get();
   return all.flatMap(({ labels, value }) => (value === 0 ? [] : [{ ...labels, value }]));
 }
 const restarted = () => values("weiche_agent_engine_restarts_total");
 
-test("why a slot failed is the reason and the last that a failed start said, and in no metric", async () => {
+test("a slot's failure shows the reason and the last output of a failed start, and is in no metric", async () => {
   engines.engineSaid(slot, model, ["loading", "no such file: /srv/x"]);
   slots.startFailed(slot, model, "exit code 1");
   expect(failures.of(slot)).toBe("m: exit code 1: no such file: /srv/x");
@@ -45,7 +45,7 @@ test("why a slot failed is the reason and the last that a failed start said, and
 });
 
 describe("a restart", () => {
-  test("is none when the engine was wanted, woken, adopted, or stopped by its slot", async () => {
+  test("is not counted if the engine was requested, woken, adopted, or stopped by its slot", async () => {
     engines.engineReady(slot, model, "started", 1);
     engines.engineAsleep(slot, model, 1);
     engines.engineReady(slot, model, "woken", 1);
@@ -66,7 +66,7 @@ describe("a restart", () => {
     ["sleep", () => engines.engineSurprised(slot, model, "sleep", "x")],
     ["wake", () => engines.engineSurprised(slot, model, "wake", "x")],
     ["start", () => slots.startFailed(slot, model, "x")],
-  ])("after %s is counted once it is proven ready, once", async (reason, happens) => {
+  ])("after %s is counted once, when the engine is ready", async (reason, happens) => {
     happens();
     expect(await restarted()).toEqual([]);
     engines.engineReady(slot, model, "started", 1);
@@ -76,7 +76,7 @@ describe("a restart", () => {
     expect(restarts.count(asId<SlotName>("b"), model)).toBe(0);
   });
 
-  test("has the reason that came first: a frozen engine that will not stop, and fails to start, was silent", async () => {
+  test("counts the first reason: a frozen engine that does not stop and fails to start was silent", async () => {
     slots.engineSuspected(slot, model, "silent");
     engines.engineSurprised(slot, model, "stop", "x");
     slots.engineExited(slot, model, exit);
@@ -85,7 +85,7 @@ describe("a restart", () => {
     expect(await restarted()).toEqual([{ model, reason: "silent", value: 1 }]);
   });
 
-  test("is none where the engine answered after all", async () => {
+  test("is not counted if the engine answers after all", async () => {
     engines.engineSurprised(slot, model, "stop", "x");
     slots.engineSuspected(slot, model, "silent");
     engines.engineReady(slot, model, "probed", 1);
@@ -101,7 +101,7 @@ test("a slot is in one state at a time", async () => {
   expect((await metrics.registry.getSingleMetric("weiche_agent_slot_state")!.get()).values).toHaveLength(7);
 });
 
-test("a switch is one observation, and one of each phase that it had", async () => {
+test("a switch is one observation, with one for each of its phases", async () => {
   slots.switched(slot, { model, tookMs: 1_500, phasesMs: { drain: 500, probe: 1_000 } });
   const text = await metrics.registry.getSingleMetricAsString("weiche_agent_switch_phase_seconds");
   expect(text).toContain('weiche_agent_switch_phase_seconds_sum{slot="a",phase="drain"} 0.5');
@@ -127,7 +127,7 @@ test.each<[string, string, () => void]>([
   ["exit", "engine ended by itself", () => slots.engineExited(slot, model, exit)],
   ["exit", "engine ended in its sleep", () => engines.sleeperExited(slot, model, exit)],
   ["sleep", "engine did not do as asked", () => engines.engineSurprised(slot, model, "sleep", "x")],
-])("what went wrong is a line and a count: %s, %s", async (what, line, happens) => {
+])("each fault of an engine is logged and counted: %s, %s", async (what, line, happens) => {
   happens();
   expect(lines).toMatchObject([{ msg: line, slot, model }]);
   expect(lines[0]!.level).toBeGreaterThanOrEqual(40);
@@ -137,13 +137,13 @@ test.each<[string, string, () => void]>([
 test.each<[string, (report: typeof exit) => void]>([
   ["awake", (report) => slots.engineExited(slot, model, report)],
   ["asleep", (report) => engines.sleeperExited(slot, model, report)],
-])("the exit of an engine that was %s is told with where its output is, never with the output", (_, happens) => {
+])("the exit of an engine that was %s is logged with the place of its output, never with the output", (_, happens) => {
   happens(Object.assign({ lastLines: ["a prompt"] }, exit));
   expect(lines).toMatchObject([exit]);
   expect(JSON.stringify(lines) + failures.of(slot)).not.toContain("a prompt");
 });
 
-test("a foreign process on the slot's GPUs is told and counted", async () => {
+test("a foreign process on the slot's GPUs is logged and counted", async () => {
   engines.foreignGpuProcess(slot, 4711, undefined);
   expect(lines).toMatchObject([{ level: 40, pid: 4711 }]);
   expect(await values("weiche_agent_foreign_gpu_processes_total")).toEqual([{ slot, value: 1 }]);

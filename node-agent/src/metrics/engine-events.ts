@@ -1,4 +1,4 @@
-/** Events of slots and engines: one function per event writes the log line and updates the metric. */
+/** Events of slots and engines. One function per event writes the log line and updates the metric. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import type { EngineRestarts, RestartReason } from "./engine-restarts.ts";
@@ -13,10 +13,10 @@ import type { SlotEvents } from "../slots/slot-events.ts";
 import { stateWords } from "../slots/slot-view.ts";
 import type { SwitchHistory } from "../slots/switch-history.ts";
 
-/** Reasons of a suspicion that are counted as a restart of the engine. */
+/** Reasons of a suspicion that count as a restart of the engine. */
 const suspicions: ReadonlySet<string> = new Set<RestartReason>(["silent", "refused", "failing"]);
 
-/** Estimates of shorter waits are not judged. */
+/** Estimates of shorter waits are not measured. */
 const judgedFromMs = 1_000;
 
 export function createSlotEvents(

@@ -1,12 +1,12 @@
-/** Counts restarts of lost engines by the reason of the loss. A wanted start does not count. */
+/** Counts restarts of lost engines by the reason of the loss. A requested start does not count. */
 import type { Counter } from "prom-client";
 import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 
 /**
- * `exit`: the engine exited by itself. `silent`, `refused`: a request got no sign of life, or found nothing listening.
- * `failing`: requests failed in a row.
- * `probe`, `sleep`, `wake`: that failed, and the engine was stopped. `start`: the previous start failed.
+ * `exit`: the engine exited by itself. `silent`, `refused`: a request got no sign of life, or the engine did not
+ * listen. `failing`: consecutive requests failed. `probe`, `sleep`, `wake`: this step failed, and the engine was
+ * stopped. `start`: the previous start failed.
  */
 const reasons = ["exit", "silent", "refused", "failing", "probe", "sleep", "wake", "start"] as const;
 export type RestartReason = (typeof reasons)[number];
@@ -22,13 +22,13 @@ export class EngineRestarts {
     beginAtZero(counter, { model: models, reason: reasons });
   }
 
-  /** Only the first reason counts: later ones are its consequences. */
+  /** Only the first reason counts, because later ones are its consequences. */
   lost(slot: SlotName, model: ModelId, reason: RestartReason): void {
     const key = keyOf(slot, model);
     if (!this.#lost.has(key)) this.#lost.set(key, reason);
   }
 
-  /** The engine is proven ready; `isNew`: as another process than before. */
+  /** The engine has answered its probe. `isNew`: it is another process than before. */
   ready(slot: SlotName, model: ModelId, isNew: boolean): void {
     const key = keyOf(slot, model);
     const reason = this.#lost.get(key);
@@ -38,7 +38,7 @@ export class EngineRestarts {
     this.#counts.set(key, this.count(slot, model) + 1);
   }
 
-  /** Number of restarts since this agent started. */
+  /** Returns the number of restarts since this agent started. */
   count(slot: SlotName, model: ModelId): number {
     return this.#counts.get(keyOf(slot, model)) ?? 0;
   }

@@ -1,6 +1,6 @@
 /**
- * Histogram of the gaps between output chunks, by model. Requests are added when they end: prom-client's histogram
- * would look up labels and allocate objects for every chunk.
+ * A histogram of the gaps between output chunks, by model. Requests are added when they end, because prom-client's
+ * histogram would look up labels and allocate objects for every chunk.
  */
 import type { Metric, Registry } from "prom-client";
 import type { ModelId } from "@weiche/shared/ids.ts";

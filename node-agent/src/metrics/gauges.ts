@@ -1,4 +1,4 @@
-/** Sets the gauges: the metrics of the present state. */
+/** Sets the gauges, the metrics of the present state. */
 import { publishCertificates, type CertificatesInUse } from "@weiche/shared/program/certificate-expiry.ts";
 import type { MachineSource } from "../host/machine-telemetry.ts";
 import type { Ingress } from "../exchange/ingress.ts";

@@ -1,4 +1,4 @@
-/** The metrics of host and GPUs, as they are read each 2 s: declared here, and set from what was read last. */
+/** The metrics of host and GPUs, which are measured every 2 s: their declarations, and their latest values. */
 import type { MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 import { slowdowns, type GpuReading } from "../host/gpu.ts";
 import type { HostReading } from "../host/host.ts";
@@ -16,27 +16,27 @@ export function createHostMetrics({ gauge }: MetricRegistry) {
     hostMemoryTotal: gauge("weiche_agent_host_memory_total_bytes", "Memory of the host"),
     hostMemoryAvailable: gauge(
       "weiche_agent_host_memory_available_bytes",
-      "What programs could still get of the host's memory, caches included",
+      "Memory that is still available to programs of the host, including caches",
       [],
-      "below a twentieth of it: the kernel may end an engine",
+      "below a twentieth of the total: the kernel may end an engine",
     ),
-    gpuMemoryUsed: gauge("weiche_agent_gpu_memory_used_bytes", "GPU memory in use, by whatever program", ["gpu"]),
-    gpuMemoryTotal: gauge("weiche_agent_gpu_memory_total_bytes", "GPU memory that there is", ["gpu"]),
+    gpuMemoryUsed: gauge("weiche_agent_gpu_memory_used_bytes", "GPU memory in use, by any program", ["gpu"]),
+    gpuMemoryTotal: gauge("weiche_agent_gpu_memory_total_bytes", "Total GPU memory", ["gpu"]),
     gpuUtilisation: gauge("weiche_agent_gpu_utilisation_ratio", "GPU utilisation, 0 to 1", ["gpu"]),
     gpuTemperature: gauge("weiche_agent_gpu_temperature_celsius", "GPU temperature", ["gpu"], "above 85"),
     gpuPower: gauge("weiche_agent_gpu_power_watts", "GPU power draw", ["gpu"]),
     gpuSlowdown: gauge(
       "weiche_agent_gpu_slowdown",
-      "1 while the GPU runs slower than it could for this reason, in NVIDIA's words: `sw_power_cap` (its power limit, usual under load), `sw_thermal_slowdown`, `hw_thermal_slowdown` (too hot), `hw_power_brake_slowdown` (the power supply asks for it), `hw_slowdown` (either of both, or too much power drawn); else 0. Absent where the driver does not say",
+      "1 while the GPU runs slower than it could for this reason, otherwise 0. The reasons are NVIDIA's words: `sw_power_cap` (its power limit, usual under load), `sw_thermal_slowdown`, `hw_thermal_slowdown` (too hot), `hw_power_brake_slowdown` (requested by the power supply), `hw_slowdown` (either of both, or too much power drawn). Absent if the driver does not report it",
       ["gpu", "reason"],
-      "1 for any reason but `sw_power_cap`, for minutes",
+      "1 for minutes, for any reason except `sw_power_cap`",
     ),
   };
 }
 
 export function publishHost(metrics: HostMetrics, host: HostReading | undefined, gpus: readonly GpuReading[]): void {
   const { gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower, gpuSlowdown } = metrics;
-  // Removes series of what is no longer measured.
+  // Removes series that are no longer measured.
   for (const gauge of [gpuMemoryUsed, gpuMemoryTotal, gpuUtilisation, gpuTemperature, gpuPower, gpuSlowdown])
     gauge.reset();
   const { cpuUse, memoryTotalBytes, memoryAvailableBytes } = host ?? {};

@@ -20,7 +20,7 @@ beforeEach(() => {
   metrics = createMetrics();
 });
 
-/** The samples of one metric that are not 0. */
+/** Returns the samples of one metric that are not 0. */
 async function samples(name: string): Promise<string[]> {
   const text = await metrics.registry.getSingleMetricAsString(name);
   return text.split("\n").filter((line) => !line.startsWith("#") && !line.endsWith(" 0"));
@@ -61,7 +61,7 @@ test("a request is counted by its outcome, with its tokens, its first token and 
   ]);
 });
 
-test("100,000 made-up model names are one series", async () => {
+test("100,000 invented model names make one series", async () => {
   const events = createIngressEvents(log, metrics, new Set([model]));
   const before = (await metrics.registry.metrics()).split("\n").length;
   for (let n = 0; n < 100_000; n++) events.requestEnded(ended(undefined, asId<ModelId>(`made-up-${n}`)));
@@ -71,7 +71,7 @@ test("100,000 made-up model names are one series", async () => {
   expect((await metrics.registry.metrics()).split("\n").length).toBe(before);
 });
 
-test("a link goes up and down with a line each, which is a warning only if nobody wanted it", async () => {
+test("a link that goes up or down is logged, as a warning only if it was not closed on purpose", async () => {
   const events = createLinkEvents(log, metrics);
   events.routerLinkUp("r:1", "id");
   expect(await samples("weiche_agent_router_link_up")).toEqual(['weiche_agent_router_link_up{router="r:1"} 1']);
@@ -81,7 +81,7 @@ test("a link goes up and down with a line each, which is a warning only if nobod
   expect(lines.map(({ level }) => level)).toEqual([30, 30, 40]);
 });
 
-test("a full outbox is told at once, and so is its end", async () => {
+test("a full outbox and its end are logged at once", async () => {
   const events = createUsageEvents(log, metrics);
   events.outboxRoomAgain();
   expect(await samples("weiche_agent_outbox_admitting")).toEqual(["weiche_agent_outbox_admitting 1"]);

@@ -1,4 +1,7 @@
-/** Events of requests, usage, links to routers and jobs: one function per event writes log line and metric. */
+/**
+ * Events of requests, usage, links to routers and jobs. One function per event writes the log line and updates the
+ * metric.
+ */
 import { rules } from "@weiche/shared/frames/frame.ts";
 import { describeError, type Log } from "@weiche/shared/program/log.ts";
 import { endingMessage, type CertificateEvents } from "@weiche/shared/program/certificate-expiry.ts";
@@ -19,7 +22,7 @@ import type { UnsettledAnswersEvents } from "../outbox/unsettled-answers.ts";
 type Outcome = RequestOutcome | "refused";
 const outcomes: readonly Outcome[] = ["finished", "client-ended", "limit-ended", "broken", "refused"];
 
-/** `models`: those of the node. Another name, which a client may have made up, is labelled `other`. */
+/** `models`: the models of the node. Other names, which a client may have invented, are labelled `other`. */
 export function createIngressEvents(log: Log, metrics: Metrics, models: ReadonlySet<ModelId>): IngressEvents {
   beginAtZero(metrics.requests, { model: ["other"], outcome: ["refused"] });
   beginAtZero(metrics.requests, { model: models, outcome: outcomes });

@@ -13,12 +13,12 @@ async function samples(): Promise<string[]> {
     .map((line) => line.slice("weiche_agent_host_".length));
 }
 
-test("without a reading there is no series, not even a 0", async () => {
+test("without a reading there is no series, not even with 0", async () => {
   publishMachine(metrics, undefined);
   expect(await samples()).toEqual([]);
 });
 
-test("what was read is shown as it was read last, and goes when it is read no more", async () => {
+test("the last reading is shown, and removed when readings end", async () => {
   const fileSystem = { mount: "/models", holds: ["models", "state"], sizeBytes: 100, availableBytes: 7 };
   const temperatures = [{ part: "cpu", celsius: 61.5 }];
   const reading = { loadAverage1: 0, swapTotalBytes: 0, diskReadBytes: 1_000, networkSentBytes: 0 };

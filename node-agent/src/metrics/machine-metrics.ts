@@ -1,4 +1,4 @@
-/** The metrics of the machine: declared here, and set from what was read last. */
+/** The metrics of the machine: their declarations, and their latest values. */
 import type { Counter, Gauge } from "prom-client";
 import type { FileSystem, MachineReading } from "@weiche/shared/machine.ts";
 import type { MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
@@ -15,65 +15,62 @@ export function createMachineMetrics(registry: MetricRegistry) {
   return {
     loadAverage: gauge(
       "load_average",
-      "Programs that ran or waited, on average over `1`, `5` and `15` minutes",
+      "Programs that ran or waited, averaged over `1`, `5` and `15` minutes",
       ["minutes"],
-      "above twice the cores",
+      "above twice the number of cores",
     ),
     swapTotal: gauge("swap_total_bytes", "Swap of the host"),
     swapUsed: gauge("swap_used_bytes", "Swap of the host in use", [], "it grows: memory is short"),
     fileSystemSize: ofFileSystem(
       "size_bytes",
-      "Size of a file system that holds something of ours: `models`, `state`, `outbox`, or several of them, as `models+state`. A model counts where its engine's command names a path",
+      "Size of a file system with files of the agent or its engines: `models`, `state`, `outbox`, or several of them, such as `models+state`. A model counts if its engine's command contains its path",
     ),
     fileSystemAvailable: ofFileSystem(
       "available_bytes",
-      "What programs may still write to that file system",
+      "Bytes that programs may still write to that file system",
       "below a twentieth of its size",
     ),
-    fileSystemInodes: ofFileSystem(
-      "inodes",
-      "Files that there can be on that file system; absent where that is not fixed",
-    ),
+    fileSystemInodes: ofFileSystem("inodes", "Maximum number of files on that file system. Absent if it is not fixed"),
     fileSystemInodesFree: ofFileSystem(
       "inodes_free",
-      "Files that may still be made there",
-      "below a twentieth of them",
+      "Number of files that may still be created there",
+      "below a twentieth of the maximum",
     ),
-    diskRead: counter("disk_read_bytes_total", "Read from all disks since the host started"),
-    diskWritten: counter("disk_written_bytes_total", "Written to all disks since the host started"),
+    diskRead: counter("disk_read_bytes_total", "Bytes read from all disks since the host started"),
+    diskWritten: counter("disk_written_bytes_total", "Bytes written to all disks since the host started"),
     networkReceived: counter(
       "network_received_bytes_total",
-      "Received over all interfaces that lead out of the host, since it started",
+      "Bytes received over all interfaces that lead out of the host, since the host started",
     ),
-    networkSent: counter("network_sent_bytes_total", "Sent over these interfaces since the host started"),
+    networkSent: counter("network_sent_bytes_total", "Bytes sent over these interfaces since the host started"),
     temperature: gauge(
       "temperature_celsius",
-      "The hottest sensor of `cpu`, `gpu`, `memory`, `disk`, `network`, `board`; GPUs of NVIDIA have a metric of their own",
+      "The hottest sensor of `cpu`, `gpu`, `memory`, `disk`, `network`, `board`. NVIDIA GPUs have their own metric",
       ["part"],
       "above 90",
     ),
     frequencyLimit: gauge(
       "cpu_frequency_limit_hertz",
-      "What the core that is limited most may run at now",
+      "The current frequency limit of the most limited core",
       [],
       "far below `weiche_agent_host_cpu_frequency_max_hertz`: the host is too hot, or saves power",
     ),
-    frequencyMax: gauge("cpu_frequency_max_hertz", "What that core is made for"),
+    frequencyMax: gauge("cpu_frequency_max_hertz", "The maximum frequency of that core"),
     threadsLost: counter(
       "measurement_threads_lost_total",
-      "Threads of measurements that died or hung: `reading` (started again after 15 s), `inventory` (after 10 min). Meanwhile what they measure is absent, and everything else goes on",
+      "Measuring threads that died or hung: `reading` (restarted after 15 s), `inventory` (after 10 min). Until then their measurements are absent, and everything else works",
       ["thread"],
-      "it rises again and again",
+      "it rises repeatedly",
     ),
   };
 }
 
-/** Without a reading all series are removed, so that none shows an old value. */
+/** Sets the metrics. Without a reading all series are removed, so that none shows an old value. */
 export function publishMachine(metrics: MachineMetrics, reading: MachineReading | undefined): void {
   for (const metric of Object.values<Gauge | Counter>(metrics)) {
-    if (metric === metrics.threadsLost) continue; // the agent counts it: it is no reading
+    if (metric === metrics.threadsLost) continue; // The agent counts it itself.
     metric.reset();
-    metric.remove({}); // a reset sets a metric without labels to 0
+    metric.remove({}); // A reset sets a metric without labels to 0.
   }
   if (!reading) return;
   set(metrics.swapTotal, reading.swapTotalBytes);
@@ -103,7 +100,7 @@ function set(gauge: Gauge, value: number | undefined): void {
   if (value !== undefined) gauge.set(value);
 }
 
-/** Sets a counter to the kernel's total. Its value of the reading before has been removed. */
+/** Sets a counter to the kernel's total. Its previous value has been removed. */
 function count(counter: Counter, total: number | undefined): void {
   if (total !== undefined) counter.inc(total);
 }

@@ -1,4 +1,4 @@
-/** Why each slot failed last, for `weiche-agent status` only: no metric, and nothing of it leaves the host. */
+/** The last failure of each slot, for `weiche-agent status` only. It is in no metric and does not leave the host. */
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { tellingLine } from "../engines/log/telling-line.ts";
 
@@ -6,7 +6,7 @@ export class SlotFailures {
   readonly #reasons = new Map<SlotName, string>();
   readonly #said = new Map<SlotName, string>();
 
-  /** Last output lines of an engine whose start failed. Call before `failed`. */
+  /** Stores the last output lines of an engine whose start failed. Call it before `failed`. */
   said(slot: SlotName, lastLines: readonly string[]): void {
     this.#said.set(slot, tellingLine(lastLines));
   }
@@ -17,13 +17,13 @@ export class SlotFailures {
     this.#reasons.set(slot, parts.join(": "));
   }
 
-  /** Call when an engine of the slot is ready. */
+  /** Call this when an engine of the slot is ready. */
   recovered(slot: SlotName): void {
     this.#said.delete(slot);
     this.#reasons.delete(slot);
   }
 
-  /** Undefined: nothing has failed since an engine was last ready. */
+  /** Returns undefined if nothing has failed since an engine was last ready. */
   of(slot: SlotName): string | undefined {
     return this.#reasons.get(slot);
   }

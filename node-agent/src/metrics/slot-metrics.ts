@@ -1,4 +1,4 @@
-/** The metrics of slots and engines: declared here, and set from what the slots are at a scrape. */
+/** The metrics of slots and engines: their declarations, and their values at a scrape. */
 import { beginAtZero, type MetricRegistry } from "@weiche/shared/program/metric-registry.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { stateWords, type SlotView } from "../slots/slot-view.ts";
@@ -17,65 +17,69 @@ function createGauges({ gauge, histogram }: MetricRegistry) {
   return {
     slotState: gauge(
       "weiche_agent_slot_state",
-      `1 for the state that the slot is in, 0 for the others: ${quoted(Object.values(stateWords))}`,
+      `1 for the current state of the slot, 0 for the others: ${quoted(Object.values(stateWords))}`,
       ["slot", "state"],
       "`failed`",
     ),
     slotStateAge: gauge(
       "weiche_agent_slot_state_seconds",
-      "How long the slot has been in its state; in `draining-closed`: how long the drain has been closed",
+      "How long the slot has been in its state. In `draining-closed`, how long the drain has been closed",
       ["slot"],
-      "`starting` or `stopping` for longer than the model takes",
+      "`starting` or `stopping` for longer than the model usually takes",
     ),
     activeModel: gauge(
       "weiche_agent_slot_active_model",
-      "1 for the model that the slot serves, starts or stops, 0 for its others",
+      "1 for the model that the slot serves, starts or stops, 0 for its other models",
       ofModel,
     ),
     nextModel: gauge("weiche_agent_slot_next_model", "1 for the model that comes next, 0 for the others", ofModel),
     drainCloses: gauge(
       "weiche_agent_slot_drain_closes_seconds",
-      "In how long a drain closes for the old model; absent where no drain is open",
+      "Time until a drain closes for the old model. Absent if no drain is open",
       ["slot"],
     ),
     running: gauge(
       "weiche_agent_running_requests",
-      "Requests that run, each as often as it asks for answers (`n`): places of the engine in use",
+      "Running requests, counted by their answers (`n`), so equal to the engine's places in use",
       ["slot"],
     ),
     waiting: gauge(
       "weiche_agent_waiting_requests",
-      "Requests that are held, each as often as it asks for answers, whether they wait for a switch or for places",
+      "Held requests, counted by their answers (`n`), whether they wait for a switch or for places",
       ["slot"],
       "near `waitersMax` of the slot: more are refused",
     ),
-    modelWaiting: gauge("weiche_agent_model_waiting_requests", "The same for each model of the slot", ofModel),
+    modelWaiting: gauge(
+      "weiche_agent_model_waiting_requests",
+      "Held requests of each model of the slot, counted in the same way",
+      ofModel,
+    ),
     oldestWaiter: gauge(
       "weiche_agent_oldest_waiter_seconds",
-      "How long the oldest request that is held has waited; 0: none is",
+      "Age of the oldest held request. 0 if none is held",
       ["slot"],
-      "near `waiterSeconds` of the slot, after which it is refused",
+      "near `waiterSeconds` of the slot, after which the request is refused",
     ),
     waited: histogram(
       "weiche_agent_wait_seconds",
       "How long an admitted request was held",
       switchBuckets,
       ofModel,
-      "its p95 is near what your users bear",
+      "its p95 is near the wait that your users accept",
     ),
     waitEstimateError: histogram(
       "weiche_agent_wait_estimate_error_seconds",
-      "How much longer than its wait the estimate was that a request got when it came, of admitted requests that waited for more than a second; below 0: it waited longer",
+      "Estimated wait minus actual wait, of admitted requests that waited for more than a second. Below 0 the request waited longer than estimated",
       estimateErrorBuckets,
       ofModel,
-      "many beyond 30 s on either side: what people are told about their wait is wrong",
+      "many above 30 s on either side: the waits that users are shown are wrong",
     ),
     switches: histogram(
       "weiche_agent_switch_seconds",
-      "A switch, from the first waiter to the proven engine",
+      "Duration of a switch, from the first waiter to the probe of the engine",
       switchBuckets,
       ["slot"],
-      "many of them: more models than the slot can serve",
+      "many of them: the slot has more models than it can serve",
     ),
     switchPhases: histogram(
       "weiche_agent_switch_phase_seconds",
@@ -90,32 +94,32 @@ function createCounters({ counter }: MetricRegistry) {
   return {
     refusals: counter(
       "weiche_agent_refusals_total",
-      "Requests that a slot refused, by error code; `client_left`: gone while it waited; `too_many_answers`: `n` is more than the engine gives",
+      "Requests that a slot refused, by error code. `client_left`: the client left while the request waited. `too_many_answers`: `n` exceeds the engine's places",
       [...ofModel, "code"],
       "`overloaded` or `model_unavailable` rises",
     ),
     engineReady: counter(
       "weiche_agent_engine_ready_total",
-      "Engines proven ready: `started`, `woken`, `adopted` from an earlier agent, `probed` once more",
+      "Engines that became ready: `started`, `woken`, `adopted` from an earlier agent, `probed` again",
       [...ofModel, "how"],
     ),
     engineFailures: counter(
       "weiche_agent_engine_failures_total",
-      "What went wrong with engines: `start`, `stop`, `sleep`, `wake`, `probe`, `exit`, `answer`, `shortfall` (it refused what the service promises)",
+      "Faults of engines: `start`, `stop`, `sleep`, `wake`, `probe`, `exit`, `answer`, `shortfall` (the engine refused something that the service promises)",
       [...ofModel, "what"],
       "it rises",
     ),
     engineRestarts: counter(
       "weiche_agent_engine_restarts_total",
-      "Engines that run again after they were lost, by why: `exit` (ended by themselves), `silent` or `refused` (as a request found them), `failing` (requests in a row), `probe`, `sleep`, `wake` (did not do so as asked), `start` (the start before failed)",
+      "Restarts of lost engines, by the reason of the loss: `exit` (ended by itself), `silent` or `refused` (found by a request), `failing` (consecutive requests), `probe`, `sleep`, `wake` (this step failed), `start` (the previous start failed)",
       ["model", "reason"],
       "it rises",
     ),
     foreignProcesses: counter(
       "weiche_agent_foreign_gpu_processes_total",
-      "GPU processes seen that are no engine of this node",
+      "GPU processes that are not engines of this node",
       ["slot"],
-      "it rises: they take memory that a switch needs",
+      "it rises: these processes take memory that a switch needs",
     ),
   };
 }
@@ -124,19 +128,19 @@ function createEngineGauges({ gauge }: MetricRegistry) {
   return {
     engineWindowMissing: gauge(
       "weiche_agent_engine_window_missing_tokens",
-      "How much shorter the requests are that the engine takes (`max_model_len` of vLLM, the context of a slot of llama-server) than the catalogue says; 0: none; absent: the engine does not say. What the engine takes is what clients are told",
+      "By how much the engine's context (`max_model_len` of vLLM, a slot's context of llama-server) is shorter than the catalogue's. 0 if it is not. Absent if the engine does not report it. Clients see the engine's context",
       ofModel,
-      "above 0: the catalogue promises more than the engine does",
+      "above 0: the catalogue promises more than the engine accepts",
     ),
     kvCacheUse: gauge(
       "weiche_agent_engine_kv_cache_use_ratio",
-      "How much of its KV cache the awake engine uses, 0 to 1; absent: it does not say (llama-server)",
+      "Share of the awake engine's KV cache that is in use, 0 to 1. Absent if the engine does not report it (llama-server)",
       ofModel,
-      "near 1 for long: the engine moves requests out of its batches",
+      "near 1 for long: the engine removes requests from its batches",
     ),
     prefixCacheHits: gauge(
       "weiche_agent_engine_prefix_cache_hit_ratio",
-      "What share of prompt tokens the awake engine found in its prefix cache since it started, 0 to 1",
+      "Share of prompt tokens that the awake engine found in its prefix cache since it started, 0 to 1",
       ofModel,
     ),
     sleeperMemory: gauge("weiche_agent_sleeper_gpu_memory_bytes", "GPU memory that a sleeping engine keeps", ofModel),
@@ -150,7 +154,7 @@ const refusalWords = [
 const readyWords = ["started", "woken", "adopted", "probed"];
 const failureWords = ["start", "stop", "sleep", "wake", "probe", "exit", "answer", "shortfall"];
 
-/** Makes the series of a slot that begin with its first event. */
+/** Creates the series of a slot that begin with its first event. */
 export function beginSlotAtZero(metrics: SlotMetrics, slot: SlotName, models: Iterable<ModelId>): void {
   const ofSlot = { slot: [slot], model: models };
   beginAtZero(metrics.foreignProcesses, { slot: [slot] });

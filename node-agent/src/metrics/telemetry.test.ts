@@ -8,7 +8,7 @@ import type { GpuReading } from "../host/gpu.ts";
 import type { RouterState } from "../links/router-links.ts";
 import { WireState, type SlotView } from "../slots/slot-view.ts";
 import { publishGauges } from "./gauges.ts";
-import { Telemetry, type TelemetryParts } from "./telemetry.ts";
+import { Telemetry, type TelemetryOptions } from "./telemetry.ts";
 
 const slot = asId<SlotName>("a");
 const model = asId<ModelId>("m");
@@ -43,7 +43,7 @@ beforeEach(() => {
       vllm: lifecycle,
       "llama-server": lifecycle,
       openai: lifecycle,
-    } as unknown as TelemetryParts["dialects"],
+    } as unknown as TelemetryOptions["dialects"],
     life: new EngineLife(new VirtualClock()),
     awake: () => [{ slot, spec, endpoint }],
   });
@@ -68,7 +68,7 @@ function viewOfSlot(): SlotView {
   };
 }
 
-/** Samples of our own metrics whose name begins so. */
+/** Returns samples of our own metrics whose names begin with `prefix`. */
 async function samples(prefix: string): Promise<string[]> {
   return (await metrics.registry.metrics()).split("\n").filter((line) => line.startsWith(`weiche_agent_${prefix}`));
 }
@@ -81,7 +81,7 @@ test("without a GPU there is no GPU series, no reading and no list", async () =>
   expect(telemetry.gpus).toBeUndefined();
 });
 
-test("what the host measures of itself is among the metrics", async () => {
+test("the host's measurements are among the metrics", async () => {
   await telemetry.measure();
   expect(telemetry.host).toBeDefined();
   await publish();
@@ -91,7 +91,7 @@ test("what the host measures of itself is among the metrics", async () => {
   );
 });
 
-test("a GPU that is no longer measured leaves no series behind, and neither does a router that is dialled no more", async () => {
+test("a GPU that is no longer measured has no series, and neither has a router that is no longer dialled", async () => {
   gpus = [{ index: 0, uuid: "GPU-0", memoryUsedBytes: 5, powerWatts: 70 }];
   await telemetry.measure();
   expect(telemetry.gpus).toBeDefined();
@@ -109,7 +109,7 @@ test("a GPU that is no longer measured leaves no series behind, and neither does
   expect([...(await samples("router_link")), ...(await samples("data_sessions"))]).toEqual([]);
 });
 
-test("what a sleeper keeps is shown as long as it sleeps, and only if it was measured", async () => {
+test("a sleeper's memory is shown while it sleeps, and only if it was measured", async () => {
   const view = viewOfSlot();
   slots = [{ ...view, sleepers: [{ model, keptBytes: 7 }, { model: asId<ModelId>("n") }] }];
   await publish();
@@ -119,7 +119,7 @@ test("what a sleeper keeps is shown as long as it sleeps, and only if it was mea
   expect(await samples("sleeper")).toEqual([]);
 });
 
-test("what a scrape says of links and outbox is true now, without a measurement in between", async () => {
+test("a scrape shows the present links and outbox, without a measurement in between", async () => {
   await publish();
   expect(await samples("router_link_up")).toEqual(['weiche_agent_router_link_up{router="r:1"} 1']);
   expect(await samples("data_sessions")).toEqual(['weiche_agent_data_sessions{router="r:1"} 2']);
@@ -136,7 +136,7 @@ test("what a scrape says of links and outbox is true now, without a measurement 
   expect(await samples("outbox_disk")).toEqual([]);
 });
 
-test("what a slot serves, what comes next, who waits for which model and how long, and when its drain closes", async () => {
+test("a scrape shows what a slot serves, what comes next, which models are waited for and how long, and when its drain closes", async () => {
   const b = asId<ModelId>("b");
   const waiters = [{ model: b, waiting: 3 }];
   const drain = { nextModel: b, waiting: 3, waiters, oldestWaitingMs: 2_500, closesInMs: 7_500, stateAgeMs: 2_000 };
@@ -159,7 +159,7 @@ test("what a slot serves, what comes next, who waits for which model and how lon
   expect(await samples("slot_drain_closes")).toEqual([]);
 });
 
-test("maintenance is 1 as long as one side wishes it", async () => {
+test("maintenance is 1 while the router or the operator sets it", async () => {
   await publish();
   expect(await samples("maintenance")).toEqual(["weiche_agent_maintenance 0"]);
   maintenance.on = true;
@@ -167,7 +167,7 @@ test("maintenance is 1 as long as one side wishes it", async () => {
   expect(await samples("maintenance")).toEqual(["weiche_agent_maintenance 1"]);
 });
 
-test("an engine that tells nothing has no measurement; one that does keeps its own", async () => {
+test("an engine that reports nothing has no measurement, and others keep theirs", async () => {
   await telemetry.measure();
   expect(telemetry.engines.get(slot)).toEqual({ running: 3 });
   engineMetrics = () => Promise.reject(new Error("no answer"));
@@ -175,7 +175,7 @@ test("an engine that tells nothing has no measurement; one that does keeps its o
   expect(telemetry.engines.size).toBe(0);
 });
 
-test("what an engine says of its caches is shown as long as it says it", async () => {
+test("an engine's report about its caches is shown while the engine reports it", async () => {
   engineMetrics = () => Promise.resolve({ kvCacheUse: 0.5, prefixCacheHitRate: 0.25 });
   await telemetry.measure();
   expect(telemetry.engines.get(slot)?.kvCacheUse).toBe(0.5);

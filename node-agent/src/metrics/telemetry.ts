@@ -6,7 +6,7 @@ import type { GpuReader, GpuReading } from "../host/gpu.ts";
 import { HostReader, type HostReading } from "../host/host.ts";
 import type { AwakeEngine } from "../engines/engine.ts";
 
-export interface TelemetryParts {
+export interface TelemetryOptions {
   readonly gpuReader: GpuReader;
   readonly dialects: DialectLifecycles;
   readonly life: EngineLife;
@@ -19,7 +19,7 @@ export interface MeasuredEngine {
   readonly metrics: EngineMetrics;
 }
 
-/** Scraping faster would keep llama-server from noticing clients that leave. */
+/** Scraping more often would keep llama-server from noticing clients that leave. */
 export const measureEveryMs = 2_000;
 const engineMsMax = 1_500;
 
@@ -29,16 +29,16 @@ export class Telemetry {
   engines: ReadonlyMap<SlotName, EngineMetrics> = new Map();
   /** Engine metrics as a list, with slot and model. */
   measured: readonly MeasuredEngine[] = [];
-  readonly #parts: TelemetryParts;
+  readonly #options: TelemetryOptions;
   readonly #hostReader = new HostReader();
 
-  constructor(parts: TelemetryParts) {
-    this.#parts = parts;
+  constructor(options: TelemetryOptions) {
+    this.#options = options;
   }
 
   async measure(): Promise<void> {
     this.host = this.#hostReader.read();
-    const [gpus, engines] = await Promise.all([this.#parts.gpuReader.readGpus(), this.#engines()]);
+    const [gpus, engines] = await Promise.all([this.#options.gpuReader.readGpus(), this.#engines()]);
     this.gpus = gpus;
     this.engines = new Map(engines.map(({ slot, metrics }) => [slot, metrics]));
     this.measured = engines;
@@ -47,12 +47,12 @@ export class Telemetry {
   async #engines(): Promise<readonly MeasuredEngine[]> {
     const measured: MeasuredEngine[] = [];
     await Promise.all(
-      this.#parts.awake().map(async ({ slot, spec, endpoint }) => {
-        const metrics = await this.#parts.dialects[spec.dialect]
+      this.#options.awake().map(async ({ slot, spec, endpoint }) => {
+        const metrics = await this.#options.dialects[spec.dialect]
           .metrics?.(endpoint, AbortSignal.timeout(engineMsMax))
           .catch(() => undefined);
         if (metrics) measured.push({ slot, model: spec.model, metrics });
-        if (metrics?.work !== undefined) this.#parts.life.measured(endpoint, metrics.work);
+        if (metrics?.work !== undefined) this.#options.life.measured(endpoint, metrics.work);
       }),
     );
     return measured;

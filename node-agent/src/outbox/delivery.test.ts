@@ -45,7 +45,7 @@ async function append(from: number, below: number): Promise<void> {
   await Promise.all(range(from, below).map((number) => outbox.append(usageRecord(number))));
 }
 
-/** Five records are on their way to a router that does not answer. */
+/** Sends five records to a router that does not answer. */
 async function sentToSilentRouter(): Promise<void> {
   a.isSilent = true;
   delivery.linkUp(a);
@@ -54,7 +54,7 @@ async function sentToSilentRouter(): Promise<void> {
 }
 
 describe("with one router", () => {
-  it("sends what comes while records that it cannot read are passed over", async () => {
+  it("sends new records while unreadable records are skipped", async () => {
     const frames = range(0, 10).map(() => encodeFrame(Buffer.from(JSON.stringify([99]))));
     disk.put(segmentName(1), Buffer.concat([encodeHeader(1), ...frames]));
     await outbox[Symbol.asyncDispose]();
@@ -73,7 +73,7 @@ describe("with one router", () => {
     expect(box.depth).toBe(0);
   });
 
-  it("sends what ends close together as one batch, soon, and in order", async () => {
+  it("sends records that are close together as one batch, soon, and in order", async () => {
     delivery.linkUp(a);
     await clock.advanceAsync(300);
     const startMs = clock.now();
@@ -84,7 +84,7 @@ describe("with one router", () => {
     expect(heard).toEqual(["delivered 30"]);
   });
 
-  it("sends at most 1,000 records at once, one batch after the other", async () => {
+  it("sends at most 1,000 records at once, one batch after another", async () => {
     await append(0, 2_500);
     delivery.linkUp(a);
     await clock.advanceAsync(300);
@@ -93,7 +93,7 @@ describe("with one router", () => {
     expect(outbox.depth).toBe(0);
   });
 
-  it("sends nothing again that was acknowledged, and nothing while it waits", async () => {
+  it("sends no acknowledged record again, and nothing while it waits", async () => {
     a.isSilent = true;
     delivery.linkUp(a);
     await append(0, 5);
@@ -106,7 +106,7 @@ describe("with one router", () => {
     expect(a.batches.map(({ numbers }) => numbers)).toEqual([range(0, 5), range(5, 10)]);
   });
 
-  it("sends again after 10 s of silence; a late acknowledgement of either sending counts, a second one does not", async () => {
+  it("sends again after 10 s of silence, and counts a late acknowledgement of either sending once", async () => {
     a.isSilent = true;
     delivery.linkUp(a);
     await append(0, 5);
@@ -126,7 +126,7 @@ describe("with one router", () => {
   });
 
   describe("at the end of its agent", () => {
-    /** Whether the flush has ended after this time. */
+    /** Returns whether the flush has ended after this time. */
     async function isFlushedAfter(ms: number): Promise<boolean> {
       let isFlushed = false;
       void delivery.flush(2_000).then(() => (isFlushed = true));
@@ -134,22 +134,22 @@ describe("with one router", () => {
       return isFlushed;
     }
 
-    it("sends what is left at once, batch after batch, and waits until all is committed", async () => {
+    it("sends the rest at once, batch after batch, and waits until all is committed", async () => {
       delivery.linkUp(a);
       await clock.advanceAsync(300);
       await append(0, 1_500);
       expect(await isFlushedAfter(20)).toBe(true);
       expect(database.arrivals).toEqual(range(0, 1_500));
-      expect([outbox.depth, clock.pending]).toEqual([0, 1]); // its tick
+      expect([outbox.depth, clock.pending]).toEqual([0, 1]); // The outbox's own tick.
     });
 
-    it("waits for nobody when nothing is left or no router is there", async () => {
+    it("does not wait if nothing is left or no router is linked", async () => {
       expect(await isFlushedAfter(0)).toBe(true);
       await append(0, 5);
       expect(await isFlushedAfter(0)).toBe(true);
     });
 
-    it("waits no longer for a router that goes, and for one that is silent until its time is over", async () => {
+    it("stops waiting for a router that goes, and for one that stays silent until the time limit", async () => {
       a.isSilent = true;
       delivery.linkUp(a);
       await append(0, 5);
@@ -163,7 +163,7 @@ describe("with one router", () => {
     });
   });
 
-  it("does not believe an acknowledgement of what was not sent there", async () => {
+  it("ignores an acknowledgement of a batch that was not sent to that router", async () => {
     await sentToSilentRouter();
     delivery.acknowledged("a", 7n);
     delivery.acknowledged("b", 1n);
@@ -173,7 +173,7 @@ describe("with one router", () => {
     expect(outbox.depth).toBe(0);
   });
 
-  it("sends what a link took with it again when a link is there", async () => {
+  it("sends a batch again over the next link if its link was lost", async () => {
     await sentToSilentRouter();
     delivery.linkDown("a");
     await clock.advanceAsync(60_000);
@@ -184,7 +184,7 @@ describe("with one router", () => {
     expect(database.arrivals).toEqual(range(0, 5));
   });
 
-  it("sends to a router that stops only as long as there is no other", async () => {
+  it("sends to a stopping router only while there is no other", async () => {
     a.isLeaving = true;
     delivery.linkUp(a);
     await append(0, 5);
@@ -201,38 +201,38 @@ describe("with one router", () => {
     expect(a.batches).toHaveLength(2);
   });
 
-  it("understands acknowledgements that follow the end of a link", async () => {
+  it("accepts acknowledgements that arrive after the end of a link", async () => {
     await sentToSilentRouter();
     delivery.linkDown("a");
     delivery.acknowledged("a", 1n);
     expect(outbox.depth).toBe(0);
   });
 
-  it("sends again what is held when the database is another one, even if more is on its way", async () => {
+  it("sends all held records again when the database changes, even if more are on their way", async () => {
     delivery.linkUp(a);
     delivery.committedTo("first");
     await append(0, 300);
     await clock.advanceAsync(300);
     expect(outbox.depth).toBe(0);
-    database.committed.clear(); // a failover lost the last commits
+    database.committed.clear(); // A failover lost the last commits.
     a.isSilent = true;
     await append(300, 310);
     await clock.advanceAsync(210);
     delivery.committedTo("second");
     a.isSilent = false;
-    delivery.acknowledged("a", a.batches.at(-1)!.batchId); // of an earlier sending
+    delivery.acknowledged("a", a.batches.at(-1)!.batchId); // Acknowledges an earlier sending.
     await clock.advanceAsync(300);
     expect([...database.committed].toSorted((x, y) => x - y)).toEqual(range(0, 310));
     expect(outbox.depth).toBe(0);
   });
 
-  it("forgets what it was just reading when it is asked to begin earlier", async () => {
+  it("discards a running read when it is asked to begin earlier", async () => {
     delivery.linkUp(a);
     delivery.committedTo("first");
     await append(0, 5);
     await clock.advanceAsync(300);
     await append(5, 8);
-    clock.advance(200); // the read has begun; the new database is known before the disk answers
+    clock.advance(200); // The read has begun, and the new database becomes known before the disk answers.
     delivery.committedTo("second");
     await clock.advanceAsync(300);
     expect(database.arrivals).toEqual([...range(0, 5), ...range(0, 8)]);

@@ -1,6 +1,6 @@
 /**
  * Delivers usage records in order, one batch at a time, over one live link. A batch that is not acknowledged in time
- * goes over the next link: routers share a database that ignores duplicates.
+ * goes over the next link, because routers share a database that ignores duplicates.
  */
 import { within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import { SingleFlight } from "@weiche/shared/time/single-flight.ts";
@@ -12,19 +12,19 @@ import type { UsageChannel } from "./usage-channel.ts";
 
 export interface DeliveryEvents {
   usageDelivered(records: number): void;
-  /** A router did not acknowledge in time; the batch goes to the next one. */
+  /** A router did not acknowledge in time. The batch goes to the next router. */
   usageNotAcknowledged(routerId: string): void;
-  /** The routers' database is another one, or lost commits: this many records are sent, most of them again. */
+  /** The routers' database changed or lost commits. This many records are sent, most of them again. */
   usageSentAgain(records: number): void;
-  /** Records could not be read from disk; this is tried again. */
+  /** Records could not be read from disk. The read is retried. */
   usageUnreadable(code: string): void;
 }
 
-/** Delay in which records gather for one batch: ten times as many as in 20 ms saves 5 % of a JSON request. */
+/** The delay in which records gather for one batch. Ten times the delay saves 5 % of the work for a JSON request. */
 const gatherMs = 200;
 const acknowledgeMsMax = 10_000;
 const retryMs = 1_000;
-/** Number of sent batches that are remembered, as one that was sent again may still be acknowledged. */
+/** The number of sent batches that are remembered, because an earlier sending may still be acknowledged. */
 const sentMax = 16;
 
 interface Sent {
@@ -37,7 +37,7 @@ export class UsageDelivery implements Disposable {
   readonly #outbox: Outbox;
   readonly #clock: Clock;
   readonly #events: DeliveryEvents;
-  /** Live links. The first one whose router is not stopping is in use. */
+  /** The live links. The first whose router is not stopping is in use. */
   #links: UsageChannel[] = [];
   readonly #sent = new TransientMap<bigint, Sent>();
   readonly #sending: SingleFlight;
@@ -53,7 +53,7 @@ export class UsageDelivery implements Disposable {
     outbox.onAppend(() => this.#soon(gatherMs));
   }
 
-  /** The router has welcomed this agent: batches may be sent to it from now on. */
+  /** The router has sent its welcome, so batches may be sent to it from now on. */
   linkUp(channel: UsageChannel): void {
     this.#links = [...this.#links.filter(({ routerId }) => routerId !== channel.routerId), channel];
     this.#soon(0);
@@ -62,17 +62,17 @@ export class UsageDelivery implements Disposable {
   /** The router has committed the batch. */
   acknowledged(routerId: string, batchId: bigint): void {
     const sent = this.#sent.get(batchId);
-    if (!sent || sent.routerId !== routerId) return; // this batch was not sent to this router
+    if (!sent || sent.routerId !== routerId) return; // This batch was not sent to this router.
     this.#sent.delete(batchId);
-    if (!this.#outbox.acknowledge(sent.end)) return; // another router acknowledged it already
+    if (!this.#outbox.acknowledge(sent.end)) return; // Another router has already acknowledged it.
     this.#events.usageDelivered(sent.records);
-    // also for an earlier sending of the awaited batch: the cursor has passed its beginning
+    // This also holds for an earlier sending of the awaited batch, because the cursor has passed its beginning.
     this.#stopWaiting();
     this.#checkFlushed();
     this.#soon(this.#outbox.depth >= batchRecordsMax ? 0 : gatherMs);
   }
 
-  /** Call once per `linkUp`, when the link is lost: the batch that was not acknowledged on it is sent over another one. */
+  /** Call this once per `linkUp`, when the link is lost. Its unacknowledged batch is sent over another link. */
   linkDown(routerId: string): void {
     this.#links = this.#links.filter((link) => link.routerId !== routerId);
     this.#checkFlushed();
@@ -82,8 +82,8 @@ export class UsageDelivery implements Disposable {
   }
 
   /**
-   * `ledger`: names the state of the routers' database. A new one may have lost commits: every record that is still held
-   * is sent again. Undefined: the router does not say.
+   * `ledger`: identifies the state of the routers' database. A new state may have lost commits, so every held record is
+   * sent again. Undefined if the router does not send it.
    */
   committedTo(ledger: string | undefined): void {
     if (ledger === undefined || !this.#outbox.committedTo(ledger)) return;
@@ -93,7 +93,7 @@ export class UsageDelivery implements Disposable {
     this.#soon(0);
   }
 
-  /** Sends at once from now on. Resolves when all records are committed, no link is left, or after `msMax`. */
+  /** Sends at once from now on. Resolves when all records are committed, when no link is left, or after `msMax`. */
   async flush(msMax: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onFlushed = resolve;
@@ -124,7 +124,7 @@ export class UsageDelivery implements Disposable {
     if (this.#sending.isClosed || this.#awaited || !link) return;
     if (start !== this.#outbox.cursor) return this.#soon(0);
     if (records.length === 0) {
-      if (this.#outbox.acknowledge(end)) this.#soon(0); // nothing here is readable, but what follows may be
+      if (this.#outbox.acknowledge(end)) this.#soon(0); // Nothing here is readable, but later records may be.
       return;
     }
     const batchId = ++this.#lastBatchId;

@@ -7,7 +7,7 @@ const count = 12;
 const acknowledged = 5;
 const unacknowledged = range(acknowledged, count);
 
-/** An outbox of several segments, partly acknowledged, as a killed agent leaves it: with two files of its cursor. */
+/** Writes an outbox of several segments, partly acknowledged, as a killed agent leaves it: with two cursor files. */
 async function written(): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk();
   const outbox = await reopened(disk);
@@ -20,7 +20,9 @@ async function written(): Promise<SimulatedDisk> {
   return disk.afterKill();
 }
 
-/** Opens it, appends, acknowledges everything and opens it again. Returns what was to be delivered at first. */
+/**
+ * Opens the outbox, appends, acknowledges everything and opens it again. Returns the records that were delivered first.
+ */
 async function liveOn(disk: SimulatedDisk, events = recorder()): Promise<number[]> {
   const outbox = await reopened(disk, events);
   const found = await waiting(outbox);
@@ -55,7 +57,7 @@ function damages(content: Buffer): Map<string, Buffer> {
   ]);
 }
 
-/** Cursors without a checksum, as before; some as a flipped bit would leave them. */
+/** Cursors of the old form, without a checksum. Some have a flipped bit. */
 const formBefore = [
   { segment: 1, offset: 300, acknowledged: {} },
   { segment: 3, offset: 99_999, acknowledged: { 1: 5, 2: 5 } },
@@ -70,13 +72,13 @@ const formBefore = [
 ];
 
 describe("the stored cursor", () => {
-  it("is found again as it was", async () => {
+  it("is loaded unchanged", async () => {
     const events = recorder();
     expect(await liveOn(await written(), events)).toEqual(unacknowledged);
     expect(events.heard).toEqual([]);
   });
 
-  it("that is damaged in any way gives way to the one before it: nothing is lost, and little is delivered again", async () => {
+  it("that is damaged in any way is replaced by the older file: nothing is lost, and few records are delivered again", async () => {
     const disk = await written();
     for (const [name, content] of damages(disk.content("cursor"))) {
       const damaged = disk.afterKill();
@@ -88,7 +90,7 @@ describe("the stored cursor", () => {
     }
   });
 
-  it("that is damaged in both generations lets everything be delivered again", async () => {
+  it("that is damaged in both files causes all records to be delivered again", async () => {
     const disk = await written();
     for (const [name, content] of damages(disk.content("cursor"))) {
       const damaged = disk.afterKill();
@@ -101,7 +103,7 @@ describe("the stored cursor", () => {
   });
 
   it.each(formBefore.map((form) => [JSON.stringify(form)]))(
-    "of the form before, %s, lets everything be delivered again",
+    "of the old form, %s, causes all records to be delivered again",
     async (form) => {
       const disk = await written();
       await disk.remove("cursor.old");
@@ -110,7 +112,7 @@ describe("the stored cursor", () => {
     },
   );
 
-  it("that cannot be read lets everything be delivered again", async () => {
+  it("that cannot be read causes all records to be delivered again", async () => {
     const disk = await written();
     disk.fails = (call, _count, name) => (call === "read" && name.startsWith("cursor") ? "EIO" : undefined);
     const events = recorder();
@@ -119,13 +121,13 @@ describe("the stored cursor", () => {
     expect(events.heard).toEqual(["cursor: EIO", "cursor.old: EIO"]);
   });
 
-  it("that is an old one, put back, delivers again what was acknowledged since", async () => {
+  it("that was restored from an older copy delivers records again that were acknowledged since", async () => {
     const disk = await written();
     disk.put("cursor", disk.content("cursor.old"));
     expect(await liveOn(disk)).toEqual(expect.arrayContaining(unacknowledged));
   });
 
-  it("beyond the end of its segment, or in one that is gone, loses nothing of the others", async () => {
+  it("after the end of its segment, or in a missing segment, loses no records of other segments", async () => {
     const disk = await written();
     const segments = disk.list().filter((name) => name.endsWith(".usage"));
     const at = segments.find((_, index) => index === Math.floor(acknowledged / 3))!;
@@ -140,7 +142,7 @@ describe("the stored cursor", () => {
 });
 
 describe("a cursor that was moved back", () => {
-  it("never gives way to the one before it, wherever the agent is killed, in whatever state the newer one is", async () => {
+  it("is never replaced by the older file, wherever the agent is killed, whatever the state of the newer file", async () => {
     const steps = 30;
     for (let killedAt = 0; killedAt < steps; killedAt++) {
       const disk = await written();
@@ -159,7 +161,7 @@ describe("a cursor that was moved back", () => {
       if (killedAt === steps - 1) left = disk.afterKill();
       if (!left) continue;
       const stored = await waiting(await reopened(left.afterKill()));
-      if (stored.length === 0) continue; // killed before anything of the new cursor was written
+      if (stored.length === 0) continue; // Killed before any of the new cursor was written.
       left.put("cursor", Buffer.from("damaged"));
       expect(await waiting(await reopened(left)), `killed at ${killedAt}`).toEqual(range(0, count));
     }

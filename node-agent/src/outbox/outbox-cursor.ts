@@ -7,18 +7,18 @@
 import { crc32 } from "node:zlib";
 import { writeFile, type OutboxDisk } from "./outbox-disk.ts";
 
-/** A position between two records of the outbox; all records before it are acknowledged. */
+/** A position between two records of the outbox. All records before it are acknowledged. */
 export interface StoredCursor {
   readonly segment: number;
   readonly offset: number;
-  /** Wall time at which each completely acknowledged segment was acknowledged, by its number. */
+  /** The wall time at which each completely acknowledged segment was acknowledged, by its number. */
   readonly acknowledged: Readonly<Record<string, number>>;
-  /** Names of the states of the routers' database that records were acknowledged in, the newest last. */
+  /** Names of the states of the routers' database that acknowledged records are in, the newest last. */
   readonly ledgers: readonly string[];
 }
 
 export interface CursorEvents {
-  /** The stored cursor is damaged, of another version, or cannot be read: records are delivered again. */
+  /** The stored cursor is damaged, of another version, or unreadable. Records are delivered again. */
   outboxCursorUnreadable(file: string, reason: string): void;
 }
 
@@ -32,14 +32,14 @@ const unfinished = "cursor.new";
 
 export class OutboxCursor {
   readonly #disk: OutboxDisk;
-  /** Content of the newest file. Undefined: unknown. */
+  /** The content of the newest file. Undefined if unknown. */
   #stored: StoredCursor | undefined;
 
   constructor(disk: OutboxDisk) {
     this.#disk = disk;
   }
 
-  /** Returns the newest cursor that is intact; without one, all records count as unacknowledged. */
+  /** Returns the newest intact cursor. Without one, all records count as unacknowledged. */
   async load(events: CursorEvents): Promise<StoredCursor> {
     const names = await this.#disk.names();
     const read = async (name: string) => (names.includes(name) ? await this.#read(name, events) : undefined);
@@ -48,7 +48,8 @@ export class OutboxCursor {
   }
 
   /**
-   * Replaces the newest file atomically. Keeps the one before unless it is ahead: after a rewind it would skip records.
+   * Replaces the newest file atomically. Keeps the older file unless its position is later, because it would then skip
+   * records after a rewind.
    */
   async save(cursor: StoredCursor): Promise<void> {
     await writeFile(this.#disk, unfinished, "new", encodeCursor(cursor));
@@ -81,7 +82,7 @@ function decodeCursor(bytes: Buffer): StoredCursor {
   const content = bytes.toString("latin1");
   const text = content.slice(headLength);
   if (content.slice(0, headLength) !== `${magic} ${checksum(text)} `) throw new Error("damaged, or of another version");
-  return { ...nothing, ...(JSON.parse(text) as StoredCursor) }; // 0.1.0 wrote no ledgers
+  return { ...nothing, ...(JSON.parse(text) as StoredCursor) }; // 0.1.0 wrote no ledgers.
 }
 
 function checksum(text: string): string {

@@ -16,11 +16,11 @@ import { numberOf, usageRecord } from "../../test/outbox/usage-records.ts";
 import { openOutbox, type Outbox } from "./outbox.ts";
 
 describe("a full disk", () => {
-  it("closes admission, takes the records of what runs from the reserve, and opens again when there is room", async () => {
+  it("stops admission, takes records of running requests from the reserve, and admits again when there is room", async () => {
     const { disk, clock, events, outbox } = await newOutbox(oneSegment);
     await append(outbox, 0);
     expect(outbox.admitting).toBe(true);
-    disk.capacityBytes = disk.usedBytes + 50; // less than a record
+    disk.capacityBytes = disk.usedBytes + 50; // Less than a record.
     await append(outbox, ...range(1, 10));
     expect(outbox.admitting).toBe(false);
     expect(await waiting(await reopened(disk.afterKill()))).toEqual(range(0, 10));
@@ -34,7 +34,7 @@ describe("a full disk", () => {
     expect(events.heard).toEqual(["full ENOSPC", "room"]);
   });
 
-  it("holds back what does not even fit in the reserve until there is room", async () => {
+  it("holds back records that do not fit in the reserve until there is room", async () => {
     const { disk, clock, outbox } = await newOutbox(oneSegment);
     disk.capacityBytes = disk.usedBytes;
     let written = 0;
@@ -48,7 +48,7 @@ describe("a full disk", () => {
     expect((await waiting(outbox)).toSorted((a, b) => a - b)).toEqual(range(0, 40));
   });
 
-  it("keeps admission closed as long as a record cannot be written, though there seems to be room", async () => {
+  it("keeps admission stopped while a record cannot be written, even if there seems to be room", async () => {
     const { disk, clock, events, outbox } = await newOutbox();
     disk.fails = (call, _count, name) => (call === "write" && name.endsWith(".usage") ? "EDQUOT" : undefined);
     let written = false;
@@ -75,7 +75,7 @@ describe("a full disk", () => {
     expect(events.heard).toEqual(["full low", "room"]);
   });
 
-  it("refuses from the start, if it is full then", async () => {
+  it("stops admission from the start if the disk is full then", async () => {
     const disk = new SimulatedDisk();
     disk.capacityBytes = 5_000;
     const events = recorder();
@@ -88,8 +88,8 @@ describe("a full disk", () => {
 
 describe("a failing disk", () => {
   /**
-   * Appends 40 records, five at a time, while some are acknowledged and the disk fails at random; then kills the agent,
-   * or cuts the power. Returns the records whose append resolved and that are then neither acknowledged nor found.
+   * Appends 40 records, five at a time, while some are acknowledged and the disk fails at random. Then kills the agent
+   * or cuts the power. Returns the records whose append resolved and that are neither acknowledged nor found.
    */
   async function lostOn(disk: SimulatedDisk): Promise<number[]> {
     const clock = new VirtualClock();
@@ -118,7 +118,7 @@ describe("a failing disk", () => {
     );
   }
 
-  /** Opens the outbox. If it cannot be opened, it says why, and opens once the disk works again. */
+  /** Opens the outbox. A failed attempt names its reason, and another succeeds once the disk works again. */
   async function opened(disk: SimulatedDisk, clock: VirtualClock): Promise<Outbox> {
     for (;;) {
       try {
@@ -151,7 +151,7 @@ describe("a failing disk", () => {
     },
   );
 
-  it("writes again, elsewhere, what it could not sync", async () => {
+  it("writes records again, elsewhere, if their sync failed", async () => {
     const { disk, clock, outbox } = await newOutbox(oneSegment);
     disk.fails = (call) => (call === "sync" ? "EIO" : undefined);
     await append(outbox, 0, 1, 2);

@@ -1,4 +1,4 @@
-/** The disk as the outbox sees it: one flat directory. Tests put a simulated one in its place. */
+/** The disk as the outbox sees it: one flat directory. Tests replace it with a simulated disk. */
 import { constants } from "node:fs";
 import { mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,14 +13,14 @@ export interface OutboxDisk {
   remove(name: string): Promise<void>;
   /** Makes created, renamed and removed files survive a power cut. */
   syncNames(): Promise<void>;
-  /** Bytes that an unprivileged process can still write. */
+  /** Returns the bytes that an unprivileged process can still write. */
   freeBytes(): Promise<number>;
 }
 
 export interface OutboxFile extends AsyncDisposable {
   size(): Promise<number>;
   read(offset: number, length: number): Promise<Buffer>;
-  /** Writes all bytes or throws; then any part of them may have been written. */
+  /** Writes all bytes or throws. After an error, any part of them may have been written. */
   write(bytes: Buffer, offset: number): Promise<void>;
   truncate(size: number): Promise<void>;
   /** Makes written bytes survive a power cut. */
@@ -48,7 +48,7 @@ export async function openOutboxDirectory(directory: string): Promise<OutboxDisk
     },
     async freeBytes() {
       const { bavail, bsize, blocks } = await statfs(directory);
-      return blocks === 0 ? Infinity : bavail * bsize; // some file systems report no sizes
+      return blocks === 0 ? Infinity : bavail * bsize; // Some file systems report no sizes.
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Recovers an outbox when it is opened: repairs its segments, and finds how far they were acknowledged. */
+/** Recovers an outbox when it is opened: repairs its segments and finds its acknowledged position. */
 import type { StoredCursor } from "./outbox-cursor.ts";
 import { writeFile, type OutboxDisk } from "./outbox-disk.ts";
 import {
@@ -13,10 +13,10 @@ import {
 
 export interface Segment {
   readonly number: number;
-  /** Length of the segment; bytes that follow in the file are not part of it. */
+  /** The length of the segment. Later bytes of the file are not part of it. */
   bytes: number;
   records: number;
-  /** Wall time at which it was seen to be completely acknowledged. */
+  /** The wall time at which it was seen to be completely acknowledged. */
   acknowledgedAtMs?: number;
 }
 
@@ -24,7 +24,7 @@ export interface Segment {
 export interface Position {
   readonly segment: number;
   readonly offset: number;
-  /** Number of records of the segment before it. */
+  /** The number of records of the segment before it. */
   readonly index: number;
 }
 
@@ -37,7 +37,7 @@ export function isBefore(a: Place, b: Place): boolean {
 export interface RecoveryEvents {
   /** Bytes in the middle of a segment that form no record were skipped. */
   outboxDamaged(bytes: number): void;
-  /** Bytes at the end of a segment that form no whole record were cut off. */
+  /** Bytes at the end of a segment that form no complete record were cut off. */
   outboxTornTail(bytes: number): void;
 }
 
@@ -92,8 +92,8 @@ async function scan(
 }
 
 /**
- * Takes in a segment whose header disagrees with its name as a new one: none of it counts as acknowledged, and records
- * that are delivered twice count once.
+ * Gives a segment whose header disagrees with its name a new number. None of its records count as acknowledged, and
+ * records that are delivered twice count once.
  */
 async function rename(disk: OutboxDisk, from: number, to: number): Promise<number> {
   await writeFile(disk, segmentName(from), "existing", encodeHeader(to));

@@ -1,6 +1,6 @@
 /**
- * Disk space reserved for records of running requests. When the disk is full, the reserve file becomes the next
- * segment: overwriting its blocks needs no space.
+ * Disk space in reserve for records of running requests. When the disk is full, the reserve file becomes the next
+ * segment, because overwriting its blocks needs no space.
  */
 import { writeFile, type OutboxDisk, type OutboxFile } from "./outbox-disk.ts";
 
@@ -16,7 +16,7 @@ export class OutboxReserve {
     this.#bytes = bytes;
   }
 
-  /** Allocates the space, if there is room. Leaves nothing behind if there is not. */
+  /** Allocates the space if there is room, and leaves nothing behind otherwise. */
   async hold(): Promise<void> {
     if (this.held) return;
     try {
@@ -27,7 +27,7 @@ export class OutboxReserve {
     }
   }
 
-  /** Renames the reserve file, and opens it for the caller. */
+  /** Renames the reserve file and opens it for the caller. */
   async take(newName: string): Promise<OutboxFile> {
     this.held = false;
     await this.#disk.rename(name, newName);

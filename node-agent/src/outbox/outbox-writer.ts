@@ -1,6 +1,6 @@
 /**
  * The writing half of the outbox: append → write → sync. Concurrent appends are written together, and synced together
- * within 10 ms. Frames that cannot be written wait; frames that cannot be synced are written again.
+ * within 10 ms. Frames that cannot be written wait. Frames that cannot be synced are written again.
  */
 import { setImmediate } from "node:timers/promises";
 import { sleep, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
@@ -17,7 +17,7 @@ interface WriterOptions {
   readonly disk: OutboxDisk;
   readonly clock: Clock;
   readonly reserve: OutboxReserve;
-  /** Sorted by number; the writer appends. */
+  /** Sorted by number. The writer appends. */
   readonly segments: Segment[];
   readonly nextNumber: number;
   readonly segmentBytesMax: number;
@@ -34,11 +34,11 @@ interface Pending {
 interface Active {
   readonly segment: Segment;
   readonly file: OutboxFile;
-  /** Written, not yet synced. */
+  /** Frames that are written but not synced. */
   unsynced: Pending[];
   /** Whether its name survives a power cut. */
   named: boolean;
-  /** A sync failed: its content on disk is unknown, so nothing more is written to it. */
+  /** A sync failed. The content on disk is unknown, so nothing more is written to it. */
   suspect: boolean;
 }
 
@@ -63,7 +63,7 @@ export class OutboxWriter {
     return this.#active?.segment;
   }
 
-  /** Resolves when the frame is in a file. Waits for room; rejects only when the writer closes. */
+  /** Resolves when the frame is in a file. Waits for room, and rejects only when the writer closes. */
   write(frame: Buffer): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ frame, resolve, reject });
@@ -80,7 +80,7 @@ export class OutboxWriter {
 
   async #writeAll(): Promise<void> {
     while (this.#queue.length > 0) {
-      await setImmediate(); // a write costs the same for all records of a turn as for one
+      await setImmediate(); // One write for all records of a turn costs the same as for one record.
       const group = this.#takeGroup();
       try {
         await this.#writeGroup(group);
@@ -119,7 +119,7 @@ export class OutboxWriter {
     }
   }
 
-  /** After any error, ends the segment before the failed frames and goes on with the reserve. */
+  /** After any error, ends the segment before the failed frames and continues in the reserve. */
   async #writeFailed(error: unknown): Promise<void> {
     const { clock, onFailed, reserve } = this.#options;
     this.failing = true;
@@ -145,7 +145,7 @@ export class OutboxWriter {
     return { segment, file, unsynced: [], named: false, suspect: false };
   }
 
-  /** Ends the active segment at its last whole record. */
+  /** Ends the active segment after its last complete record. */
   async #retire(): Promise<void> {
     const active = this.#active;
     if (!active) return;
@@ -153,7 +153,7 @@ export class OutboxWriter {
     this.#syncTimer?.cancel();
     this.#syncTimer = undefined;
     await this.#syncing;
-    await active.file.truncate(active.segment.bytes).catch(() => {}); // if this fails, the next recovery does it
+    await active.file.truncate(active.segment.bytes).catch(() => {}); // If this fails, the next recovery does it.
     await this.#sync(active);
     await active.file[Symbol.asyncDispose]().catch(() => {});
     if (active.segment.records > 0) return;
@@ -177,7 +177,7 @@ export class OutboxWriter {
       if (!active.named) await this.#options.disk.syncNames();
       active.named = true;
     } catch {
-      // the system may have dropped pages that it could not write: these frames go to another segment as well
+      // The system may have dropped pages that it could not write, so these frames go to another segment as well.
       active.suspect = true;
       if (this.#closing.signal.aborted) return;
       this.#queue.unshift(...unsynced.map(({ frame }) => ({ frame, resolve: () => {}, reject: () => {} })));

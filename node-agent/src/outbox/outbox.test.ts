@@ -17,7 +17,7 @@ import { encodeRecord } from "./record-codec.ts";
 import { encodeFrame, encodeHeader, headerBytes, segmentName } from "./segment.ts";
 
 describe("the outbox", () => {
-  it("passes over what a newer version wrote, and nothing else, in whatever portions it is read", async () => {
+  it("skips only records of a newer version, in portions of any size", async () => {
     const own = (number: number) => encodeFrame(encodeRecord({ record: usageRecord(number), writtenAtMs: 0 }));
     const foreign = encodeFrame(Buffer.from(JSON.stringify([99])));
     const disk = new SimulatedDisk();
@@ -54,17 +54,17 @@ describe("the outbox", () => {
     expect([await waiting(second), second.depth]).toEqual([[], 0]);
   });
 
-  it("writes what is appended at once as one, and syncs it as one within 10 ms", async () => {
+  it("writes concurrent appends at once, and syncs them together within 10 ms", async () => {
     const { disk, clock, outbox } = await newOutbox(oneSegment);
     const before = { ...disk.counts };
     await Promise.all(range(0, 500).map((number) => outbox.append(usageRecord(number))));
-    expect(disk.counts.write! - before.write!).toBe(2); // the header, and all of them
+    expect(disk.counts.write! - before.write!).toBe(2); // One for the header, and one for all records.
     await clock.advanceAsync(10);
     expect(disk.counts.sync! - before.sync!).toBe(1);
     expect(await waiting(await reopened(disk.afterPowerCut()))).toEqual(range(0, 500));
   });
 
-  it("tells how old its oldest record is", async () => {
+  it("reports the age of its oldest record", async () => {
     const clock = new VirtualClock();
     const outbox = await openOutbox(new SimulatedDisk(), clock, recorder(), limits);
     expect(await outbox.oldestMs()).toBeUndefined();
@@ -77,7 +77,7 @@ describe("the outbox", () => {
     expect(await outbox.oldestMs()).toBe(1_000);
   });
 
-  it("closes after 2 s though its disk hangs", async () => {
+  it("closes after 2 s even if its disk hangs", async () => {
     const { disk, clock, outbox } = await newOutbox();
     await append(outbox, 0);
     disk.hangs = true;
@@ -91,7 +91,7 @@ describe("the outbox", () => {
     expect(await waiting(await reopened(disk.afterKill()))).toEqual([0]);
   });
 
-  it("refuses what is appended after it was closed, and says so", async () => {
+  it("rejects appends after it was closed", async () => {
     const outbox = await reopened(new SimulatedDisk());
     await outbox[Symbol.asyncDispose]();
     await expect(outbox.append(usageRecord(1))).rejects.toThrow("closed");
@@ -107,7 +107,7 @@ describe("recovery", () => {
     return disk.afterKill();
   }
 
-  it("finds every whole record and cuts off the rest, wherever the last three were torn", async () => {
+  it("finds every complete record and cuts off the rest, wherever the last three were torn", async () => {
     const disk = await written(8);
     const name = segmentName(1);
     const content = disk.content(name);
@@ -120,7 +120,7 @@ describe("recovery", () => {
       const outbox = await reopened(torn, events);
       expect(await waiting(outbox)).toEqual(range(0, whole));
       expect(events.heard).toEqual(over === 0 ? [] : [`torn ${over}`]);
-      // what was cut off is not found again, and new records follow
+      // The cut part is not found again, and new records follow.
       await append(outbox, 99);
       const again = recorder();
       expect(await waiting(await reopened(torn.afterKill(), again))).toEqual([...range(0, whole), 99]);
@@ -145,7 +145,7 @@ describe("recovery", () => {
     }
   });
 
-  it("loses nothing to segments that were copied or swapped, at any cursor", async () => {
+  it("loses no records if segments were copied or swapped, at any cursor", async () => {
     for (let acknowledged = 0; acknowledged <= 12; acknowledged++) {
       const disk = new SimulatedDisk();
       const outbox = await reopened(disk);
@@ -190,7 +190,7 @@ describe("recovery", () => {
 });
 
 describe("acknowledged segments", () => {
-  it("are kept for an hour, over restarts, and can be asked for again", async () => {
+  it("are kept for an hour, over restarts, and can be requested again", async () => {
     const { disk, clock, outbox } = await newOutbox();
     outbox.committedTo("first");
     await append(outbox, ...range(0, 12));
@@ -211,7 +211,7 @@ describe("acknowledged segments", () => {
     expect(await waiting(again)).toEqual([]);
   });
 
-  it("stay when they are asked for again while older ones are being removed", async () => {
+  it("stay if they are requested again while older ones are being removed", async () => {
     const { disk, clock, outbox } = await newOutbox();
     outbox.committedTo("first");
     await append(outbox, ...range(0, 12));
@@ -221,11 +221,11 @@ describe("acknowledged segments", () => {
     disk.delays = async (call) => void (call === "remove" && outbox.committedTo("second"));
     await outbox.tick();
     disk.delays = () => Promise.resolve();
-    // The first segment was being removed already.
+    // The first segment was already being removed.
     expect(await waiting(outbox)).toEqual(range(3, 12));
   });
 
-  it("are asked for once by a name that comes in turn with another one", async () => {
+  it("are requested only once by a ledger name that alternates with another", async () => {
     const outbox = await openOutbox(new SimulatedDisk(), new VirtualClock(), recorder(), limits);
     await append(outbox, 0);
     expect(["old", "new", "old", "new"].map((ledger) => outbox.committedTo(ledger))).toEqual([
@@ -236,7 +236,7 @@ describe("acknowledged segments", () => {
     ]);
   });
 
-  it("are kept for no more than an hour after the host's clock was set back", async () => {
+  it("are kept for at most an hour after the host's clock was set back", async () => {
     const disk = new SimulatedDisk();
     const twoDaysMs = 2 * 86_400_000;
     const outbox = await openOutbox(disk, new VirtualClock(1_800_000_000_000 + twoDaysMs), recorder(), limits);
@@ -253,7 +253,7 @@ describe("acknowledged segments", () => {
     expect(disk.list().filter((name) => name.endsWith(".usage"))).toEqual([]);
   });
 
-  it("are not deleted while a record of theirs waits", async () => {
+  it("are not deleted while one of their records waits", async () => {
     const clock = new VirtualClock();
     const outbox = await openOutbox(new SimulatedDisk(), clock, recorder(), limits);
     await append(outbox, ...range(0, 12));

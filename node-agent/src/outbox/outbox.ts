@@ -1,7 +1,7 @@
 /**
- * The usage outbox: usage records on this host's disk, written before the last byte of their answers is sent and kept
- * until a router has committed them. A resolved append survives a kill of the agent; a power cut can take the appends
- * of the last 10 ms and one sync. Records are delivered at least once: the stored cursor may lag behind.
+ * The usage outbox: usage records on this host's disk, written before the last byte of their answers is sent, and kept
+ * until a router has committed them. A resolved append survives a kill of the agent. A power cut can lose the appends
+ * of the last 10 ms and one sync. Records are delivered at least once, because the stored cursor may lag behind.
  */
 import { every, within, type Clock, type Timer } from "@weiche/shared/time/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
@@ -15,9 +15,9 @@ import { decodeRecord, encodeRecord, type StoredRecord } from "./record-codec.ts
 import { encodeFrame, headerBytes, parseFrames, segmentName } from "./segment.ts";
 
 export interface OutboxEvents extends CursorEvents, RecoveryEvents {
-  /** The disk is full, or nearly so: new requests are refused. `code`: the system's error code, or `low`. */
+  /** The disk is full, or nearly so, and new requests are refused. `code`: the system's error code, or `low`. */
   outboxFull(code: string): void;
-  /** There is room again: requests are admitted. */
+  /** There is room again, and requests are admitted. */
   outboxRoomAgain(): void;
   /** Records of a version that this agent does not know were skipped. */
   outboxUnknownVersion(records: number): void;
@@ -25,7 +25,7 @@ export interface OutboxEvents extends CursorEvents, RecoveryEvents {
 
 export const outboxLimits = {
   segmentBytesMax: 4 << 20,
-  /** Space reserved for the records of running requests. */
+  /** Space in reserve for the records of running requests. */
   reserveBytes: 1 << 20,
   /** Free space below which no new requests are admitted. */
   freeBytesMin: 1 << 20,
@@ -35,20 +35,20 @@ export const outboxLimits = {
 export type OutboxLimits = Readonly<typeof outboxLimits>;
 
 const tickMs = 500;
-/** Routers that share a database may name an older state of it for some seconds after it has changed. */
+/** For some seconds after a change, routers of one database may name an older state of it. */
 const ledgersMax = 8;
 /** A hanging disk must not keep the agent from ending. */
 const closeMsMax = 2_000;
 
 export interface Batch {
-  /** The cursor at which it was read. */
+  /** The cursor at the time of the read. */
   readonly start: Position;
   readonly records: readonly StoredRecord[];
   /** Where the next batch begins. */
   readonly end: Position;
 }
 
-/** Opens the outbox of a directory, and repairs what an earlier agent left. */
+/** Opens the outbox of a directory and repairs what an earlier agent left. */
 export async function openOutbox(
   disk: OutboxDisk,
   clock: Clock,
@@ -78,7 +78,7 @@ export class Outbox implements AsyncDisposable {
   cursor: Position;
   #ledgers: readonly string[];
   #cursorSaved = true;
-  /** Free space at the last look. NaN: the look failed. */
+  /** The free space at the last check. NaN if the check failed. */
   #freeBytes = NaN;
   #admitted = true;
   #closed = false;
@@ -114,7 +114,7 @@ export class Outbox implements AsyncDisposable {
     this.#ticks = every(clock, tickMs, () => this.tick());
   }
 
-  /** Whether new requests may be admitted: there is space for the records of all that run. */
+  /** Whether new requests may be admitted. True if there is space for the records of all running requests. */
   get admitting(): boolean {
     return this.#reserve.held && this.#isEnoughFree && !this.#closed;
   }
@@ -123,36 +123,38 @@ export class Outbox implements AsyncDisposable {
     return this.#freeBytes >= this.#limits.freeBytesMin;
   }
 
-  /** Bytes that may still be written to the disk, as read last. Undefined: the disk does not say. */
+  /** The bytes that may still be written to the disk, as read last. Undefined if the disk does not report them. */
   get freeBytes(): number | undefined {
     return Number.isFinite(this.#freeBytes) ? this.#freeBytes : undefined;
   }
 
-  /** Number of unacknowledged records. */
+  /** The number of unacknowledged records. */
   get depth(): number {
     const ahead = this.#segments.filter(({ number }) => number >= this.cursor.segment);
     const passed = ahead[0]?.number === this.cursor.segment ? this.cursor.index : 0;
     return ahead.reduce((sum, { records }) => sum + records, -passed);
   }
 
-  /** Age in milliseconds of the oldest unacknowledged record; undefined if there is none. */
+  /** Returns the age in milliseconds of the oldest unacknowledged record, or undefined if there is none. */
   async oldestMs(): Promise<number | undefined> {
     const [oldest] = (await this.read(1)).records;
     return oldest && Math.max(0, this.#clock.now() - oldest.writtenAtMs);
   }
 
-  /** Resolves when the record is in the file. Waits while there is no space; rejects only when the outbox closes. */
+  /**
+   * Resolves when the record is in the file. Waits while there is no space, and rejects only when the outbox closes.
+   */
   async append(record: UsageRecord): Promise<void> {
     if (this.#closed) throw new Error("the usage outbox is closed");
     await this.#writer.write(encodeFrame(encodeRecord({ record, writtenAtMs: this.#clock.now() })));
   }
 
-  /** Calls back each time after records were appended. */
+  /** Calls back after each append of records. */
   onAppend(callback: () => void): void {
     this.#onAppend = callback;
   }
 
-  /** Returns the next records after the cursor, in the order of their appends; fewer if some are unreadable. */
+  /** Returns the next records after the cursor, in the order of their appends. Returns fewer if some are unreadable. */
   async read(max: number): Promise<Batch> {
     const records: StoredRecord[] = [];
     const start = this.cursor;
@@ -169,7 +171,7 @@ export class Outbox implements AsyncDisposable {
       const known = frames.flatMap(({ payload }) => decodeRecord(payload) ?? []);
       if (known.length < frames.length) this.#events.outboxUnknownVersion(frames.length - known.length);
       records.push(...known);
-      // frames were written here; if none is readable, the rest of this segment is lost
+      // Frames were written here. If none is readable, the rest of this segment is lost.
       if (frames.length === 0) this.#events.outboxDamaged(bytesLeft);
       const offset = from.offset + (frames.length === 0 ? bytesLeft : parsedTo);
       end = { segment: segment.number, offset, index: from.index + frames.length };
@@ -177,7 +179,7 @@ export class Outbox implements AsyncDisposable {
     return { start, records, end };
   }
 
-  /** Marks all records before `position` as committed. Returns false if they were already. */
+  /** Marks all records before `position` as committed. Returns false if they already were. */
   acknowledge(position: Position): boolean {
     if (!isBefore(this.cursor, position)) return false;
     this.#moveCursor(position);
@@ -185,8 +187,8 @@ export class Outbox implements AsyncDisposable {
   }
 
   /**
-   * `ledger`: names the state of the routers' database that acknowledged records are in. A new one may have lost commits:
-   * every record that is still held counts as unacknowledged again. Returns whether that is so.
+   * `ledger`: identifies the state of the routers' database that contains acknowledged records. A new state may have
+   * lost commits, so every held record counts as unacknowledged again. Returns whether that happened.
    */
   committedTo(ledger: string): boolean {
     if (this.#ledgers.includes(ledger)) return false;
@@ -200,7 +202,7 @@ export class Outbox implements AsyncDisposable {
     return true;
   }
 
-  /** Checks free space, stores the cursor and deletes old segments. What fails is tried again at the next tick. */
+  /** Checks free space, stores the cursor and deletes old segments. A failed step is retried at the next tick. */
   tick(): Promise<void> {
     this.#ticking = this.#lookAfterSpace().then(() =>
       this.#lookAfterCursor()
@@ -229,13 +231,13 @@ export class Outbox implements AsyncDisposable {
     this.#judge("low");
   }
 
-  /** Notes which segments are acknowledged by now, and stores the cursor. */
+  /** Records which segments are acknowledged by now, and stores the cursor. */
   async #lookAfterCursor(): Promise<void> {
     const nowMs = this.#clock.now();
     const { segment: number, offset } = this.cursor;
     for (const segment of this.#segments) {
       const passed = segment.number < number || (segment.number === number && offset >= segment.bytes);
-      // a time in the future was stored before the clock was set back, and could keep the segment for years
+      // A time in the future was stored before the clock was set back, and could keep the segment for years.
       const known = segment.acknowledgedAtMs !== undefined && segment.acknowledgedAtMs <= nowMs;
       if (!passed || segment === this.#writer.active || known) continue;
       segment.acknowledgedAtMs = nowMs;
@@ -251,13 +253,13 @@ export class Outbox implements AsyncDisposable {
     const nowMs = this.#clock.now();
     const isOld = ({ acknowledgedAtMs: atMs }: Segment) => atMs !== undefined && nowMs - atMs >= this.#limits.keepMs;
     for (const segment of this.#segments.filter(isOld)) {
-      if (!isOld(segment)) continue; // a new ledger asked for it again while another one was removed
+      if (!isOld(segment)) continue; // A new ledger requested it again while another segment was removed.
       await this.#disk.remove(segmentName(segment.number));
       this.#segments.splice(this.#segments.indexOf(segment), 1);
     }
   }
 
-  /** Emits one event when admission closes, and one when it opens again. */
+  /** Emits one event when admission stops, and one when it starts again. */
   #judge(code: string): void {
     if (this.#admitted === this.admitting) return;
     this.#admitted = this.admitting;

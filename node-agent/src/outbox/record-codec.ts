@@ -1,6 +1,6 @@
 /**
  * Encodes a usage record for the disk: a JSON array that begins with its version. An agent skips versions that it does
- * not know. Version 2 added the router's grant; a record of version 1 has none, and no router takes it.
+ * not know. Version 2 added the router's grant. A record of version 1 has none, and no router accepts it.
  */
 import { millicredits } from "@weiche/shared/credits.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
@@ -9,7 +9,7 @@ const version = 2;
 
 export interface StoredRecord {
   readonly record: UsageRecord;
-  /** Wall time of this host at which it was appended to the outbox. */
+  /** The wall time of this host at which the record was appended to the outbox. */
   readonly writtenAtMs: number;
 }
 
@@ -25,7 +25,7 @@ export function encodeRecord({ record, writtenAtMs }: StoredRecord): Buffer {
   return Buffer.from(JSON.stringify([version, writtenAtMs, ...fields.map((field) => stored[field] ?? null)]));
 }
 
-/** Undefined if its version is unknown. */
+/** Returns undefined if the version is unknown. */
 export function decodeRecord(bytes: Buffer): StoredRecord | undefined {
   const [found, writtenAtMs, ...values] = JSON.parse(bytes.toString()) as [number, number, ...unknown[]];
   if (found !== version && found !== 1) return undefined;

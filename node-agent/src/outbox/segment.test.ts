@@ -22,7 +22,7 @@ function numbers(bytes: Buffer): number[] {
 }
 
 describe("a record", () => {
-  it("comes back as it was, with and without what is optional", () => {
+  it("is decoded unchanged, with and without its optional fields", () => {
     const full = usageRecord(1, {
       reasoningTokens: 0,
       cachedTokens: 5,
@@ -35,7 +35,7 @@ describe("a record", () => {
       expect(decodeRecord(encodeRecord({ record, writtenAtMs: 99 }))).toEqual({ record, writtenAtMs: 99 });
   });
 
-  it("of a newer version is not guessed at", () => {
+  it("of a newer version is not decoded", () => {
     expect(decodeRecord(Buffer.from("[3,1]"))).toBeUndefined();
   });
 
@@ -48,14 +48,14 @@ describe("a record", () => {
 });
 
 describe("a segment", () => {
-  it("says its number in its name and in its header", () => {
+  it("has its number in its name and in its header", () => {
     expect(segmentNumber(segmentName(7))).toBe(7);
     expect(decodeHeader(whole)).toBe(7);
     expect(segmentNumber("cursor")).toBeUndefined();
     for (let bit = 0; bit < headerBytes * 8; bit++) expect(decodeHeader(flip(whole, bit))).toBeUndefined();
   });
 
-  it("cut anywhere holds every record that is whole", () => {
+  it("that is cut anywhere contains every complete record", () => {
     let end = headerBytes;
     const ends = frames.map((frame) => (end += frame.length));
     for (let cut = headerBytes; cut <= whole.length; cut++)
@@ -64,7 +64,7 @@ describe("a segment", () => {
       );
   });
 
-  it("loses one record to any flipped bit in it, and says which bytes", () => {
+  it("loses one record to any flipped bit in it, and reports its bytes", () => {
     const start = headerBytes + frames[0]!.length + frames[1]!.length;
     const end = start + frames[2]!.length;
     for (let bit = start * 8; bit < end * 8; bit++) {
@@ -74,7 +74,7 @@ describe("a segment", () => {
     }
   });
 
-  it("does not take a stretch of zeros for records", () => {
+  it("does not read a range of zeros as records", () => {
     const zeros = Buffer.concat([whole, Buffer.alloc(1_000)]);
     expect(parseFrames(zeros, headerBytes)).toMatchObject({ damaged: [], end: whole.length });
     expect(numbers(Buffer.concat([zeros, frames[0]!]))).toEqual([0, 1, 2, 3, 4, 5, 0]);

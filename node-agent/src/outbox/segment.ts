@@ -12,7 +12,7 @@ import { assert } from "@weiche/shared/assert.ts";
 
 export const headerBytes = 16;
 const frameHeadBytes = 8;
-/** A record has a few hundred bytes; a longer frame is damage. */
+/** A record has a few hundred bytes. A longer frame is damage. */
 const payloadBytesMax = 64 << 10;
 
 const magic = "WUO1";
@@ -21,7 +21,7 @@ export function segmentName(number: number): string {
   return `${String(number).padStart(12, "0")}.usage`;
 }
 
-/** The number in a segment's name; undefined for other files. */
+/** Returns the number in a segment's name, or undefined for other files. */
 export function segmentNumber(name: string): number | undefined {
   const match = /^(\d{12})\.usage$/.exec(name);
   return match ? Number(match[1]) : undefined;
@@ -35,7 +35,7 @@ export function encodeHeader(number: number): Buffer {
   return header;
 }
 
-/** Returns the number in a segment's header, which a renamed file keeps; undefined if the header is damaged. */
+/** Returns the number in a segment's header, which a renamed file keeps. Returns undefined if the header is damaged. */
 export function decodeHeader(bytes: Buffer): number | undefined {
   if (bytes.length < headerBytes || bytes.toString("latin1", 0, 4) !== magic) return undefined;
   if (crc32(bytes.subarray(0, 12)) !== bytes.readUInt32LE(12)) return undefined;
@@ -59,7 +59,7 @@ export interface Frame {
 
 interface ParsedFrames {
   readonly frames: readonly Frame[];
-  /** Ranges that are no frames, each followed by a frame. */
+  /** The ranges that are not frames, each followed by a frame. */
   readonly damaged: readonly { readonly start: number; readonly end: number }[];
   /** Offset after the last frame that was read. */
   readonly end: number;

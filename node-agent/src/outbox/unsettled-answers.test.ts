@@ -29,7 +29,7 @@ function killRouter(): void {
   answers.linkDown("one", false);
 }
 
-test("what a router that died had not settled is declared void after 30 s, and what it had settled is not", async () => {
+test("answers that a dead router had not settled are void after 30 s, and settled answers are not", async () => {
   answers.settled("one", [usageRecord(2)]);
   killRouter();
   await clock.advanceAsync(29_900);
@@ -43,7 +43,7 @@ test("what a router that died had not settled is declared void after 30 s, and w
   expect([answers.size, clock.pending]).toEqual([0, 0]);
 });
 
-test("it is declared void at once when another router answers at the address", async () => {
+test("they are void at once if another router answers at the address", async () => {
   killRouter();
   answers.linkUp("two");
   answers.replaced("one");
@@ -52,7 +52,7 @@ test("it is declared void at once when another router answers at the address", a
   expect(clock.pending).toBe(0);
 });
 
-test("a router that links again, or ended its link in order, has declared itself what its clients did not get", async () => {
+test("a router that links again, or ended its link in order, has voided unreceived answers itself", async () => {
   killRouter();
   await clock.advanceAsync(20_000);
   answers.linkUp("one");
@@ -62,7 +62,7 @@ test("a router that links again, or ended its link in order, has declared itself
   expect([written, answers.size]).toEqual([[], 0]);
 });
 
-test("a router whose data sessions are up is not dead, however long its link is down", async () => {
+test("a router whose data connections are up is not dead, however long its link is down", async () => {
   answers.linkDown("one", false);
   answers.replaced("one");
   await clock.advanceAsync(100_000);
@@ -72,7 +72,7 @@ test("a router whose data sessions are up is not dead, however long its link is 
   expect(numbers()).toEqual([1, 2, 3]);
 });
 
-test("answers that finish while the router is away are among them", async () => {
+test("answers that finish while the router is away are included", async () => {
   killRouter();
   await clock.advanceAsync(10_000);
   answers.finished("one", usageRecord(4));
@@ -80,7 +80,7 @@ test("answers that finish while the router is away are among them", async () => 
   expect(numbers()).toEqual([1, 2, 3, 4]);
 });
 
-test("an agent that stops declares void what a dead router left, and nothing of one that lives", async () => {
+test("an agent that stops voids the answers of a dead router, and none of a living router", async () => {
   answers.linkUp("two");
   answers.finished("two", usageRecord(9));
   killRouter();
@@ -89,7 +89,7 @@ test("an agent that stops declares void what a dead router left, and nothing of 
   expect(clock.pending).toBe(0);
 });
 
-test("settling what is not known is harmless, and only so many answers are kept", () => {
+test("settling an unknown answer does no harm, and the number of kept answers is limited", () => {
   answers.settled("nobody", [usageRecord(1)]);
   for (let number = 0; number < 100_100; number++) answers.finished("one", usageRecord(number));
   expect(answers.size).toBe(100_000);

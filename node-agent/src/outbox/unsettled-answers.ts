@@ -1,28 +1,27 @@
 /**
- * Finished answers of which their router has not confirmed yet that it handed them over (settled them). A router that
- * lives declares void itself what its client did not get. When a router dies, this agent declares its unsettled answers
- * void.
+ * Finished answers that are not settled: their router has not confirmed that the client got them. A living router voids
+ * answers that its clients did not get. When a router dies, this agent voids its unsettled answers.
  *
  *   finished ──settled──▶ forgotten          the record counts
  *      ├── the router links again, or ended its link in order ──▶ forgotten
- *      └── the router is gone ──▶ void        another router answers at its address, or 30 s without link and data session
+ *      └── the router is gone ──▶ void        another router answers at its address, or 30 s without link or connection
  */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { TransientMap } from "@weiche/shared/transient-map.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 
-interface UnsettledAnswersParts {
+interface UnsettledAnswersOptions {
   readonly clock: Clock;
   readonly append: (record: UsageRecord) => Promise<void>;
   readonly events: UnsettledAnswersEvents;
 }
 
 export interface UnsettledAnswersEvents {
-  /** A router died before it settled these answers: they cost nothing. */
+  /** A router died before it settled these answers, so they cost nothing. */
   answersVoided(routerId: string, answers: number): void;
 }
 
-/** An attempt as a router names it, unchecked: it is only looked up. */
+/** An attempt as a router names it. It is not checked, because it is only looked up. */
 interface NamedAttempt {
   readonly requestId: string;
   readonly attempt: number;
@@ -32,7 +31,10 @@ interface NamedAttempt {
 export type RouterLives = Pick<UnsettledAnswers, "linkUp" | "linkDown" | "replaced" | "settled" | "dataSessions">;
 
 const goneMs = 30_000;
-/** Per router. A router settles within milliseconds; beyond this the oldest are forgotten, and their records stand. */
+/**
+ * The limit for each router. A router settles within milliseconds. Above the limit the oldest are forgotten, and their
+ * records stand.
+ */
 const answersMax = 100_000;
 
 interface Router {
@@ -42,19 +44,19 @@ interface Router {
 }
 
 export class UnsettledAnswers implements AsyncDisposable {
-  readonly #parts: UnsettledAnswersParts;
+  readonly #options: UnsettledAnswersOptions;
   readonly #routers = new Map<string, Router>();
   readonly #withDataSession = new Set<string>();
 
-  constructor(parts: UnsettledAnswersParts) {
-    this.#parts = parts;
+  constructor(options: UnsettledAnswersOptions) {
+    this.#options = options;
   }
 
   get size(): number {
     return [...this.#routers.values()].reduce((sum, { answers }) => sum + answers.size, 0);
   }
 
-  /** Call before the last byte is sent, as the router may settle at once. */
+  /** Call this before the last byte is sent, because the router may settle at once. */
   finished(routerId: string, record: UsageRecord): void {
     const router = this.#router(routerId);
     if (router.answers.size >= answersMax) router.answers.delete(router.answers.keys().next().value!);
@@ -75,7 +77,7 @@ export class UnsettledAnswers implements AsyncDisposable {
     router.answers.clear();
   }
 
-  /** `inOrder`: the router ended the link itself, and has declared void what its clients did not get. */
+  /** `inOrder`: the router ended the link itself, and has voided what its clients did not get. */
   linkDown(routerId: string, inOrder: boolean): void {
     const router = this.#router(routerId);
     router.isLinked = false;
@@ -83,18 +85,21 @@ export class UnsettledAnswers implements AsyncDisposable {
     this.#waitForLink(routerId, router);
   }
 
-  /** Number of open data sessions to the router. While there is one, the router lives, even without a link. */
+  /**
+   * Sets the number of open data connections to the router. While there is one, the router is alive, even without a
+   * link.
+   */
   dataSessions(routerId: string, sessions: number): void {
     if (sessions > 0) this.#withDataSession.add(routerId);
     else this.#withDataSession.delete(routerId);
   }
 
-  /** Another router answers at this router's address now. */
+  /** Another router now answers at this router's address. */
   replaced(routerId: string): void {
     if (!this.#withDataSession.has(routerId)) void this.#declareVoid(routerId);
   }
 
-  /** Declares void what dead routers left, as this agent stops. */
+  /** Voids the answers of dead routers when this agent stops. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#routers.keys()].map((routerId) => this.#declareVoid(routerId)));
   }
@@ -106,7 +111,7 @@ export class UnsettledAnswers implements AsyncDisposable {
 
   #waitForLink(routerId: string, router: Router): void {
     if (router.isLinked || router.goneTimer) return;
-    router.goneTimer = this.#parts.clock.after(goneMs, () => {
+    router.goneTimer = this.#options.clock.after(goneMs, () => {
       router.goneTimer = undefined;
       if (this.#withDataSession.has(routerId)) this.#waitForLink(routerId, router);
       else void this.#declareVoid(routerId);
@@ -119,8 +124,8 @@ export class UnsettledAnswers implements AsyncDisposable {
     router.goneTimer?.cancel();
     this.#routers.delete(routerId);
     if (router.answers.size === 0) return;
-    this.#parts.events.answersVoided(routerId, router.answers.size);
-    await Promise.allSettled([...router.answers.values()].map((record) => this.#parts.append(voidOf(record))));
+    this.#options.events.answersVoided(routerId, router.answers.size);
+    await Promise.allSettled([...router.answers.values()].map((record) => this.#options.append(voidOf(record))));
   }
 }
 

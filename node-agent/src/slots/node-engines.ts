@@ -9,7 +9,7 @@ import type { SlotEngineEvents } from "../engines/slot-engines-options.ts";
 import { LocalSlotEngines } from "../engines/slot-engines.ts";
 import { SlotMemory, type SlotMemoryEvents } from "../engines/slot-memory.ts";
 
-interface NodeEngineParts {
+interface NodeEngineOptions {
   readonly host: EngineHost;
   readonly gpuReader: GpuReader;
   readonly events: SlotEngineEvents & SlotMemoryEvents;
@@ -21,27 +21,27 @@ interface NodeEngineParts {
 
 export function createSlotEngines(
   slot: Pick<SlotConfig, "name" | "gpus" | "engines" | "memory">,
-  parts: NodeEngineParts,
+  options: NodeEngineOptions,
 ): { readonly engines: LocalSlotEngines; readonly memory: SlotMemory } {
-  const { host, events } = parts;
+  const { host, events } = options;
   const memory = new SlotMemory({
     ...{ slot: slot.name, gpus: slot.gpus, limits: slot.memory, events },
     ...{
       clock: host.clock,
-      reader: parts.gpuReader,
+      reader: options.gpuReader,
       handles: host.handles,
-      engineProcesses: () => engineProcesses(parts),
+      engineProcesses: () => engineProcesses(options),
     },
   });
-  const options = { slot: slot.name, engines: slot.engines, host, memory, events, forgotten: parts.forgotten };
-  return { engines: new LocalSlotEngines(options), memory };
+  const engineOptions = { slot: slot.name, engines: slot.engines, host, memory, events, forgotten: options.forgotten };
+  return { engines: new LocalSlotEngines(engineOptions), memory };
 }
 
 /**
  * Returns the process ids of all engines of the node. Undefined if an engine is external, because its process ids are
  * unknown.
  */
-async function engineProcesses({ host, specs }: NodeEngineParts): Promise<ReadonlySet<number> | undefined> {
+async function engineProcesses({ host, specs }: NodeEngineOptions): Promise<ReadonlySet<number> | undefined> {
   const { handles, launchers } = host;
   const stored = await handles.read();
   const own = await Promise.all(stored.map((handle) => launchers[handle.launcher].processes(handle)));

@@ -2,11 +2,11 @@
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { describeError } from "@weiche/shared/program/log.ts";
 import type { SwitchPhase } from "../engines/engine.ts";
-import type { SlotParts } from "./slot-parts.ts";
+import type { SlotOptions } from "./slot-options.ts";
 import type { SlotEvent } from "./slot-state.ts";
 
 export function slotOperations(
-  { engines, events, config }: SlotParts,
+  { engines, events, config }: SlotOptions,
   dispatch: (event: SlotEvent) => void,
   onPhase: (epoch: number, phase: SwitchPhase) => void,
 ) {

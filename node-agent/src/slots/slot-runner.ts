@@ -14,7 +14,7 @@ import { EngineLoss } from "./engine-loss.ts";
 import type { TokensUsed } from "./fair-shares.ts";
 import { answersError, refusalError } from "./refusal.ts";
 import { slotOperations } from "./slot-operations.ts";
-import type { CloseOptions, SlotParts } from "./slot-parts.ts";
+import type { CloseOptions, SlotOptions } from "./slot-options.ts";
 import { awakeEngine, createSlot, currentEpoch, wakeAtMs } from "./slot-state.ts";
 import type { Awake, Holding, RefusalKind, Slot, SlotEffect, SlotEvent, Ticket } from "./slot-state.ts";
 import { activeOf, nextOf, shownState, stateWords, viewOf } from "./slot-view.ts";
@@ -37,7 +37,7 @@ export class SlotRunner {
   readonly name: SlotName;
   /** The engine of each model. The slot's state identifies an engine by the first of its models. */
   readonly models: ReadonlyMap<ModelId, EngineSpec>;
-  readonly #parts: SlotParts;
+  readonly #options: SlotOptions;
   readonly #inbox: SlotEvent[] = [];
   readonly #pending = new TransientMap<Ticket, Pending>();
   /**
@@ -58,18 +58,18 @@ export class SlotRunner {
   #closed: Promise<void> | undefined;
   #ended = false;
 
-  constructor(parts: SlotParts) {
-    this.#parts = parts;
-    this.name = parts.config.name;
-    this.models = new Map(parts.config.engines.flatMap((engine) => servedBy(engine).map((model) => [model, engine])));
-    this.#slot = createSlot(parts.config, this.#nowMs());
+  constructor(options: SlotOptions) {
+    this.#options = options;
+    this.name = options.config.name;
+    this.models = new Map(options.config.engines.flatMap((engine) => servedBy(engine).map((model) => [model, engine])));
+    this.#slot = createSlot(options.config, this.#nowMs());
     this.#shown = shownState(this.#slot.state, this.#nowMs());
     const onPhase = (epoch: number, phase: SwitchPhase) => {
       if (currentEpoch(this.#slot.state) === epoch) this.#meter.enter(phase, this.#nowMs());
     };
-    this.#operations = slotOperations(parts, (event) => this.#dispatch(event), onPhase);
-    parts.engines.onExit((model, report) => {
-      parts.events.engineExited(this.name, model, report);
+    this.#operations = slotOperations(options, (event) => this.#dispatch(event), onPhase);
+    options.engines.onExit((model, report) => {
+      options.events.engineExited(this.name, model, report);
       this.#dispatch({ kind: "exited", model });
     });
   }
@@ -107,18 +107,18 @@ export class SlotRunner {
 
   get #surroundings() {
     const askedOf = (ticket: Ticket) => this.#pending.get(ticket)?.request.model;
-    return { name: this.name, engines: this.#parts.config.engines, askedOf };
+    return { name: this.name, engines: this.#options.config.engines, askedOf };
   }
 
   view(): SlotView {
     const running = [...this.#running.values()];
-    const sleepers = this.#parts.engines.sleepers();
+    const sleepers = this.#options.engines.sleepers();
     return viewOf(this.#slot, { ...this.#surroundings, running, sleepers, phase: this.#meter.phase }, this.#nowMs());
   }
 
   awake(): AwakeEngine | undefined {
     const engine = awakeEngine(this.#slot.state);
-    const spec = this.#parts.config.engines.find(({ model }) => model === engine?.model);
+    const spec = this.#options.config.engines.find(({ model }) => model === engine?.model);
     return engine && spec && { slot: this.name, spec, endpoint: engine.endpoint };
   }
 
@@ -162,7 +162,7 @@ export class SlotRunner {
     if (!stopEngines) return;
     this.#operations.giveUp("the agent stops");
     this.#loss.tell({ byUs: true });
-    await this.#parts.engines.stopAll();
+    await this.#options.engines.stopAll();
   }
 
   async #runningEnded(deadlineMs: number): Promise<void> {
@@ -170,7 +170,7 @@ export class SlotRunner {
     const look = () => this.#slot.taken === 0 && resolve();
     const forget = this.onChange(look);
     look();
-    await within(this.#parts.clock, deadlineMs, promise);
+    await within(this.#options.clock, deadlineMs, promise);
     forget();
   }
 
@@ -188,13 +188,13 @@ export class SlotRunner {
   #take(event: SlotEvent): void {
     const nowMs = this.#nowMs();
     const before = this.#slot;
-    const [after, effects] = (this.#parts.transition ?? transition)(before, event, nowMs);
+    const [after, effects] = (this.#options.transition ?? transition)(before, event, nowMs);
     this.#slot = after;
     const engine = awakeEngine(after.state);
     if (engine && engine.epoch !== awakeEngine(before.state)?.epoch) this.#loss = new EngineLoss();
     if (after.state.kind !== "adopting") this.#adopted.resolve();
     const switched = this.#meter.moved(before.state, after.state, nowMs);
-    if (switched) this.#parts.events.switched(this.name, switched);
+    if (switched) this.#options.events.switched(this.name, switched);
     for (const effect of effects) this.#perform(effect);
     this.#arm(nowMs);
     this.#tell(before, nowMs);
@@ -238,7 +238,7 @@ export class SlotRunner {
     if (!pending) return release();
     const waitedMs = this.#nowMs() - pending.sinceMs;
     const { estimatedMs } = pending;
-    this.#parts.events.requestAdmitted(this.name, asked, waitedMs, estimatedMs);
+    this.#options.events.requestAdmitted(this.name, asked, waitedMs, estimatedMs);
     pending.resolve({
       slot: this.name,
       engine: this.models.get(model)!,
@@ -249,13 +249,13 @@ export class SlotRunner {
       onEngineLost: (listener) => loss.listen(ticket, listener),
       release,
       suspect: (reason) => {
-        this.#parts.events.engineSuspected(this.name, model, reason);
+        this.#options.events.engineSuspected(this.name, model, reason);
         this.#dispatch({ kind: "suspected", epoch });
       },
       lose: (reason) => {
         // The first request that reports it ends the engine. Reports about an earlier engine are ignored.
         if (awakeEngine(this.#slot.state)?.epoch !== epoch) return;
-        this.#parts.events.engineDied(this.name, model, reason);
+        this.#options.events.engineDied(this.name, model, reason);
         this.#dispatch({ kind: "exited", model });
       },
     });
@@ -264,14 +264,14 @@ export class SlotRunner {
   #refuse(ticket: Ticket, code: RefusalKind | "too_many_answers", error: ApiError): void {
     const pending = this.#taken(ticket);
     if (!pending) return;
-    this.#parts.events.requestRefused(this.name, pending.request.model, code);
+    this.#options.events.requestRefused(this.name, pending.request.model, code);
     pending.reject(error);
   }
 
   #leave(ticket: Ticket): void {
     const pending = this.#taken(ticket);
     if (!pending) return;
-    this.#parts.events.waiterLeft(this.name, pending.request.model);
+    this.#options.events.waiterLeft(this.name, pending.request.model);
     this.#dispatch({ kind: "left", ticket });
     pending.reject(pending.request.signal.reason as Error);
   }
@@ -291,7 +291,7 @@ export class SlotRunner {
     this.#timer?.cancel();
     this.#timerAtMs = atMs;
     if (atMs === undefined) return;
-    this.#timer = this.#parts.clock.after(atMs - nowMs, () => {
+    this.#timer = this.#options.clock.after(atMs - nowMs, () => {
       this.#timerAtMs = undefined;
       this.#dispatch({ kind: "tick" });
     });
@@ -303,13 +303,13 @@ export class SlotRunner {
     const active = activeOf(state);
     const changed = shown !== this.#shown || active !== activeOf(before.state);
     this.#shown = shown;
-    if (changed) this.#parts.events.stateChanged(this.name, stateWords[shown], active);
+    if (changed) this.#options.events.stateChanged(this.name, stateWords[shown], active);
     const moved = changed || nextOf(this.#slot) !== nextOf(before);
     if (!moved && taken === before.taken && waiters === before.waiters) return;
     for (const listener of this.#listeners) listener(moved ? "state" : "load");
   }
 
   #nowMs(): number {
-    return this.#parts.clock.monotonicMs();
+    return this.#options.clock.monotonicMs();
   }
 }

@@ -4,18 +4,18 @@ import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { SlotConfig } from "../config/config.ts";
 import { servedBy, type AwakeEngine, type EngineSpec, type SlotEngines } from "../engines/engine.ts";
 import type { Admission, AdmissionRequest } from "./admission.ts";
-import type { CloseOptions, SlotParts } from "./slot-parts.ts";
+import type { CloseOptions, SlotOptions } from "./slot-options.ts";
 import { SlotRunner } from "./slot-runner.ts";
 import { WireState, type SlotView } from "./slot-view.ts";
 
-interface NodeSlotsParts extends Omit<SlotParts, "config" | "engines"> {
+interface NodeSlotsOptions extends Omit<SlotOptions, "config" | "engines"> {
   readonly slots: readonly SlotConfig[];
   readonly engines: (slot: SlotConfig) => SlotEngines;
 }
 
 export type Slots = ReturnType<typeof createSlots>;
 
-export function createSlots({ slots, engines, ...shared }: NodeSlotsParts) {
+export function createSlots({ slots, engines, ...shared }: NodeSlotsOptions) {
   const runners = slots.map((config) => new SlotRunner({ config, engines: engines(config), ...shared }));
   const specs = slots.flatMap((slot) => slot.engines);
   const models = new Set(specs.flatMap(servedBy));

@@ -74,7 +74,7 @@ program
 program
   .command("check-config")
   .argument("<file>")
-  .description("Check an agent.yaml. Mistakes exit with 1; what this host lacks is a warning.")
+  .description("Check an agent.yaml. Exit with 1 on mistakes. Missing parts of this host are warnings.")
   .action(async (file: string) => {
     const verdict = await judgeAgentFile(file, readText(file));
     print(verdict, verdictLines(verdict).map(plainText).join("\n"));
@@ -94,7 +94,7 @@ function exitCodeOf(error: unknown): number {
   }
   if (error instanceof NobodyThere) {
     console.error(
-      `weiche-agent: no agent found: ${plainText(error.message)} (is the agent running? is --data-dir right?)`,
+      `weiche-agent: no agent found: ${plainText(error.message)} (is the agent running, and is --data-dir right?)`,
     );
     return 3;
   }
@@ -116,7 +116,7 @@ function print(value: unknown, text: string): void {
   console.log(program.opts<{ json?: boolean }>().json ? plainJson(JSON.stringify(value, null, 2)) : text);
 }
 
-/** Uses colours and the terminal's width only on a terminal. A pipe gets whole lines without colours. */
+/** Uses colours and the terminal's width only on a terminal. A pipe gets uncut lines without colours. */
 function textOptions(): TextOptions {
   const { stdout } = process;
   if (!stdout.isTTY) return {};

@@ -1,4 +1,4 @@
-/** Checks an agent.yaml, the files that it names, and what this host has of it. */
+/** Checks an agent.yaml, the files that it names, and what this host offers of it. */
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { locate, whatFails, type Finding, type Verdict } from "@weiche/shared/files/config-file.ts";
@@ -31,7 +31,7 @@ export async function judgeAgentFile(file: string, text: string): Promise<Verdic
   };
 }
 
-/** When root runs the check, it stands for the agent's user, which may read files of root by its group. */
+/** When root runs the check, it assumes the agent's user, which may read root's files through its group. */
 const uid: number | "other" = process.geteuid?.() || "other";
 
 /** Checks certificates, keys and the token. A file that this host lacks is a warning. */

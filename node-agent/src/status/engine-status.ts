@@ -25,7 +25,7 @@ export interface EngineStatus {
   readonly prefixCacheHitRate?: number;
 }
 
-interface EngineStatusParts {
+interface EngineStatusOptions {
   readonly handles: Pick<HandleStore, "read">;
   readonly launchers: Launchers;
   readonly gpuReader: Pick<GpuReader, "readGpuProcesses">;
@@ -38,12 +38,15 @@ interface EngineStatusParts {
 /** Maximum age of GPU measurements: `--watch` asks every second. */
 const gpuAgeMsMax = 5_000;
 
-export async function engineStatuses(parts: EngineStatusParts): Promise<readonly EngineStatus[]> {
-  const [handles, onGpus] = await Promise.all([parts.handles.read(), parts.gpuReader.readGpuProcesses(gpuAgeMsMax)]);
-  const views = new Map(parts.slots().map((view) => [view.name, view]));
+export async function engineStatuses(options: EngineStatusOptions): Promise<readonly EngineStatus[]> {
+  const [handles, onGpus] = await Promise.all([
+    options.handles.read(),
+    options.gpuReader.readGpuProcesses(gpuAgeMsMax),
+  ]);
+  const views = new Map(options.slots().map((view) => [view.name, view]));
   const known = handles.filter(({ slot }) => views.has(slot));
   const engines = await Promise.all(
-    known.map((handle) => engineStatus(handle, views.get(handle.slot)!, onGpus, parts)),
+    known.map((handle) => engineStatus(handle, views.get(handle.slot)!, onGpus, options)),
   );
   return engines.toSorted((a, b) => compare(a.slot, b.slot) || compare(a.model, b.model));
 }
@@ -52,7 +55,7 @@ async function engineStatus(
   handle: EngineHandle,
   view: SlotView,
   onGpus: readonly GpuProcess[] | undefined,
-  { launchers, restarts, measured }: EngineStatusParts,
+  { launchers, restarts, measured }: EngineStatusOptions,
 ): Promise<EngineStatus> {
   const { slot, model, launcher, pid } = handle;
   const pids = await launchers[launcher].processes(handle);

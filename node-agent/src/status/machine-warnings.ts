@@ -31,7 +31,7 @@ export function* machineWarnings(config: RawAgent, baseDir: string, facts: Machi
   }
 }
 
-/** Takes a GPU's number for its place by bus address: only vendors' programs number GPUs, mostly in this order. */
+/** Uses a GPU's number as its position by bus address. Only vendors' programs number GPUs, usually in this order. */
 function gpuWarning(numbers: readonly number[], memoryBytes: number, { machine }: MachineFacts): string | undefined {
   const gpus = machine?.gpus.filter(({ memoryTotalBytes }) => memoryTotalBytes !== undefined) ?? [];
   const named = numbers.map((number) => gpus[number]);

@@ -1,4 +1,4 @@
-/** Age and memory of a process, by Linux's `/proc`. Elsewhere both are unknown. */
+/** Age and memory of a process, from Linux's `/proc`. On other systems both are unknown. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseStat } from "../host/proc.ts";

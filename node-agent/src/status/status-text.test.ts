@@ -58,7 +58,7 @@ describe("a row of status for", () => {
     expect(line("SLOT", quiet)).toBe("SLOT STATE ACTIVE NEXT RUNNING OLDEST FOR");
     expect(line("a", quiet)).toBe("a active small-24b – 3 12.3 s 2 h 5 min");
   });
-  test("a slot's waiters stand below it, by model", () => {
+  test("a slot's waiters are listed below it, by model", () => {
     const waiting = { "general-3.8-27b": 4, "coder-32b": 1 };
     expect(formatStatus(withSlot({ waiting }))).toMatch(/^a .*\n  waiting: general-3.8-27b 4, coder-32b 1$/m);
   });
@@ -106,7 +106,7 @@ describe("a row of status for", () => {
     const { host: _, ...unmeasured } = quiet;
     expect(line("host", unmeasured)).toBe("host – – – – –");
   });
-  test("a router shows its link's state and data sessions", () => {
+  test("a router shows its link's state and data connections", () => {
     expect(line("router1", quiet)).toBe("router1.example:7443 (192.0.2.17) linked 2");
   });
   test("uncommitted usage shows its records and the age of the oldest", () => {
@@ -218,7 +218,7 @@ test("names, reasons and versions cannot add lines or control the terminal", () 
   }
 });
 
-test("trouble is coloured, but only with a painter", () => {
+test("problems are coloured, but only with a painter", () => {
   const paint: NonNullable<TextOptions["paint"]> = (tone, text) => `<${tone}>${text}</${tone}>`;
   const failed = {
     ...withSlot({ state: "failed" }),

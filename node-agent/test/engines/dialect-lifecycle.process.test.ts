@@ -1,4 +1,4 @@
-/** Readiness, sleep and wake against small servers that answer as the engines do. */
+/** Readiness, sleep and wake against small servers that answer like the engines. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 type Pages = Record<string, [status: number, body?: unknown] | "hangs" | "floods">;
 
-/** Serves these pages, and 404 elsewhere. Returns what was asked for. */
+/** Serves these pages, and 404 elsewhere. Returns the requested paths. */
 async function engine(pages: Pages): Promise<{ endpoint: EngineEndpoint; asked: string[] }> {
   const asked: string[] = [];
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
@@ -43,9 +43,9 @@ async function engine(pages: Pages): Promise<{ endpoint: EngineEndpoint; asked: 
   return { endpoint: { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, asked };
 }
 
-/** A good answer after 64 MiB of white space, which no socket holds. */
+/** Sends a valid answer after 64 MiB of white space, more than a socket buffers. */
 function flood(response: ServerResponse, asked: string[]): void {
-  response.on("close", () => asked.push(response.writableFinished ? "read to its end" : "given up"));
+  response.on("close", () => asked.push(response.writableFinished ? "the page was read to its end" : "given up"));
   Readable.from([...Array<string>(1_024).fill(" ".repeat(64 << 10)), JSON.stringify({ ...models, ...token })]).pipe(
     response.writeHead(200),
   );
@@ -68,7 +68,7 @@ async function prove(name: DialectName, pages: Pages) {
   return asked;
 }
 
-test("an engine is ready when health is good, it names the model, and it made a token", async () => {
+test("an engine is ready when it is healthy, lists the model and has generated a token", async () => {
   for (const name of names) {
     const asked = await prove(name, ready);
     expect(new Set(asked.slice(0, 2))).toEqual(new Set(["GET /health", "GET /v1/models"]));
@@ -76,13 +76,13 @@ test("an engine is ready when health is good, it names the model, and it made a 
   }
 });
 
-/** A page as llama-server gave it. */
+/** Returns a recorded page of llama-server. */
 function recorded(name: string): [status: number, body: unknown] {
   const { status, body } = readRecording(name);
   return [status, JSON.parse(body)];
 }
 
-test("llama-server as it was recorded is ready, and says how long a request may be and how many it runs", async () => {
+test("a recorded llama-server is ready and reports its context and its number of slots", async () => {
   const { endpoint } = await engine({
     "/health": [200, { status: "ok" }],
     "/v1/models": recorded("02-models"),
@@ -92,10 +92,10 @@ test("llama-server as it was recorded is ready, and says how long a request may 
   const facts = { windowTokens: 512, parallelMax: 1 };
   expect(await dialects["llama-server"].readiness(endpoint, asId<ModelId>("tiny"), never)).toEqual(facts);
   const alias = dialects["llama-server"].readiness(endpoint, asId<ModelId>("tiny-alias"), never);
-  await expect(alias, "it must call itself as the model is called").rejects.toThrow("does not name tiny-alias");
+  await expect(alias, "the alias must be the model's name").rejects.toThrow("does not name tiny-alias");
 });
 
-test("llama-server says how many requests it runs at once", async () => {
+test("llama-server reports how many requests it runs at once", async () => {
   const { endpoint } = await engine({
     ...ready,
     "/v1/models": [200, { data: [{ id: "m" }] }],
@@ -113,7 +113,7 @@ test.each<[DialectName, Pages, number | undefined]>([
   ["llama-server", {}, undefined],
   ["llama-server", { "/props": [200, { default_generation_settings: { n_ctx: "512" } }] }, undefined],
   ["llama-server", { "/props": [501] }, undefined],
-])("%s says how long a request may be, or does not: %j", async (name, pages, windowTokens) => {
+])("the context of an engine with %s is read: %j", async (name, pages, windowTokens) => {
   const unsaid: Pages = { ...ready, "/v1/models": [200, { data: [{ id: "m" }] }] };
   const { endpoint } = await engine({ ...unsaid, ...pages });
   expect(await dialects[name].readiness(endpoint, model, never)).toEqual(
@@ -121,7 +121,7 @@ test.each<[DialectName, Pages, number | undefined]>([
   );
 });
 
-test("an engine for embeddings proves itself with one", async () => {
+test("an engine for embeddings is probed with an embedding", async () => {
   const embeds = { "/v1/completions": [500], "/v1/embeddings": [200, { data: [{ embedding: [1] }] }] } as Pages;
   for (const name of names) expect(await prove(name, { ...ready, ...embeds })).toContain("POST /v1/embeddings");
 });
@@ -129,7 +129,7 @@ test("an engine for embeddings proves itself with one", async () => {
 const unready: [name: string, pages: Pages, reason: string][] = [
   ["bad health", { ...ready, "/health": [503] }, "/health answers 503"],
   [
-    "a key that nobody gave us",
+    "a key that the agent does not have",
     { ...ready, "/v1/models": recorded("133-key-models-closed") },
     "/v1/models answers 401",
   ],
@@ -148,7 +148,7 @@ test.each([
   { choices: [{ text: "", finish_reason: "stop" }], usage: { completion_tokens: 1 } },
   { choices: [{ text: "", finish_reason: null }], usage: { completion_tokens: 1 } },
   { choices: [{ text: "x" }] },
-])("%j is a token", async (answer) => {
+])("%j counts as a token", async (answer) => {
   for (const name of names) {
     const asked = await prove(name, { ...ready, "/v1/completions": [200, answer] });
     expect(asked).not.toContain("POST /v1/embeddings");
@@ -158,14 +158,14 @@ test.each(unready)("%s is not ready, in any dialect", async (_name, pages, reaso
   for (const name of names) await expect(prove(name, pages)).rejects.toThrow(reason);
 });
 
-test("only an engine of the convention may lack health and the list of models", async () => {
+test("only an openai engine may lack health and the list of models", async () => {
   const { "/v1/completions": completions } = ready;
   await prove("openai", { "/v1/completions": completions! });
   for (const name of ["vllm", "llama-server"] as const)
     await expect(prove(name, { "/v1/completions": completions! })).rejects.toThrow("/health answers 404");
 });
 
-test("nobody who listens, and an end by the signal", async () => {
+test("a probe ends without a listener, and by its signal", async () => {
   await expect(dialects.vllm.readiness({ origin: "http://127.0.0.1:1" }, model, never)).rejects.toThrow("ECONNREFUSED");
   const { endpoint } = await engine({ ...ready, "/v1/completions": "hangs" });
   const stop = new AbortController();
@@ -174,7 +174,7 @@ test("nobody who listens, and an end by the signal", async () => {
   await expect(proof).rejects.toThrow("changed my mind");
 });
 
-test("vLLM sleeps when it says so and is well", async () => {
+test("vLLM sleeps when it reports sleep and is healthy", async () => {
   const asleep: Pages = {
     "/sleep?level=1&mode=wait": [200],
     "/is_sleeping": [200, { is_sleeping: true }],
@@ -190,7 +190,7 @@ test("vLLM sleeps when it says so and is well", async () => {
   await expect(dialects.vllm.sleep!(dead.endpoint, 1, never)).rejects.toThrow("/health answers 503");
 });
 
-test("vLLM wakes from either level, and says so", async () => {
+test("vLLM wakes from either level once it reports that it is awake", async () => {
   const awake: Pages = { "/wake_up": [200], "/is_sleeping": [200, { is_sleeping: false }] };
   const light = await engine(awake);
   await dialects.vllm.wake!(light.endpoint, 1, never);
@@ -211,18 +211,23 @@ test("vLLM wakes from either level, and says so", async () => {
   await expect(dialects.vllm.wake!(asleep.endpoint, 1, never)).rejects.toThrow("/is_sleeping says true");
 });
 
-test("an engine without metrics says nothing of itself", async () => {
+test("an engine without metrics has no values", async () => {
   const { endpoint } = await engine({ "/metrics": recorded("134-metrics-disabled") });
   await expect(dialects["llama-server"].metrics!(endpoint, never)).rejects.toThrow("/metrics answers 501");
 });
 
-test.each(["/health", "/v1/models", "/v1/completions"])("of an answer of %s a megabyte is read", async (path) => {
-  const { endpoint, asked } = await engine({ ...ready, [path]: "floods" });
-  await expect(dialects.vllm.readiness(endpoint, model, never)).rejects.toThrow(`${path} answers more than 1048576`);
-  await expect.poll(() => asked.at(-1)).toBe("given up");
-});
+test.each(["/health", "/v1/models", "/v1/completions"])(
+  "at most a megabyte of an answer to %s is read",
+  async (path) => {
+    const { endpoint, asked } = await engine({ ...ready, [path]: "floods" });
+    await expect(dialects.vllm.readiness(endpoint, model, never)).rejects.toThrow(
+      `the answer to ${path} exceeds 1048576`,
+    );
+    await expect.poll(() => asked.at(-1)).toBe("given up");
+  },
+);
 
-test("vLLM works while its cache fills, though its counters stand still until a prompt is read to its end", async () => {
+test("a vLLM whose cache fills counts as working, although its counters stand still until the prompt is read", async () => {
   const work = async (use: string) => {
     const page = `vllm:kv_cache_usage_perc{engine="0"} ${use}\nvllm:prompt_tokens_total{engine="0"} 100.0\n`;
     const { endpoint } = await engine({ "/metrics": [200, page] });
@@ -232,8 +237,8 @@ test("vLLM works while its cache fills, though its counters stand still until a 
   expect(await work("0.5")).toBe(100.5);
 });
 
-test("of metrics four megabytes are read", async () => {
+test("at most four megabytes of metrics are read", async () => {
   const { endpoint, asked } = await engine({ "/metrics": "floods" });
-  await expect(dialects.vllm.metrics!(endpoint, never)).rejects.toThrow("/metrics answers more than 4194304 bytes");
+  await expect(dialects.vllm.metrics!(endpoint, never)).rejects.toThrow("the answer to /metrics exceeds 4194304 bytes");
   await expect.poll(() => asked.at(-1)).toBe("given up");
 });

@@ -19,7 +19,7 @@ function damaged(content: Buffer, random: ReturnType<typeof createRandom>): Buff
 }
 
 test(
-  "an engine whose files on disk are damaged is taken over or gone, and the slot serves",
+  "an engine whose files on disk are damaged is adopted or stopped, and the slot serves requests",
   { timeout: 30_000 + rounds * 5_000 },
   async () => {
     const random = createRandom(3);

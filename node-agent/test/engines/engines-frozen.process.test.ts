@@ -1,4 +1,4 @@
-/** Engines that freeze, as SIGSTOP does it: connections are accepted, nothing is answered, and SIGTERM is not heard. */
+/** Engines that freeze, as by SIGSTOP: they accept connections, answer nothing, and ignore SIGTERM. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -17,7 +17,10 @@ function open(...flags: string[]): Host {
   return host;
 }
 
-/** A listener of a switch's phases. When `phase` begins and A's engine alone has been started, it freezes that engine. */
+/**
+ * Returns a listener of a switch's phases. When `phase` begins and only model A's engine was started, it freezes that
+ * engine.
+ */
 function freezeIn(phase: SwitchPhase): { readonly onPhase: (now: SwitchPhase) => void; readonly done: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const onPhase = (now: SwitchPhase) => {
@@ -34,7 +37,7 @@ test.each([
   ["while it loads", ["--start-ms", "60000"], "start"],
   ["at its probe", [], "probe"],
 ] as const)(
-  "one that freezes %s: its start ends with the signal, and nothing of it is left",
+  "the start of an engine that freezes %s ends with the signal and leaves no process",
   async (_, flags, phase) => {
     const { engines, handles } = open(...flags);
     const patience = new AbortController();
@@ -55,20 +58,23 @@ test.each([
   ["while it falls asleep", "sleep", "falling asleep took longer than 3 s"],
   ["in its sleep", "wake", "waking took longer than 3 s"],
   ["at the probe after it woke", "wake", "the engine's answer took longer than 2 s"],
-])("one that freezes %s is stopped, the other model is served, and it is started cold", async (when, what, why) => {
-  const { engines } = open();
-  await engines.activate(modelA, never, quiet);
-  await engines.retire(modelA, when === "while it falls asleep" ? freezeIn("stop").onPhase : quiet);
-  if (when === "in its sleep") kill((await startsIn(starts()))[0]!, "SIGSTOP");
-  await engines.activate(modelB, never, quiet);
-  await engines.activate(modelA, never, freezeIn("probe").onPhase);
-  const surprises = host.told.filter(([event]) => event === "engineSurprised");
-  expect(surprises).toEqual([["engineSurprised", "a", modelA, what, expect.stringContaining(why)]]);
-  const [first, second] = await startsIn(starts());
-  expect([await isAlive(first!), await isAlive(second!)]).toEqual([false, true]);
-});
+])(
+  "an engine that freezes %s is stopped, the other model is served, and the engine starts cold",
+  async (when, what, why) => {
+    const { engines } = open();
+    await engines.activate(modelA, never, quiet);
+    await engines.retire(modelA, when === "while it falls asleep" ? freezeIn("stop").onPhase : quiet);
+    if (when === "in its sleep") kill((await startsIn(starts()))[0]!, "SIGSTOP");
+    await engines.activate(modelB, never, quiet);
+    await engines.activate(modelA, never, freezeIn("probe").onPhase);
+    const surprises = host.told.filter(([event]) => event === "engineSurprised");
+    expect(surprises).toEqual([["engineSurprised", "a", modelA, what, expect.stringContaining(why)]]);
+    const [first, second] = await startsIn(starts());
+    expect([await isAlive(first!), await isAlive(second!)]).toEqual([false, true]);
+  },
+);
 
-test("one that froze while no agent ran is stopped by the next agent, and started cold", async () => {
+test("an engine that froze while no agent ran is stopped by the next agent and starts cold", async () => {
   const before = open();
   await before.engines.activate(modelA, never, quiet);
   before.close();

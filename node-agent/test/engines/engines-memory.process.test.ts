@@ -20,7 +20,7 @@ function told(event: string): boolean {
   return host.told.some(([name]) => name === event);
 }
 
-/** Resolves with how it ended, and tells at any time whether it has. */
+/** Resolves with the outcome of the promise, and shows at any time whether it has settled. */
 function watch(promise: Promise<unknown>) {
   const watched = {
     ended: false,
@@ -42,7 +42,7 @@ test("an engine starts only when the memory it needs is free", async () => {
   expect(await activation.outcome).toBe("done");
 });
 
-test("memory that comes back late delays the end of a retirement, and so the next start", async () => {
+test("memory that becomes free late delays the end of a retirement, and so the next start", async () => {
   const { engines } = open(faultEngine(modelA), faultEngine(modelB));
   await engines.activate(modelA, never, quiet);
   const pid = await endpointPid(host, modelA);
@@ -60,7 +60,7 @@ test("memory that comes back late delays the end of a retirement, and so the nex
   expect(told("memoryLate")).toBe(false);
 });
 
-test("after a crash the next engine waits for the memory, also where nobody knows its pids", async () => {
+test("after a crash the next engine waits for the memory, even if its pids are unknown", async () => {
   const { engines } = open(faultEngine(modelA), faultEngine(modelB));
   await engines.activate(modelA, never, quiet);
   await gpu.setSeen(host, 70_000);
@@ -75,7 +75,7 @@ test("after a crash the next engine waits for the memory, also where nobody know
   expect(told("memoryLate")).toBe(false);
 });
 
-test("after a start that failed the next one waits for the memory, too", async () => {
+test("after a failed start the next engine also waits for the memory", async () => {
   const { engines } = open(faultEngine(modelA, ["--never-ready"]), faultEngine(modelB));
   const patience = new AbortController();
   const failed = watch(engines.activate(modelA, patience.signal, quiet));
@@ -89,7 +89,7 @@ test("after a start that failed the next one waits for the memory, too", async (
   expect([await failed.outcome, await next.outcome]).toEqual([expect.stringContaining("too long"), "done"]);
 });
 
-test("memory that never comes back is told and does not hold the slot for ever", async () => {
+test("memory that never becomes free is reported and does not block the slot forever", async () => {
   const { engines } = open(faultEngine(modelA));
   await engines.activate(modelA, never, quiet);
   await gpu.set(70_000, [[await endpointPid(host, modelA), 69_000]]);
@@ -101,16 +101,19 @@ test.each([
   [0.75, 16_000, false],
   [0.75, 20_000, true],
   [0.5, 20_000, false],
-])("a sleeper must give back %f of what it held: of 69000, when it keeps %i", async (share, keptMebibytes, isLate) => {
-  const spec = faultEngine(modelA, [], { sleepLevel: 1 });
-  host = gpu.open([spec], { memoryReturnShare: share });
-  await host.engines.activate(modelA, never, quiet);
-  const pid = await endpointPid(host, modelA);
-  await gpu.setSeen(host, 70_000, [[pid, 69_000]]);
-  const after = () => void gpu.set(1_000 + keptMebibytes, [[pid, keptMebibytes]]);
-  await host.engines.retire(modelA, (phase) => phase === "memory" && after());
-  expect([told("memoryLate"), await isAlive(pid)]).toEqual([isLate, !isLate]);
-});
+])(
+  "a sleeper must release %f of the 69000 that it held, and passes if it keeps %i",
+  async (share, keptMebibytes, isLate) => {
+    const spec = faultEngine(modelA, [], { sleepLevel: 1 });
+    host = gpu.open([spec], { memoryReturnShare: share });
+    await host.engines.activate(modelA, never, quiet);
+    const pid = await endpointPid(host, modelA);
+    await gpu.setSeen(host, 70_000, [[pid, 69_000]]);
+    const after = () => void gpu.set(1_000 + keptMebibytes, [[pid, keptMebibytes]]);
+    await host.engines.retire(modelA, (phase) => phase === "memory" && after());
+    expect([told("memoryLate"), await isAlive(pid)]).toEqual([isLate, !isLate]);
+  },
+);
 
 test("an engine whose sleep frees no memory is stopped", async () => {
   const { engines } = open(faultEngine(modelA, [], { sleepLevel: 1 }));
@@ -122,7 +125,7 @@ test("an engine whose sleep frees no memory is stopped", async () => {
   expect(host.told).toContainEqual(["engineSurprised", "a", modelA, "sleep", "its GPU memory did not come back"]);
 });
 
-test("what a sleeper holds counts as free for its own waking", async () => {
+test("the memory of a sleeper counts as free for its own waking", async () => {
   const { engines } = open(faultEngine(modelA, [], { ...big, sleepLevel: 1 }));
   await engines.activate(modelA, never, quiet);
   const pid = await endpointPid(host, modelA);
@@ -133,7 +136,7 @@ test("what a sleeper holds counts as free for its own waking", async () => {
   expect(told("memoryAwaited")).toBe(false);
 });
 
-test("a sleeper makes room for an engine that is wanted", async () => {
+test("a sleeper is stopped to make room for a requested engine", async () => {
   const { engines } = open(faultEngine(modelA, [], { sleepLevel: 1 }), faultEngine(modelB, [], big));
   await engines.activate(modelA, never, quiet);
   const pid = await endpointPid(host, modelA);
@@ -146,11 +149,11 @@ test("a sleeper makes room for an engine that is wanted", async () => {
   expect(await activation.outcome).toBe("done");
 });
 
-test("a foreign process that leaves no room fails the start with that reason, and is left alone", async () => {
+test("a foreign process that leaves no room fails the start with that reason, and is not touched", async () => {
   await gpu.set(50_000, [[process.pid, 50_000]]);
   const { engines, memory } = open(faultEngine(modelA, [], big));
   await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(
-    new RegExp(`processes that are no engines of this node hold 48.8 GiB \\(pid ${process.pid}\\)`),
+    new RegExp(`processes that are not engines of this node hold 48.8 GiB \\(pid ${process.pid}\\)`),
   );
   expect(host.told.filter(([event]) => event === "foreignGpuProcess")).toEqual([
     ["foreignGpuProcess", "a", process.pid, 50_000 * (1 << 20)],
@@ -158,7 +161,7 @@ test("a foreign process that leaves no room fails the start with that reason, an
   expect(await memory.foreignProcesses()).toMatchObject([{ pid: process.pid }]);
 });
 
-test("without a configured need, a foreign process is in the way of what the engine held the last time", async () => {
+test("without a configured need, a foreign process is compared with what the engine held the last time", async () => {
   const { engines, memory } = open(faultEngine(modelA));
   await gpu.set(50_000, [[process.pid, 50_000]]);
   await engines.activate(modelA, never, quiet);
@@ -174,11 +177,11 @@ test("without a configured need, a foreign process is in the way of what the eng
   await retired.outcome;
   await gpu.setSeen(host, 50_000, [[process.pid, 50_000]]);
   await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(
-    new RegExp(`are missing: processes that are no engines of this node hold 48\\.8 GiB \\(pid ${process.pid}\\)`),
+    new RegExp(`are missing: processes that are not engines of this node hold 48\\.8 GiB \\(pid ${process.pid}\\)`),
   );
 });
 
-test("beside an engine that somebody else runs, its own processes are not foreign, and others are", async () => {
+test("an external engine's own processes are not foreign, and others are", async () => {
   const starter = state.open({ engines: [] });
   const { pid, endpoint } = await starter.launchers.process.start(faultEngine(modelA, ["--child"]), "other" as never);
   await until("it listens", () =>
@@ -195,10 +198,13 @@ test("beside an engine that somebody else runs, its own processes are not foreig
   ]);
   expect(await memory.foreignProcesses()).toMatchObject([{ pid: process.pid }]);
   kill(-pid!, "SIGKILL");
-  await until("nobody listens, so that it cannot be told", async () => (await memory.foreignProcesses()).length === 0);
+  await until(
+    "nothing listens, so the processes are unknown",
+    async () => (await memory.foreignProcesses()).length === 0,
+  );
 });
 
-test("what the slot's GPUs could never hold fails at once, and nothing makes room for it", async () => {
+test("a need that exceeds the slot's GPUs fails at once, and no sleeper is stopped for it", async () => {
   const { engines } = open(faultEngine(modelA, [], { memoryBytes: 2 ** 50 }));
   await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(
     /^it needs 1048576\.0 GiB of GPU memory, and the slot's GPUs have \d/,
@@ -213,7 +219,7 @@ test("an engine of this node is not foreign", async () => {
   expect(await memory.foreignProcesses()).toEqual([]);
 });
 
-test("a start that finds no room ends with its signal, or after a while", async () => {
+test("a start that finds no room ends with its signal, or after its time limit", async () => {
   await gpu.set(60_000);
   const { engines } = open(faultEngine(modelA, [], big));
   const patience = new AbortController();
@@ -224,7 +230,7 @@ test("a start that finds no room ends with its signal, or after a while", async 
   await expect(engines.activate(modelA, never, quiet)).rejects.toThrow(/GiB of GPU memory are missing, also after/);
 });
 
-test("without GPU measurements nothing is waited for", async () => {
+test("without GPU measurements no start waits", async () => {
   host = state.open({ engines: [faultEngine(modelA, [], big)], gpus: [0] });
   await host.engines.activate(modelA, never, quiet);
   await host.engines.retire(modelA, quiet);

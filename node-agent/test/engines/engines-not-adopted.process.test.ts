@@ -1,4 +1,4 @@
-/** Engines and handles of an earlier agent that the next agent does not take over. */
+/** Engines and handles of an earlier agent that the next agent does not adopt. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
@@ -24,7 +24,7 @@ test("an engine whose configuration has changed is stopped, not adopted", async 
   expect(told.map(([event]) => event)).toContain("engineNotAdopted");
 });
 
-test("an engine that is no longer configured is stopped, in its slot and with its slot", async () => {
+test("an engine that is no longer configured is stopped, with or without its slot", async () => {
   const pid = await pidAfter();
   expect(await open(faultEngine(modelB)).engines.readopt()).toBeUndefined();
   expect(await isAlive(pid)).toBe(false);
@@ -43,7 +43,7 @@ test("an engine that is no longer configured is stopped, in its slot and with it
   expect(told).toEqual([["not adopted"]]);
 });
 
-test("a process that got the engine's pid is not touched, and the stale handle goes", async () => {
+test("a process that got the engine's pid is not touched, and the stale handle is removed", async () => {
   const host = open(faultEngine(modelA));
   await host.engines.activate(modelA, never, quiet);
   const [handle] = await host.handles.read();
@@ -67,7 +67,7 @@ test("a handle without a process is removed", async () => {
   expect(await handles.read()).toEqual([]);
 });
 
-test("what is left of a dead engine's group is stopped", async () => {
+test("the remaining processes of a dead engine's group are stopped", async () => {
   const host = open(faultEngine(modelA, ["--child"]));
   await host.engines.activate(modelA, never, quiet);
   const pid = await endpointPid(host, modelA);
@@ -86,7 +86,7 @@ test("an engine whose handle never reached the disk is stopped", async () => {
   expect(await isAlive(pid)).toBe(false);
 });
 
-test("of two awake engines none is adopted", async () => {
+test("if two engines are awake, none is adopted", async () => {
   const host = open(faultEngine(modelA), faultEngine(modelB));
   const started = [];
   for (const model of [modelA, modelB]) {
@@ -98,7 +98,7 @@ test("of two awake engines none is adopted", async () => {
   expect(await Promise.all(started.map(isAlive))).toEqual([false, false]);
 });
 
-test("files that are no handles are told of and left alone", async () => {
+test("files that are not handles are reported and not touched", async () => {
   const directory = join(state.directory, "engines");
   await mkdir(directory);
   const group = { slot: "a", model: "model-a", launcher: "process", endpoint: { origin: "http://127.0.0.1:1" } };

@@ -1,4 +1,4 @@
-/** Real engine processes for tests: the program with faults, its lifecycle, and an agent's parts around one slot. */
+/** Real engine processes for tests: the engine with faults, its lifecycle, and an agent's parts around one slot. */
 import { chmod, mkdtemp, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ export const modelB = asId<ModelId>("model-b");
 
 const program = join(import.meta.dirname, "../fixtures", "fault-engine.mjs");
 
-/** A spec of the engine with faults. */
+/** Returns a spec of the engine with faults. */
 export function faultEngine(model: ModelId, flags: readonly string[] = [], more: Partial<EngineSpec> = {}): EngineSpec {
   const place = flags.includes("--socket") ? [] : ["--port", "{port}"];
   return {
@@ -90,7 +90,7 @@ export interface HostOptions {
   readonly processes?: ProcessTable;
 }
 
-/** The parts of an agent that own the engines of one slot, on the real clock, with short patience. */
+/** Opens the parts of an agent that own the engines of one slot, on the real clock, with short time limits. */
 export function openHost(stateDir: string, options: HostOptions) {
   const { told, events } = toldEvents<never>();
   const clock = systemClock;
@@ -141,7 +141,7 @@ export function openHost(stateDir: string, options: HostOptions) {
 
 export type Host = ReturnType<typeof openHost>;
 
-/** A temporary state directory; with it go all engines that were started for it, whatever became of their agents. */
+/** Creates a temporary state directory. Disposing it stops all engines that were started in it. */
 export async function temporaryState(): Promise<AsyncDisposable & { readonly directory: string }> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), "weiche-engines-")));
   return {
@@ -173,7 +173,7 @@ export async function startsIn(file: string): Promise<number[]> {
   return (await readFile(file, "utf8").catch(() => "")).split("\n").filter(Boolean).map(Number);
 }
 
-/** The host's processes, while there is no `outage`; with how often it could not tell. */
+/** Returns the host's processes, unless an `outage` is set, and counts the failed calls. */
 export function fallibleProcTable() {
   const fallible = { outage: undefined as Error | undefined, failures: 0 };
   const check = () => {
@@ -189,7 +189,7 @@ export function fallibleProcTable() {
   return Object.assign(fallible, table);
 }
 
-/** Awaits a condition, for at most ten seconds. */
+/** Awaits a condition for at most ten seconds. */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
   for (const endMs = performance.now() + 10_000; performance.now() < endMs;) {
     if (await condition()) return;
@@ -198,7 +198,7 @@ export async function until(what: string, condition: () => boolean | Promise<boo
   throw new Error(`not within 10 s: ${what}`);
 }
 
-/** A program that answers as nvidia-smi does, from two files that the test writes. */
+/** Creates a program that answers like nvidia-smi, from two files that the test writes. */
 export async function simulatedNvidiaSmi(directory: string) {
   const path = join(directory, "nvidia-smi");
   const script = `#!/bin/sh\ncase "$1" in\n--query-gpu*) cat "${directory}/gpus" ;;\n*) cat "${directory}/apps" ;;\nesac\n`;

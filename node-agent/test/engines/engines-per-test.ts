@@ -1,4 +1,4 @@
-/** For tests of engine processes: a state directory per test, the agents' lives in it, and the patience that most have. */
+/** For tests of engine processes: a state directory per test, its agents, and the usual time limits. */
 import { afterEach, beforeEach } from "vitest";
 import type { EngineSpec } from "../../src/engines/engine.ts";
 import { procTable } from "../../src/engines/launchers/process-table.ts";
@@ -11,12 +11,12 @@ import {
   type HostOptions,
 } from "./engines-on-host.ts";
 
-/** A signal that never comes. */
+/** A signal that never aborts. */
 export const never = new AbortController().signal;
-/** Hears of a switch's phases and does nothing. */
+/** Ignores the phases of a switch. */
 export const quiet = () => {};
 
-/** Lets an agent activate its engine of A, take the `steps` and end. Returns the pid of the engine that it leaves behind. */
+/** Runs an agent that activates model A and takes the `steps`. Returns the pid of the engine that it leaves behind. */
 export async function pidLeftBy(host: Host, ...steps: ((host: Host) => Promise<unknown>)[]): Promise<number> {
   await host.engines.activate(modelA, never, quiet);
   for (const step of steps) await step(host);
@@ -24,7 +24,7 @@ export async function pidLeftBy(host: Host, ...steps: ((host: Host) => Promise<u
   return (await host.handles.read())[0]!.pid!;
 }
 
-/** To be called once in a file: every test that follows has its own directory, which goes with all that ran in it. */
+/** Call this once in a file. Every later test gets its own directory, and all processes that ran in it are stopped. */
 export function statePerTest() {
   let state: Awaited<ReturnType<typeof temporaryState>>;
   const hosts: Host[] = [];
@@ -46,16 +46,16 @@ export function statePerTest() {
     get directory() {
       return state.directory;
     },
-    /** An agent's life in the directory; it is closed after the test, if not before. */
+    /** Opens an agent in the directory. It is closed after the test, if not before. */
     open,
-    /** The same with these engines, and nothing else set. */
+    /** Opens an agent with these engines and default options. */
     openWith: (...engines: EngineSpec[]) => open({ engines }),
-    /** The process groups that live and were started for this test. */
+    /** Returns the living process groups that were started for this test. */
     engineGroups: async () => [...(await procTable.groupsWith(`WEICHE_ENGINE=${state.directory}/`)).keys()],
   };
 }
 
-/** To be called once in a file: every test that follows has a simulated GPU, which its hosts measure. */
+/** Call this once in a file. Every later test gets a simulated GPU, which its hosts measure. */
 export function gpuPerTest(state: ReturnType<typeof statePerTest>) {
   let gpu: Awaited<ReturnType<typeof simulatedNvidiaSmi>>;
   beforeEach(async () => {
@@ -64,7 +64,7 @@ export function gpuPerTest(state: ReturnType<typeof statePerTest>) {
   const set = (...usage: Parameters<typeof gpu.set>) => gpu.set(...usage);
   return {
     set,
-    /** A reading of a moment ago serves a switch: this one is taken before the test goes on. */
+    /** Sets the usage and takes a reading before the test continues, because a switch reuses a recent reading. */
     async setSeen(host: Host, ...usage: Parameters<typeof set>): Promise<void> {
       await set(...usage);
       await host.memory.freeBytes();

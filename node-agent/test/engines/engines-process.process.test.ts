@@ -42,7 +42,7 @@ async function serves(handle: Awaited<ReturnType<typeof start>>): Promise<void> 
 }
 
 describe("a process engine", () => {
-  test("leads a group of its own, answers on its port and is gone after stop", async () => {
+  test("leads its own process group, answers on its port and is gone after stop", async () => {
     const handle = await start();
     await serves(handle);
     expect(await procTable.group(handle.pid!)).toEqual([handle.pid]);
@@ -51,14 +51,14 @@ describe("a process engine", () => {
     await host.launchers.process.stop(handle);
   });
 
-  test("is reached by a Unix socket if its command wants one", async () => {
+  test("is reached by a Unix socket if its command contains one", async () => {
     const handle = await start("--socket", "{socket}");
     await serves(handle);
     expect(handle.endpoint.socketPath).toBe(join(state.directory, "sockets", "a-model-a.sock"));
     await host.launchers.process.stop(handle);
   });
 
-  test("is refused when its socket's path is longer than the kernel takes", async () => {
+  test("is refused if its socket's path exceeds the kernel's limit", async () => {
     const deep = join(state.directory, "x".repeat(80));
     await mkdir(deep);
     const other = openHost(deep, { engines: [] });
@@ -68,7 +68,7 @@ describe("a process engine", () => {
     other.close();
   });
 
-  test("gets a second SIGTERM when it does not end at the first", async () => {
+  test("gets a second SIGTERM if it does not end after the first", async () => {
     const handle = await start("--terms", "2");
     await serves(handle);
     await host.launchers.process.stop(handle);
@@ -90,7 +90,7 @@ describe("a process engine", () => {
     const handle = await start("--child");
     await until("the child runs", async () => (await host.launchers.process.processes(handle)).length === 2);
     const child = (await host.launchers.process.processes(handle)).find((pid) => pid !== handle.pid)!;
-    await until("the child is deaf", async () =>
+    await until("the child ignores SIGTERM", async () =>
       (await host.launchers.process.lastLines(handle)).some((line) => line.startsWith("child ")),
     );
     kill(handle.pid!, "SIGKILL");
@@ -100,13 +100,13 @@ describe("a process engine", () => {
     expect(await isAlive(child)).toBe(false);
   });
 
-  test("has no dead processes in its group, though nobody reaps them", needs("ps"), async () => {
-    // The shell becomes a program that never asks after its child.
+  test("has no dead processes in its group, even if nothing reaps them", needs("ps"), async () => {
+    // The shell becomes a program that never reaps its child.
     const command = ["sh", "-c", "sleep 0 & exec sleep 60", "{port}"];
     const launcher = { kind: "process", command, env: {}, directory: "/" } as const;
     const handle = await host.launchers.process.start({ ...faultEngine(modelA), launcher }, slot);
     const states = async () => (await promisify(execFile)("ps", ["-o", "stat=", "-s", String(handle.pid)])).stdout;
-    await until("the child is dead and still there", async () => /^Z/m.test(await states()));
+    await until("the child is dead and not reaped", async () => /^Z/m.test(await states()));
     expect(await host.launchers.process.processes(handle)).toEqual([handle.pid]);
     await host.launchers.process.stop(handle);
   });
@@ -119,7 +119,7 @@ describe("a process engine", () => {
     expect(report.lastLines).toEqual(Array.from({ length: 50 }, (_, index) => `line ${index + 11}`));
   });
 
-  test("sees a part of the agent's environment, its own, and no credentials", async () => {
+  test("gets its own environment and a part of the agent's, without credentials", async () => {
     const spec = faultEngine(modelA);
     const env = { OWN: "yes" };
     const handle = await host.launchers.process.start({ ...spec, launcher: { ...spec.launcher, env } as never }, slot);
@@ -131,7 +131,7 @@ describe("a process engine", () => {
     await host.launchers.process.stop(handle);
   });
 
-  test("that cannot be started at all is refused with the reason", async () => {
+  test("that cannot be started is refused with the reason", async () => {
     const launcher = { kind: "process", command: ["no-such-program", "{port}"], env: {}, directory: "/" } as const;
     const start = (more: object) =>
       host.launchers.process.start({ ...faultEngine(modelA), launcher: { ...launcher, ...more } }, slot);
@@ -140,7 +140,7 @@ describe("a process engine", () => {
     await expect(start({ command: ["node"] })).rejects.toThrow("names neither {port} nor {socket}");
   });
 
-  test("whose start the host cannot tell is killed: nobody would find it again", async () => {
+  test("whose start time cannot be read is killed, because it could not be found again", async () => {
     const processes = fallibleProcTable();
     processes.outage = new Error("EMFILE: too many open files");
     const other = state.open({ engines: [], processes });
@@ -161,7 +161,7 @@ describe("a process engine", () => {
   });
 });
 
-test("no two engines get the same port, and none that is in use", async () => {
+test("two engines never get the same port, or a port that is in use", async () => {
   const ports = createLoopbackPorts();
   const taken = await Promise.all(Array.from({ length: 50 }, () => ports.take()));
   expect(new Set(taken).size).toBe(50);
@@ -171,13 +171,13 @@ test("no two engines get the same port, and none that is in use", async () => {
   server.close();
 });
 
-describe("what /proc tells of a process that", () => {
+describe("the state in /proc of a process that", () => {
   const stat = (state: string) => `7 (a b) ${state} 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0`;
   const folder = () => join(state.directory, "proc", "7");
 
   test.each([
     ["lives", { stat: stat("S") }, 4711, [7]],
-    ["only waits to be reaped", { stat: stat("Z") }, undefined, []],
+    ["waits to be reaped", { stat: stat("Z") }, undefined, []],
     ["is just going", {}, undefined, []],
   ])("%s", async (_, files, started, group) => {
     await mkdir(folder(), { recursive: true });
@@ -187,7 +187,7 @@ describe("what /proc tells of a process that", () => {
     expect(await table.group(7)).toEqual(group);
   });
 
-  test("cannot be read now is no answer, not that it is gone", async () => {
+  test("an unreadable process table is an error, not an exit", async () => {
     for (const name of ["stat", "environ"]) await mkdir(join(folder(), name), { recursive: true });
     const table = createProcTable(join(state.directory, "proc"));
     await expect(table.startOf(7)).rejects.toThrow("EISDIR");
@@ -197,7 +197,7 @@ describe("what /proc tells of a process that", () => {
   });
 });
 
-test("ps tells the same of a process as /proc, for hosts without it", needs("ps"), async () => {
+test("ps reports the same facts of a process as /proc, for hosts without it", needs("ps"), async () => {
   const handle = await start();
   await serves(handle);
   expect(await psTable.group(handle.pid!)).toEqual(await procTable.group(handle.pid!));

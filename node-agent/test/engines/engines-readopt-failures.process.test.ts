@@ -21,15 +21,15 @@ const state = statePerTest();
 
 const noFile = new Error("EMFILE: too many open files");
 
-/** An agent's life with this engine. */
+/** Opens an agent with this engine. */
 function open(engine: EngineSpec, more: Partial<HostOptions> = {}): Host {
   return state.open({ engines: [engine], ...more });
 }
 
 const pidAfterAgent = (engine: EngineSpec) => pidLeftBy(open(engine));
 
-describe("while the host has no file descriptors left", () => {
-  test("no engine is stopped for not being seen, and it is taken over later", async () => {
+describe("while the host has no free file descriptors", () => {
+  test("no unseen engine is stopped, and it is adopted later", async () => {
     const pid = await pidAfterAgent(faultEngine(modelA));
     const processes = Object.assign(fallibleProcTable(), { groupsWith: () => Promise.resolve(new Map()) });
     const { engines, told } = open(faultEngine(modelA), { processes });
@@ -41,7 +41,7 @@ describe("while the host has no file descriptors left", () => {
     expect(told.map(([event]) => event)).toEqual(["engineReady"]);
   });
 
-  test("an engine that was taken over is not taken for gone, and its exit is noticed later", async () => {
+  test("an adopted engine does not count as gone, and its exit is noticed later", async () => {
     const pid = await pidAfterAgent(faultEngine(modelA));
     const processes = fallibleProcTable();
     const { engines } = open(faultEngine(modelA), { processes });
@@ -57,7 +57,7 @@ describe("while the host has no file descriptors left", () => {
   });
 });
 
-test("an engine whose memory cannot be measured is taken over all the same", async () => {
+test("an engine is adopted even if its memory cannot be measured", async () => {
   const pid = await pidAfterAgent(faultEngine(modelA));
   const { path: nvidiaSmi } = await simulatedNvidiaSmi(state.directory);
   const processes = { ...procTable, group: () => Promise.reject(noFile) };
@@ -66,7 +66,7 @@ test("an engine whose memory cannot be measured is taken over all the same", asy
   expect(await isAlive(pid)).toBe(true);
 });
 
-test("an engine that exits while its memory is measured is not taken over", async () => {
+test("an engine that exits while its memory is measured is not adopted", async () => {
   const pid = await pidAfterAgent(faultEngine(modelA));
   const [nvidiaSmi, began, goOn] = ["nvidia-smi", "began", "go-on"].map((name) => join(state.directory, name));
   const wait = `touch ${began}; while [ ! -e ${goOn} ]; do sleep 0.05; done`;
@@ -94,7 +94,7 @@ test("an engine that exits while its memory is measured is not taken over", asyn
   expect(told).toContainEqual(["engineSurprised", "a", modelA, "probe", expect.stringContaining("gone")]);
 });
 
-describe("processes that an engine put in sessions of their own", () => {
+describe("processes that an engine started in other sessions", () => {
   const helpers = () => startsIn(join(state.directory, "helpers"));
 
   function withHelper(mark: string): EngineSpec {
@@ -108,11 +108,11 @@ describe("processes that an engine put in sessions of their own", () => {
   test.each([
     ["stay", "$WEICHE_ENGINE", (handle: object) => handle],
     [
-      "stay, also of one that has no nonce",
+      "stay with an engine that has no nonce",
       "${WEICHE_ENGINE%#*}",
       (handle: object) => ({ ...handle, nonce: undefined }),
     ],
-  ])("%s with one that is taken over", async (_, mark, stored) => {
+  ])("%s while their engine is adopted", async (_, mark, stored) => {
     const engine = withHelper(mark);
     const pid = await pidAfterAgent(engine);
     const [helper] = await helpers();
@@ -123,7 +123,7 @@ describe("processes that an engine put in sessions of their own", () => {
     expect(await handles.read()).toMatchObject([{ pid }]);
   });
 
-  test("go if they are of an earlier start, and the handle of the present engine stays", async () => {
+  test("are stopped if they are of an earlier start, and the handle of the present engine stays", async () => {
     const engine = withHelper("$WEICHE_ENGINE");
     const before = open(engine);
     await before.engines.activate(modelA, never, quiet);

@@ -25,7 +25,7 @@ const open = state.openWith;
 const pidAfter = (...steps: ((host: Host) => Promise<unknown>)[]) =>
   pidLeftBy(open(faultEngine(modelA, [], { sleepLevel: 1 })), ...steps);
 
-test("after kill -9 of the agent its engine is found again: same pid, no start", async () => {
+test("after kill -9 of the agent its engine is adopted with the same pid and without a start", async () => {
   const starts = join(state.directory, "starts");
   const owner = spawn(
     process.execPath,
@@ -50,7 +50,7 @@ test("after kill -9 of the agent its engine is found again: same pid, no start",
   expect(await isAlive(pid!)).toBe(false);
 });
 
-test("the exit of an adopted engine is noticed, though it is no child of the agent", async () => {
+test("the exit of an adopted engine is noticed, although it is not a child of the agent", async () => {
   const pid = await pidAfter();
   const { engines } = open(faultEngine(modelA, [], { sleepLevel: 1 }));
   const exits: unknown[] = [];
@@ -81,7 +81,7 @@ describe("an engine whose agent was killed while it", () => {
   };
 
   test.each([
-    ["was to fall asleep", [told("asleep")]],
+    ["was about to fall asleep", [told("asleep")]],
     ["had just fallen asleep", [asleep, told("asleep")]],
   ])("%s sleeps, and wakes without a start", async (_, steps) => {
     const pid = await pidAfter(...steps);
@@ -101,8 +101,8 @@ describe("an engine whose agent was killed while it", () => {
   test.each([
     ["was being woken", [asleep, told("awake")]],
     ["had just been woken", [told("awake")]],
-    ["fell asleep and nobody wrote that down", [asleep]],
-  ])("%s is woken and taken over", async (_, steps) => {
+    ["fell asleep without a written handle", [asleep]],
+  ])("%s is woken and adopted", async (_, steps) => {
     const pid = await pidAfter(...steps);
     const { engines, handles } = open(sleeper);
     expect((await engines.readopt())?.model).toBe(modelA);
@@ -114,7 +114,7 @@ describe("an engine whose agent was killed while it", () => {
     expect(handle).not.toHaveProperty("heading");
   });
 
-  test("was starting it, so that it does not listen yet, is awaited and taken over", async () => {
+  test("was starting it and that does not listen yet, is awaited and adopted", async () => {
     const before = open(sleeper);
     const handle = await before.launchers.process.start(sleeper, "a" as never);
     await before.handles.write(handle);
@@ -124,7 +124,7 @@ describe("an engine whose agent was killed while it", () => {
     expect((await handles.read())[0]!.pid).toBe(handle.pid);
   });
 
-  test("was to fall asleep, and does not, is stopped", async () => {
+  test("was about to fall asleep and does not, is stopped", async () => {
     const stays = faultEngine(modelA, ["--stay-awake"], { sleepLevel: 1 });
     const before = open(stays);
     await before.engines.activate(modelA, never, quiet);
@@ -136,7 +136,7 @@ describe("an engine whose agent was killed while it", () => {
     await until("it is gone", async () => !(await isAlive(pid)) && (await handles.read()).length === 0);
   });
 
-  test("was to fall asleep is not taken for the one that is awake", async () => {
+  test("was about to fall asleep does not count as the awake one", async () => {
     await pidAfter(told("asleep"));
     const host = open(sleeper, faultEngine(modelB));
     await host.handles.write(await host.launchers.process.start(faultEngine(modelB), "a" as never));
@@ -146,7 +146,7 @@ describe("an engine whose agent was killed while it", () => {
 });
 
 describe("an engine that still loads when its agent is killed", () => {
-  /** Leaves an engine behind that is still loading, as a killed agent does. */
+  /** Leaves an engine behind that still loads, like a killed agent. */
   async function loading(...flags: string[]): Promise<{ readonly host: Host; readonly pid: number }> {
     const spec = faultEngine(modelA, ["--starts", join(state.directory, "starts"), ...flags]);
     const before = open(spec);
@@ -156,7 +156,7 @@ describe("an engine that still loads when its agent is killed", () => {
     return { host: open(spec), pid: handle.pid! };
   }
 
-  test("has on disk since when it loads, until it is ready", async () => {
+  test("has its start time on disk until it is ready", async () => {
     const host = open(faultEngine(modelA, ["--start-ms", "300"]));
     const activation = host.engines.activate(modelA, never, quiet);
     await until("its handle is there", async () => (await host.handles.read()).length > 0);
@@ -165,7 +165,7 @@ describe("an engine that still loads when its agent is killed", () => {
     expect((await host.handles.read())[0]).not.toHaveProperty("loadingSinceMs");
   });
 
-  test("is found at once, and waited for beyond the patience for one that should be there: same pid, no start", async () => {
+  test("is adopted at once, and may load longer than an engine that should be ready: same pid, no start", async () => {
     const { host, pid } = await loading("--start-ms", "3500");
     const found = await host.engines.readopt();
     expect(found).toEqual({ model: modelA, loadingForMs: expect.any(Number) });
@@ -180,7 +180,7 @@ describe("an engine that still loads when its agent is killed", () => {
     expect((await host.handles.read())[0]).not.toHaveProperty("loadingSinceMs");
   });
 
-  test("is stopped when it is given up", async () => {
+  test("is stopped when its start is given up", async () => {
     const { host, pid } = await loading("--never-ready");
     await host.engines.readopt();
     const givenUp = new AbortController();
@@ -190,7 +190,7 @@ describe("an engine that still loads when its agent is killed", () => {
     expect([await isAlive(pid), await host.handles.read()]).toEqual([false, []]);
   });
 
-  test("is a start that failed when it exits", async () => {
+  test("counts as a failed start if it exits", async () => {
     const { host, pid } = await loading("--never-ready");
     await host.engines.readopt();
     const activation = host.engines.activate(modelA, never, quiet);

@@ -9,7 +9,7 @@ const open = () => state.open({ engines: [faultEngine(modelA, ["--sessions"]), f
 
 type Started = Awaited<ReturnType<typeof started>>;
 
-/** An engine with two processes in sessions of their own. */
+/** Starts an engine with two processes in other sessions. */
 async function started() {
   const { launchers } = open();
   const handle = await launchers.process.start(faultEngine(modelA, ["--sessions"]), slot);
@@ -25,7 +25,7 @@ async function alive({ handle, children }: Started): Promise<boolean[]> {
   return Promise.all([handle.pid!, ...children].map(isAlive));
 }
 
-test("what an engine put in sessions of its own goes with it", async () => {
+test("an engine's processes in other sessions are stopped with it", async () => {
   const engine = await started();
   expect(await engine.launcher.processes(engine.handle)).toEqual(
     expect.arrayContaining([engine.handle.pid, ...engine.children]),
@@ -34,7 +34,7 @@ test("what an engine put in sessions of its own goes with it", async () => {
   expect(await alive(engine)).toEqual([false, false, false]);
 });
 
-test("what an engine put in sessions of its own goes, too, when the engine has ended before", async () => {
+test("an engine's processes in other sessions are stopped even if the engine has ended before", async () => {
   const engine = await started();
   kill(engine.handle.pid!, "SIGKILL");
   await until("the leader is gone", async () => !(await isAlive(engine.handle.pid!)));
@@ -43,7 +43,7 @@ test("what an engine put in sessions of its own goes, too, when the engine has e
   expect(await alive(engine)).toEqual([false, false, false]);
 });
 
-test("an engine that dies under a slot leaves nothing behind in sessions of its own", async () => {
+test("an engine that dies under a slot leaves no processes in other sessions", async () => {
   const { engines, launchers, handles } = open();
   await engines.activate(modelA, never, quiet);
   const [handle] = await handles.read();
@@ -54,14 +54,14 @@ test("an engine that dies under a slot leaves nothing behind in sessions of its 
   await until("all are gone", async () => (await groups()) === 0);
 });
 
-test("no process goes that only has the pid of an engine, or the mark of another start", async () => {
+test("a process that only has the pid of an engine, or the mark of another start, is not stopped", async () => {
   const engine = await started();
   const other = await open().launchers.process.start(faultEngine(modelB), slot);
   const { nonce: _, ...unmarked } = { ...engine.handle, startTicks: engine.handle.startTicks! - 1 };
   await engine.launcher.stop({ ...unmarked, nonce: "of an earlier start" });
   await engine.launcher.stop(unmarked);
   expect(await alive(engine)).toEqual([true, true, true]);
-  // the engine is gone, and another process got its pid
+  // The engine is gone, and another process got its pid.
   const foreign = spawn("sleep", ["1000"], { detached: true, stdio: "ignore" });
   await once(foreign, "spawn");
   await engine.launcher.stop({ ...engine.handle, pid: foreign.pid!, startTicks: 1 });

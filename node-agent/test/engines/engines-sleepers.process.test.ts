@@ -1,4 +1,4 @@
-/** Sleeping engines keep some memory of the GPU; they are stopped where another engine needs it. */
+/** Sleeping engines keep some GPU memory. They are stopped if another engine needs it. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ const state = statePerTest();
 const gpu = gpuPerTest(state);
 const open = (...engines: EngineSpec[]) => gpu.open(engines);
 
-/** Its memory is given back once it sleeps. */
+/** Retires the model's engine, and sets the GPU memory once it sleeps. */
 async function retire({ engines }: Host, model: ModelId, ...after: Parameters<typeof gpu.set>): Promise<void> {
   const phases: string[] = [];
   const retired = engines.retire(model, (phase) => phases.push(phase));
@@ -40,7 +40,7 @@ interface Held {
   readonly asleep: number;
 }
 
-/** Runs the model's engine, and puts it to sleep beside what others hold already. */
+/** Runs the model's engine, and puts it to sleep beside what others already hold. */
 async function runAndSleep(host: Host, model: ModelId, held: Held, others: readonly [number, number][] = []) {
   await host.engines.activate(model, never, quiet);
   const pid = await endpointPid(host, model);
@@ -50,7 +50,7 @@ async function runAndSleep(host: Host, model: ModelId, held: Held, others: reado
   return pid;
 }
 
-/** The engines of A and B have run and sleep, that of A longest. */
+/** Runs the engines of A and B and puts both to sleep, A first. */
 async function bothAsleep(host: Host, ofA: Held, ofB: Held): Promise<[a: number, b: number]> {
   const a = await runAndSleep(host, modelA, ofA);
   const b = await runAndSleep(host, modelB, ofB, [[a, ofA.asleep]]);
@@ -58,7 +58,7 @@ async function bothAsleep(host: Host, ofA: Held, ofB: Held): Promise<[a: number,
   return [a, b];
 }
 
-test("what a sleeper keeps is what nvidia-smi says of its processes", async () => {
+test("a sleeper's memory is what nvidia-smi reports for its processes", async () => {
   const host = open(faultEngine(modelA, [], sleeps));
   const pid = await runAndSleep(host, modelA, { awake: 69_000, asleep: 2_500 });
   await keeps(host, [modelA, 2_500]);
@@ -70,7 +70,7 @@ test("what a sleeper keeps is what nvidia-smi says of its processes", async () =
   expect(await endpointPid(next, modelA)).toBe(pid);
 });
 
-test("where nvidia-smi knows no pids, it is what did not come back, whatever another sleeper keeps", async () => {
+test("if nvidia-smi knows no pids, it is the memory that did not become free, whatever another sleeper keeps", async () => {
   const host = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, [], sleeps));
   const turn = async (model: ModelId, usedAwake: number, usedAsleep: number) => {
     await host.engines.activate(model, never, quiet);
@@ -87,7 +87,7 @@ test("where nvidia-smi knows no pids, it is what did not come back, whatever ano
   expect(told(host, "engineStopped")).toEqual([]);
 });
 
-test("an engine without a configured need has that of its last run, and its own sleep is no hindrance", async () => {
+test("an engine without a configured need needs as much as in its last run, and its own sleep does not count against it", async () => {
   const host = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, [], sleeps));
   const pids = await bothAsleep(host, { awake: 70_000, asleep: 1_000 }, { awake: 70_000, asleep: 2_000 });
   await host.engines.activate(modelA, never, quiet);
@@ -95,7 +95,7 @@ test("an engine without a configured need has that of its last run, and its own 
   expect(await Promise.all(pids.map(isAlive))).toEqual([true, true]);
 });
 
-test("a sleeper in its way is stopped, and starts cold when it is wanted", async () => {
+test("a sleeper in the way is stopped, and starts cold when requested", async () => {
   const host = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, [], sleeps));
   const [a, b] = await bothAsleep(host, { awake: 79_000, asleep: 1_000 }, { awake: 60_000, asleep: 6_000 });
   const activation = host.engines.activate(modelA, never, quiet);
@@ -118,7 +118,7 @@ test("a sleeper in its way is stopped, and starts cold when it is wanted", async
   ]);
 });
 
-test("the one that has slept longest goes first, and no more than it takes", async () => {
+test("the sleeper that has slept longest is stopped first, and only as many as necessary", async () => {
   const big = { memoryBytes: mebibytes(75_000) };
   const host = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, [], sleeps), faultEngine(modelC, [], big));
   const [a, b] = await bothAsleep(host, { awake: 60_000, asleep: 4_000 }, { awake: 60_000, asleep: 4_000 });
@@ -129,7 +129,7 @@ test("the one that has slept longest goes first, and no more than it takes", asy
   expect([await isAlive(b), told(host, "sleeperEvicted")]).toEqual([true, [modelA]]);
 });
 
-test("the next agent knows which has slept longest, however the handles are called", async () => {
+test("the next agent knows which has slept longest, whatever the names of the handles", async () => {
   const host = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, [], sleeps));
   await host.engines.activate(modelA, never, quiet);
   await host.engines.activate(modelB, never, quiet);
@@ -143,7 +143,7 @@ test("the next agent knows which has slept longest, however the handles are call
   }
 });
 
-test("the next agent knows the need of an engine that no longer runs, unless it is configured otherwise now", async () => {
+test("the next agent knows the need of an engine that no longer runs, unless a need is configured", async () => {
   const host = open(faultEngine(modelA));
   await host.engines.activate(modelA, never, quiet);
   await gpu.setSeen(host, 70_000, [[await endpointPid(host, modelA), 70_000]]);
@@ -159,7 +159,7 @@ test("the next agent knows the need of an engine that no longer runs, unless it 
   expect(await needOf(faultEngine(modelB))).toBeUndefined();
 });
 
-test("a need of the last time is no reason by itself: where nobody is seen in the way, the engine is tried", async () => {
+test("a learned need does not fail a start: if no process is seen in the way, the engine is tried", async () => {
   const host = open(faultEngine(modelA), faultEngine(modelB, [], sleeps));
   await host.engines.activate(modelA, never, quiet);
   await gpu.setSeen(host, 70_000, [[await endpointPid(host, modelA), 70_000]]);
@@ -171,7 +171,7 @@ test("a need of the last time is no reason by itself: where nobody is seen in th
   expect([told(host, "memoryAwaited"), told(host, "sleeperEvicted")]).toEqual([[modelA], []]);
 });
 
-test("an engine that says itself that memory is missing gets that of the sleepers, else fails with who holds it", async () => {
+test("an engine that reports missing memory gets the sleepers' memory, or else fails with the processes that hold it", async () => {
   const starts = join(state.directory, "starts");
   await writeFile(starts, "");
   const needy = faultEngine(modelB, ["--oom-while", starts]);
@@ -187,11 +187,11 @@ test("an engine that says itself that memory is missing gets that of the sleeper
   await expect(host.engines.activate(modelB, never, quiet)).rejects.toThrow(/^exit code 1$/);
   await gpu.set(50_000, [[process.pid, 50_000]]);
   await expect(host.engines.activate(modelB, never, quiet)).rejects.toThrow(
-    `exit code 1; processes that are no engines of this node hold 48.8 GiB (pid ${process.pid})`,
+    `exit code 1; processes that are not engines of this node hold 48.8 GiB (pid ${process.pid})`,
   );
 });
 
-test("a broken engine is no reason to stop a sleeper", async () => {
+test("a broken engine does not cause a sleeper to be stopped", async () => {
   const host = open(faultEngine(modelA, [], sleeps), faultEngine(modelB, ["--exit", "1"]));
   await host.engines.activate(modelA, never, quiet);
   await host.engines.retire(modelA, quiet);

@@ -33,7 +33,7 @@ function toldOf(event: string): unknown[][] {
 }
 
 describe("activate", () => {
-  test("starts an engine, waits until it has made a token and remembers it on disk", async () => {
+  test("starts an engine, waits until it has generated a token and stores it on disk", async () => {
     const { engines, handles } = open(faultEngine(modelA, ["--start-ms", "300"]));
     const phases: SwitchPhase[] = [];
     const endpoint = await engines.activate(modelA, never, (phase) => phases.push(phase));
@@ -42,7 +42,7 @@ describe("activate", () => {
     expect(await handles.read()).toMatchObject([{ model: modelA, endpoint, asleep: false }]);
   });
 
-  test("fails at once, with the last lines, when the engine exits early", async () => {
+  test("fails at once, with the last lines, if the engine exits early", async () => {
     const { engines, handles } = open(faultEngine(modelA, ["--exit", "1"]));
     const error = await engines.activate(modelA, never, quiet).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(EngineStartError);
@@ -56,11 +56,11 @@ describe("activate", () => {
     const { engines } = open(faultEngine(modelA, [], { models: [modelA, modelB] }));
     const phases: SwitchPhase[] = [];
     const activation = engines.activate(modelA, AbortSignal.timeout(2_000), (phase) => phases.push(phase));
-    await expect(activation, "its engine serves the first alone").rejects.toThrow("timeout");
+    await expect(activation, "its engine serves only the first model").rejects.toThrow("timeout");
     expect(phases).toContain("probe");
   });
 
-  test("of an engine that never gets ready ends with the signal and leaves no process behind", async () => {
+  test("of an engine that never becomes ready ends with the signal and leaves no process behind", async () => {
     const { engines, handles } = open(faultEngine(modelA, ["--never-ready", "--child", "--terms", "0"]));
     const patience = new AbortController();
     const activation = engines.activate(modelA, patience.signal, quiet);
@@ -74,13 +74,13 @@ describe("activate", () => {
     expect(await handles.read()).toEqual([]);
   });
 
-  test("with a signal that has aborted starts nothing", async () => {
+  test("with an aborted signal starts nothing", async () => {
     const { engines } = open(faultEngine(modelA, ["--starts", starts()]));
     await expect(engines.activate(modelA, AbortSignal.abort(new Error("no")), quiet)).rejects.toThrow("no");
     expect(await startsIn(starts())).toEqual([]);
   });
 
-  test("puts another model's engine away first, should one be awake", async () => {
+  test("retires another model's engine first if one is awake", async () => {
     const { engines } = open(faultEngine(modelA), faultEngine(modelB));
     await engines.activate(modelA, never, quiet);
     const pid = await endpointPid(host, modelA);
@@ -89,12 +89,12 @@ describe("activate", () => {
     expect(await state.engineGroups()).toHaveLength(1);
   });
 
-  test("of an awake engine proves it, and starts it anew when it does not answer", async () => {
+  test("of an awake engine probes it, and restarts it if it does not answer", async () => {
     const { engines } = open(faultEngine(modelA, ["--starts", starts()]));
     const endpoint = await engines.activate(modelA, never, quiet);
     expect(await engines.activate(modelA, never, quiet)).toEqual(endpoint);
     expect(await startsIn(starts())).toHaveLength(1);
-    // Stopped by a signal it hangs: the connection is accepted, nothing is answered.
+    // A stopped process hangs: it accepts connections and answers nothing.
     kill(await endpointPid(host, modelA), "SIGSTOP");
     await engines.activate(modelA, never, quiet);
     expect(await startsIn(starts())).toHaveLength(2);
@@ -129,7 +129,7 @@ describe("retire", () => {
     expect(await startsIn(starts())).toHaveLength(1);
   });
 
-  test("stops an engine that says it slept and does not", async () => {
+  test("stops an engine that reports sleep but does not sleep", async () => {
     const { engines } = open(faultEngine(modelA, ["--stay-awake"], sleeps));
     await engines.activate(modelA, never, quiet);
     await engines.retire(modelA, quiet);
@@ -138,7 +138,7 @@ describe("retire", () => {
     expect(toldOf("engineSurprised")).toEqual([["a", modelA, "sleep", "it says that it is awake"]]);
   });
 
-  test("for good stops also an engine that could sleep, or sleeps", async () => {
+  test("for good also stops an engine that could sleep or sleeps", async () => {
     const { engines } = open(faultEngine(modelA, [], sleeps));
     await engines.activate(modelA, never, quiet);
     await engines.retire(modelA, quiet, true);
@@ -160,7 +160,7 @@ test("an engine that fails to wake is killed and started cold", async () => {
   expect(toldOf("engineSurprised")).toEqual([["a", modelA, "wake", "POST /wake_up answered 500"]]);
 });
 
-test("an awake engine that exits is reported at once, not with what it said, and what is left of its group goes", async () => {
+test("the exit of an awake engine is reported at once, without its output, and the rest of its group is stopped", async () => {
   const { engines, handles } = open(faultEngine(modelA, ["--child"]));
   const endpoint = await engines.activate(modelA, never, quiet);
   const exits: unknown[] = [];
@@ -178,19 +178,19 @@ test("an awake engine that exits is reported at once, not with what it said, and
   expect(exits).toHaveLength(1);
 });
 
-test("a sleeping engine that exits is started cold when it is wanted, and nobody takes it for the awake one", async () => {
+test("a sleeping engine that exits starts cold when requested, and does not count as the awake one", async () => {
   const { engines } = open(faultEngine(modelA, ["--starts", starts()], sleeps));
   await engines.activate(modelA, never, quiet);
   engines.onExit(() => expect.unreachable("it was asleep"));
   await engines.retire(modelA, quiet);
   kill(await endpointPid(host, modelA), "SIGKILL");
-  await until("it is no sleeper any more", () => engines.sleepers().length === 0);
+  await until("it is no longer a sleeper", () => engines.sleepers().length === 0);
   await engines.activate(modelA, never, quiet);
   expect(await startsIn(starts())).toHaveLength(2);
   expect(toldOf("sleeperExited")).toMatchObject([["a", modelA, { reason: "signal SIGKILL" }]]);
 });
 
-test("an engine that is being woken is no sleeper on disk any more", async () => {
+test("an engine that is being woken is no longer a sleeper on disk", async () => {
   const { engines, handles } = open(faultEngine(modelA, ["--wake-hangs"], sleeps));
   await engines.activate(modelA, never, quiet);
   await engines.retire(modelA, quiet);
@@ -203,14 +203,14 @@ test("an engine that is being woken is no sleeper on disk any more", async () =>
   expect(await state.engineGroups()).toEqual([]);
 });
 
-describe("while the slot is busy cleaning up after another engine", () => {
-  /** An awake engine A, and a sleeper B that just died and left a child which takes its time to go. */
+describe("while the slot still cleans up after another engine", () => {
+  /** Makes engine A awake, and lets sleeper B die and leave a child that ends slowly. */
   async function busySlot(): Promise<void> {
     open(faultEngine(modelA, ["--starts", starts()]), faultEngine(modelB, ["--child"], sleeps));
     await host.engines.activate(modelB, never, quiet);
     await host.engines.retire(modelB, quiet);
     const sleeper = await endpointPid(host, modelB);
-    await until("its child is deaf", async () => (await procTable.group(sleeper)).length === 2);
+    await until("its child ignores SIGTERM", async () => (await procTable.group(sleeper)).length === 2);
     await host.engines.activate(modelA, never, quiet);
     kill(sleeper, "SIGKILL");
     await until("the sleeper's exit is noticed", () => toldOf("sleeperExited").length === 1);
@@ -218,7 +218,7 @@ describe("while the slot is busy cleaning up after another engine", () => {
 
   test("an engine that exits before its retirement is not reported", async () => {
     await busySlot();
-    host.engines.onExit(() => expect.unreachable("it was to go anyway"));
+    host.engines.onExit(() => expect.unreachable("it was already being retired"));
     const pid = await endpointPid(host, modelA);
     const retired = host.engines.retire(modelA, quiet);
     kill(pid, "SIGKILL");
@@ -226,7 +226,7 @@ describe("while the slot is busy cleaning up after another engine", () => {
     expect(await state.engineGroups()).toEqual([]);
   });
 
-  test("an engine that exits before it is proven anew is started, and its clean-up spares the new one", async () => {
+  test("an engine that exits before its new probe is started, and its clean-up spares the new one", async () => {
     await busySlot();
     const exits: unknown[] = [];
     host.engines.onExit((model) => exits.push(model));
@@ -253,7 +253,7 @@ test("stopAll ends a start in progress, sleeping engines and the awake one", asy
   expect(await handles.read()).toEqual([]);
 });
 
-test("an external engine is probed, slept and woken, and never stopped", async () => {
+test("an external engine is probed, put to sleep and woken, and never stopped", async () => {
   const starter = state.open({ engines: [] });
   const handle = await starter.launchers.process.start(faultEngine(modelA), "other" as never);
   const launcher = { kind: "external", url: `${handle.endpoint.origin}/` } as const;

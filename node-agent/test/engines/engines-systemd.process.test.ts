@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const { engines } of state.hosts) await engines.stopAll();
 });
 
-/** How often which command of systemctl fails from now on. */
+/** Which command of systemctl fails from now on, and how often. */
 let failing = { verb: "", times: 0 };
 
 const systemd: RunCommand = async (program, args) => {
@@ -34,7 +34,7 @@ function open(...engines: EngineSpec[]): Host {
   return state.open({ engines, runCommand: systemd });
 }
 
-test("a unit's instance gets port, model and environment by its file, and is gone after retire", async () => {
+test("a unit's instance gets port, model and environment from its file, and is gone after retire", async () => {
   const { engines, handles } = open(unitEngine());
   const endpoint = await engines.activate(modelA, never, quiet);
   expect(await ask(endpoint, "GET /environment")).toMatchObject({
@@ -52,7 +52,7 @@ test("a unit's instance gets port, model and environment by its file, and is gon
   expect(await handles.read()).toEqual([]);
 });
 
-test("a unit that runs on is adopted by the next agent, and its exit is noticed", async () => {
+test("a running unit is adopted by the next agent, and its exit is noticed", async () => {
   const pid = await pidLeftBy(open(unitEngine()));
   const { engines } = open(unitEngine());
   const exits: string[] = [];
@@ -64,7 +64,7 @@ test("a unit that runs on is adopted by the next agent, and its exit is noticed"
 });
 
 test.each([1, 2])(
-  "where systemd fails to answer %i times, a unit is adopted after that, and not stopped",
+  "if systemd fails to answer %i times, a unit is adopted afterwards and not stopped",
   async (times) => {
     const pid = await pidLeftBy(open(unitEngine()));
     const { engines, told } = open(unitEngine());
@@ -76,7 +76,7 @@ test.each([1, 2])(
   },
 );
 
-test("a unit that must go and does not fails the look for engines until it is gone", async () => {
+test("a unit that must stop and does not makes readopt fail until it is gone", async () => {
   const pid = await pidLeftBy(open(unitEngine()));
   const { engines, handles } = open(unitEngine("--start-ms 1"));
   failing = { verb: "stop", times: 1 };
@@ -93,7 +93,7 @@ test("a unit with another configuration is stopped, not adopted", async () => {
   expect(await isAlive(pid)).toBe(false);
 });
 
-test("a unit that fails its start is refused with what its journal says", async () => {
+test("a unit whose start fails is refused with its journal's lines", async () => {
   const { engines } = open(unitEngine("--exit 4"));
   await expect(engines.activate(modelA, never, quiet)).rejects.toMatchObject({
     message: expect.stringContaining("failed"),
@@ -101,7 +101,7 @@ test("a unit that fails its start is refused with what its journal says", async 
   });
 });
 
-describe("what a unit said in an earlier run is not said of one that", () => {
+describe("the output of a unit's earlier run is not reported for a unit that", () => {
   test.each([
     ["fails its start", (missing: string) => writeFile(missing, `${process.pid}\n`), ["CUDA out of memory"]],
     [
@@ -122,7 +122,7 @@ describe("what a unit said in an earlier run is not said of one that", () => {
   });
 });
 
-test("a unit that wants a second signal gets it", async () => {
+test("a unit that needs a second signal gets it", async () => {
   const { engines } = open(unitEngine("--terms 2"));
   await engines.activate(modelA, never, quiet);
   await engines.retire(modelA, quiet);
@@ -130,7 +130,7 @@ test("a unit that wants a second signal gets it", async () => {
   expect(log.match(/SIGTERM/g)).toHaveLength(2);
 });
 
-test("a unit that is no template is refused", async () => {
+test("a unit that is not a template is refused", async () => {
   const launcher = { kind: "systemd", unit: "engine.service", env: {} } as const;
   const { engines } = open(unitEngine("", { launcher }));
   await expect(engines.activate(modelA, never, quiet)).rejects.toThrow("is not a template");

@@ -1,10 +1,12 @@
-/** An engine that listens and accepts no connection until it is told to: its queue of connections is full. */
+/**
+ * An engine that listens and accepts no connection until the test allows it, because its queue of connections is full.
+ */
 import { once } from "node:events";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { Worker } from "node:worker_threads";
 import type { EngineEndpoint } from "../../src/engines/engine.ts";
 
-/** Holds its thread until it is let go, and then answers every request with `answer`, as events. */
+/** Blocks its thread until the gate opens, and then answers every request with `answer`, as events. */
 const thread = `
 const { parentPort, workerData: { listen, gate, answer } } = require("node:worker_threads");
 const server = require("node:http").createServer((request, response) => {
@@ -16,7 +18,7 @@ server.listen({ ...listen, backlog: 1 }, () => {
   Atomics.wait(new Int32Array(gate), 0, 0);
 });`;
 
-/** How many connections Linux queues for a backlog of 1. */
+/** The number of connections that Linux queues for a backlog of 1. */
 const queueLength = 2;
 
 export class BusyEngine implements AsyncDisposable {
@@ -25,7 +27,7 @@ export class BusyEngine implements AsyncDisposable {
   readonly #gate: SharedArrayBuffer;
   readonly #queued: readonly Socket[];
 
-  /** On a Unix socket at `socketPath`, else on a port of loopback. */
+  /** Listens on a Unix socket at `socketPath`, otherwise on a port of loopback. */
   static async open(answer: string, socketPath?: string): Promise<BusyEngine> {
     const gate = new SharedArrayBuffer(4);
     const listen = socketPath === undefined ? { port: 0, host: "127.0.0.1" } : { path: socketPath };
@@ -49,7 +51,7 @@ export class BusyEngine implements AsyncDisposable {
     this.endpoint = endpoint;
   }
 
-  /** Lets it accept; resolves when the queue is empty. */
+  /** Lets the engine accept connections. Resolves when the queue is empty. */
   async letGo(): Promise<void> {
     let accepted = 0;
     const isEmpty = new Promise<void>((resolve) =>

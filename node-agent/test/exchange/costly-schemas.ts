@@ -1,9 +1,9 @@
-/** JSON Schemas that are small to send and costly to turn into a grammar, or to generate an answer by. */
+/** JSON Schemas that are small to send, and costly to convert to a grammar or to generate an answer with. */
 
 export interface CostlySchema {
   readonly name: string;
   readonly schema: object;
-  /** Path of the place in it that llama-server's bounds refuse. Absent: the schema itself. */
+  /** The path that llama-server's limits refuse. If undefined, the schema itself. */
   readonly path?: string;
 }
 
@@ -19,7 +19,7 @@ function each(keys: readonly string[], schema: (index: number) => object): Recor
   return Object.fromEntries(keys.map((key, index) => [key, schema(index)]));
 }
 
-/** An object with so many required properties, all of this schema. */
+/** An object with this many required properties, all with this schema. */
 export function record(count: number, property: object): object {
   return object(each(names(count), () => property));
 }
@@ -39,7 +39,7 @@ const patterns: readonly string[] = [
   "^(a?){1500}$",
   "^(.{0,100}){0,100}$",
   "^(a+)+$",
-  // One way more for each further character; tokens of indentation and of dashes are long.
+  // One more way for each further character. Tokens of indentation and of dashes are long.
   "^(-|--)*$",
   "^( | {2})*;$",
   `^${".*".repeat(50)}$`,
@@ -87,7 +87,7 @@ export const costlySchemas: readonly CostlySchema[] = [
     path: "$defs.d30",
   },
   {
-    name: "twenty levels of an object that may be two",
+    name: "twenty levels of an object with two alternatives",
     schema: nested(20, (inner) => ({ type: ["object", "object"], properties: { a: inner }, required: ["a"] }), {}),
     path: Array.from({ length: 18 }, () => "properties.a").join("."),
   },
@@ -117,7 +117,7 @@ export const costlySchemas: readonly CostlySchema[] = [
   },
   { name: "a name of 30,000 characters", schema: object({ ["a".repeat(30_000)]: {} }), path: "properties" },
   {
-    name: "2,000 names that are the same to llama.cpp",
+    name: "2,000 names that are equal to llama.cpp",
     schema: object(
       each(
         Array.from({ length: 2_000 }, (_, at) => String.fromCodePoint(0x4e00 + at)),

@@ -1,4 +1,4 @@
-/** The pool of connections to engines, with servers that close a connection at every moment of its life. */
+/** The pool of connections to engines, with servers that close a connection at any time. */
 import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
@@ -41,7 +41,7 @@ class Pool implements AsyncDisposable {
     return this.#connections.open(request);
   }
 
-  /** Asks, reads the whole answer and gives the connection back. */
+  /** Sends a request, reads the whole answer and gives the connection back. */
   async answer(): Promise<string> {
     const call = await this.ask();
     const text = await readText(call);
@@ -69,7 +69,7 @@ const closings: readonly [what: string, close: (socket: Socket) => void][] = [
 ];
 
 test.each(closings)(
-  "a server that %s its connection while the reader of a whole answer still waits costs nobody an answer",
+  "a server that %s its connection while the reader of a complete answer still waits costs no client its answer",
   async (_what, close) => {
     await using pool = await Pool.open(hi);
     const call = await pool.ask();
@@ -84,7 +84,7 @@ test.each(closings)(
 );
 
 test.each(closings.slice(0, 2))(
-  "a server that %s a kept connection in the moment in which it is used is asked again on a fresh one",
+  "a request on a kept connection that a server %s at the same moment is sent again on a new connection",
   async (_what, close) => {
     await using pool = await Pool.open(hi);
     await pool.answer();
@@ -96,17 +96,17 @@ test.each(closings.slice(0, 2))(
 
 test.each<[what: string, script: EngineScript]>([
   [
-    "that the server ends with the answer, though it promised to keep it",
+    "that the server ends with the answer, although it promised to keep it",
     (socket) => {
       respond(socket, 200, "hi");
       socket.end();
     },
   ],
   [
-    "that the server says it will close",
+    "that the server announces to close",
     (socket) => void socket.write(`${httpHead(200, { "content-length": 2, connection: "close" })}hi`),
   ],
-  ["whose end is that of the answer", (socket) => void socket.end(`${httpHead(200, {})}hi`)],
+  ["whose end is the end of the answer", (socket) => void socket.end(`${httpHead(200, {})}hi`)],
 ])("a connection %s carries no other request", async (_what, script) => {
   await using pool = await Pool.open(script);
   for (let n = 1; n <= 3; n++) {
@@ -116,17 +116,17 @@ test.each<[what: string, script: EngineScript]>([
   }
 });
 
-test("a connection that was paused when its reader had enough reads the next answer", async () => {
+test("a connection that was paused by its reader reads the next answer", async () => {
   await using pool = await Pool.open((socket) => respond(socket, 200, Buffer.alloc(100 << 10, "x")));
   const call = await pool.ask();
-  // More comes than is read ahead, and the end of the answer with it.
+  // More arrives than is read ahead, including the end of the answer.
   for (let turns = 0; turns < 50; turns++) await turn();
   call.finish();
   pool.engine.script = hi;
   expect(await pool.answer()).toBe("hi");
 });
 
-test("an engine is not asked for a request that has ended already", async () => {
+test("a request that has already ended is not sent to an engine", async () => {
   await using pool = await Pool.open(hi);
   await pool.answer();
   const ended = new EndController();

@@ -1,4 +1,4 @@
-/** Clients that leave, and clients that read slowly or not at all: what they pay, and what becomes of their engine. */
+/** Clients that leave, and clients that read slowly or not at all: their bills, and the effect on their engine. */
 import { once } from "node:events";
 import type { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -8,7 +8,7 @@ import { delta, done, endEvents, respondEvents, saying, usageEvent, writeChunk }
 import type { EngineScript } from "./scripted-engine.ts";
 import { chunk, closing, opening, openStalled, promptTokens, received, whole, word } from "./stalled-stream.ts";
 
-test("a client that leaves in mid-answer stops the engine and pays for what was generated", async () => {
+test("a client that leaves during its answer stops the engine and pays for the generated tokens", async () => {
   for (let words = 1; words <= 12; words++) {
     await using rig = await openStalled(words);
     const { stream, answer } = rig.chat({ stream: true });
@@ -22,7 +22,7 @@ test("a client that leaves in mid-answer stops the engine and pays for what was 
   }
 });
 
-test("a client that leaves an engine which reports usage only at its end pays for an estimated prompt, and one that stays for the count", async () => {
+test("if an engine reports usage only at its end, a client that leaves pays for an estimated prompt, and one that stays for the count", async () => {
   const messages = [{ role: "user", content: "x".repeat(1_000) }];
   await using rig = await Rig.open(saying(delta({ role: "assistant", content: "" })));
   const before = rig.chat({ stream: true, messages });
@@ -53,7 +53,7 @@ test("a client that leaves an engine which reports usage only at its end pays fo
   expect(rig.outbox.records[32]).toMatchObject({ promptTokens: 300, estimatedTokens: 300 });
 });
 
-test("a client that leaves before the first token stops the engine too, and pays nothing", async () => {
+test("a client that leaves before the first token also stops the engine, and pays nothing", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open(() => {});
     const sent = rig.chat({ stream });
@@ -64,11 +64,11 @@ test("a client that leaves before the first token stops the engine too, and pays
   }
 });
 
-test("a client that leaves while its answer is collected pays for what was generated", async () => {
+test("a client that leaves while its answer is collected pays for the generated tokens", async () => {
   await using rig = await openStalled(5);
   const { stream } = rig.chat();
   await until(() => rig.engine.saw.length === 1, "the engine to be asked");
-  // The words have been read when another request has been answered.
+  // The words have been read once another request was answered.
   rig.engine.script = (socket) => respondEvents(socket, opening + closing(1));
   expect(await rig.chat().answer).toMatchObject({ status: 200 });
   rig.outbox.records.length = 0;
@@ -76,7 +76,7 @@ test("a client that leaves while its answer is collected pays for what was gener
   expect(await rig.records()).toMatchObject([{ outcome: "client-ended", promptTokens, completionTokens: 5 }]);
 });
 
-test("a client that leaves while it waits is taken out of the queue", async () => {
+test("a client that leaves while it waits is removed from the queue", async () => {
   await using rig = await openStalled(1);
   rig.slot.gate = new Promise(() => {});
   const { stream } = rig.chat();
@@ -101,21 +101,21 @@ test("a lost router costs nothing: a record of zero after the first byte, none b
   }
 });
 
-test("a client that leaves at the very end pays for the whole, once", async () => {
+test("a client that leaves at the very end pays for the whole answer", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open(whole);
     const { asked, synced } = rig.outbox.hold();
     const sent = rig.chat({ stream });
     await asked.promise;
     sent.stream.cancel();
-    // Frames of a connection arrive in order: with this answer the agent has seen the other request's end.
+    // Frames of a connection arrive in order. With this answer, the agent has seen the other request's end.
     await rig.chat({}, { model: "other" }).answer;
     synced.resolve();
     expect(await rig.records()).toMatchObject([{ outcome: "finished", source: "engine", completionTokens: 2 }]);
   }
 });
 
-test("a client that leaves 16 MiB unread holds its engine back, and is cut after a minute", async () => {
+test("a client that leaves 16 MiB unread delays its engine, and is cut after a minute", async () => {
   const clock = new VirtualClock();
   let written = 0;
   await using rig = await Rig.open(
@@ -141,7 +141,7 @@ test("a client that leaves 16 MiB unread holds its engine back, and is cut after
     if (written !== before.written) before = { written, atMs: performance.now() };
     return performance.now() - before.atMs > 250;
   };
-  await until(isHeld, "the engine to be held back", 30_000);
+  await until(isHeld, "the engine to be delayed", 30_000);
   expect(written).toBeGreaterThan(160);
   expect(rig.ingress.unreadBytes).toBeGreaterThan(16 << 20);
   expect(rig.ingress.unreadBytes).toBeLessThan(17 << 20);
@@ -178,7 +178,7 @@ test("a slow client gets every event, in order", async () => {
   expect(eventsOf(text).at(-1)).toBe("[DONE]");
 });
 
-/** Resolves when the client has taken so many more bytes, or has all. */
+/** Resolves when the client has read this many more bytes, or all. */
 async function take(stream: SimStream, bytes: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let taken = 0;
@@ -191,7 +191,7 @@ async function take(stream: SimStream, bytes: number): Promise<void> {
 }
 
 test.each([true, false])(
-  "a client that takes 64 KiB every 20 s gets all of an answer in one long piece (streamed: %s)",
+  "a client that reads 64 KiB every 20 s gets all of an answer in one long piece (streamed: %s)",
   async (isStreamed) => {
     const clock = new VirtualClock();
     const long = "€".repeat(350_000);
@@ -201,7 +201,7 @@ test.each([true, false])(
     stream.frames.pause();
     for (let taken = 0; !stream.isOver && taken < long.length * 3; taken += 64 << 10) {
       await take(stream, 64 << 10);
-      await rig.chat({}, { model: "other" }).answer; // the agent has seen it
+      await rig.chat({}, { model: "other" }).answer; // The agent has seen it.
       clock.advance(20_000);
     }
     stream.frames.resume();

@@ -1,4 +1,4 @@
-/** Connections to engines: kept where an engine keeps its word, fresh elsewhere, tried once more when lost too early. */
+/** Connections to engines: kept if the engine allows it, otherwise new, and tried once more if lost too early. */
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -37,14 +37,14 @@ test("a connection is kept for four seconds after its last request", async () =>
   expect(rig.engine.connections).toBe(2);
 });
 
-test("requests at once have a connection each", async () => {
+test("concurrent requests have one connection each", async () => {
   await using rig = await Rig.open((socket) => void setTimeout(() => answer(socket), 20));
   const answers = await Promise.all(Array.from({ length: 8 }, () => rig.chat().answer));
   expect(answers.every(({ status }) => status === 200)).toBe(true);
   expect(rig.engine.connections).toBe(8);
 });
 
-test("llama-server gets a fresh connection each time, and is told so", async () => {
+test("llama-server gets a new connection for each request, with a header that says so", async () => {
   await using rig = await Rig.open(good, { dialect: "llama-server" });
   for (let n = 0; n < 3; n++) expect((await rig.chat().answer).status).toBe(200);
   expect(rig.engine.connections).toBe(3);
@@ -52,7 +52,7 @@ test("llama-server gets a fresh connection each time, and is told so", async () 
   await until(() => rig.engine.sockets.size === 0, "all connections to be closed");
 });
 
-test("a kept connection that was closed in the meantime is replaced", async () => {
+test("a kept connection that was closed meanwhile is replaced", async () => {
   await using rig = await Rig.open(good);
   await rig.chat().answer;
   for (const socket of rig.engine.sockets) socket.resetAndDestroy();
@@ -61,7 +61,7 @@ test("a kept connection that was closed in the meantime is replaced", async () =
   expect(rig.faults).toEqual([]);
 });
 
-test("a connection lost before the first byte is tried once more, and no more", async () => {
+test("a connection that is lost before the first byte is tried once more, and only once", async () => {
   let losses = 1;
   await using rig = await Rig.open((socket) => {
     if (losses-- > 0) socket.resetAndDestroy();
@@ -74,7 +74,7 @@ test("a connection lost before the first byte is tried once more, and no more", 
   expect(rig.engine.saw).toHaveLength(4);
 });
 
-test("an answer that has begun is never asked for again", async () => {
+test("a request whose answer has begun is never sent again", async () => {
   await using rig = await Rig.open((socket) => {
     socket.write(httpHead(200, { "content-type": "text/event-stream" }));
     setImmediate(() => socket.resetAndDestroy());
@@ -83,19 +83,19 @@ test("an answer that has begun is never asked for again", async () => {
   expect(rig.engine.saw).toHaveLength(1);
 });
 
-test("a refused request leaves the connection for nobody", async () => {
+test("the connection of a refused request is not used again", async () => {
   await using rig = await Rig.open((socket) => respond(socket, 400, "{}"));
   expect((await rig.chat().answer).status).toBe(400);
   await until(() => rig.engine.sockets.size === 0, "the connection to be closed");
 });
 
-test("an engine on a Unix socket is reached the same way", async () => {
+test("an engine on a Unix socket is reached in the same way", async () => {
   await using rig = await Rig.open(good, { socketPath: join(temporaryDirectory(), "engine.sock") });
   for (let n = 0; n < 3; n++) expect((await rig.chat().answer).status).toBe(200);
   expect(rig.engine.connections).toBe(1);
 });
 
-test("the engine sees our request id and none of the router's headers", async () => {
+test("the engine gets our request id and none of the router's headers", async () => {
   await using rig = await Rig.open(good);
   const { requestId, answer: got } = rig.chat();
   await got;

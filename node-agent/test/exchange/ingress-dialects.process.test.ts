@@ -1,4 +1,4 @@
-/** Streams as vLLM and SGLang word them (there are no recordings of these: after their sources), from end to end. */
+/** Streams in the words of vLLM and SGLang, made from their sources because no recordings exist, from end to end. */
 import { expect, test } from "vitest";
 import { chatRules, choicesOf, Rig, type RigOptions } from "./ingress-rig.ts";
 import { done, event, respond, usageOf } from "./scripted-engine.ts";
@@ -30,7 +30,7 @@ async function answer(stream: string, body: object, options: RigOptions = { dial
   return { ...got, records: rig.outbox.records };
 }
 
-test("vLLM: thoughts under their other name, a chunk on the border, text beside the finish", async () => {
+test("vLLM: reasoning under its other name, a chunk at the border, and text beside the finish are read", async () => {
   const stream =
     vllm({ role: "assistant", content: "" }, {}, 0) +
     vllm({ reasoning: "Hm" }) +
@@ -45,7 +45,7 @@ test("vLLM: thoughts under their other name, a chunk on the border, text beside 
   expect(records).toMatchObject([{ promptTokens: 9, completionTokens: 5, reasoningTokens: 2, cachedTokens: 8 }]);
 });
 
-test("vLLM: a named function that ends with stop has called", async () => {
+test("vLLM: a named function that ends with stop becomes a call", async () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   const stream =
     vllm({ role: "assistant", content: "" }) +
@@ -62,7 +62,7 @@ test("vLLM: a named function that ends with stop has called", async () => {
   ]);
 });
 
-test("vLLM: a switch that aborts is no end, nor is its error event with a terminator", async () => {
+test("vLLM: an aborted answer is unfinished, and so is its error event with a terminator", async () => {
   const said = vllm({ role: "assistant", content: "" }) + vllm({ content: "So" });
   const aborted = await answer(said + vllm({}, { finish_reason: "abort", stop_reason: null }) + vllmUsage + done, {});
   expect(aborted.text).not.toContain("[DONE]");
@@ -72,7 +72,7 @@ test("vLLM: a switch that aborts is no end, nor is its error event with a termin
   for (const { status } of [aborted, died]) expect(status).toBe(500);
 });
 
-test("vLLM: an error as the first event of a 200 is a status", async () => {
+test("vLLM: an error as the first event of a 200 becomes a status", async () => {
   const error = { message: "This model's maximum context length is 1024 tokens.", type: "BadRequestError", code: 400 };
   const { status, text: all } = await answer(event({ error }) + done, {});
   expect(status).toBe(400);
@@ -95,7 +95,7 @@ test.each([
     /1024 tokens.* 3100 tokens \(3000 in the messages, 100 in/,
   ],
   ["cannot count", 404, "", /at least 1025 tokens \(at least 925 in the messages, 100 in/],
-])("vLLM: an overflow is told with both counts when it %s", async (_name, status, count, message) => {
+])("vLLM: an overflow is reported with both counts when it %s", async (_name, status, count, message) => {
   await using rig = await Rig.open(
     (socket, { path }) => respond(socket, path === "/tokenize" ? status : 400, path === "/tokenize" ? count : overflow),
     { dialect: "vllm" },
@@ -121,7 +121,7 @@ const sglang = (delta: object, finish_reason: string | null = null) =>
     ],
   });
 
-test("SGLang: nulls everywhere, an own chunk for the finish, one of its own kind", async () => {
+test("SGLang: null fields, a separate chunk for the finish and a chunk of its own kind are read", async () => {
   const stream =
     sglang({ role: "assistant", content: "" }) +
     sglang({ reasoning_content: "Hm", content: null }) +
@@ -137,7 +137,7 @@ test("SGLang: nulls everywhere, an own chunk for the finish, one of its own kind
   expect(records).toMatchObject([{ source: "engine", promptTokens: 9, completionTokens: 5 }]);
 });
 
-test("a model that cannot be forced is told to have called, as the service says", async () => {
+test("a model that cannot be forced gets tool_calls as its finish, as the service promises", async () => {
   const rules = { ...chatRules, toolsEnforced: false };
   const tools = [{ type: "function", function: { name: "f" } }];
   const stream = sglang({ role: "assistant", content: "No." }) + sglang({}, "stop") + done;
@@ -153,7 +153,7 @@ test("a body with calls and blank lines before them has no content", async () =>
   expect(JSON.parse(whole)).toMatchObject({ choices: [{ message: { content: null } }] });
 });
 
-test("a tool call of an engine that gives it no id gets one, in a stream and in a body", async () => {
+test("a tool call without an id from the engine gets one, in a stream and in a body", async () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   const stream =
     sglang({ tool_calls: [{ index: 0, function: { name: "f", arguments: { a: 1 } } }] }, "tool_calls") + done;
@@ -171,7 +171,7 @@ test("a tool call of an engine that gives it no id gets one, in a stream and in 
   ]);
 });
 
-test("probabilities of a completion are told in its own shape, whichever the engine uses", async () => {
+test("log probabilities of a completion have its own shape, whatever the engine's shape", async () => {
   const chatShape = {
     content: [
       {
@@ -206,7 +206,7 @@ test("probabilities of a completion are told in its own shape, whichever the eng
   });
 });
 
-/** What engines are known to do to calls, in the chunks of a stream; each means these two calls. */
+/** Deviations in the calls of known engines, as chunks of a stream. Each means the same two calls. */
 const variants: [variant: string, choices: object[]][] = [
   ["one index for both", [piece(0, "a", "f", "{}"), piece(0, "b", "f", '{"a":1}')]],
   ["both in one chunk, without indexes", [{ tool_calls: [bare("a", "f", "{}"), bare("b", "f", '{"a":1}')] }]],
@@ -215,7 +215,7 @@ const variants: [variant: string, choices: object[]][] = [
   ["no arguments for the first", [piece(0, "a", "f", ""), piece(1, "b", "f", '{"a":'), piece(1, null, null, "1}")]],
   ["null for no arguments", [piece(0, "a", "f", null), piece(1, "b", "f", '{"a":1}')]],
   ["the word null for no arguments", [piece(0, "a", "f", "null"), piece(1, "b", "f", '{"a":1}')]],
-  ["a call that is no list", [{ tool_calls: bare("a", "f", "{}") }, { tool_calls: bare("b", "f", '{"a":1}') }]],
+  ["a call that is not a list", [{ tool_calls: bare("a", "f", "{}") }, { tool_calls: bare("b", "f", '{"a":1}') }]],
   ["arguments twice", [piece(0, "a", "f", "{}"), piece(1, "b", "f", '{"a":1}'), piece(1, null, null, '{"a":1}')]],
   ["an id that is a number", [piece(0, "a", "f", "{}"), piece(1, "b", "f", '{"a":'), piece(1, 7, null, "1}")]],
 ];
@@ -237,7 +237,7 @@ interface Told {
   readonly function: { readonly name?: string; readonly arguments: string };
 }
 
-/** The calls of a stream, as clients put them together. */
+/** Returns the calls of a stream as clients assemble them. */
 function joined(stream: string): Told[] {
   const calls: Told[] = [];
   for (const choice of told(stream) as { delta?: { tool_calls?: Told[] } }[])
@@ -254,7 +254,7 @@ const twoCalls = [bare("a", "f", "{}"), bare("b", "f", '{"a":1}')];
 
 test.each(
   (["vllm", "llama-server", "openai"] as const).flatMap((dialect) => variants.map((row) => [dialect, ...row] as const)),
-)("%s: calls are whole, streamed and not, where an engine sends %s", async (dialect, _variant, deltas) => {
+)("%s: calls are complete, streamed and not, if an engine sends %s", async (dialect, _variant, deltas) => {
   const chunks = [...deltas.map((delta) => ({ index: 0, delta, finish_reason: "" })), finish("tool_calls")];
   const stream = chunks.map((choice) => event({ choices: [choice] })).join("") + vllmUsage + done;
   const streamed = await answer(stream, { tools }, { dialect });
@@ -264,7 +264,7 @@ test.each(
   expect(JSON.parse(collected.text)).toMatchObject({ choices: [{ message: { tool_calls: twoCalls } }] });
 });
 
-test("fields and reasons that mean nothing to us end no answer; an unknown reason is reported", async () => {
+test("unknown fields and reasons end no answer, and an unknown reason is reported", async () => {
   const chunk = (delta: object, reason: string | null) =>
     `event: message\nid: 1\nretry: 500\ndata: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\ndata:\n\n`;
   const stream = chunk({ content: "So" }, "") + event({}) + chunk({ content: "!" }, "eos_token") + vllmUsage;

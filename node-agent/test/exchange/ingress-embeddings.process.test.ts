@@ -1,4 +1,4 @@
-/** Embeddings: batches, lengths and formats are ours, whatever the engine can do. */
+/** Embeddings: the agent makes batches, lengths and formats, whatever the engine supports. */
 import { ends } from "@weiche/shared/frames/frame.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
@@ -25,7 +25,10 @@ interface Embeddings {
   readonly usage: object;
 }
 
-/** Gives each text a vector that tells its number, and counts one token a text; in reverse order, to be put right. */
+/**
+ * Gives each text a vector with its number, and counts one token per text. The order is reversed, so that the agent
+ * must sort.
+ */
 function numbered(socket: Socket, { body }: EngineSaw): void {
   const texts = body["input"] as string[];
   const data = texts.map((text, index) => ({
@@ -44,7 +47,7 @@ async function ask(rig: Rig, body: object) {
 
 const norm = (vector: readonly number[]) => Math.hypot(...vector);
 
-test("the vectors of an engine come through as they are", async () => {
+test("the vectors of an engine are passed on unchanged", async () => {
   await using rig = await Rig.open((socket) => respond(socket, 200, recorded.body), { rules });
   const { status, ending, body } = await ask(rig, { input: ["hello world", "cat"] });
   expect({ status, ending }).toEqual({ status: 200, ending: "complete" });
@@ -59,7 +62,7 @@ test("the vectors of an engine come through as they are", async () => {
   ]);
 });
 
-test("base64 is the bytes that the engine itself would have sent", async () => {
+test("base64 equals the bytes that the engine itself would have sent", async () => {
   await using rig = await Rig.open(
     (socket) => respond(socket, 200, JSON.stringify({ data: [{ index: 0, embedding: vectors[0] }] })),
     { rules },
@@ -70,7 +73,7 @@ test("base64 is the bytes that the engine itself would have sent", async () => {
   expect(rig.engine.saw[0]!.body).toMatchObject({ encoding_format: "float" });
 });
 
-test("fewer dimensions are the beginning of the vector, at length 1, and nobody is asked for them", async () => {
+test("fewer dimensions are the beginning of the vector at length 1, and the engine is not asked for them", async () => {
   await using rig = await Rig.open((socket) => respond(socket, 200, recorded.body), { rules });
   const { body } = await ask(rig, { input: ["hello world", "cat"], dimensions: 16 });
   for (const [index, { embedding }] of body.data.entries()) {
@@ -82,7 +85,7 @@ test("fewer dimensions are the beginning of the vector, at length 1, and nobody 
   expect(rig.engine.saw[0]!.body).toEqual({ model, input: expect.any(Array) as unknown, encoding_format: "float" });
 });
 
-test("the instruction goes into the text by the model's template, its default where there is none", async () => {
+test("the instruction goes into the text by the model's template, with a default", async () => {
   await using rig = await Rig.open((socket) => respond(socket, 200, recorded.body), { rules });
   await ask(rig, { input: ["{instruction} $& one", "two"], instruction: "Find {input}." });
   await ask(rig, { input: ["one", "two"] });
@@ -92,7 +95,7 @@ test("the instruction goes into the text by the model's template, its default wh
   ]);
 });
 
-test("a long list is split for the engine and put together in order", async () => {
+test("a long list is split for the engine and merged in order", async () => {
   await using rig = await Rig.open(numbered, { rules });
   const input = Array.from({ length: 2_048 }, (_, index) => `text ${index}`);
   const { body } = await ask(rig, { input });
@@ -150,7 +153,7 @@ test.each([
   });
 });
 
-/** Takes any text, and counts a token for each character. */
+/** Accepts any text, and counts a token for each character. */
 function counting(socket: Socket, { body }: EngineSaw): void {
   const texts = body["input"] as string[];
   const tokens = texts.reduce((sum, text) => sum + text.length, 0);
@@ -163,9 +166,9 @@ const plain: ModelRules = { ...rules, embeddings: { ...rules.embeddings!, instru
 test.each([
   ["one text", "x".repeat(513), "input"],
   ["the second of three", ["x", "x".repeat(513), "x"], "input[1]"],
-  ["a text behind a full batch", [...Array<string>(32).fill("x"), "x".repeat(513)], "input[32]"],
+  ["a text after a full batch", [...Array<string>(32).fill("x"), "x".repeat(513)], "input[32]"],
 ])(
-  "%s is too long for the rules, though its engine takes it: 400 names it, with both numbers",
+  "%s exceeds the rules although its engine accepts it: a 400 names it, with both numbers",
   async (_n, input, param) => {
     for (const windowTokens of [undefined, 32_768]) {
       await using rig = await Rig.open(counting, { rules: plain, windowTokens });
@@ -179,13 +182,13 @@ test.each([
   },
 );
 
-test("a text of as many tokens as the rules allow is embedded, and billed as its engine counts", async () => {
+test("a text of as many tokens as the rules allow is embedded, and billed by the engine's count", async () => {
   await using rig = await Rig.open(counting, { rules: plain, windowTokens: 32_768 });
   expect((await ask(rig, { input: ["x".repeat(512), "x"] })).status).toBe(200);
   expect(await rig.records()).toMatchObject([{ source: "engine", promptTokens: 513 }]);
 });
 
-test("an engine that refuses long texts itself gets them in batches as ever, and its refusal names the text", async () => {
+test("an engine that refuses long texts itself gets the usual batches, and its refusal names the text", async () => {
   const refuse: EngineScript = (socket) =>
     respond(socket, 422, '{"message":"`inputs` must have less than 512 tokens. Given: 600","code":422}');
   await using rig = await Rig.open(refuse, { rules: plain, windowTokens: 512 });
@@ -198,8 +201,8 @@ const item = { index: 0, embedding: vectors[0] };
 test.each([
   ["too few vectors", { data: [] }],
   ["a vector twice", { data: [item, item] }],
-  ["a number that is none", { data: [{ index: 0, embedding: [...vectors[0]!.slice(1), null] }] }],
-  ["a number beyond 32 bits", { data: [{ index: 0, embedding: [...vectors[0]!.slice(1), 1e39] }] }],
+  ["a value that is not a number", { data: [{ index: 0, embedding: [...vectors[0]!.slice(1), null] }] }],
+  ["a number that exceeds 32 bits", { data: [{ index: 0, embedding: [...vectors[0]!.slice(1), 1e39] }] }],
   ["a vector that is shorter than promised", { data: [{ index: 0, embedding: [1, 0] }] }],
   ["text", { data: [{ index: 0, embedding: "AAAA" }] }],
   ["no object", []],
@@ -210,7 +213,7 @@ test.each([
 });
 
 test.each(["-5", "0", "1e400", "9007199254740993", '"12"', "null", "513"])(
-  "a usage of %s is not believed, and the vectors are: the text is estimated",
+  "a usage of %s is ignored, the vectors are kept, and the text is estimated",
   async (tokens) => {
     const body = `{"data":[${JSON.stringify(item)}],"usage":{"prompt_tokens":${tokens}}}`;
     await using rig = await Rig.open((socket) => respond(socket, 200, body), { rules });
@@ -236,7 +239,7 @@ test.each([
   ]);
 });
 
-test("a client that leaves between batches pays for those that were made", async () => {
+test("a client that leaves between batches pays for the finished batches", async () => {
   let batches = 0;
   await using rig = await Rig.open(
     (socket, request) => {

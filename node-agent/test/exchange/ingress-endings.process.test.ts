@@ -1,4 +1,6 @@
-/** Requests that end by their engine, a limit, the disk or a stop: what the client is told, what is recorded and given back. */
+/**
+ * Requests that end by their engine, a limit, the disk or a stop: what the client gets, what is recorded and released.
+ */
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { ends } from "@weiche/shared/frames/frame.ts";
@@ -7,7 +9,7 @@ import { choicesOf, Rig, until } from "./ingress-rig.ts";
 import { endEvents, saying, writeChunk } from "./scripted-engine.ts";
 import { closing, opening, openStalled, promptTokens, received, whole, word } from "./stalled-stream.ts";
 
-test("the limit of a request ends a stream with an error event, and costs what was generated", async () => {
+test("the limit of a request ends a stream with an error event, and costs the generated tokens", async () => {
   const clock = new VirtualClock();
   await using rig = await openStalled(4, { clock });
   const { stream, answer } = rig.chat({ stream: true }, { remainingMs: 5_000 });
@@ -37,7 +39,7 @@ test("the limit of a request before the first byte is a 504", async () => {
   expect(rig.outbox.records).toMatchObject([{ outcome: "limit-ended", promptTokens: 0, completionTokens: 0 }]);
 });
 
-test("an engine that is gone ends its streams at once, unbilled", async () => {
+test("an engine that is gone ends its streams at once, and they are free", async () => {
   await using rig = await openStalled(2);
   const { stream, answer } = rig.chat({ stream: true });
   await received(stream, 3);
@@ -66,7 +68,7 @@ test("an engine without a sign of life for a minute is suspected, and an event i
   await until(() => rig.engine.asked[0]!.destroyed, "the engine to see it");
 });
 
-test("an engine that nobody answers for is a 503, and is suspected", async () => {
+test("an engine that does not listen is a 503, and is suspected", async () => {
   await using rig = await openStalled(1);
   rig.engine.server.close();
   expect(await rig.chat().answer).toMatchObject({ status: 503, retryAfter: 1 });
@@ -74,7 +76,7 @@ test("an engine that nobody answers for is a 503, and is suspected", async () =>
   expect(rig.outbox.records).toEqual([]);
 });
 
-test("a slot's refusal is told as it is", async () => {
+test("a slot's refusal is passed on unchanged", async () => {
   await using rig = await openStalled(1);
   rig.slot.refusal = new ApiError("model_switching", "Another model is being activated.", { retryAfterSeconds: 2.2 });
   const { status, retryAfter, ending, text } = await rig.chat({ stream: true }).answer;
@@ -88,7 +90,7 @@ test("a slot's refusal is told as it is", async () => {
   expect(rig.outbox.records).toEqual([]);
 });
 
-test("the terminator waits until the record is safe", async () => {
+test("the terminator waits until the record is on disk", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open(whole);
     const { asked, synced } = rig.outbox.hold();
@@ -105,7 +107,7 @@ test("the terminator waits until the record is safe", async () => {
   }
 });
 
-test("an engine that is gone once its answer is whole spoils nothing", async () => {
+test("an engine that is gone after its complete answer does not change it", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open(whole);
     const { asked, synced } = rig.outbox.hold();
@@ -118,7 +120,7 @@ test("an engine that is gone once its answer is whole spoils nothing", async () 
   }
 });
 
-test("an answer whose record cannot be kept is not whole", async () => {
+test("an answer whose record cannot be kept is incomplete", async () => {
   await using rig = await Rig.open(whole);
   rig.outbox.sync = () => Promise.reject(new Error("EIO"));
   const streamed = await rig.chat({ stream: true }).answer;
@@ -128,7 +130,7 @@ test("an answer whose record cannot be kept is not whole", async () => {
   expect(rig.bugs).toHaveLength(2);
 });
 
-test("nothing is taken in while usage cannot be recorded", async () => {
+test("no request is admitted while usage cannot be recorded", async () => {
   await using rig = await openStalled(1);
   rig.outbox.admitting = false;
   const { status, text, code } = await rig.chat().answer;
@@ -138,14 +140,14 @@ test("nothing is taken in while usage cannot be recorded", async () => {
   expect(rig.engine.saw).toEqual([]);
 });
 
-test("a model without rules is a 503, and a record that is not the router's is a 500", async () => {
+test("a model without rules is a 503, and a record that is not a router's is a 500", async () => {
   await using rig = await openStalled(1);
   expect(await rig.chat({}, { model: "other" }).answer).toMatchObject({ status: 503 });
   expect(await rig.chat({}, { factor: -1 }).answer).toMatchObject({ status: 500, ending: "complete" });
   expect(rig.bugs).toHaveLength(1);
 });
 
-test("a stop lets what runs end, takes nothing new, and after its grace breaks off", async () => {
+test("a stop lets running requests end, admits none, and ends them after its grace", async () => {
   const clock = new VirtualClock();
   await using rig = await openStalled(1, { clock });
   const first = rig.chat({ stream: true });
@@ -165,7 +167,7 @@ test("a stop lets what runs end, takes nothing new, and after its grace breaks o
 });
 
 test.each(["finished", "broken", "client-ended"])(
-  "a stop waits for a disk that takes no record of a %s answer until 2 s after its grace, and nothing looks whole",
+  "a stop waits 2 s after its grace for the record of a %s answer, and no answer looks complete",
   async (outcome) => {
     const clock = new VirtualClock();
     const ends = outcome === "finished" ? closing(1) : "";
@@ -180,7 +182,7 @@ test.each(["finished", "broken", "client-ended"])(
     clock.advance(10_000);
     await asked.promise;
     clock.advance(1_999);
-    await rig.chat().answer; // what the clock has begun has had its consequences
+    await rig.chat().answer; // Waits until the effects of the clock have happened.
     expect([isStopped, rig.ingress.running]).toEqual([false, 1]);
     clock.advance(1);
     await stopped;
@@ -191,7 +193,7 @@ test.each(["finished", "broken", "client-ended"])(
   },
 );
 
-test("a limit that the window has no room for is refused, though the engine went along", async () => {
+test("a limit that exceeds the window is refused, even if the engine accepts it", async () => {
   await using rig = await openStalled(1);
   const { status, text } = await rig.chat({ stream: true, max_tokens: 1_018 }).answer;
   expect(status).toBe(400);

@@ -1,4 +1,4 @@
-/** An engine that dies while requests run: each router hears of it, so that it can count whose bodies were there. */
+/** An engine that dies while requests run. Each router learns of it, so that it can count which bodies were there. */
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { ends } from "@weiche/shared/frames/frame.ts";
@@ -8,7 +8,7 @@ import type { EngineScript } from "./scripted-engine.ts";
 
 const word = delta({ content: "word " });
 
-/** The death that the END of the answer tells. */
+/** Returns the death in the END frame of the answer. */
 async function deathOf({ answer }: Sent): Promise<unknown> {
   const { code } = await answer;
   return code === ends.engineDiedAlone ? "alone" : code === ends.engineDiedShared ? "shared" : undefined;
@@ -31,7 +31,7 @@ test.each([
   expect(rig.outbox.records).toEqual([]);
 });
 
-test("after it the error event says engine_died, and the END the death", async () => {
+test("after the first byte the error event is engine_died, and the END frame contains the death", async () => {
   await using rig = await Rig.open(saying(word));
   const sent = rig.chat({ stream: true });
   const death = deathOf(sent);
@@ -43,8 +43,8 @@ test("after it the error event says engine_died, and the END the death", async (
 });
 
 test.each([
-  ["whose exit is known a moment later has died", true, "engine_died"],
-  ["that lives on has not", false, "500"],
+  ["whose exit becomes known a moment later has died", true, "engine_died"],
+  ["that lives on has not died", false, "500"],
 ])("an engine that loses its connection and %s", async (_name, dies, code) => {
   await using rig = await Rig.open(saying(word));
   const { stream, answer } = rig.chat({ stream: true });
@@ -60,20 +60,17 @@ test.each([
   ["a chunk", "keep-alive"],
   ["a chunk", "close"],
   ["a body", "close"],
-])(
-  "half of %s that a killed engine has sent is a lost connection, not a malformed answer (%s)",
-  async (what, connection) => {
-    const framing: Record<string, string | number> =
-      what === "a chunk" ? { "transfer-encoding": "chunked" } : { "content-length": 10_000 };
-    const script: EngineScript = (socket) => {
-      socket.write(httpHead(200, { "content-type": "text/event-stream", connection, ...framing }));
-      socket.end(what === "a chunk" ? "400\r\ndata: {" : word);
-    };
-    await using rig = await Rig.open(script, { newsMsMax: 0 });
-    await rig.chat({ stream: true }).answer;
-    expect(rig.faults).toEqual([expect.stringMatching(/^connection lost: /)]);
-  },
-);
+])("half of %s from a killed engine is a lost connection, not a malformed answer (%s)", async (what, connection) => {
+  const framing: Record<string, string | number> =
+    what === "a chunk" ? { "transfer-encoding": "chunked" } : { "content-length": 10_000 };
+  const script: EngineScript = (socket) => {
+    socket.write(httpHead(200, { "content-type": "text/event-stream", connection, ...framing }));
+    socket.end(what === "a chunk" ? "400\r\ndata: {" : word);
+  };
+  await using rig = await Rig.open(script, { newsMsMax: 0 });
+  await rig.chat({ stream: true }).answer;
+  expect(rig.faults).toEqual([expect.stringMatching(/^connection lost: /)]);
+});
 
 /** The event that vLLM's HTTP front sends when its core is gone. */
 const dead = {
@@ -85,11 +82,11 @@ const dead = {
   },
 };
 
-describe("an engine that says itself that its core died", () => {
+describe("an engine that reports that its core died", () => {
   test.each([
     ["with an event in mid-stream", event(dead)],
     ["with an event and the terminator", `${event(dead)}data: [DONE]\n\n`],
-  ])("%s is lost at once, for all of its requests", async (_name, says) => {
+  ])("%s is lost at once, for all its requests", async (_name, says) => {
     await using rig = await Rig.open(saying(word));
     const sent = [rig.chat({ stream: true }), rig.chat({ stream: true })];
     const deaths = sent.map(deathOf);
@@ -101,7 +98,7 @@ describe("an engine that says itself that its core died", () => {
     expect([rig.slot.lost, rig.slot.suspected]).toEqual([["core died"], []]);
   });
 
-  test("with a status of 500 is lost over the request that it worked on", async () => {
+  test("with a status of 500 is lost because of the request that it worked on", async () => {
     await using rig = await Rig.open((socket) => respond(socket, 500, JSON.stringify(dead)), { dialect: "vllm" });
     const sent = rig.chat();
     const death = deathOf(sent);
@@ -123,7 +120,7 @@ describe("an engine that says itself that its core died", () => {
   });
 });
 
-test("a client that leaves while the news are waited for pays nothing for what the engine broke", async () => {
+test("a client that leaves while the exit is awaited pays nothing for the broken answer", async () => {
   await using rig = await Rig.open(saying(word));
   const { stream } = rig.chat({ stream: true });
   await once(stream, "data");

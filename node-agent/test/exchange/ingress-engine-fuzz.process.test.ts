@@ -1,6 +1,6 @@
 /**
- * Engines whose HTTP is broken in any way, cut anywhere: each answer ends its own request, and the one beside it and the
- * next one on a kept connection are whole. `WEICHE_CASES` sets how many of them.
+ * Engines whose HTTP is broken in any way and cut anywhere. Each broken answer ends only its own request. The
+ * concurrent one, and the next on a kept connection, are complete. `WEICHE_CASES` sets the number of cases.
  */
 import type { Socket } from "node:net";
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
@@ -13,7 +13,7 @@ const atOnce = 20;
 
 const good = delta({ content: "Hello" }, "stop") + usageEvent(3, 1) + done;
 
-/** A whole answer in chunks of any size, with what HTTP allows beside them. */
+/** Returns a complete answer in chunks of any size, with the extras that HTTP allows. */
 function answerOf(random: Random): string {
   const interim = random.chance(0.2) ? "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" : "";
   const framing = random.pick(["chunked", "chunked", "length", "close"]);
@@ -45,14 +45,14 @@ function mangled(random: Random, text: string): string {
   return random.chance(0.2) ? result.slice(0, random.below(result.length)) : result;
 }
 
-/** Writes it in pieces, and then leaves the connection in any way. */
+/** Writes the text in pieces, and then ends the connection in any way. */
 function pour(socket: Socket, random: Random, text: string): void {
   const bytes = Buffer.from(text, "latin1");
   let at = 0;
   const next = () => {
     if (socket.destroyed) return;
     if (at >= bytes.length) {
-      // Last: a request may still wait for the rest, which never comes.
+      // Last, because a request may still wait for the rest, which never comes.
       const leave = [() => socket.end(), () => socket.resetAndDestroy(), () => setTimeout(() => socket.destroy(), 20)];
       return void random.pick(leave)();
     }
@@ -64,7 +64,7 @@ function pour(socket: Socket, random: Random, text: string): void {
   next();
 }
 
-test("whatever an engine's HTTP says, one answer ends with it and no more", async () => {
+test("whatever an engine's HTTP contains, it ends at most its own answer", async () => {
   let seed = 0;
   await using rig = await Rig.open(
     (socket, { body }) => {
@@ -93,7 +93,7 @@ test("whatever an engine's HTTP says, one answer ends with it and no more", asyn
   expect(rig.bugs).toEqual([]);
   expect(tallies.whole).toBeGreaterThan(cases / 10);
   expect(tallies.broken).toBeGreaterThan(cases / 10);
-  // Kept connections are bounded by what ran at once, and none of them carries anything over.
+  // At most as many connections are kept as ran at once, and none passes bytes on to the next request.
   expect(rig.engine.sockets.size).toBeLessThanOrEqual(atOnce + 1);
   for (let n = 0; n <= atOnce; n++) expect(await rig.chat({ stream: true }).answer).toMatchObject(whole);
 });

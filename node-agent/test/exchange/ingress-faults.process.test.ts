@@ -1,4 +1,4 @@
-/** What the router is told of a fault, and when faults in a row make the engine suspect. */
+/** What the router learns of a fault, and when consecutive faults make the engine suspected. */
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { ends } from "@weiche/shared/frames/frame.ts";
@@ -22,12 +22,12 @@ test.each<[string, EngineScript, number, number]>([
   ["an engine's 500", broken, 500, ends.nodeFailed],
   ["an answer that is malformed", (socket) => respondEvents(socket, "data: {\n\n"), 500, ends.nodeFailed],
   ["an answer without its end", (socket) => respondEvents(socket, ""), 500, ends.nodeFailed],
-  // The rig's engine is an external one: nobody sees whether it died.
+  // The rig's engine is external, so its exit cannot be seen.
   ["a connection that breaks", (socket) => socket.destroy(), 500, ends.engineLost],
   ["the request's own mistake", (socket) => respond(socket, 400, '{"error":{"message":"no"}}'), 400, ends.complete],
   ["an engine without room", (socket) => respond(socket, 503, "{}"), 503, ends.complete],
 ])(
-  "before the first byte, %s ends the answer so that the router knows whether to ask another node",
+  "before the first byte, %s ends the answer so that the router knows whether to try another node",
   async (...given) => {
     const [, script, status, code] = given;
     await using rig = await Rig.open(script, { newsMsMax: 1 });
@@ -45,7 +45,7 @@ const begin: EngineScript = (socket) => {
   saying(word)(socket);
 };
 
-/** Asks for a stream. The engine sends `rest` once the client has its first output. */
+/** Requests a stream. The engine sends `rest` once the client has its first output. */
 async function breakOff(rig: Rig, rest: string, account = "account-1") {
   const { stream, answer } = rig.chat({ stream: true }, { account });
   stream.once("data", () => writeChunk(answering, rest));
@@ -56,7 +56,7 @@ test.each([
   ["an end by the engine itself", delta({}, "abort") + done, ends.nodeFailed],
   ["an event that is malformed", "data: {\n\n", ends.engineLost],
   ["an error that the engine reports", gaveUp, ends.engineLost],
-])("after output, %s ends the answer so that no request can have much generated twice", async (_name, rest, code) => {
+])("after output, %s ends the answer so that no request can cause much output twice", async (_name, rest, code) => {
   await using rig = await Rig.open(begin, { newsMsMax: 1 });
   expect(await breakOff(rig, rest)).toMatchObject({ status: 200, code });
   const { answer } = rig.chat({ stream: false });
@@ -65,7 +65,7 @@ test.each([
   expect(await answer).toMatchObject({ status: 500, code });
 });
 
-test("a bug of the agent ends so, too", async () => {
+test("a bug of the agent ends in the same way", async () => {
   await using rig = await Rig.open(whole);
   rig.slot.refusal = new TypeError("a bug") as never;
   expect(await rig.chat().answer).toMatchObject({ status: 500, code: ends.nodeFailed });
@@ -106,7 +106,7 @@ describe("an engine whose requests fail", () => {
     ["malformed events", "data: {\n\n"],
     ["errors", gaveUp],
   ])("after it has sent output, by %s", (_name, rest) => {
-    /** The outcomes and output tokens of streams of these accounts, one after the other. */
+    /** Returns the outcomes and output tokens of streams of these accounts, one after another. */
     async function billed(rig: Rig, ...accounts: string[]) {
       for (const account of accounts) await breakOff(rig, rest, account);
       return (await rig.records()).map(({ outcome, completionTokens }) => `${outcome} ${completionTokens}`);
@@ -114,14 +114,14 @@ describe("an engine whose requests fail", () => {
     const script: EngineScript = (socket, saw) =>
       saw.path === "/v1/chat/completions" ? begin(socket, saw) : failing(true)(socket, saw);
 
-    test("is suspected once five accounts have met it, and nobody pays from then on", async () => {
+    test("is suspected once five accounts have met it, and answers are free from then on", async () => {
       await using rig = await Rig.open(script, { newsMsMax: 1 });
       const outcomes = await billed(rig, ...[1, 2, 3, 4, 5, 1].map((n) => `account-${n}`));
       expect(outcomes).toEqual([...Array.from({ length: 4 }, () => "limit-ended 1"), "broken 0", "broken 0"]);
       expect(rig.slot.suspected).toEqual(["failing"]);
     });
 
-    test("is suspected once it fails its probe, too, and nobody pays from then on", async () => {
+    test("is suspected once it also fails its probe, and answers are free from then on", async () => {
       await using rig = await Rig.open(
         (socket, saw) => (saw.path === "/v1/chat/completions" ? begin(socket, saw) : failing(false)(socket, saw)),
         { newsMsMax: 1 },
@@ -131,14 +131,14 @@ describe("an engine whose requests fail", () => {
       expect((await billed(rig, "account-2")).at(-1)).toBe("broken 0");
     });
 
-    test("is paid for by two accounts, which may be one person's, while its probe passes", async () => {
+    test("is paid for by two accounts, which may belong to one person, while its probe passes", async () => {
       await using rig = await Rig.open(script, { newsMsMax: 1 });
       const outcomes = await billed(rig, ...[1, 2, 1, 2, 1, 2].map((n) => `account-${n}`));
       expect(outcomes).toEqual(Array.from({ length: 6 }, () => "limit-ended 1"));
       expect(rig.slot.suspected).toEqual([]);
     });
 
-    test("is paid for by one account alone, which may provoke it, while its probe passes", async () => {
+    test("is paid for by a single account, which may provoke it, while its probe passes", async () => {
       await using rig = await Rig.open(script, { newsMsMax: 1 });
       const outcomes = await billed(rig, ...Array.from({ length: 6 }, () => "account-1"));
       expect(outcomes).toEqual(Array.from({ length: 6 }, () => "limit-ended 1"));

@@ -1,4 +1,7 @@
-/** Engines that lie, hang or break: each ends the one request that met it, with an error and its place given back. */
+/**
+ * Engines that send wrong data, hang or break. Each fault ends only its own request, with an error, and its place is
+ * released.
+ */
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { choicesOf, Rig } from "./ingress-rig.ts";
@@ -18,7 +21,7 @@ import type { EngineScript } from "./scripted-engine.ts";
 
 const opening = delta({ role: "assistant", content: "" }) + delta({ content: "Hello" });
 const usage = usageEvent(3, 2);
-/** Of the chat that the rig sends: a fifth of the bytes of `role`, `user`, `content` and `hi`. */
+/** For the rig's chat: a fifth of the bytes of `role`, `user`, `content` and `hi`. */
 const estimatedTokens = 3;
 const good = opening + delta({}, "stop") + usage + done;
 
@@ -26,7 +29,7 @@ function raw(...parts: (string | Buffer)[]): EngineScript {
   return (socket) => void socket.end(Buffer.concat(parts.map((part) => Buffer.from(part))));
 }
 
-/** Before anything was said: a status. */
+/** Faults before the first output, which become a status. */
 const early: [name: string, says: EngineScript | string, fault: RegExp][] = [
   ["HTML with status 200", (socket) => respond(socket, 200, "<html>\n<h1>It works</h1>\n", "text/html"), /bad framing/],
   ["JSON instead of events", (socket) => respond(socket, 200, '{"choices":[]}\n'), /bad framing/],
@@ -39,19 +42,19 @@ const early: [name: string, says: EngineScript | string, fault: RegExp][] = [
       respondEvents(socket, Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"\xff"}}]}\n\n', "latin1")),
     /UTF-8/,
   ],
-  ["broken JSON", 'data: {"choices":[\n\n', /no JSON/],
-  ["an event that is no object", "data: 7\n\n", /no object/],
+  ["broken JSON", 'data: {"choices":[\n\n', /not valid JSON/],
+  ["an event that is not an object", "data: 7\n\n", /not a JSON object/],
   ["the terminator first", done + good, /before the end/],
   ["usage only", usage + done, /before the end/],
   ["a terminator without a finish", done, /before the end/],
   [
-    "an answer nobody asked for",
+    "an answer that was not requested",
     event({ choices: [{ index: 1, delta: { content: "x" }, finish_reason: null }] }) + good,
     /not asked for/,
   ],
   ["an answer with no index", event({ choices: [{ delta: { content: "x" } }] }), /index/],
   ["text that is a number", delta({ content: 7 }), /content is not a string/],
-  ["calls that are no list", delta({ tool_calls: 7 }), /tool_calls is not a list/],
+  ["calls that are not a list", delta({ tool_calls: 7 }), /tool_calls is not a list/],
   ["a call without a name", delta({ tool_calls: [{ index: 0, function: { arguments: "{}" } }] }), /without a name/],
   ["an end by the engine itself", delta({ content: "x" }, "abort") + done, /ended the answer itself/],
   [
@@ -86,7 +89,7 @@ test.each(early)("%s: a status, no record", async (_name, says, fault) => {
   expect((await rig.chat().answer).status).toBe(200);
 });
 
-/** Sends the beginning of an answer, and the rest once it is through. */
+/** Faults after the beginning of an answer has arrived. */
 const late: [name: string, rest: (socket: Socket) => void, fault: RegExp][] = [
   ["a cut chunk", (socket) => socket.end("400\r\ndata: {"), /connection lost/],
   ["an end without the terminator", endEvents, /unfinished/],
@@ -96,18 +99,18 @@ const late: [name: string, rest: (socket: Socket) => void, fault: RegExp][] = [
     /unfinished/,
   ],
   ["a terminator without a finish", (socket) => writeChunk(socket, done), /before the end/],
-  ["an error event about its load", (socket) => writeChunk(socket, event({ error: { code: 503 } })), /no room/],
+  ["an error event about its load", (socket) => writeChunk(socket, event({ error: { code: 503 } })), /out of room/],
   ["an end by the engine itself", (socket) => writeChunk(socket, delta({}, "abort") + done), /ended the answer itself/],
   [
-    "a line of something else",
+    "a foreign line",
     (socket) => writeChunk(socket, "proxy error: Failed to read connection\n"),
     /no field of an event/,
   ],
   ["a reset", (socket) => void socket.resetAndDestroy(), /connection lost/],
-  ["bytes that are no chunk", (socket) => void socket.write("zz\r\n"), /bad framing/],
+  ["bytes that are not a chunk", (socket) => void socket.write("zz\r\n"), /bad framing/],
 ];
 
-/** A client may provoke these by what it lets the model write. */
+/** Faults that a client may provoke through the text of the model. */
 const ofAnswer: typeof late = [
   [
     "an error event, then the terminator",
@@ -126,9 +129,9 @@ const ofAnswer: typeof late = [
     /without a name/,
   ],
   ["invalid UTF-8", (socket) => writeChunk(socket, Buffer.from('data: "\xff"\n\n', "latin1")), /UTF-8/],
-  ["broken JSON", (socket) => writeChunk(socket, "data: {\n\n"), /no JSON/],
+  ["broken JSON", (socket) => writeChunk(socket, "data: {\n\n"), /not valid JSON/],
   [
-    "empty events without end",
+    "empty events without an end",
     (socket) => {
       const many = delta({ content: "" }).repeat(1_000);
       const pour = () => {
@@ -137,7 +140,7 @@ const ofAnswer: typeof late = [
       };
       pour();
     },
-    /without an end/,
+    /without text/,
   ],
   ["an event over 8 MiB", (socket) => writeChunk(socket, `data: "${"x".repeat(9 << 20)}`), /too large/],
 ];
@@ -163,7 +166,7 @@ test.each(late)("%s: an error event, and a record of zero", async (_name, rest, 
   expect(records).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
 });
 
-test.each(ofAnswer)("%s: an error event, and what the client has got is billed", async (_name, rest, fault) => {
+test.each(ofAnswer)("%s: an error event, and the received output is billed", async (_name, rest, fault) => {
   const { records } = await breakOff(rest, fault);
   expect(records).toMatchObject([{ outcome: "limit-ended", completionTokens: 1, estimatedTokens }]);
 });
@@ -177,7 +180,7 @@ test.each<[string, EngineScript | string]>([
   ["lines that end with a carriage return", good.replaceAll("\n", "\r")],
   ["events that are null", event(null) + opening + event(null) + delta({}, "stop") + event(null) + usage + done],
   ["a body of HTTP/1.0, which ends with its connection", overHttp10],
-])("%s: the answer is whole, and the engine's usage counts", async (_name, says) => {
+])("%s: the answer is complete, and the engine's usage counts", async (_name, says) => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open(says);
     const { status, text, ending } = await rig.chat({ stream }).answer;
@@ -188,14 +191,14 @@ test.each<[string, EngineScript | string]>([
   }
 });
 
-test("what came in one piece with a fault reaches the client that pays for it", async () => {
+test("output in one piece with a fault reaches the client that pays for it", async () => {
   const rest = delta({ content: " world" }) + event({ error: { code: 500 } });
   const { records, text } = await breakOff((socket) => writeChunk(socket, rest), /gave up/);
   expect(text).toContain(" world");
   expect(records).toMatchObject([{ outcome: "limit-ended", completionTokens: 2 }]);
 });
 
-test("an engine that reports an error and dies over it has broken the answer: nobody pays", async () => {
+test("an engine that reports an error and dies from it has broken the answer, so the answer is free", async () => {
   await using rig = await Rig.open(saying(opening));
   const { stream, answer } = rig.chat({ stream: true });
   stream.once("data", () => writeChunk(rig.engine.asked[0]!, event({ error: { code: 500 } })));
@@ -204,7 +207,7 @@ test("an engine that reports an error and dies over it has broken the answer: no
   expect(await rig.records()).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
 });
 
-test("an error after the role is still a status: nothing was sent", async () => {
+test("an error after the role still becomes a status, because nothing was sent", async () => {
   await using rig = await Rig.open((socket) => {
     saying(delta({ role: "assistant", content: "" }))(socket);
     setTimeout(() => writeChunk(socket, event({ error: { code: 503 } })), 20);
@@ -212,7 +215,7 @@ test("an error after the role is still a status: nothing was sent", async () => 
   expect(await rig.chat({ stream: true }).answer).toMatchObject({ status: 503, retryAfter: 1 });
 });
 
-test("code points that are split between packets are whole again", async () => {
+test("code points that are split between packets are joined", async () => {
   const bytes = Buffer.from(delta({ content: "Weiche ⇄ 𝄞" }) + delta({}, "stop") + done);
   await using rig = await Rig.open((socket) => {
     socket.setNoDelay(true);
@@ -229,7 +232,7 @@ test("code points that are split between packets are whole again", async () => {
   expect(JSON.parse(text)).toMatchObject({ choices: [{ message: { content: "Weiche ⇄ 𝄞" } }] });
 });
 
-test("a surrogate pair that is cut between two events comes out whole, and a half and NUL as U+FFFD", async () => {
+test("a surrogate pair that is split between two events is joined, and an unpaired surrogate or NUL becomes U+FFFD", async () => {
   const said = delta({ content: "a\0\ud83d" }) + delta({ content: "\ude00b\ud83d" }) + delta({}, "stop");
   await using rig = await Rig.open(opening + said + usage + done);
   const { text } = await rig.chat({ stream: false }).answer;

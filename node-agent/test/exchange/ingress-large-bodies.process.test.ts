@@ -1,4 +1,4 @@
-/** Large bodies: read in a thread, bytes and nothing else while they wait, and no more of them than there is room for. */
+/** Large bodies: read in a thread, kept as bytes while they wait, and limited in total. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -19,7 +19,7 @@ const long = `${'Grüße, "Weiche"\n'.repeat(100_000)}`;
 const whole = delta({ role: "assistant", content: "x" }) + delta({}, "stop") + usageEvent(3, 2) + done;
 
 test.each(["vllm", "llama-server", "openai"] as const)(
-  "an engine is told the same of a large body as of a small one (%s)",
+  "an engine gets the same from a large body as from a small one (%s)",
   async (dialect) => {
     await using rig = await Rig.open(whole, { dialect });
     const ask = (content: string) =>
@@ -33,7 +33,7 @@ test.each(["vllm", "llama-server", "openai"] as const)(
   },
 );
 
-test("an answer to a large body is like any other", async () => {
+test("an answer to a large body is like any other answer", async () => {
   await using rig = await Rig.open(whole);
   const { status, text } = await rig.chat({ messages: [{ role: "user", content: long }], stream: true }).answer;
   expect([status, text.includes("[DONE]")]).toEqual([200, true]);
@@ -43,14 +43,14 @@ test("an answer to a large body is like any other", async () => {
 test.each([
   ["a wrong parameter", { temperature: 9 }, "temperature"],
   ["no messages", { messages: [] }, "messages"],
-])("a large body with %s is refused like a small one, and no engine is asked", async (_name, more, param) => {
+])("a large body with %s is refused like a small one, and does not reach an engine", async (_name, more, param) => {
   await using rig = await Rig.open(whole);
   const { status, text } = await rig.chat({ user: long, ...more }).answer;
   expect([status, (JSON.parse(text) as { error: { param: string } }).error.param]).toEqual([400, param]);
   expect([rig.engine.saw, rig.slot.requests]).toEqual([[], []]);
 });
 
-test("who leaves while its body comes, or is read, leaves nothing behind", async () => {
+test("a client that leaves while its body arrives or is read leaves nothing behind", async () => {
   await using rig = await Rig.open(whole);
   for (const turns of [0, 1, 5, 50]) {
     const { stream } = rig.chat({ messages: [{ role: "user", content: long }] });
@@ -62,7 +62,7 @@ test("who leaves while its body comes, or is read, leaves nothing behind", async
   expect([rig.bugs, rig.slot.running]).toEqual([[], 0]);
 });
 
-test("an account gets half of the room for large bodies, others pass by, and after 30 s in line it is 503 with retry-after", async () => {
+test("an account gets half of the room for large bodies, others overtake it, and after 30 s of waiting it gets 503 with retry-after", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(whole, { clock });
   const body = { messages: [{ role: "user", content: long }] };
@@ -76,7 +76,7 @@ test("an account gets half of the room for large bodies, others pass by, and aft
   clock.advance(30_000);
   expect((await refused)[0].slice(0, 3)).toEqual([503, "json", 2]);
   expect(String(await refusal)).toContain('"overloaded"');
-  expect(begun[7]!.ending, "its engine was not asked").toBe(ends.nodeBusy);
+  expect(begun[7]!.ending, "its engine got no request").toBe(ends.nodeBusy);
   await until(() => rig.ingress.running === 7, "all but seven to be refused");
   begun[0]!.cancel();
   await until(() => rig.ingress.running === 6, "one to leave");
@@ -115,7 +115,7 @@ test(`${atOnce} bodies of 20 MB at once: the event loop is never busy for more t
       stream.frames.end(ends.complete);
       await stream.read();
       const [[status]] = await head;
-      // On a slow machine a body may wait for room for more than 30 s: its client asks again.
+      // On a slow machine a body may wait for room for more than 30 s, so its client retries.
       return status === 503 ? ask(n) : status;
     };
     const statuses = await Promise.all(Array.from({ length: atOnce }, (_, n) => ask(n)));

@@ -1,4 +1,4 @@
-/** Engines that send more than was asked for: too many calls, too large events, too much after the end, wrong counts. */
+/** Engines that send more than requested: too many calls, too large events, too much after the end, wrong counts. */
 import { once } from "node:events";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
@@ -19,7 +19,7 @@ import {
 
 const opening = delta({ role: "assistant", content: "" }) + delta({ content: "Hello" });
 const good = opening + delta({}, "stop") + usageEvent(3, 2) + done;
-/** Of the chat that the rig sends: a fifth of the bytes of `role`, `user`, `content` and `hi`. */
+/** For the rig's chat: a fifth of the bytes of `role`, `user`, `content` and `hi`. */
 const estimatedTokens = 3;
 const plain = httpHead(200, { "content-type": "text/event-stream" });
 
@@ -27,7 +27,7 @@ const calls = Array.from({ length: 1_100 }, (_, index) =>
   delta({ tool_calls: [{ index, id: `c${index}`, function: { name: "f", arguments: "{}" } }] }),
 );
 
-test.each([true, false])("an answer ends with its 1,024th call, whole and billed (stream: %s)", async (stream) => {
+test.each([true, false])("an answer ends with its 1,024th call, complete and billed (stream: %s)", async (stream) => {
   await using rig = await Rig.open(saying(delta({ role: "assistant" }) + calls.join("")));
   const { status, text, ending } = await rig.chat({ stream }).answer;
   expect({ status, ending }).toEqual({ status: 200, ending: "complete" });
@@ -37,7 +37,7 @@ test.each([true, false])("an answer ends with its 1,024th call, whole and billed
   await until(() => rig.engine.asked[0]!.destroyed, "the engine to be stopped");
 });
 
-test("too many calls that come in one event are billed, too", async () => {
+test("too many calls in one event are billed too", async () => {
   const call = (index: number, name?: string) => ({ index, id: `c${index}`, function: { name, arguments: "{}" } });
   const many = delta({ tool_calls: Array.from({ length: 1_100 }, (_, index) => call(index, "f")) });
   await using full = await Rig.open(saying(many));
@@ -46,7 +46,7 @@ test("too many calls that come in one event are billed, too", async () => {
   expect((await full.records())[0]!.completionTokens).toBeGreaterThan(0);
 });
 
-test("an event of 64 MiB, or one that never ends, is not waited for", { timeout: 30_000 }, async () => {
+test("an event of 64 MiB, or one without an end, is not waited for", { timeout: 30_000 }, async () => {
   for (const start of ['data: {"choices":[{"index":0,"delta":{"content":"', ""]) {
     await using rig = await Rig.open((socket) => {
       socket.write(plain);
@@ -65,7 +65,7 @@ test("an event of 64 MiB, or one that never ends, is not waited for", { timeout:
   }
 });
 
-test("an error page is read to a bound", async () => {
+test("an error page is read up to a limit", async () => {
   await using rig = await Rig.open((socket) => {
     socket.write(httpHead(500, { "content-type": "text/plain" }));
     const more = () => {
@@ -78,7 +78,7 @@ test("an error page is read to a bound", async () => {
   expect(rig.faults).toEqual([expect.stringMatching(/too large/)]);
 });
 
-test("what comes after the terminator is not read, and costs the connection", async () => {
+test("bytes after the terminator are not read, and end the connection", async () => {
   const clock = new VirtualClock();
   const script: EngineScript = (socket) => {
     saying(`${good}data: {"choices":[],"usage":{"prompt_tokens":900,"completion_tokens":900}}\n\n`)(socket);
@@ -102,29 +102,25 @@ test("an answer that does not end after its terminator loses its connection with
   await until(() => rig.engine.sockets.size === 0, "the connection to be given up");
 });
 
-test(
-  "an answer that never ends is cut where it would fill the memory, and is billed",
-  { timeout: 60_000 },
-  async () => {
-    const piece = delta({ content: "x".repeat(1 << 20) });
-    await using rig = await Rig.open((socket) => {
-      beginEvents(socket);
-      const more = () => {
-        while (!socket.destroyed) {
-          if (!socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`)) return void socket.once("drain", more);
-        }
-      };
-      more();
-    });
-    const { stream } = rig.chat();
-    const [[status]] = (await once(stream, "head")) as [readonly unknown[]];
-    expect(status).toBe(200);
-    stream.cancel();
-    expect(await rig.records()).toMatchObject([{ outcome: "finished", source: "counted" }]);
-  },
-);
+test("an endless answer is cut before it fills the memory, and is billed", { timeout: 60_000 }, async () => {
+  const piece = delta({ content: "x".repeat(1 << 20) });
+  await using rig = await Rig.open((socket) => {
+    beginEvents(socket);
+    const more = () => {
+      while (!socket.destroyed) {
+        if (!socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`)) return void socket.once("drain", more);
+      }
+    };
+    more();
+  });
+  const { stream } = rig.chat();
+  const [[status]] = (await once(stream, "head")) as [readonly unknown[]];
+  expect(status).toBe(200);
+  stream.cancel();
+  expect(await rig.records()).toMatchObject([{ outcome: "finished", source: "counted" }]);
+});
 
-test("an engine that says it gave more than it was asked for is billed by what it gave", async () => {
+test("an engine that reports more tokens than requested is billed by the tokens that it sent", async () => {
   const much = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1_000 } });
   await using rig = await Rig.open(opening + delta({}, "stop") + much + done);
   const told = { completion_tokens: 1, total_tokens: 4 };
@@ -142,7 +138,7 @@ test("an engine that says it gave more than it was asked for is billed by what i
 
 const wide = { ...chatRules, contextTokens: 32_768 };
 
-test("a count of the prompt that its bytes do not allow ends no request, and the prompt is estimated", async () => {
+test("a count of the prompt that is impossible for its bytes ends no request, and the prompt is estimated", async () => {
   const lie = delta({ content: "So" }, "stop", { usage: usageOf(40_000, 1) });
   await using rig = await Rig.open(lie + done, { rules: wide });
   const { status, text } = await rig.chat().answer;
@@ -152,11 +148,11 @@ test("a count of the prompt that its bytes do not allow ends no request, and the
   expect(await rig.records()).toMatchObject([{ outcome: "finished", ...estimated, source: "counted" }]);
 });
 
-test("a refusal for such a count is the engine's fault", async () => {
+test("a refusal because of such a count is the engine's fault", async () => {
   const error = { code: 400, message: "x", type: "exceed_context_size_error", n_prompt_tokens: 40_000, n_ctx: 32_768 };
   await using rig = await Rig.open((socket) => respond(socket, 400, JSON.stringify({ error })), { rules: wide });
   expect(await rig.chat().answer).toMatchObject({ status: 500 });
-  expect(rig.faults).toEqual(["malformed: a count of the prompt that its bytes do not allow"]);
+  expect(rig.faults).toEqual(["malformed: the engine's count of the prompt is impossible for its bytes"]);
   const long = [{ role: "user", content: "x".repeat(8_000) }];
   expect(await rig.chat({ messages: long }).answer).toMatchObject({ status: 400 });
 });

@@ -1,4 +1,4 @@
-/** The ingress in a process of its own, so that the work of its event loop can be measured. */
+/** The ingress in a separate process, so that the work of its event loop can be measured. */
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { measureLoopWork } from "@weiche/shared/testing/loop-work.ts";

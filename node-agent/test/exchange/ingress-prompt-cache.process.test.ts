@@ -1,4 +1,4 @@
-/** Which requests an engine may find one another's prompts for, and who is told of what it has found. */
+/** Which requests may share prompts in an engine's cache, and which clients see what was cached. */
 import { expect, test } from "vitest";
 import type { CachePrompts, DialectName } from "../../src/engines/engine.ts";
 import { Rig } from "./ingress-rig.ts";
@@ -24,11 +24,11 @@ const cases: [dialect: DialectName, mode: CachePrompts | undefined, told: Told, 
 ];
 
 test.each(cases)(
-  "%s, cachePrompts %s: it is told %j, cached tokens are shown: %s",
+  "%s, cachePrompts %s: it gets %j, cached tokens are shown: %s",
   async (dialect, mode, told, isShown) => {
     await using rig = await Rig.open(stream, { dialect, cachePrompts: mode });
     const long = { role: "user", content: "x ".repeat(600_000) };
-    // One so long that it is read, and said, in another thread.
+    // A prompt that is long enough to be read and written in another thread.
     const third = mode === "off" ? { messages: [long] } : {};
     const bodies = [{}, { stream: true, stream_options: { include_usage: true } }, third];
     const asked = bodies.map(async (body) => await rig.chat(body).answer);

@@ -91,14 +91,14 @@ function expectWholeStream(answer: Answer): void {
 test.each([
   ["usage", "11-chat-stream-usage"],
   ["timings", "12-chat-stream-nousage"],
-])("a stream without usage asked for is still counted by the engine's %s", async (_, name) => {
+])("a stream without requested usage is still counted by the engine's %s", async (_, name) => {
   const { text: got, record } = await replay(name, { stream_options: null });
   expect(got).not.toContain("usage");
   expect(record).toMatchObject({ promptTokens: 22, completionTokens: 10, cachedTokens: 21, source: "engine" });
   expect(record).toMatchObject({ outcome: "finished", accountId: "account-1", factor: 1_500n, attempt: 1 });
 });
 
-test("two answers are billed as two, their prompt once", async () => {
+test("two answers are billed as two, with their prompt once", async () => {
   const { record } = await replay("21-chat-n2-stream");
   expect(record).toMatchObject({ promptTokens: 22, completionTokens: 4, source: "engine" });
 });
@@ -109,7 +109,7 @@ test.each([
   ["91-tool-stream", "90-tool"],
   ["94-tool-cut-stream", "93-tool-cut"],
   ["23-chat-logprobs-stream", "22-chat-logprobs"],
-])("%s collected is the engine's own body of %s", async (streamed, whole) => {
+])("%s collected equals the engine's own body of %s", async (streamed, whole) => {
   const { status, kind, ending, text: got, requestId } = await replay(streamed, { stream: false });
   expect({ status, kind, ending }).toEqual({ status: 200, kind: "json", ending: "complete" });
   const body = JSON.parse(got) as { choices: { message: Record<string, unknown> }[] };
@@ -127,7 +127,7 @@ test.each([
   expect(body.choices).toEqual(expected.choices);
 });
 
-test("an answer that was used up by thinking has no content", async () => {
+test("an answer whose tokens were used up by reasoning has no content", async () => {
   const { body } = readRecording("81-think-stream");
   const cut = body.slice(0, body.indexOf('{"choices":[{"finish_reason":null,"index":0,"delta":{"content"'));
   const rest = body.slice(body.indexOf('data: {"choices":[{"finish_reason":"stop"')).replace('"stop"', '"length"');
@@ -179,7 +179,7 @@ const refusals: [name: string, status: number, error: object][] = [
   ["128-chat-on-embed-server", 400, { type: "invalid_request_error" }],
   ["130-key-missing", 500, { type: "server_error", code: "500" }],
 ];
-test.each(refusals)("%s is told in our own words, without a record", async (name, status, error) => {
+test.each(refusals)("%s is reported in our own words, without a record", async (name, status, error) => {
   const [, request, code, body] = /^POST .*\n(.*)\n\nHTTP (\d+)\n[^]*?\n\n([^]*)$/.exec(recordingText(name))!;
   await using rig = await Rig.open((socket) => respond(socket, Number(code), body!), { dialect: "llama-server" });
   const parsed =
@@ -193,7 +193,7 @@ test.each(refusals)("%s is told in our own words, without a record", async (name
 });
 
 test.each(["39-chat-context-overflow", "40-chat-context-overflow-stream"])(
-  "%s names both counts, streamed or not",
+  "%s reports both counts, streamed or not",
   async (name) => {
     const { status, text: got } = await replay(name);
     expect(status).toBe(400);
@@ -204,7 +204,7 @@ test.each(["39-chat-context-overflow", "40-chat-context-overflow-stream"])(
 );
 
 test.each(["223-router-stream-cut-by-unload", "227-router-child-sigkill-mid-stream", "111-sigterm-mid-stream"])(
-  "%s ends with an error event, is not billed, and never looks whole",
+  "%s ends with an error event, is free, and never looks complete",
   async (name) => {
     const recorded = recordingText(name).replace("<<stream broken>>\n", "");
     const middle = recorded.lastIndexOf("data:");
@@ -221,13 +221,13 @@ test.each(["223-router-stream-cut-by-unload", "227-router-child-sigkill-mid-stre
   },
 );
 
-/** Every byte of a short one; of longer ones those around the ends of events, and some of the others. */
+/** Every byte of a short one. For longer ones, the bytes around the ends of events and some others. */
 test.each([
   ["51-completions-stream", 1],
   ["21-chat-n2-stream", 23],
   ["91-tool-stream", 23],
 ])(
-  "%s, cut anywhere before the end of its last finish, never looks whole and always gives its place back",
+  "%s, cut anywhere before the end of its last finish, never looks complete and always releases its place",
   async (name, step) => {
     const { path, request, body } = readRecording(name);
     const bytes = Buffer.from(body);

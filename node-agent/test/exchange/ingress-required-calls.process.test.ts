@@ -1,4 +1,4 @@
-/** Calls that must come, from a llama-server that lets text come before them. */
+/** Required calls, from a llama-server that allows text before them. */
 import { expect, test } from "vitest";
 import { chatRules, choicesOf, Rig } from "./ingress-rig.ts";
 import { delta, done, usageEvent } from "./scripted-engine.ts";
@@ -20,7 +20,7 @@ async function required(stream: string, body: object = {}) {
 const text = ['[{"na', 'me": "f", "arguments": {"a"', ': "b"}}', ', {"name": "g", "arguments": {}}]'];
 const stream = begin + text.map((content) => delta({ content })).join("") + end("stop");
 
-test("they are asked for by a schema, with the tools in the prompt, and told as calls, streamed and whole", async () => {
+test("required calls are requested by a schema, with the tools in the prompt, and become calls, streamed and not", async () => {
   const { asked, text: whole, record } = await required(stream);
   expect(asked).toMatchObject({ tools, tool_choice: "none", response_format: { type: "json_schema" } });
   const { choices } = JSON.parse(whole) as { choices: unknown };
@@ -37,20 +37,20 @@ test("they are asked for by a schema, with the tools in the prompt, and told as 
   expect(choicesOf(streamed.text).at(-1)).toMatchObject({ finish_reason: "tool_calls" });
 });
 
-test("a call that the limit cuts ends with length", async () => {
+test("a call that the token limit cuts ends with length", async () => {
   const { text: whole } = await required(begin + delta({ content: text[0]! + text[1]! }) + end("length"));
   expect(JSON.parse(whole)).toMatchObject({
     choices: [{ finish_reason: "length", message: { tool_calls: [{ function: { arguments: '{"a"' } }] } }],
   });
 });
 
-test("text is the engine's fault, whose operator is told what to do", async () => {
+test("text is the engine's fault, and the operator gets a remedy", async () => {
   const { status, faults } = await required(begin + delta({ content: "I will not." }) + end("stop"));
   expect(status).toBe(500);
   expect(faults).toEqual(["malformed: text where calls were required: the model needs tools.enforced: false"]);
 });
 
-test("where a call may come, or cannot be forced, the engine makes it itself", async () => {
+test("if a call is optional or cannot be forced, the engine makes it itself", async () => {
   const { asked } = await required(stream, { tool_choice: "auto" });
   expect(asked).toMatchObject({ tools, tool_choice: "auto" });
   expect(asked).not.toHaveProperty("response_format");

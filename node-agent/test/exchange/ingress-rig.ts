@@ -20,7 +20,7 @@ import { respondEvents, ScriptedEngine, type EngineScript } from "./scripted-eng
 import { SimulatedOutbox, SimulatedSlot, type EngineSettings } from "./simulated-slot.ts";
 
 export const model = asId<ModelId>("model-under-test");
-/** A grant. Any text will do, since an agent cannot check it. */
+/** A grant. Any text works, because an agent cannot check it. */
 const grant = "q83vEjRWeJCrze8SNFZ4kA";
 
 export const chatRules: ModelRules = {
@@ -36,7 +36,7 @@ export interface Answer {
   readonly kind: unknown;
   readonly retryAfter: unknown;
   readonly text: string;
-  /** How the END frame ends the answer; undefined: none came. */
+  /** How the END frame ends the answer. Undefined if none came. */
   readonly ending: "complete" | "error" | undefined;
   /** The code in the END frame. */
   readonly code: number | undefined;
@@ -49,18 +49,18 @@ export interface Sent {
 }
 
 /** Fields that replace the defaults in the record of a request. */
-interface RecordGiven {
+interface RecordFields {
   readonly model?: string;
   readonly factor?: number;
   readonly tokensMax?: number;
   readonly remainingMs?: number;
   readonly bodyBytes?: number;
   readonly account?: string;
-  /** Default 1. */
+  /** Defaults to 1. */
   readonly readsDone?: number;
 }
 
-export function recordOf(path: NodePath, requestId: string, given: RecordGiven = {}): RequestRecord {
+export function recordOf(path: NodePath, requestId: string, given: RecordFields = {}): RequestRecord {
   const { factor = 1_500, tokensMax = 1_000_000, remainingMs = 600_000, bodyBytes = 0, account = "account-1" } = given;
   return [
     ...([path, requestId, 1, given.model ?? model, "", account, "user-1", "key-1", factor] as const),
@@ -72,16 +72,16 @@ export interface RigOptions extends EngineSettings {
   readonly dialect?: DialectName;
   readonly rules?: ModelRules;
   readonly clock?: Clock;
-  /** The clock that measures an engine's silence. Absent: `clock`. */
+  /** The clock that measures an engine's silence. If undefined, `clock`. */
   readonly lifeClock?: Clock;
   readonly socketPath?: string;
-  /** The address of another engine. Absent: the rig starts its own. */
+  /** The address of another engine. If undefined, the rig starts its own. */
   readonly endpoint?: EngineEndpoint;
   /** The context window that the engine reports. */
   readonly windowTokens?: number;
-  /** How long news of the engine's death are waited for; as in production unless told otherwise. */
+  /** How long the engine's exit is waited for. Defaults to the value in production. */
   readonly newsMsMax?: number;
-  /** Counts what clients have not read yet. Absent: it begins empty. */
+  /** Counts the bytes that clients have not read yet. If undefined, a new counter is made. */
   readonly unread?: UnreadAnswers;
 }
 
@@ -90,7 +90,7 @@ export class Rig implements AsyncDisposable {
   readonly slot: SimulatedSlot;
   readonly outbox = new SimulatedOutbox();
   readonly ingress: Ingress;
-  /** Answers that were about to leave whole: their routers and request ids. */
+  /** Answers that were about to end complete: their routers and request ids. */
   readonly unsettled: string[][] = [];
   readonly summaries: RequestSummary[] = [];
   readonly faults: string[] = [];
@@ -102,7 +102,7 @@ export class Rig implements AsyncDisposable {
   readonly router: FrameConnection;
   readonly #sockets: Socket[];
 
-  /** `says`: how the engine answers, or the events with which it answers each request. */
+  /** `says`: the engine's script, or the events with which it answers each request. */
   static async open(says: EngineScript | string, options: RigOptions = {}): Promise<Rig> {
     const engine = new ScriptedEngine(typeof says === "string" ? (socket) => respondEvents(socket, says) : says);
     engine.server.listen(options.socketPath ?? { port: 0, host: "127.0.0.1" });
@@ -119,7 +119,7 @@ export class Rig implements AsyncDisposable {
     this.engine = engine;
     this.#sockets = [agentSocket, routerSocket];
     const { socketPath, windowTokens, dialect = "openai", rules = chatRules, clock = systemClock } = options;
-    const { port } = engine.server.address() as AddressInfo; // undefined of a Unix socket
+    const { port } = engine.server.address() as AddressInfo; // Undefined for a Unix socket.
     const own = { origin: socketPath === undefined ? `http://127.0.0.1:${port}` : "http://engine", socketPath };
     this.slot = new SimulatedSlot({ ...(options.endpoint ?? own), windowTokens }, dialect, options);
     this.life = new EngineLife(options.lifeClock ?? clock);
@@ -147,7 +147,7 @@ export class Rig implements AsyncDisposable {
     this.router = new FrameConnection(routerSocket, { clock: systemClock, closed() {} });
   }
 
-  send(path: NodePath, body: unknown, given: RecordGiven = {}): Sent {
+  send(path: NodePath, body: unknown, given: RecordFields = {}): Sent {
     const requestId = uuidv7(systemClock);
     const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
     const stream = SimStream.open(this.router, recordOf(path, requestId, { bodyBytes: bytes.length, ...given }));
@@ -157,16 +157,16 @@ export class Rig implements AsyncDisposable {
     return { stream, requestId, answer };
   }
 
-  chat(body: object = {}, given?: RecordGiven): Sent {
+  chat(body: object = {}, given?: RecordFields): Sent {
     return this.send(nodePaths.chat, { model, messages: [{ role: "user", content: "hi" }], ...body }, given);
   }
 
-  /** Everything that a request holds has been given back. */
+  /** Resolves when everything that a request holds was released. */
   async quiet(): Promise<void> {
     await until(() => this.ingress.running === 0 && this.slot.running === 0, "all requests to end");
   }
 
-  /** The usage records of all requests, once they have ended. */
+  /** Returns the usage records of all requests, once they have ended. */
   async records(): Promise<readonly UsageRecord[]> {
     await this.quiet();
     return this.outbox.records;
@@ -186,14 +186,14 @@ async function collect(stream: SimStream): Promise<Answer> {
   const text = String(await stream.read());
   const { ending: code } = stream;
   const [status, kind, retryAfter] = record;
-  // With an error's status the code only says whose fault it was.
+  // With the status of an error, the code only names the cause.
   const faults: unknown[] = [ends.nodeFailed, ends.engineLost, ends.nodeBusy];
   const isOfError = status !== 200 && faults.includes(code);
   const ending = code === undefined ? undefined : code === ends.complete || isOfError ? "complete" : "error";
   return { status: status as number | undefined, kind, retryAfter, text, ending, code };
 }
 
-/** Polls a condition that must come true. */
+/** Polls a condition that must become true. */
 export async function until(condition: () => boolean, what: string, boundMs = 5_000): Promise<void> {
   const endMs = performance.now() + boundMs;
   while (!condition()) {
@@ -202,7 +202,7 @@ export async function until(condition: () => boolean, what: string, boundMs = 5_
   }
 }
 
-/** The events of an answer, without their envelope. */
+/** Returns the events of an answer, without their envelope. */
 export function choicesOf(text: string): unknown[] {
   return eventsOf(text)
     .filter((data) => data !== "[DONE]")

@@ -1,4 +1,4 @@
-/** A schema that would cost an engine too much is refused by the agent, before it asks for a place of an engine. */
+/** A schema that would cost an engine too much is refused by the agent before it takes a place. */
 import { expect, test } from "vitest";
 import { costlySchemas } from "./costly-schemas.ts";
 import { choicesOf, Rig } from "./ingress-rig.ts";
@@ -43,7 +43,7 @@ test("a wide tool reaches an engine in its light form, from a small body and fro
 });
 
 test.each(["llama-server", "openai", "vllm"] as const)(
-  "usual schemas reach an engine as they are: %s",
+  "usual schemas reach an engine unchanged: %s",
   async (dialect) => {
     await using rig = await Rig.open(answer, { dialect });
     const bodies = [

@@ -1,10 +1,10 @@
-/** Which answers an agent keeps in mind until their router has settled them. */
+/** Which answers an agent remembers until their router has settled them. */
 import { expect, test } from "vitest";
 import { Rig, until } from "./ingress-rig.ts";
 import { openStalled, whole } from "./stalled-stream.ts";
 
 test.each([true, false])(
-  "a finished answer is kept in mind before its last byte leaves (stream: %s)",
+  "a finished answer is remembered before its last byte is sent (stream: %s)",
   async (stream) => {
     await using rig = await Rig.open(whole);
     const asked = rig.chat({ stream });
@@ -16,7 +16,7 @@ test.each([true, false])(
   },
 );
 
-test("an answer that its client ended is not: the router's word for it has come already", async () => {
+test("an answer that its client ended is not remembered, because the router has already settled it", async () => {
   await using rig = await openStalled(1);
   const { stream, answer } = rig.chat({ stream: true });
   stream.once("data", () => stream.cancel());

@@ -1,4 +1,4 @@
-/** When an engine that owes an answer is held to hang: not while it shows, anywhere, that it works. */
+/** When an engine that owes an answer counts as hanging: not while it shows any sign of work. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { join } from "node:path";
@@ -24,7 +24,9 @@ import {
 const word = delta({ content: "x" });
 const last = delta({ content: "x" }, "stop") + done;
 
-/** Several streams of which a word has come, and no more. `/tokenize` is answered, as a front does whose engine hangs. */
+/**
+ * Opens several streams that stop after one word. `/tokenize` is answered, like by the front of an engine that hangs.
+ */
 async function openSilent(streams: number, clock = new VirtualClock(), lifeClock: Clock = clock) {
   const rig = await Rig.open(
     (socket, { path }) => (path === "/tokenize" ? respond(socket, 200, '{"count":3000}') : saying(word)(socket)),
@@ -41,7 +43,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("a counter that moves keeps a request waiting that gets no byte, and one that stands still does not", async () => {
+test("a moving counter keeps a request waiting that gets no byte, and a counter that stands still does not", async () => {
   const { rig, clock, asked } = await openSilent(1);
   await using _ = rig;
   let work = 10;
@@ -58,7 +60,7 @@ test("a counter that moves keeps a request waiting that gets no byte, and one th
   expect(rig.slot.suspected).toEqual(["silent"]);
 });
 
-test("so does another stream's byte, but neither an answer of its front nor another engine's counter", async () => {
+test("another stream's byte also does, but an answer of its front or another engine's counter does not", async () => {
   const { rig, clock, asked } = await openSilent(2);
   await using _ = rig;
   clock.advance(50_000);
@@ -76,7 +78,7 @@ test("so does another stream's byte, but neither an answer of its front nor anot
   expect(rig.slot.suspected).toEqual(["silent", "silent"]);
 });
 
-test("comments are no sign of life: llama-server's HTTP threads send them each second while the thread hangs that makes tokens", async () => {
+test("comments are not a sign of life, because llama-server's HTTP threads send them every second while its generating thread hangs", async () => {
   const { rig, clock, asked } = await openSilent(2);
   await using _ = rig;
   for (let second = 0; second < 59; second++) {
@@ -124,7 +126,7 @@ test("an engine without counters of work may read a prompt in silence for as lon
   expect(await answer).toMatchObject({ status: 200, ending: "complete" });
 });
 
-test("an engine that gets counters of work while a request runs is held to them from then on", async () => {
+test("an engine that gets counters of work during a request is held to them from then on", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(() => {}, { clock });
   const { answer } = rig.chat();
@@ -136,7 +138,7 @@ test("an engine that gets counters of work while a request runs is held to them 
   expect(rig.slot.suspected).toEqual(["silent"]);
 });
 
-test("silentSeconds is the limit of an engine, whether it has counters or not", async () => {
+test("silentSeconds is the limit of an engine, with or without counters", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(() => {}, { clock, silentMsMax: 90_000 });
   rig.life.measured(rig.slot.endpoint, 1);
@@ -150,7 +152,7 @@ test("silentSeconds is the limit of an engine, whether it has counters or not", 
   expect(rig.slot.suspected).toEqual(["silent"]);
 });
 
-test("each part of an answer that is no stream is a sign of life", async () => {
+test("each part of an answer that is not a stream is a sign of life", async () => {
   const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
   const clock = new VirtualClock();
   await using rig = await Rig.open(onAsked, { clock });
@@ -168,7 +170,7 @@ test("each part of an answer that is no stream is a sign of life", async () => {
   expect(rig.slot.suspected).toEqual([]);
 });
 
-test("what the engine's front counts for a refusal is no sign of life", async () => {
+test("what the engine's front counts for a refusal is not a sign of life", async () => {
   const { rig, clock, asked } = await openSilent(1);
   await using _ = rig;
   const stall = rig.engine.script;
@@ -185,7 +187,7 @@ test("what the engine's front counts for a refusal is no sign of life", async ()
   expect(rig.slot.suspected).toEqual(["silent"]);
 });
 
-/** A request to an engine that accepts no connection. */
+/** Sends a request to an engine that accepts no connection. */
 async function openBusy(opened: AsyncDisposableStack, listens: string) {
   const socketPath = listens === "a port" ? undefined : join(temporaryDirectory(), "engine.sock");
   const engine = opened.use(await BusyEngine.open(last, socketPath));
@@ -203,7 +205,7 @@ async function openBusy(opened: AsyncDisposableStack, listens: string) {
 }
 
 test.each(["a port", "a Unix socket"])(
-  "an engine too busy to accept a connection on %s is waited for like one that owes a byte",
+  "an engine too busy to accept a connection on %s gets the same time as one that owes a byte",
   async (listens) => {
     await using opened = new AsyncDisposableStack();
     const { engine, rig, answer, pass } = await openBusy(opened, listens);
@@ -217,7 +219,7 @@ test.each(["a port", "a Unix socket"])(
 );
 
 test.each(["a port", "a Unix socket"])(
-  "an engine that has accepted no connection on %s for a minute is silent, and is asked no more",
+  "an engine that has accepted no connection on %s for a minute is silent, and gets no more requests",
   async (listens) => {
     await using opened = new AsyncDisposableStack();
     const { rig, clock, answer, pass } = await openBusy(opened, listens);
@@ -229,7 +231,7 @@ test.each(["a port", "a Unix socket"])(
   },
 );
 
-test("while the agent itself stands still no engine is silent", async () => {
+test("while the agent itself stands still, no engine counts as silent", async () => {
   let isStopped = false;
   const late: (() => void)[] = [];
   const clock = new VirtualClock();
@@ -242,7 +244,7 @@ test("while the agent itself stands still no engine is silent", async () => {
   const { rig, asked } = await openSilent(1, clock, loop);
   await using _ = rig;
   clock.advance(10_000);
-  isStopped = true; // as SIGSTOP does it
+  isStopped = true; // Like SIGSTOP.
   clock.advance(90_000);
   isStopped = false;
   for (const callback of late.splice(0)) callback();

@@ -1,4 +1,4 @@
-/** Answers that their clients read later than their engine is done: the place is free, and what is unread is bounded. */
+/** Clients that still read when their engine is done: the place is free, and unread bytes are limited. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
@@ -12,7 +12,7 @@ import { beginEvents, delta, done, endEvents, respond, usageEvent, writeChunk } 
 import { chunk, opening, promptTokens } from "./stalled-stream.ts";
 
 const words = 60;
-/** More than a window of 256 KiB, in so many words. */
+/** More than a window of 256 KiB, in this many words. */
 const long = Array.from({ length: words }, (_, n) => chunk(n + 1, { content: `w${n} `.padEnd(20_000, "x") })).join("");
 const longAnswer = opening + long + chunk(words, {}, "stop") + usageEvent(promptTokens, words) + done;
 const texts = 64;
@@ -34,7 +34,7 @@ function answerAnything(socket: Socket, { path, body }: { path: string; body: Re
   respond(socket, 200, JSON.stringify({ data, usage: { prompt_tokens: data.length } }));
 }
 
-/** Asks, and reads nothing of the answer once it has begun. */
+/** Sends a request, and reads nothing of the answer once it has begun. */
 async function askUnread(rig: Rig, ask: (rig: Rig) => Sent): Promise<Sent> {
   const sent = ask(rig);
   await once(sent.stream, "head");
@@ -83,17 +83,17 @@ function completion(socket: Socket): void {
   endEvents(socket);
 }
 
-test("a router that does not read DONE gets none", async () => {
+test("a router that does not read DONE frames gets none", async () => {
   await using rig = await Rig.open(answerAnything);
   const { stream, answer } = await askUnread(rig, () => rig.chat({ stream: true }, { readsDone: 0 }));
   await until(() => rig.slot.running === 0, "the place to be free");
-  await rig.chat({}, { model: "other" }).answer; // on the same connection, so behind it
+  await rig.chat({}, { model: "other" }).answer; // On the same connection, so after it.
   expect(stream.isDone).toBe(false);
   stream.frames.resume();
   expect((await answer).ending).toBe("complete");
 });
 
-test("a client that leaves after its engine was done pays for all that was generated", async () => {
+test("a client that leaves after its engine was done pays for all generated tokens", async () => {
   await using rig = await Rig.open(answerAnything);
   const { stream } = await askUnread(rig, streamed);
   await until(() => rig.slot.running === 0, "the place to be free");
@@ -105,7 +105,7 @@ test("a client that leaves after its engine was done pays for all that was gener
   expect(rig.ingress.unreadBytes).toBe(0);
 });
 
-test("an engine that is lost after it was done spoils no answer that is still read", async () => {
+test("an engine that is lost after it was done does not change an answer that is still read", async () => {
   await using rig = await Rig.open(answerAnything);
   const { stream, answer } = await askUnread(rig, streamed);
   await until(() => rig.slot.running === 0, "the place to be free");
@@ -115,14 +115,14 @@ test("an engine that is lost after it was done spoils no answer that is still re
 });
 
 test.each([true, false])(
-  "a client that is still reading at the limit of its request pays for what was generated (streamed: %s)",
+  "a client that still reads at the limit of its request pays for the generated tokens (streamed: %s)",
   async (isStreamed) => {
     const clock = new VirtualClock();
     await using rig = await Rig.open(answerAnything, { clock });
     const { stream, answer } = await askUnread(rig, (asked) => asked.chat({ stream: isStreamed }));
     await until(() => rig.slot.running === 0, "the place to be free");
     clock.advance(600_000);
-    // The error event waits behind what is unread, for a minute.
+    // The error event waits behind the unread bytes for a minute.
     if (isStreamed) await until(() => rig.outbox.records.length === 1, "the record");
     clock.advance(60_000);
     stream.frames.resume();
@@ -133,7 +133,7 @@ test.each([true, false])(
   },
 );
 
-test("a stop does not wait for a client that does not read how its answer has ended", async () => {
+test("a stop does not wait for a client that does not read the end of its answer", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(answerAnything, { clock });
   await askUnread(rig, streamed);
@@ -150,19 +150,19 @@ test("a stop does not wait for a client that does not read how its answer has en
   expect(rig.outbox.records).toMatchObject([{ outcome: "broken", completionTokens: 0 }]);
 });
 
-test("an answer that its client left while its record was written is not kept in mind: its router has settled it", async () => {
+test("an answer whose client left while its record was written is not remembered, because its router has settled it", async () => {
   await using rig = await Rig.open(delta({ content: "hi" }, "stop") + usageEvent(7, 1) + done);
   const { asked, synced } = rig.outbox.hold();
   const { stream } = rig.chat({ stream: true });
   await asked.promise;
   stream.cancel();
-  await rig.chat({}, { model: "other" }).answer; // the agent has seen it
+  await rig.chat({}, { model: "other" }).answer; // The agent has seen it.
   synced.resolve();
   expect(await rig.records()).toMatchObject([{ outcome: "finished" }]);
   expect(rig.unsettled).toEqual([]);
 });
 
-test("a client that reads slowly and leaves more unread than may be holds its engine back, and its answer ends as unread", async () => {
+test("a slow client that leaves more unread than the limit delays its engine, and its answer ends as unread", async () => {
   const clock = new VirtualClock();
   let written = 0;
   await using rig = await Rig.open(
@@ -181,13 +181,13 @@ test("a client that reads slowly and leaves more unread than may be holds its en
   const { stream, answer } = await askUnread(rig, streamed);
   await until(() => rig.ingress.unreadBytes > 16 << 20, "the bound to be reached", 30_000);
   expect(rig.slot.running).toBe(1);
-  // 128 KiB every 10 s is 13 KiB a second: below what a client must read that holds its engine back.
+  // 128 KiB every 10 s is 13 KiB a second, less than the required speed of a client that delays its engine.
   let seconds = 0;
   for (; rig.slot.running === 1 && seconds < 600; seconds += 10) {
     await takeWindow(stream);
-    await until(() => rig.ingress.unreadBytes > 16 << 20, "the engine to be held back again");
+    await until(() => rig.ingress.unreadBytes > 16 << 20, "the engine to be delayed again");
     clock.advance(10_000);
-    await rig.chat({}, { model: "other" }).answer; // the agent has seen it
+    await rig.chat({}, { model: "other" }).answer; // The agent has seen it.
   }
   expect(seconds).toBeGreaterThan(60);
   expect(seconds).toBeLessThan(600);
@@ -214,7 +214,7 @@ async function takeWindow(stream: Sent["stream"]): Promise<void> {
   stream.off("data", onData).off("over", resolve);
 }
 
-test("an answer in one piece that is longer than may be unread keeps its place until the rest fits, and then gives it back", async () => {
+test("an answer in one piece that exceeds the limit keeps its place until the rest fits, and then releases it", async () => {
   const part = delta({ content: "x".repeat(6_000_000) });
   await using rig = await Rig.open(part.repeat(3) + delta({}, "stop") + usageEvent(7, 3) + done);
   const { stream, answer } = await askUnread(rig, (asked) => asked.chat());
@@ -231,7 +231,7 @@ test("an answer in one piece that is longer than may be unread keeps its place u
 });
 
 test.each(kinds)(
-  "the place of %s comes back though its account has left all unread that it may",
+  "the place of %s is released even if its account has reached its limit of unread bytes",
   async (what, ask, o) => {
     const unread = new UnreadAnswers();
     unread.open(asId<AccountId>("account-1")).is(100 << 20);

@@ -17,7 +17,7 @@ interface Whole {
 const whole = async (name: string) => JSON.parse((await vllm(name, { stream: false })).text) as Whole;
 const recorded = (name: string) => JSON.parse(readRecording(name).body) as Whole;
 
-test("an answer after a thought begins with its first word, streamed and whole, and costs the same", async () => {
+test("an answer after reasoning begins with its first word, streamed and not, and costs the same", async () => {
   const { text, record } = await vllm("v16-chat-thinking-on-stream");
   const contents = choicesOf(text).flatMap((choice) => {
     const { delta } = choice as { delta?: { content?: string } };
@@ -34,7 +34,7 @@ test("an answer after a thought begins with its first word, streamed and whole, 
 });
 
 test.each(["v70-tool-thinking-stream", "v73-tool-named-thinking-stream"])(
-  "%s: a call after a thought has no content, as in vLLM's own body",
+  "%s: a call after reasoning has no content, as in vLLM's own body",
   async (name) => {
     const { message, finish_reason } = (await whole(name)).choices[0]!;
     const expected = recorded("v71-tool-thinking").choices[0]!.message;
@@ -48,7 +48,7 @@ test.each(["v70-tool-thinking-stream", "v73-tool-named-thinking-stream"])(
   },
 );
 
-test("a call keeps the probabilities of its tokens, also of those that stand in no field of it", async () => {
+test("a call keeps the log probabilities of its tokens, even of tokens that are in none of its fields", async () => {
   const { choices } = await whole("v74-tool-logprobs-stream");
   const tokens = choices[0]!.logprobs!.content.map(({ token }) => token);
   expect(tokens).toHaveLength(23);

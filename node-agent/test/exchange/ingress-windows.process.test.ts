@@ -1,4 +1,4 @@
-/** How long a request may be: what the engine takes and the rules promise, the smaller one, told with exact counts. */
+/** How long a request may be: the smaller of the engine's window and the rules' window, reported with exact counts. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { expect, test } from "vitest";
@@ -28,7 +28,7 @@ const embeddingRules: ModelRules = {
   embeddings: { dimensions: { min: 2, max: 2, default: 2 }, inputTokens: 512 },
 };
 
-/** Refuses, and counts a token for each character. */
+/** Refuses requests, and counts a token for each character. */
 function counting(refuse: EngineScript): EngineScript {
   return (socket, request) => {
     if (request.path !== "/tokenize") return refuse(socket, request);
@@ -44,7 +44,7 @@ function contextError(text: string): string {
   return error.message;
 }
 
-test("of several texts the one that is too long is counted, and no more are asked for than it takes", async () => {
+test("of several texts the one that is too long is counted, in as few requests as necessary", async () => {
   const refuse = counting((socket) => respond(socket, 400, JSON.stringify(vllmRefusal(512))));
   await using rig = await Rig.open(refuse, { rules: embeddingRules, dialect: "vllm", windowTokens: 512 });
   const input = ["short", "x".repeat(700), "y".repeat(30)];
@@ -58,7 +58,7 @@ test("of several texts the one that is too long is counted, and no more are aske
 test.each([
   ["of 2 MB", "x".repeat(2 << 20), 1],
   ["of 200 KB", "x".repeat(200_000), 2],
-])("a prompt %s that is refused is counted only up to 1 MB", async (_name, content, calls) => {
+])("a refused prompt %s is counted only up to 1 MB", async (_name, content, calls) => {
   const refuse = counting((socket) => respond(socket, 400, JSON.stringify(vllmRefusal(1_024))));
   await using rig = await Rig.open(refuse, { dialect: "vllm" });
   const { text } = await rig.chat({ messages: [{ role: "user", content }] }).answer;
@@ -66,7 +66,7 @@ test.each([
   expect(rig.engine.saw).toHaveLength(calls);
 });
 
-test("a text of more than a megabyte is too long for any model: no engine is asked to embed it", async () => {
+test("a text of more than a megabyte is too long for any model, so it reaches no engine", async () => {
   await using rig = await Rig.open((socket) => respond(socket, 500, ""), { rules: embeddingRules });
   const { status, text } = await rig.send(nodePaths.embeddings, { model, input: ["a", "x".repeat((1 << 20) + 1)] })
     .answer;
@@ -75,7 +75,7 @@ test("a text of more than a megabyte is too long for any model: no engine is ask
   expect(rig.engine.saw).toEqual([]);
 });
 
-test.each([true, false])("a refusal as the first event of a stream is counted, too (stream: %s)", async (stream) => {
+test.each([true, false])("a refusal as the first event of a stream is counted too (stream: %s)", async (stream) => {
   const refuse = counting((socket) => respondEvents(socket, event(vllmRefusal(1_024)) + done));
   await using rig = await Rig.open(refuse, { dialect: "vllm" });
   const { status, text } = await rig.chat({ stream }).answer;
@@ -85,7 +85,7 @@ test.each([true, false])("a refusal as the first event of a stream is counted, t
   expect(rig.bugs).toEqual([]);
 });
 
-test("an engine that breaks when it is to count has still refused", async () => {
+test("an engine that breaks while it counts has refused all the same", async () => {
   const refuse: EngineScript = (socket, { path }) =>
     path === "/tokenize" ? void socket.resetAndDestroy() : respond(socket, 400, JSON.stringify(vllmRefusal(1_024)));
   await using rig = await Rig.open(refuse, { dialect: "vllm" });
@@ -96,7 +96,7 @@ test("an engine that breaks when it is to count has still refused", async () => 
 
 const good = delta({ content: "x" }, "stop", { usage: usageOf(200, 1) }) + usageEvent(200, 1) + done;
 
-test("an engine that takes less than the rules promise: its own window is what is told", async () => {
+test("if an engine's window is smaller than the rules' window, clients see the engine's", async () => {
   await using rig = await Rig.open(good, { windowTokens: 256 });
   const { status, text } = await rig.chat({ max_tokens: 100 }).answer;
   expect(status).toBe(400);
@@ -104,7 +104,7 @@ test("an engine that takes less than the rules promise: its own window is what i
   expect((await rig.chat({ max_tokens: 50 }).answer).status).toBe(200);
 });
 
-test("an engine that takes more: the rules' window is what is told", async () => {
+test("if an engine's window is larger, clients see the rules' window", async () => {
   await using rig = await Rig.open(good, { windowTokens: 100_000 });
   const { status, text } = await rig.chat({ max_tokens: 900 }).answer;
   expect(status).toBe(400);
@@ -115,7 +115,7 @@ const said = (content: string, prompt: number, completion: number) =>
   delta({ content }, null, { usage: usageOf(prompt, completion) });
 
 test.each([true, false])(
-  "a prompt that is too long for the rules is refused, though its engine takes it (stream: %s)",
+  "a prompt that exceeds the rules is refused, even if its engine accepts it (stream: %s)",
   async (stream) => {
     await using rig = await Rig.open(said("x", 1_500, 1), { windowTokens: 100_000, dialect: "vllm" });
     for (const limit of [{}, { max_tokens: 10 }]) {
@@ -127,7 +127,7 @@ test.each([true, false])(
   },
 );
 
-test("an engine that tells it only at the end: a body is refused still, a stream ends with the error", async () => {
+test("if an engine refuses only at the end, a body is still refused, and a stream ends with the error", async () => {
   const late = delta({ content: "x" }, "stop");
   const counted = usageEvent(1_500, 1);
   await using rig = await Rig.open(late + counted + done);
@@ -145,7 +145,7 @@ test("an engine that tells it only at the end: a body is refused still, a stream
 });
 
 test.each([true, false])(
-  "an engine that says in the middle of an answer that its window is full has ended it for its length (stream: %s)",
+  "an engine that reports a full window during an answer has ended it with length (stream: %s)",
   async (stream) => {
     const full = event({ error: { code: 400, type: "exceed_context_size_error", message: "x" } });
     await using rig = await Rig.open(said("x", 200, 1) + full + done);
@@ -156,7 +156,7 @@ test.each([true, false])(
   },
 );
 
-test("an engine that would go on beyond the rules' window is not asked to: the answer ends there, for its length", async () => {
+test("an answer ends with length at the rules' window, even if the engine would continue", async () => {
   const tokens = [1, 2, 3, 4, 5, 6].map((n) => said(`${n}`, 1_020, n)).join("");
   // It never ends by itself.
   await using rig = await Rig.open(tokens, { windowTokens: 100_000, dialect: "vllm" });
@@ -168,7 +168,7 @@ test("an engine that would go on beyond the rules' window is not asked to: the a
   expect(await rig.records()).toMatchObject([{ outcome: "finished", promptTokens: 1_020, completionTokens: 4 }]);
 });
 
-test("the same for a text to embed", async () => {
+test("the rules' window also limits a text to embed", async () => {
   const refuse = counting((socket) => respond(socket, 400, JSON.stringify(vllmRefusal(512))));
   await using rig = await Rig.open(refuse, { rules: embeddingRules, dialect: "vllm", windowTokens: 128 });
   const { text } = await rig.send(nodePaths.embeddings, { model, input: "x".repeat(600) }).answer;

@@ -1,4 +1,4 @@
-/** Recorded exchanges with llama-server v0.5.0: a request line, its body if it had one, and the answer as it came. */
+/** Recorded exchanges with llama-server v0.5.0: a request line, its body if any, and the unchanged answer. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -22,7 +22,7 @@ export function recordingText(name: string): string {
   return readFileSync(join(import.meta.dirname, "../recordings", `${name}.txt`), "utf8");
 }
 
-/** The files lack the empty line after the last event. */
+/** Adds the empty line after the last event, which the files lack. */
 function ended(body: string): string {
   return body.startsWith("data:") ? `${body.trimEnd()}\n\n` : body.trimEnd();
 }

@@ -1,4 +1,4 @@
-/** Replays a recorded answer of an engine to the request that it was an answer to. */
+/** Replays an engine's recorded answer to its request. */
 import { expect } from "vitest";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { DialectName } from "../../src/engines/engine.ts";
@@ -14,7 +14,7 @@ export async function replay(name: string, more: object = {}, dialect: DialectNa
       if (recording.body.startsWith("data:")) respondEvents(socket, recording.body);
       else respond(socket, recording.status, recording.body);
     },
-    // so that all that was recorded may be shown
+    // With this setting everything that was recorded may be shown.
     { dialect, cachePrompts: "shared" },
   );
   const { answer, requestId } = rig.send(recording.path as NodePath, { ...recording.request, model, ...more });

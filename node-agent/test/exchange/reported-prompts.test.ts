@@ -1,4 +1,4 @@
-/** Engines that have a tokenizer endpoint report the prompt by themselves, before a client can have got anything of them. */
+/** Engines that report the length of the prompt before a client can have received any output. */
 import { expect, test } from "vitest";
 import { SseParser } from "@weiche/shared/http/sse.ts";
 import { isObject, parseJson } from "@weiche/shared/json.ts";
@@ -15,7 +15,7 @@ const limits = {
   },
 };
 
-/** Recorded with what the agent asks for: usage in each event of vLLM, progress and timings of llama-server. */
+/** Recorded with the agent's requests: usage in each event of vLLM, progress and timings of llama-server. */
 const recordings: [dialect: DialectName, name: string, promptTokens: number][] = [
   ["llama-server", "68-return-progress", 22],
   ["vllm", "v13-chat-stream-continuous", 17],

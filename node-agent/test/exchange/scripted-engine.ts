@@ -1,7 +1,7 @@
-/** An engine that does exactly as a test tells it, down to the bytes, and the words in which engines answer. */
+/** An engine that sends exactly the bytes of a test, and the words in which engines answer. */
 import { createServer, type Server, type Socket } from "node:net";
 
-/** Writes to a connection of the engine once a whole request has come. */
+/** Writes to a connection of the engine after a complete request has arrived. */
 export type EngineScript = (socket: Socket, request: EngineSaw) => void;
 
 export interface EngineSaw {
@@ -10,7 +10,7 @@ export interface EngineSaw {
   readonly body: Record<string, unknown>;
 }
 
-/** An engine that does exactly as it is told, down to the bytes. */
+/** An engine that sends exactly the bytes of its script. */
 export class ScriptedEngine {
   readonly server: Server;
   readonly saw: EngineSaw[] = [];
@@ -50,7 +50,7 @@ export function httpHead(status: number, headers: Record<string, string | number
   return `HTTP/1.1 ${status} X\r\n${lines.join("")}\r\n`;
 }
 
-/** An answer of known length, after which the connection stays open. */
+/** Sends an answer of known length, after which the connection stays open. */
 export function respond(socket: Socket, status: number, body: string | Buffer, type = "application/json"): void {
   const bytes = Buffer.from(body);
   socket.write(
@@ -71,14 +71,14 @@ export function endEvents(socket: Socket): void {
   socket.write("0\r\n\r\n");
 }
 
-/** A whole event stream at once. */
+/** Sends a complete event stream at once. */
 export function respondEvents(socket: Socket, text: string | Buffer): void {
   beginEvents(socket);
   writeChunk(socket, text);
   endEvents(socket);
 }
 
-/** Begins an answer with this text, and says nothing more. */
+/** Returns a script that begins an answer with this text, and sends nothing more. */
 export function saying(text: string | Buffer): (socket: Socket) => void {
   return (socket) => {
     beginEvents(socket);
@@ -90,12 +90,12 @@ export function event(value: unknown): string {
   return `data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`;
 }
 
-/** An event of a chat with one answer. `more`: further fields of the event. */
+/** Returns an event of a chat with one answer. `more`: further fields of the event. */
 export function delta(value: object, finish: string | null = null, more: object = {}): string {
   return event({ choices: [{ index: 0, delta: value, finish_reason: finish }], ...more });
 }
 
-/** The last event but one of a stream. */
+/** Returns the last event but one of a stream. */
 export function usageEvent(prompt: number, completion: number): string {
   return event({ choices: [], usage: usageOf(prompt, completion) });
 }

@@ -10,7 +10,7 @@ import { EngineLoss } from "../../src/slots/engine-loss.ts";
 
 export type EngineSettings = Pick<EngineSpec, "cachePrompts" | "silentMsMax">;
 
-/** A slot whose engine runs; places are counted, waiting can be forced. */
+/** A slot whose engine runs. It counts places, and a test can force it to wait. */
 export class SimulatedSlot implements Admissions {
   readonly endpoint: EngineEndpoint;
   readonly dialect: DialectName;
@@ -18,7 +18,7 @@ export class SimulatedSlot implements Admissions {
   readonly suspected: string[] = [];
   readonly lost: string[] = [];
   readonly requests: AdmissionRequest[] = [];
-  /** Requests wait as long as this is pending. */
+  /** Requests wait while this is pending. */
   gate: Promise<void> = Promise.resolve();
   refusal: ApiError | undefined;
   running = 0;
@@ -82,13 +82,13 @@ export class SimulatedSlot implements Admissions {
   }
 }
 
-/** Keeps records in memory; its disk can be slow, broken or full. */
+/** Keeps records in memory. Its disk can be slow, broken or full. */
 export class SimulatedOutbox implements UsageOutbox {
   readonly records: UsageRecord[] = [];
   admitting = true;
   sync: () => Promise<void> = () => Promise.resolve();
 
-  /** The disk takes its time: `asked` resolves when a record is to be kept, `synced.resolve` lets it be. */
+  /** Makes the disk slow: `asked` resolves when a record arrives, and `synced.resolve` stores it. */
   hold() {
     const [asked, synced] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     this.sync = () => {

@@ -1,4 +1,4 @@
-/** A chat in the words of vLLM, with the usage that runs along, whose engine stalls in the middle. */
+/** A chat in the words of vLLM, with running usage, whose engine stalls in the middle. */
 import type { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { Rig, type RigOptions } from "./ingress-rig.ts";
 import { delta, done, saying, usageEvent, usageOf } from "./scripted-engine.ts";
@@ -15,13 +15,13 @@ export const closing = (n: number) => chunk(n, {}, "stop") + usageEvent(promptTo
 /** A complete stream of two tokens. */
 export const whole = opening + word(1) + closing(2);
 
-/** Its engine says so many words, and then nothing more. */
+/** Opens a rig whose engine sends this many words, and then nothing more. */
 export function openStalled(words: number, options?: RigOptions): Promise<Rig> {
   const said = Array.from({ length: words }, (_, n) => word(n + 1));
   return Rig.open(saying(opening + said.join("")), options);
 }
 
-/** Resolves when the client has so many events. */
+/** Resolves when the client has this many events. */
 export async function received(stream: SimStream, events: number): Promise<void> {
   let seen = 0;
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** JSON Schemas as people send them. */
+/** JSON Schemas as clients send them. */
 
 interface UsualSchema {
   readonly name: string;
@@ -17,8 +17,8 @@ const many = (count: number, make: (index: number) => [string, object]) =>
 const patterns: Record<string, string> = {
   "a date": String.raw`^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$`,
   "a time": "^([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?$",
-  "an address of mail": String.raw`^[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}$`,
-  "an address of mail in parts": String.raw`^[^@\s]+@[^@\s]+\.[^@\s]+$`,
+  "an e-mail address": String.raw`^[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}$`,
+  "an e-mail address in parts": String.raw`^[^@\s]+@[^@\s]+\.[^@\s]+$`,
   "an IPv4 address": String.raw`^((25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)\.){3}(25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)$`,
   "a UUID": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
   "a semantic version": String.raw`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`,
@@ -26,11 +26,11 @@ const patterns: Record<string, string> = {
   "a web address": String.raw`^https?://[^\s/$.?#].[^\s]*$`,
   "a path": "^(/[^/]+)+/?$",
   "a slug": "^[a-z0-9]+(-[a-z0-9]+)*$",
-  "words with blanks between": "^[A-Z][a-z]+( [A-Z][a-z]+)*$",
+  "words with spaces between": "^[A-Z][a-z]+( [A-Z][a-z]+)*$",
   "a colour": "^#?([a-fA-F0-9]{6}|[a-fA-F0-9]{3})$",
   "an amount": String.raw`^-?[0-9]+(\.[0-9]{1,2})?$`,
   "a list of words": "^(GET|POST|PUT|PATCH)(,(GET|POST|PUT|PATCH))*$",
-  "any text of bounded length": "^.{1,128}$",
+  "any text of limited length": "^.{1,128}$",
   "a word somewhere": "^.*error.*$",
 };
 
@@ -40,13 +40,13 @@ const binary = (kind: string) => strict({ kind: { const: kind }, left: expressio
 
 export const usualSchemas: readonly UsualSchema[] = [
   ...Object.entries(patterns).map(([name, pattern]) => ({ name, schema: matching(pattern) })),
-  { name: "an event of a calendar", schema: strict({ name: text, date: text, participants: listOf(text) }) },
+  { name: "a calendar event", schema: strict({ name: text, date: text, participants: listOf(text) }) },
   {
     name: "steps of a calculation",
     schema: strict({ steps: listOf(strict({ explanation: text, output: text })), final_answer: text }),
   },
   {
-    name: "a page that is built of itself",
+    name: "a page that consists of pages",
     schema: {
       ...strict({
         type: { type: "string", enum: ["div", "button", "header", "section", "field", "form"] },
@@ -80,7 +80,7 @@ export const usualSchemas: readonly UsualSchema[] = [
     },
   },
   {
-    name: "expressions, told apart by their kind",
+    name: "expressions that differ in their kind",
     schema: {
       ...expression,
       $defs: {
@@ -108,7 +108,7 @@ export const usualSchemas: readonly UsualSchema[] = [
   },
   { name: "1,000 values of an enum", schema: { enum: Array.from({ length: 1_000 }, (_, at) => `${word(at)} ${at}`) } },
   {
-    name: "an invoice with bounds",
+    name: "an invoice with limits",
     schema: strict({
       id: { type: "string", minLength: 1, maxLength: 64 },
       lines: {
@@ -124,11 +124,11 @@ export const usualSchemas: readonly UsualSchema[] = [
   },
   { name: "500 properties in a record", schema: strict(many(500, (at) => [`field_${at}`, text])) },
   {
-    name: "20 properties that may be left out",
+    name: "20 optional properties",
     schema: { type: "object", properties: many(20, (at) => [`p${at}`, text]) },
   },
   {
-    name: "an object put together of two",
+    name: "an object that is merged from two",
     schema: {
       allOf: [{ $ref: "#/$defs/base" }, strict({ name: text })],
       $defs: { base: strict({ id: { type: "integer" } }) },
@@ -138,7 +138,7 @@ export const usualSchemas: readonly UsualSchema[] = [
   { name: "a map", schema: { type: "object", additionalProperties: { type: "array", items: { type: "integer" } } } },
 ];
 
-/** An agent's tools: 128 with 20 properties each. */
+/** A client's tools: 128 with 20 properties each. */
 export const usualTools: readonly UsualSchema[] = Array.from({ length: 128 }, (_, at) => ({
   name: `tool_${at}`,
   schema: {
@@ -154,7 +154,7 @@ function argument(index: number): object {
   return { ...shapes[index % shapes.length], description };
 }
 
-/** Different words with usual beginnings. */
+/** Returns different words with usual beginnings. */
 function word(index: number): string {
   const letters = [index % 26, Math.floor(index / 26) % 26, (index * 7) % 26].map((at) => String.fromCharCode(97 + at));
   return `${letters[0]!.toUpperCase()}${letters.slice(1).join("")}land`;

@@ -1,4 +1,4 @@
-/** Connections to servers that answer byte for byte as they are told. */
+/** Connections to servers that send exactly the bytes of a script. */
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
@@ -26,7 +26,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A server that does this with each connection, and the way to it. */
+/** Starts a server that runs this script for each connection, and returns its address. */
 async function serve(script: (socket: Socket) => void): Promise<HttpAddress> {
   return { origin: `http://127.0.0.1:${await listen(createServer(script))}` };
 }
@@ -37,7 +37,7 @@ function connectTo(address: HttpAddress): HttpConnection {
   return connection;
 }
 
-/** Sends a POST; resolves with what became of it. */
+/** Sends a POST. Resolves with its outcome. */
 function post(connection: HttpConnection, body: Buffer, onBody = (_bytes: Buffer): void => {}) {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string; isFree: boolean }>();
   let status = 0;
@@ -66,14 +66,14 @@ test("a connection carries one request after another", async () => {
   for (let n = 0; n < 3; n++) expect(await post(connection, Buffer.from("{}"))).toEqual(hi);
 });
 
-test("a body without a length ends with the connection, which carries no other", async () => {
+test("a body without a length ends with the connection, which carries no further request", async () => {
   const address = await serve((socket) => void socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\n\r\nhi")));
   const connection = connectTo(address);
   expect(await post(connection, Buffer.from("{}"))).toEqual({ ...hi, isFree: false });
   expect(connection.isFree).toBe(false);
 });
 
-test("a request of any length arrives as it is", async () => {
+test("a request of any length arrives unchanged", async () => {
   const saw = Promise.withResolvers<Buffer>();
   const address = await serve((socket) => {
     let bytes = Buffer.alloc(0);
@@ -91,7 +91,7 @@ test("a request of any length arrives as it is", async () => {
   expect((await saw.promise).equals(body)).toBe(true);
 });
 
-test("what one connection has read is not touched by what another one reads", async () => {
+test("data of one connection is not overwritten when another one reads", async () => {
   const address = await serve((socket) => {
     socket.once("data", (request: Buffer) => {
       const body = Buffer.alloc(1 << 20, request.at(-1)!);
@@ -104,7 +104,7 @@ test("what one connection has read is not touched by what another one reads", as
   expect(answers.map(({ text }) => text === text[0]!.repeat(1 << 20) && text[0])).toEqual(letters);
 });
 
-test("a body in chunks of one byte is handed on in as few pieces as it was read in", async () => {
+test("a body in chunks of one byte is passed on in as few pieces as it was read in", async () => {
   const chunks = 2_000;
   const address = await serve((socket) => {
     const body = `${"1\r\na\r\n".repeat(chunks)}0\r\n\r\n`;
@@ -116,7 +116,7 @@ test("a body in chunks of one byte is handed on in as few pieces as it was read 
   expect(pieces).toBeLessThan(20);
 });
 
-test("a paused connection reads nothing, and later goes on where it was", async () => {
+test("a paused connection reads nothing, and later continues at the same place", async () => {
   const address = await serve((socket) => {
     socket.once("data", () => {
       const body = Buffer.alloc(8 << 20, "x");
@@ -140,7 +140,7 @@ test("a paused connection reads nothing, and later goes on where it was", async 
   expect((await answer).text.length).toBe(8 << 20);
 });
 
-test("an answer that comes while the request is still being sent costs the connection", async () => {
+test("an answer that arrives while the request is still being sent ends the connection", async () => {
   const address = await serve((socket) => {
     socket.once("data", () => {
       socket.pause();
@@ -156,7 +156,7 @@ test.each<[what: string, act: (socket: Socket) => void]>([
   ["is ended", (socket) => socket.end()],
   ["is reset", (socket) => void socket.resetAndDestroy()],
   ["says something", (socket) => void socket.write(whole("more"))],
-])("a kept connection that %s while it is idle is given up", async (_what, act) => {
+])("a kept connection that %s while it is idle is closed", async (_what, act) => {
   const connection = connectTo(await serve(answering("hi")));
   await post(connection, Buffer.from("{}"));
   const ended = new Promise<void>((resolve) => (connection.onIdleEnd = resolve));
@@ -169,14 +169,14 @@ test.each<[failure: HttpError["failure"], script: (socket: Socket) => void]>([
   ["lost", (socket) => socket.end()],
   ["lost", (socket) => void socket.resetAndDestroy()],
   ["malformed", (socket) => void socket.write("HTTP/9\r\n\r\n")],
-])("an answer that never comes whole is %s, and the connection is closed", async (failure, script) => {
+])("an incomplete answer is %s, and the connection is closed", async (failure, script) => {
   const address = await serve((socket) => void socket.once("data", () => script(socket)));
   const connection = connectTo(address);
   await expect(post(connection, Buffer.from("{}"))).rejects.toMatchObject({ failure });
   expect(connection.isFree).toBe(false);
 });
 
-test("where nothing listens a request is refused", async () => {
+test("without a listener a request is refused", async () => {
   for (const address of [
     { origin: "http://127.0.0.1:1" },
     { origin: "http://engine", socketPath: "/nonexistent/engine.sock" },
@@ -184,12 +184,12 @@ test("where nothing listens a request is refused", async () => {
     await expect(post(connectTo(address), Buffer.from("{}"))).rejects.toMatchObject({ failure: "refused" });
 });
 
-test("a name that does not resolve is lost, and says so", async () => {
+test("a request to a name that does not resolve is lost, with that reason", async () => {
   const answer = post(connectTo({ origin: "http://nobody.invalid:80" }), Buffer.from("{}"));
   await expect(answer).rejects.toMatchObject({ failure: "lost", message: expect.stringMatching(/nobody/) as string });
 });
 
-test("a connection that is closed before it stands says nothing", async () => {
+test("a connection that is closed before it is established makes no calls", async () => {
   const connection = connectTo(await serve(answering("hi")));
   const heard: string[] = [];
   const answer = post(connection, Buffer.from("{}"));
@@ -202,7 +202,7 @@ test("a connection that is closed before it stands says nothing", async () => {
   expect(heard).toEqual([]);
 });
 
-test("a connection is read at most once in each turn of the event loop, however much has come", async () => {
+test("a connection is read at most once in each turn of the event loop, however much has arrived", async () => {
   const bytes = 4 << 20;
   const address = await serve((socket) => {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n`);

@@ -1,4 +1,4 @@
-/** The body that an engine is sent for a chat of a client, by the rules of its model. */
+/** The body that an engine gets for a client's chat, by the rules of its model. */
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { writeKept } from "@weiche/shared/http/kept-json.ts";
 import { asId } from "@weiche/shared/ids.ts";
@@ -16,7 +16,7 @@ export const plain: ModelRules = {
 export const messages = [{ role: "user", content: "hi" }];
 export const scope = (rules: Partial<ModelRules> = {}) => ({ rules: { ...plain, ...rules } });
 
-/** The body that an engine of this dialect gets. */
+/** Returns the body for an engine of this dialect. */
 export function said(
   body: object,
   rules?: Partial<ModelRules>,

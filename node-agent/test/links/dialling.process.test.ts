@@ -1,4 +1,4 @@
-/** How long an agent waits for a router that takes its data connection and has other things to do. */
+/** How long an agent waits for a busy router that has accepted its data connection. */
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { expect, test } from "vitest";
@@ -11,7 +11,9 @@ import { frames } from "@weiche/shared/frames/frame.ts";
 import { identityPath } from "@weiche/shared/node-protocol.ts";
 import { dialDataSession } from "../../src/links/data-session.ts";
 
-/** Dials a router that answers PINGs, and nothing else until the test asks. Virtual seconds pass for the agent alone. */
+/**
+ * Dials a router that answers PINGs, and nothing else until the test asks it. Virtual seconds pass for the agent alone.
+ */
 async function dial() {
   const listener = createServer().listen(0, "127.0.0.1");
   await once(listener, "listening");
@@ -44,7 +46,7 @@ async function dial() {
     types,
     result: () => result,
     dialled,
-    /** The router answers the PING of each second. */
+    /** Passes seconds, in each of which the router answers a PING. */
     async pass(seconds: number) {
       for (let second = 0; second < seconds; second++) {
         const before = types().length;
@@ -56,7 +58,7 @@ async function dial() {
   };
 }
 
-test("a router that asks who the agent is nine seconds after it was dialled is served", async () => {
+test("a router that asks for the agent's identity nine seconds after the dial is served", async () => {
   using end = await dial();
   await end.pass(9);
   expect(end.result()).toBe("");
@@ -65,7 +67,7 @@ test("a router that asks who the agent is nine seconds after it was dialled is s
   (await end.dialled).destroy();
 });
 
-test("a router that has not asked who the agent is after ten seconds is left", async () => {
+test("a router that has not asked for the agent's identity after ten seconds is abandoned", async () => {
   using end = await dial();
   await end.pass(10);
   await expect.poll(end.result).toBe("no answer within 10000 ms");

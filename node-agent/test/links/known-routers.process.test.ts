@@ -1,4 +1,4 @@
-/** Routers that are not configured: other routers tell of them. */
+/** Routers that are not configured, but announced by other routers. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -11,7 +11,7 @@ let rig: RouterLinksRig;
 let folder: string;
 beforeEach(() => {
   rig = new RouterLinksRig();
-  rig.random = () => 0; // dials at once what it hears of
+  rig.random = () => 0; // Dials announced routers at once.
   folder = temporaryDirectory();
 });
 afterEach(async () => {
@@ -23,7 +23,7 @@ const listed = (...routers: readonly (readonly [id: string, at: SimulatedLinkRou
 });
 const linkedTo = () => rig.channels.map(({ routerId }) => routerId);
 
-test("a router that another one tells of in its welcome is linked to, and one of later news", async () => {
+test("a router that is announced in a welcome or in a later message is linked", async () => {
   const second = await rig.openRouter({ router_id: "router-2" });
   const third = await rig.openRouter({ router_id: "router-3" });
   const first = await rig.openRouter({ routers: listed(["router-2", second]) });
@@ -33,7 +33,7 @@ test("a router that another one tells of in its welcome is linked to, and one of
   await expect.poll(linkedTo).toEqual(["router-1", "router-2", "router-3"]);
 });
 
-test("a router that is no longer told of keeps its link, and is not dialled again once that has ended", async () => {
+test("a router that is no longer announced keeps its link, and is not dialled again after the link has ended", async () => {
   const second = await rig.openRouter({ router_id: "router-2" });
   const first = await rig.openRouter({ routers: listed(["router-2", second]) });
   const links = rig.openLinks(at(first));
@@ -46,19 +46,19 @@ test("a router that is no longer told of keeps its link, and is not dialled agai
   expect(linkedTo()).toEqual(["router-1", "router-2"]);
 });
 
-test("a router is dialled at one address only, whatever others call it", async () => {
+test("a router is dialled at only one address, whatever others announce", async () => {
   const first = await rig.openRouter({}, "0.0.0.0");
   const other = at(first, "127.0.0.2");
   first.welcome = { ...first.welcome, routers: listed(["router-1", other], ["router-9", "127.0.0.1:1"]) };
   const links = rig.openLinks(at(first));
   await expect.poll(() => links.states().map(({ address }) => address)).toEqual([at(first), "127.0.0.1:1"]);
   expect(linkedTo()).toEqual(["router-1"]);
-  // The configured address fails: the announced one stands in for it.
+  // The configured address fails, and the announced address replaces it.
   first.links.forEach((link) => link.end());
   await expect.poll(() => links.states().map(({ address }) => address)).toContain(other);
 });
 
-test("without TLS only addresses of this host are dialled, and what is no address is left out", async () => {
+test("without TLS only addresses of this host are dialled, and invalid addresses are ignored", async () => {
   const first = await rig.openRouter({
     routers: listed(["a", "10.255.255.1:7443"], ["b", "router.example:7443"], ["c", "nowhere"], ["d", "127.0.0.1:0"]),
   });
@@ -69,7 +69,7 @@ test("without TLS only addresses of this host are dialled, and what is no addres
   expect(rig.told.map(([event]) => event)).not.toContain("routerNameUnresolved");
 });
 
-test("the last list outlives the agent: it finds the others while the configured router is away", async () => {
+test("the last list outlives the agent, so that it finds other routers while the configured router is away", async () => {
   const file = join(folder, "routers.json");
   const before = new RouterLinksRig();
   before.known = new KnownRouters(file);
@@ -87,7 +87,7 @@ test("the last list outlives the agent: it finds the others while the configured
   expect(new KnownRouters(join(folder, "none")).addresses(() => undefined)).toEqual([]);
 });
 
-test("a list that is the same as before is not written again", () => {
+test("an unchanged list is not written again", () => {
   const known = new KnownRouters(join(folder, "routers.json"));
   const list = [{ routerId: "router-2", address: "10.0.0.2:7443" }];
   expect([known.hear(list), known.hear(list), known.hear([])]).toEqual([true, false, true]);

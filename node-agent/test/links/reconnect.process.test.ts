@@ -1,4 +1,4 @@
-/** Links and data sessions to a router that is gone: when they dial again, on virtual time. */
+/** When links and data connections to a lost router dial again, on virtual time. */
 import { expect, test } from "vitest";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -7,11 +7,11 @@ import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { DataLink } from "../../src/links/data-link.ts";
 import { RouterLinksRig } from "./router-links-rig.ts";
 
-/** Nobody listens there. */
+/** Nothing listens there. */
 const gone = "127.0.0.1:1";
 const boundsMs = [500, 1_000, 2_000, 4_000, 4_000];
 
-/** Chance of one agent, which is asked for once a dial has failed: at these instants. */
+/** The random numbers of one agent, drawn after each failed dial, with their times. */
 class Dials {
   readonly atMs: number[] = [];
   readonly chances: number[] = [];
@@ -34,12 +34,12 @@ class Dials {
   }
 }
 
-/** Resolves when so many dials have failed: dialling takes no virtual time. */
+/** Resolves after this many failed dials. Dialling takes no virtual time. */
 async function failed(dials: Dials, count: number): Promise<void> {
   await expect.poll(() => dials.atMs.length, { timeout: 20_000, interval: 2 }).toBe(count);
 }
 
-/** Jumps from dial to dial, each of which is not before its time. */
+/** Jumps from dial to dial. No dial comes before its time. */
 async function follow(dials: Dials, clock: VirtualClock): Promise<void> {
   await failed(dials, 1);
   for (const [index, boundMs] of boundsMs.entries()) {
@@ -60,7 +60,7 @@ function judge(agents: readonly Dials[]): void {
   expect(one!.filter((ms, dial) => Math.abs(ms - other![dial]!) < 10)).toEqual([]);
 }
 
-test("data sessions of two agents are not dialled in step, and within the bounds", async () => {
+test("data connections of two agents are not dialled in step, and within the limits", async () => {
   const agents = [];
   for (const seed of [1, 2]) {
     const clock = new VirtualClock(0);
@@ -85,7 +85,7 @@ test("data sessions of two agents are not dialled in step, and within the bounds
   judge(agents);
 });
 
-test("links of two agents are not dialled in step, and within the bounds", async () => {
+test("links of two agents are not dialled in step, and within the limits", async () => {
   const agents = [];
   for (const seed of [3, 4]) {
     const rig = new RouterLinksRig();

@@ -1,4 +1,4 @@
-/** How an agent finds its routers, and finds them again. */
+/** How an agent finds its routers, again and again. */
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rig.close());
 
-test("a lost link is back within 5 s, as often as it is lost", async () => {
+test("a lost link is restored within 5 s, however often it is lost", async () => {
   let router = await rig.openRouter();
   rig.openLinks(at(router));
   for (let round = 1; round <= 3; round++) {
@@ -24,14 +24,14 @@ test("a lost link is back within 5 s, as often as it is lost", async () => {
   expect(rig.told.filter(([event]) => event === "routerLinkUp")).toHaveLength(4);
 });
 
-test("every address behind a name is a router of its own, new ones are found, and a failing lookup changes nothing", async () => {
+test("every address behind a name is a separate router, new ones are found, and a failed lookup changes nothing", async () => {
   const first = await rig.openRouter();
   const second = await rig.openRouter({ router_id: "router-2" }, "127.0.0.2", first.port);
   rig.names.set("routers.example", ["127.0.0.1"]);
   const opened = rig.openLinks(at(first, "routers.example"));
   await expect.poll(() => rig.channels.map(({ routerId }) => routerId)).toEqual(["router-1"]);
   rig.names.set("routers.example", ["127.0.0.1", "127.0.0.2"]);
-  first[Symbol.dispose](); // an ended link is a reason to look again
+  first[Symbol.dispose](); // An ended link causes a new lookup.
   await expect.poll(() => rig.channels.map(({ routerId }) => routerId)).toContain("router-2");
   rig.names.clear();
   await expect
@@ -47,7 +47,7 @@ test("every address behind a name is a router of its own, new ones are found, an
   ]);
 });
 
-test("a name without an answer is asked for again soon", async () => {
+test("a name without an address is soon looked up again", async () => {
   const router = await rig.openRouter();
   rig.openLinks(at(router, "later.example"));
   await expect.poll(() => rig.told).toEqual([["routerNameUnresolved", "later.example", "ENOTFOUND"]]);
@@ -55,7 +55,7 @@ test("a name without an answer is asked for again soon", async () => {
   await expect.poll(() => rig.channels.length, { timeout: 5_000 }).toBe(1);
 });
 
-test("a router that two addresses lead to is linked once, and each up is followed by a down", async () => {
+test("a router with two addresses is linked once, and each up event is followed by a down event", async () => {
   const router = await rig.openRouter({}, "0.0.0.0");
   rig.names.set("twice.example", ["127.0.0.1", "127.0.0.2"]);
   rig.openLinks(at(router, "twice.example"));
@@ -66,7 +66,7 @@ test("a router that two addresses lead to is linked once, and each up is followe
       ["down", "router-1"],
       ["up", "router-1"],
     ]);
-  // The link that is left lasts, and the other address is not dialled meanwhile.
+  // The remaining link lasts, and the other address is not dialled meanwhile.
   await expect
     .poll(() => router.heardOf<{ sequence: string }>("load_report").at(-1)!.sequence, { timeout: 10_000 })
     .toBe("6");
@@ -78,7 +78,7 @@ test("a router that two addresses lead to is linked once, and each up is followe
   expect(rig.usage.map(([what]) => what).join(" ")).toMatch(/^up( down up)+$/);
 });
 
-test("a router that is not there is told about once, and dialled on", async () => {
+test("a missing router is reported once, and dialled repeatedly", async () => {
   const nothing = await rig.openRouter();
   nothing[Symbol.dispose]();
   rig.openLinks(at(nothing));
@@ -90,7 +90,7 @@ test("a router that is not there is told about once, and dialled on", async () =
     .toEqual(["routerLinkFailed", "routerLinkUp", "dataSessionFailed"]);
 });
 
-test("a router that accepts and says nothing has ten seconds, and is given up then", async () => {
+test("a router that accepts and sends nothing is abandoned after ten seconds", async () => {
   const clock = new VirtualClock();
   rig.clock = clock;
   const silent = createServer(() => {});

@@ -1,4 +1,4 @@
-/** The agent's ends of the links, with simulated routers that share no code with them, and all that they are told. */
+/** The agent's ends of the links, with simulated routers that share no code with them, and all events. */
 import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
@@ -24,7 +24,7 @@ export class RouterLinksRig {
   readonly usage: unknown[][] = [];
   /** Events about the routers' lives and settled attempts. */
   readonly answers: unknown[][] = [];
-  /** Every channel that ever came up. */
+  /** Every channel that came up. */
   readonly channels: UsageChannel[] = [];
   readonly seenRules: (readonly ModelRules[])[] = [];
   readonly wishes: DesiredState[] = [];

@@ -29,7 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => rig.close());
 
-test("the node knows the version of a router that says it, and links with one that does not", async () => {
+test("the node knows the version of a router that reports it, and links with a router that does not", async () => {
   const [newer, older] = [
     await rig.openRouter({ router_id: "newer", router_version: `2.0.0${"0".repeat(100)}` }),
     await rig.openRouter({ router_id: "older" }),
@@ -39,7 +39,7 @@ test("the node knows the version of a router that says it, and links with one th
   expect(links.states().map(({ version }) => version)).toEqual([`2.0.0${"0".repeat(59)}`, undefined]);
 });
 
-test("a router hears who the node is, then how it does, each second and at once when asked to, once for all in a turn", async () => {
+test("a router gets the node's hello, then a report each second and on demand, once for all demands in a turn", async () => {
   const router = await rig.openRouter();
   const opened = rig.openLinks(at(router));
   await expect.poll(() => router.heardOf("load_report").length).toBe(1);
@@ -76,7 +76,7 @@ test("a router hears who the node is, then how it does, each second and at once 
 });
 
 test.each([3_000, 5_000, 8_000])(
-  "our own loop stands still for %s ms: the link stays, and ends when the router is silent",
+  "if our own event loop stands still for %s ms, the link stays, and ends when the router is silent",
   async (ms) => {
     const clock = new VirtualClock();
     using linkClock = new LoopClock(clock);
@@ -93,7 +93,7 @@ test.each([3_000, 5_000, 8_000])(
     for (let turns = 0; turns < 3; turns++) {
       clock.advance(900);
       clock.stall(ms);
-      clock.advance(0); // timers come first, then what waits to be read
+      clock.advance(0); // Timers come first, then waiting data is read.
       await beat();
     }
     expect(rig.told.map(([event]) => event)).not.toContain("routerLinkDown");
@@ -104,7 +104,7 @@ test.each([3_000, 5_000, 8_000])(
   },
 );
 
-test("a router that takes nothing is handed no batch behind those that it has not taken", async () => {
+test("a router that reads nothing gets no further batch", async () => {
   const router = await rig.openRouter();
   rig.openLinks(at(router));
   await expect.poll(() => router.heardOf("load_report").length).toBe(1);
@@ -116,7 +116,7 @@ test("a router that takes nothing is handed no batch behind those that it has no
   expect(batchesHeard()).toHaveLength(10);
 });
 
-test("usage goes up as it is, and its acknowledgements come back", async () => {
+test("usage is sent unchanged, and its acknowledgements arrive", async () => {
   const router = await rig.openRouter();
   rig.openLinks(at(router));
   await expect.poll(() => rig.channels.length).toBe(1);
@@ -153,7 +153,7 @@ test("usage goes up as it is, and its acknowledgements come back", async () => {
     ]);
 });
 
-test("rules that this version does not understand are told and left out; the others hold", async () => {
+test("rules that this version does not understand are reported and left out, and the others apply", async () => {
   const strange = { ...rules, id: "strange", category: 9 };
   const router = await rig.openRouter({ models: [rules, strange] });
   rig.openLinks(at(router));
@@ -172,7 +172,7 @@ test("rules that this version does not understand are told and left out; the oth
   await expect.poll(() => rig.seenRules[1]?.[0]?.contextTokens).toBe(1);
 });
 
-test("of what several routers want, the highest generation holds, and nothing is applied twice", async () => {
+test("the desired state with the highest generation applies, and no state is applied twice", async () => {
   const wish = (generation: number) => ({ generation, maintenance: generation % 2 === 1, prewarm_models: ["m"] });
   const [older, newer] = [
     await rig.openRouter({ desired_state: wish(4) }),
@@ -190,7 +190,7 @@ test("of what several routers want, the highest generation holds, and nothing is
   expect(generations).not.toContain(5n);
 });
 
-test("a router that says goodbye is known to leave, stays linked for what runs, and may still acknowledge", async () => {
+test("a router that says goodbye is marked as leaving, stays linked for running requests, and may still acknowledge", async () => {
   const router = await rig.openRouter();
   const links = rig.openLinks(at(router));
   await expect.poll(() => rig.channels.length).toBe(1);
@@ -207,7 +207,7 @@ test("a router that says goodbye is known to leave, stays linked for what runs, 
   expect(router.links.size).toBe(1);
 });
 
-test("settled attempts, and what becomes of a router, are told as they come", async () => {
+test("settled attempts and the fate of a router are passed on as they arrive", async () => {
   const router = await rig.openRouter();
   rig.openLinks(at(router));
   await expect.poll(() => rig.channels.length).toBe(1);
@@ -239,12 +239,12 @@ test("a router that ends its link has ended it in order", async () => {
     ]);
 });
 
-test("a router that sends more than any router may is left, and the reason names the field", async () => {
+test("a router that exceeds the limits of messages is abandoned, and the reason names the field", async () => {
   const router = await rig.openRouter();
   const links = rig.openLinks(at(router));
   await expect.poll(() => links.states()).toMatchObject([{ state: "linked" }]);
   router.say({ settled: { attempts: Array.from({ length: 8_001 }, () => ({})) } });
-  const reason = "the router sent what no router may send: settled.attempts has more than 8000 elements";
+  const reason = "the router sent an invalid message: settled.attempts has more than 8000 elements";
   await expect.poll(() => rig.told).toContainEqual(["routerLinkDown", at(router), "router-1", reason]);
   expect(rig.answers.filter(([event]) => event === "settled")).toEqual([]);
 });

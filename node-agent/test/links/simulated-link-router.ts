@@ -1,4 +1,4 @@
-/** A router's end of the link that shares no code with ours: made by proto-loader from the text of the protocol. */
+/** A router's end of the link that shares no code with ours. proto-loader makes it from the text of the protocol. */
 import { join } from "node:path";
 import { loadPackageDefinition, Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
@@ -11,7 +11,7 @@ export class SimulatedLinkRouter implements Disposable {
   /** Links that are open. */
   readonly links = new Set<ServerDuplexStream<Message, Message>>();
   readonly #server = new Server();
-  /** Answers every hello. */
+  /** The answer to every hello. */
   welcome: Message;
   port = 0;
 

@@ -1,4 +1,4 @@
-/** Messages of a real agent process to systemd. A `systemd-notify` of the test writes them down with their times. */
+/** Messages of a real agent process to systemd. The test's `systemd-notify` records them with their times. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -48,7 +48,7 @@ function said(): readonly Said[] {
   return lines.map((line) => ({ atMs: Number(line.split(" ")[0]), what: line.slice(line.indexOf(" ") + 1) }));
 }
 
-test("the agent says that it loads, is ready, lives and stops", async () => {
+test("the agent reports that it loads, is ready, lives and stops", async () => {
   const config = join(directory, "agent.yaml");
   const engine = { model: "m", dialect: "openai", launcher: "external", url: "http://127.0.0.1:9" };
   writeFileSync(config, JSON.stringify({ node: "n", slots: [{ name: "s", engines: [engine] }] }));
@@ -63,7 +63,7 @@ test("the agent says that it loads, is ready, lives and stops", async () => {
   agent.kill("SIGTERM");
   expect(await once(agent, "exit")).toEqual([0, null]);
   const [first, second, ...rest] = said().map(({ what }) => what);
-  // Each message is sent by a child: one that feeds the watchdog may come after the last.
+  // A child sends each message, so a watchdog message may arrive after the last one.
   expect([first, second, rest.find((what) => what !== "WATCHDOG=1")]).toEqual([
     "STATUS=taking over the engines of an earlier agent",
     "READY=1",
@@ -71,7 +71,7 @@ test("the agent says that it loads, is ready, lives and stops", async () => {
   ]);
 });
 
-test("an event loop that hangs feeds no watchdog", async () => {
+test("a blocked event loop sends no watchdog message", async () => {
   const program = `
     import { systemClock } from "./shared/src/time/clock.ts";
     import { openServiceManager } from "./shared/src/program/systemd-notify.ts";

@@ -1,6 +1,6 @@
 /**
- * A process that lives through a full disk, in a directory on a small file system of its own, and prints as JSON what it
- * saw: `node outbox-full-disk-process.ts DIRECTORY`.
+ * A process that survives a full disk, in a directory on its own small file system, and prints its observations as
+ * JSON: `node outbox-full-disk-process.ts DIRECTORY`.
  */
 import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ let count = 0;
 for (; count < 100; count++) await outbox.append(usageRecord(count));
 const before = outbox.admitting;
 
-// somebody else fills the disk to the last block
+// Another program fills the disk to the last block.
 const { bavail, bsize } = statfsSync(root);
 writeFileSync(join(root, "ballast"), Buffer.alloc(bavail * bsize));
 const closedMs = await untilAdmitting(false);

@@ -46,7 +46,7 @@ async function found(): Promise<Set<number>> {
   return new Set((await outbox.read(10_000_000)).records.map(({ record }) => numberOf(record)));
 }
 
-/** A process that appends and prints; `said` grows as it goes. */
+/** Starts a process that appends and prints. `said` grows as it runs. */
 function startWriter(command: readonly string[]): {
   child: ChildProcessByStdio<null, Readable, null>;
   said: () => string[];
@@ -64,7 +64,7 @@ function resolved(said: readonly string[]): number[] {
 
 const rounds = process.env["WEICHE_NIGHTLY"] ? 200 : 8;
 
-it("every append that had resolved is there after a kill at any moment", { timeout: rounds * 10_000 }, async () => {
+it("every resolved append is found after a kill at any time", { timeout: rounds * 10_000 }, async () => {
   const random = createRandom(7);
   const all: number[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -81,8 +81,8 @@ it("every append that had resolved is there after a kill at any moment", { timeo
   expect(heard.filter((line) => line.startsWith("damaged"))).toEqual([]);
 });
 
-describe("a disk that is really full", () => {
-  it("as /dev/full says it: the record goes to the reserve", async () => {
+describe("a real full disk", () => {
+  it("as simulated by /dev/full sends records to the reserve", async () => {
     const outbox = await open();
     symlinkSync("/dev/full", join(directory, segmentName(1)));
     await outbox.append(usageRecord(1));
@@ -95,7 +95,7 @@ describe("a disk that is really full", () => {
     expect(await found()).toEqual(new Set([1, 2]));
   });
 
-  it("as a limit on the size of files says it: what resolved is there", async () => {
+  it("as simulated by a limit on file sizes loses no resolved append", async () => {
     const limited = ["prlimit", "--fsize=50000", process.execPath, writerProgram, directory, "0", "40000"];
     const { child, said } = startWriter(limited);
     await expect.poll(() => resolved(said()).length, { timeout: 20_000 }).toBeGreaterThan(2_000);
@@ -109,7 +109,7 @@ describe("a disk that is really full", () => {
   });
 
   it.each(smallDisks)(
-    "as %s says it: closed within 1 s, open within 5 s of there being room, nothing lost",
+    "as %s closes admission within 1 s, opens it within 5 s of new room, and loses nothing",
     async (_name, size) => {
       const script = `mount -t tmpfs -o size=${size} none "$1" && exec "$2" "$3" "$1"`;
       const command = ["-rnm", "bash", "-c", script, "-", directory, process.execPath, fullDiskProgram];
@@ -124,7 +124,7 @@ describe("a disk that is really full", () => {
   );
 });
 
-/** Needs a user namespace. Where the system allows none, this one is not run. */
+/** Returns file systems to mount. This needs a user namespace, so the list is empty where the system allows none. */
 function mountable(): [string, string][] {
   const tried = spawnSync("unshare", ["-rnm", "mount", "-t", "tmpfs", "-o", "size=1m", "none", "/mnt"]);
   if (tried.status === 0) return [["a file system of 1 MiB", "1m"]];

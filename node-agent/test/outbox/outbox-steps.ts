@@ -1,4 +1,4 @@
-/** The outbox on a simulated disk, as tests open, fill and read it. */
+/** Opens, fills and reads the outbox on a simulated disk for tests. */
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { SimulatedDisk } from "./simulated-disk.ts";
 import { numberOf, usageRecord } from "./usage-records.ts";
@@ -12,7 +12,7 @@ export const limits: OutboxLimits = {
 };
 export const oneSegment: OutboxLimits = { ...limits, segmentBytesMax: 1 << 20 };
 
-/** Says each event of an outbox in words. */
+/** Describes each event of an outbox in words. */
 export function eventsInWords(say: (text: string) => unknown): OutboxEvents {
   return {
     outboxCursorUnreadable: (file, reason) => say(`${file}: ${reason}`),
@@ -29,7 +29,7 @@ export function recorder(): OutboxEvents & { readonly heard: string[] } {
   return { heard, ...eventsInWords((text) => heard.push(text)) };
 }
 
-/** A new outbox, on a disk and a clock of its own. */
+/** Opens a new outbox, with its own disk and clock. */
 export async function newOutbox(of: OutboxLimits = limits) {
   const [disk, clock, events] = [new SimulatedDisk(), new VirtualClock(), recorder()];
   return { disk, clock, events, outbox: await openOutbox(disk, clock, events, of) };
@@ -39,7 +39,7 @@ export async function append(outbox: Outbox, ...numbers: number[]): Promise<void
   for (const number of numbers) await outbox.append(usageRecord(number));
 }
 
-/** Numbers of the unacknowledged records. */
+/** Returns the numbers of the unacknowledged records. */
 export async function waiting(outbox: Outbox): Promise<number[]> {
   return (await outbox.read(1_000_000)).records.map(({ record }) => numberOf(record));
 }

@@ -1,6 +1,6 @@
 /**
- * A process that does nothing but append to an outbox, several at a time, and print the number of each record whose
- * appending has resolved. For tests that kill it: `node outbox-writer-process.ts DIRECTORY FIRST-NUMBER [RESERVE-BYTES]`.
+ * A process that only appends to an outbox, several records at a time, and prints the number of each record whose
+ * append has resolved. For tests that kill it: `node outbox-writer-process.ts DIRECTORY FIRST-NUMBER [RESERVE-BYTES]`.
  */
 import { writeSync } from "node:fs";
 import { systemClock } from "@weiche/shared/time/clock.ts";

@@ -1,4 +1,4 @@
-/** A disk in memory that fails when told to, fills up, and forgets at a power cut what was not synced. */
+/** A disk in memory that fails on demand, fills up, and at a power cut forgets what was not synced. */
 import type { OutboxDisk, OutboxFile } from "../../src/outbox/outbox-disk.ts";
 
 interface Inode {
@@ -24,7 +24,7 @@ export class SimulatedDisk implements OutboxDisk {
   readonly #names: Map<string, Inode>;
   #syncedNames: Map<string, Inode>;
   capacityBytes = Infinity;
-  /** From now on no call of a file comes back. */
+  /** From now on no call of a file returns. */
   hangs = false;
   /** The promise that a call waits for. */
   delays: (call: DiskCall) => Promise<unknown> = () => Promise.resolve();
@@ -38,12 +38,12 @@ export class SimulatedDisk implements OutboxDisk {
     this.#syncedNames = new Map(this.#names);
   }
 
-  /** The disk as another process finds it after the agent was killed: everything that was written. */
+  /** Returns the disk as another process finds it after the agent was killed, with everything that was written. */
   afterKill(): SimulatedDisk {
     return new SimulatedDisk([...this.#names].map(([name, { content }]) => [name, Buffer.from(content)]));
   }
 
-  /** The disk after a power cut, in the worst case. */
+  /** Returns the disk after a power cut, in the worst case. */
   afterPowerCut(): SimulatedDisk {
     return new SimulatedDisk([...this.#syncedNames].map(([name, { synced }]) => [name, Buffer.from(synced)]));
   }

@@ -1,21 +1,21 @@
-/** A router as the delivery of usage knows it, over a simulated database. */
+/** A router as usage delivery sees it, with a simulated database. */
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import type { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { UsageDelivery } from "../../src/outbox/delivery.ts";
 import type { UsageChannel } from "../../src/outbox/usage-channel.ts";
 import { numberOf } from "./usage-records.ts";
 
-/** The database of all routers: each record once, however often it is delivered. */
+/** The database of all routers. It stores each record once, however often it is delivered. */
 export class Database {
   readonly committed = new Set<number>();
   readonly arrivals: number[] = [];
 }
 
-/** A router at the other end of a link. `answer` decides about each batch; by default it is committed at once. */
+/** A router at the other end of a link. `answer` decides about each batch. By default it is committed at once. */
 export class SimulatedRouter implements UsageChannel {
   readonly routerId: string;
   isLeaving = false;
-  /** Commits nothing and acknowledges nothing of what it is sent. */
+  /** Commits and acknowledges nothing. */
   isSilent = false;
   readonly batches: { readonly batchId: bigint; readonly numbers: readonly number[]; readonly atMs: number }[] = [];
   readonly #database: Database;

@@ -1,4 +1,4 @@
-/** Usage records for tests: each number makes one record, and the record tells its number. */
+/** Usage records for tests. Each number makes one record, and the record contains its number. */
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId } from "@weiche/shared/ids.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";

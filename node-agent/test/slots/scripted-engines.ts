@@ -1,4 +1,4 @@
-/** Engines of a slot that do what a test tells them, when it tells them. */
+/** Engines of a slot that do what a test requests, when it requests it. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { EngineEndpoint, ExitReport, FoundEngine, Sleeper, SlotEngines } from "../../src/engines/engine.ts";
 import type { SwitchPhase } from "../../src/engines/engine.ts";

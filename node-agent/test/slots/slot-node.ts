@@ -1,4 +1,4 @@
-/** The slots of a node on virtual time, over engines that do what a test tells them. */
+/** The slots of a node on virtual time, with scripted engines. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type AccountId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -13,7 +13,7 @@ export class Node {
   readonly engines = new Map<string, ScriptedEngines>();
   /** Events for the operator, in order. */
   readonly told: (readonly unknown[])[] = [];
-  /** Called at each of them, in the midst of what the slot is doing. */
+  /** Called at each event, while the slot handles another one. */
   onTold: (event: string) => void = () => {};
   readonly slots;
 
@@ -51,7 +51,7 @@ export class Node {
     return this.engines.get("s")!;
   }
 
-  /** A node on which no earlier agent has left an engine. */
+  /** Creates a node without engines of an earlier agent. */
   static async begun(...given: ConstructorParameters<typeof Node>): Promise<Node> {
     const node = new Node(...given);
     void node.slots.readopt();
@@ -76,7 +76,7 @@ export class Node {
     return admission;
   }
 
-  /** A request that has been admitted after its model was activated. */
+  /** Returns the admission of a request, after its model was activated. */
   async activated(model: ModelId, slot = "s"): Promise<Admission> {
     const admission = this.request(model, { slot });
     this.engines.get(slot)!.activation!.resolve(endpoint);

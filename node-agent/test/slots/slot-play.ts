@@ -1,4 +1,4 @@
-/** A slot to which things happen one after the other, told in words. */
+/** A slot with a sequence of events, described in words. */
 import { asId, type AccountId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { FoundEngine } from "../../src/engines/engine.ts";
 import type { TokensUsed } from "../../src/slots/fair-shares.ts";
@@ -52,13 +52,13 @@ export class Play {
     this.slot = createSlot({ ...config, limits: { ...config.limits, ...limits } }, 0);
   }
 
-  /** Nothing was left by an earlier agent. */
+  /** Reports that an earlier agent left no engine. */
   begin(): void {
     this.event({ kind: "readopt" });
     this.news("adopted");
   }
 
-  /** The effects of the slot, in words. */
+  /** Returns the effects of the event, in words. */
   event(event: SlotEvent): string[] {
     const [after, effects] = transition(this.slot, event, this.nowMs);
     this.slot = after;
@@ -68,24 +68,24 @@ export class Play {
     return effects.map(inWords);
   }
 
-  /** Requests have the tickets 1, 2, 3 … */
+  /** Sends a request. Requests have the tickets 1, 2, 3 … */
   request(model: ModelId, answers = 1, account: AccountId = alone, leftMs?: number): string[] {
     return this.event({ kind: "request", ticket: ++this.#tickets, model, account, answers, leftMs });
   }
 
-  /** A request that was never admitted counts as one on an engine of long ago. */
+  /** Ends a request. One that was never admitted counts as one on an earlier engine. */
   release(ticket: number, used?: TokensUsed): string[] {
     const { epoch, holding } = this.#admitted.get(ticket) ?? { epoch: -1, holding: nothing };
     return this.event({ kind: "released", epoch, holding, used });
   }
 
-  /** Ends a running request, if there is one, on the engine that is awake. */
+  /** Ends a running request, if there is one, on the awake engine. */
   releaseHolding(holding: Holding | undefined): string[] {
     const epoch = currentEpoch(this.slot.state) ?? -1;
     return holding ? this.event({ kind: "released", epoch, holding }) : [];
   }
 
-  /** A request for each of these models, one after the other. */
+  /** Sends a request for each of these models, one after another. */
   requests(...models: readonly ModelId[]): string[] {
     return models.flatMap((model) => this.request(model));
   }
@@ -94,7 +94,7 @@ export class Play {
     return this.event({ kind: "exited", model });
   }
 
-  /** An earlier agent has left this engine. */
+  /** Reports an engine of an earlier agent. */
   found(found: FoundEngine): string[] {
     return this.event({ kind: "adopted", epoch: currentEpoch(this.slot.state) ?? 0, found });
   }
@@ -103,7 +103,7 @@ export class Play {
     return this.event({ kind: "maintenance", on });
   }
 
-  /** The drain closes and the running request ends, so that the engine is stopped. */
+  /** Closes the drain and ends the running request, so that the engine is stopped. */
   drain(ticket: number): string[] {
     return [...this.pass(10_000), ...this.release(ticket)];
   }
@@ -117,7 +117,7 @@ export class Play {
     return this.event({ kind, epoch: currentEpoch(this.slot.state) ?? 0, endpoint });
   }
 
-  /** Lets time pass; the slot is woken whenever it asked for it. */
+  /** Lets time pass. The slot is woken whenever it requested it. */
   pass(ms: number): string[] {
     const untilMs = this.nowMs + ms;
     const words: string[] = [];
@@ -137,7 +137,7 @@ export class Play {
     );
   }
 
-  /** Such as `draining-open a->b, bc wait, 1 run`. */
+  /** For example `draining-open a->b, bc wait, 1 run`. */
   get state(): string {
     const { state, activeModel, nextModel, running } = this.view;
     const waiting = this.slot.waiters.map((waiter) => waiter.model).join("");
@@ -165,7 +165,7 @@ function inWords(effect: SlotEffect): string {
   }
 }
 
-/** A slot whose model was started for so many requests, of which as many run as there are places. */
+/** Returns a slot whose model was started for this many requests. As many of them run as there are places. */
 export function active(model: ModelId, requests: number, limits: Partial<SlotLimits> = {}): Play {
   const play = new Play(limits);
   play.begin();

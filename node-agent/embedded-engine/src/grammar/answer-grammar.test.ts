@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => llama.dispose());
 
-/** Asks llama.cpp itself which of the texts the grammar takes. */
+/** Returns the texts that llama.cpp itself accepts with the grammar. */
 function taken(grammar: string, texts: readonly string[]): string[] {
   const compiled = new LlamaGrammar(llama, { grammar }) as unknown as { _testText(text: string): boolean };
   return texts.filter((text) => compiled._testText(text));
@@ -16,7 +16,7 @@ function taken(grammar: string, texts: readonly string[]): string[] {
 
 const json = (schema: unknown) => answerGrammar({ schema, tools: [], calls: "many", afterThought: false });
 
-/** The texts about which the grammar of the schema is wrong. */
+/** Returns the texts that the grammar of the schema judges wrongly. */
 function misjudged(schema: unknown, good: readonly string[], bad: readonly string[]): string[] {
   const accepted = taken(json(schema), [...good, ...bad]);
   return [...good.filter((text) => !accepted.includes(text)), ...accepted.filter((text) => bad.includes(text))];
@@ -29,7 +29,7 @@ const person = {
 };
 
 describe("a schema", () => {
-  test("asks for the required fields and takes the optional ones, in their order", () => {
+  test("requires its required fields and allows the optional ones, in their order", () => {
     expect(
       misjudged(
         person,
@@ -44,7 +44,7 @@ describe("a schema", () => {
     ).toEqual([]);
   });
 
-  test("with only optional fields takes any selection of them", () => {
+  test("with only optional fields allows any selection of them", () => {
     const schema = { type: "object", properties: { a: { type: "null" }, b: { type: "null" }, c: { type: "null" } } };
     expect(
       misjudged(
@@ -55,12 +55,12 @@ describe("a schema", () => {
     ).toEqual([]);
   });
 
-  test("of numbers knows whole ones, without an exponent", () => {
+  test("of numbers supports integers, without an exponent", () => {
     expect(misjudged({ type: "integer" }, ["0", "-7", "123"], ["01", "1.5", "8e9", "+1", ""])).toEqual([]);
     expect(misjudged({ type: "number" }, ["0", "-1.5", "2e3", "1.5E-2"], ["1.", ".5", "NaN"])).toEqual([]);
   });
 
-  test("bounds strings and arrays", () => {
+  test("limits strings and arrays", () => {
     expect(
       misjudged({ type: "string", minLength: 1, maxLength: 2 }, ['"a"', '"ä🙂"', '"\\n\\u00e4"'], ['""', '"abc"']),
     ).toEqual([]);
@@ -72,7 +72,7 @@ describe("a schema", () => {
     expect(misjudged({ type: "array", items: {}, maxItems: 0 }, ["[]"], ["[1]"])).toEqual([]);
   });
 
-  test("knows choices of values, of types and of schemas", () => {
+  test("supports choices of values, of types and of schemas", () => {
     expect(
       misjudged({ enum: ["red", 'a"b\\c', 3, null, "Öl"] }, ['"red"', '"a\\"b\\\\c"', "3", "null", '"Öl"'], ['"blue"']),
     ).toEqual([]);
@@ -95,7 +95,7 @@ describe("a schema", () => {
     ).toEqual([]);
   });
 
-  test("of other fields takes them where it speaks of them", () => {
+  test("with rules for other fields allows such fields", () => {
     expect(
       misjudged(
         { type: "object", additionalProperties: { type: "integer" } },
@@ -108,7 +108,7 @@ describe("a schema", () => {
     expect(misjudged({ type: "object", properties: {} }, ["{}"], ['{"a":1}'])).toEqual([]);
   });
 
-  test("that says nothing takes any JSON, and `object` any object", () => {
+  test("without rules allows any JSON, and `object` any object", () => {
     const texts = ["1", "[]", '{"a": [1, {"b": null}], "c": "\\u00e4"}'];
     expect(misjudged({}, texts, ["", "{a:1}", "'x'", "nul"])).toEqual([]);
     expect(misjudged({ type: "object" }, texts.slice(2), texts.slice(0, 2))).toEqual([]);
@@ -127,7 +127,7 @@ test.each([
   expect(() => json(schema)).toThrow(reason);
 });
 
-test("a oneOf of one bare type is all that counts of a schema", () => {
+test("a oneOf of one bare type replaces the rest of its schema", () => {
   const properties = { a: { type: "integer" } };
   expect(misjudged({ properties, required: ["a"], oneOf: [{ type: "object" }] }, ['{"b":"c"}', "{}"], ["1"])).toEqual(
     [],
@@ -136,7 +136,7 @@ test("a oneOf of one bare type is all that counts of a schema", () => {
   expect(misjudged({ properties, oneOf: [{ type: "object", properties }] }, ['{"a":1}'], ['{"a":"c"}'])).toEqual([]);
 });
 
-test("a schema that is too deep or too large is refused before it costs anything", () => {
+test("a schema that is too deep or too large is refused before it costs much", () => {
   let deep: object = {};
   for (let level = 0; level < 100; level++) deep = { type: "array", items: deep };
   expect(() => json(deep)).toThrow("nested too deeply");
@@ -155,16 +155,16 @@ test.each([
   ["merges many properties many times", wide],
   ["merges many keywords many times", { ...named(30_000, {}), allOf: same(1_000, {}) }],
   ["has very many values", { enum: Array.from({ length: 50_000 }, (_, index) => `value ${index}`) }],
-  ["has values that all begin in another way", { enum: otherCharacters }],
+  ["has values that all begin differently", { enum: otherCharacters }],
   ["has very long values", { enum: otherCharacters.slice(0, 20).map((one) => one.repeat(60_000)) }],
   ["has one very long value", { const: "a".repeat(2_000_000) }],
   ["is one of very many", { anyOf: same(1_000, { type: "null" }) }],
-  ["has very many properties that may be left out", { type: "object", properties: named(1_000, { type: "null" }) }],
+  ["has very many optional properties", { type: "object", properties: named(1_000, { type: "null" }) }],
 ])("a schema that %s is refused", (_, schema) => {
   expect(() => json(schema)).toThrow("too large");
 });
 
-test("of a thousand words each is allowed, and nothing that only begins like one", () => {
+test("each of a thousand words is allowed, and no other word with the same beginning", () => {
   const words = Array.from({ length: 1_000 }, (_, index) => `word ${index}`);
   const quoted = ['"word 7"', '"word 77"', '"word 999"'];
   expect(
@@ -177,27 +177,27 @@ describe("tools", () => {
   const clock = { name: "get_time", parameters: {} };
   const call = (name: string, args: string) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
 
-  test("that must be called are called, with arguments that fit", () => {
+  test("that are required are called, with arguments that fit", () => {
     const good = [call("get_weather", '{"city": "Köln"}'), call("get_time", '{"any": [1]}')];
     const bad = ["Hello", call("other", "{}"), call("get_weather", '{"town": "x"}'), call("get_time", "1")];
     const grammar = answerGrammar({ tools: [weather, clock], calls: "many", afterThought: false });
     expect(taken(grammar, [...good, good.join("\n"), ...bad])).toEqual([...good, good.join("\n")]);
   });
 
-  test("behind a thought a new line may come first, else it may not", () => {
+  test("after reasoning may begin with a new line, and otherwise may not", () => {
     const [line, shape] = ["\n\n{}", { schema: { type: "object" }, tools: [], calls: "one" }] as const;
     expect(taken(answerGrammar({ ...shape, afterThought: true }), [line, "{}"])).toEqual([line, "{}"]);
     expect(taken(answerGrammar({ ...shape, afterThought: false }), [line, "{}"])).toEqual(["{}"]);
   });
 
-  test("one call is no two", () => {
+  test("with a limit of one call allow no second call", () => {
     const one = call("get_time", "{}");
     expect(
       taken(answerGrammar({ tools: [clock], calls: "one", afterThought: false }), [one, `${one}\n${one}`]),
     ).toEqual([one]);
   });
 
-  test("with a schema the answer is either", () => {
+  test("with a schema allow either a call or an answer by the schema", () => {
     const grammar = answerGrammar({ schema: person, tools: [clock], calls: "one", afterThought: false });
     const both = ['{"name": "A", "city": "B"}', call("get_time", "{}")];
     expect(taken(grammar, [...both, "Hello"])).toEqual(both);

@@ -1,6 +1,6 @@
 /**
- * The grammar (GBNF) of an answer that must be JSON, a tool call, or either. Carries what a grammar can: names, types,
- * required fields, choices, nesting, short bounds. Patterns, formats and number ranges are not enforced. Pure.
+ * The grammar (GBNF) of an answer that must be JSON, a tool call, or either. It enforces what a grammar can: names,
+ * types, required fields, choices, nesting, short limits. Patterns, formats and number ranges are not enforced. Pure.
  */
 import { branchesOf, literalTrie, type LiteralTrie } from "@weiche/shared/literal-trie.ts";
 import type { Tool } from "../request/chat-request.ts";
@@ -9,28 +9,28 @@ import { toolCallTags } from "../output/output-parser.ts";
 import { invalid } from "../request/request-error.ts";
 
 interface AnswerShape {
-  /** JSON Schema of the content. Absent: there is no content. */
+  /** The JSON Schema of the content. If undefined, there is no content. */
   readonly schema?: unknown;
   /** The calls that may be made instead of content. */
   readonly tools: readonly Tool[];
   readonly calls: "one" | "many";
-  /** A thought comes before it, behind which models begin a new line. */
+  /** Reasoning comes before the answer. Models begin a new line after it. */
   readonly afterThought: boolean;
 }
 
-/** A schema that unfolds beyond these is refused: the client could otherwise occupy the engine with it. */
+/** A schema that unfolds to more rules is refused, because a client could otherwise keep the engine busy with it. */
 const rulesMax = 4_000;
 const depthMax = 64;
 const textLengthMax = 1_000_000;
-/** Alternatives at one place of the answer: each is tried for each token. */
+/** The limit of alternatives at one place of the answer, because each is tried for each token. */
 const choicesMax = 256;
 const valuesMax = 2_000;
-/** Schemas that are visited, plus members that are copied where schemas are merged. */
+/** The limit of visited schemas plus members that are copied when schemas are merged. */
 const stepsMax = 200_000;
-/** Longer bounds cost more grammar than they are worth, and are not enforced. */
+/** Longer limits would cost too much grammar, and are not enforced. */
 const repetitionsMax = 256;
 
-/** White space is bounded, or a model that loops would never end. */
+/** White space is limited, because a model in a loop would otherwise never end. */
 const basics = String.raw`
 ws ::= | " " | "\n" [ \t]{0,20}
 char ::= [^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})
@@ -77,7 +77,7 @@ class Builder {
     return name;
   }
 
-  /** A name whose rule follows, so that a schema may refer to itself. */
+  /** Reserves the name of a rule before its text is known, so that a schema may refer to itself. */
   reserve(what: string): string {
     if (this.#rules.length >= rulesMax) throw tooLarge();
     return `${what}-${this.#rules.push("")}`;
@@ -114,7 +114,7 @@ class Schema {
   readonly #document: unknown;
   readonly #builder: Builder;
   readonly #references = new Map<string, string>();
-  /** References that are being resolved for the current value: one that comes again would never end. */
+  /** The references that are being resolved for the current value. One that occurs again would never end. */
   #entered = new Set<string>();
 
   constructor(document: unknown, builder: Builder) {
@@ -122,7 +122,7 @@ class Schema {
     this.#builder = builder;
   }
 
-  /** The rule of the whole document; `otherwise` if it says nothing of its type. */
+  /** Returns the rule of the whole document. `otherwise`: the rule if the document names no type. */
   root(otherwise = "value"): string {
     const rule = this.#visit(this.#document, 0);
     return rule === "value" ? otherwise : rule;
@@ -196,13 +196,16 @@ class Schema {
     return this.#builder.rule("array", `"[" ws ${minimum > 0 ? items : `(${items})?`} "]"`);
   }
 
-  /** Declared properties in their order, optional ones or not, then others if the schema speaks of them. */
+  /**
+   * Returns the rule of an object: declared properties in their order, optional or not, then others if the schema has
+   * rules for them.
+   */
   #object(schema: Json, depth: number): string {
     const properties = Object.entries(isObject(schema["properties"]) ? schema["properties"] : {});
     const others = schema["additionalProperties"];
     if (schema["properties"] === undefined && (others === undefined || others === true)) return "object";
     const required = new Set(Array.isArray(schema["required"]) ? (schema["required"] as unknown[]) : []);
-    // Two chains of rules, from the end: what may follow the start, and what may follow a member.
+    // Two chains of rules, built from the end: what may follow the start, and what may follow a member.
     let [first, next] = this.#others(others, depth);
     if (properties.filter(([name]) => !required.has(name)).length > choicesMax) throw tooLarge();
     for (const [name, property] of properties.toReversed()) {
@@ -221,7 +224,7 @@ class Schema {
     return [this.#builder.rule("others", `(${member} ${next})?`), next];
   }
 
-  /** A value inside an object or an array. */
+  /** Returns the rule of a value inside an object or an array. */
   #inside(schema: unknown, depth: number): string {
     const outside = this.#entered;
     this.#entered = new Set();
@@ -230,7 +233,7 @@ class Schema {
     return rule;
   }
 
-  /** A schema may contain itself: its name is known before its body. */
+  /** Returns the rule of a reference. Its name exists before its text, because a schema may contain itself. */
   #reference(pointer: string, depth: number): string {
     if (this.#entered.has(pointer)) throw invalid("a $ref of the JSON schema leads to itself");
     const known = this.#references.get(pointer);
@@ -276,13 +279,16 @@ class Schema {
   }
 }
 
-/** A `oneOf` of one bare type: what stands beside it is for the model, and would cost too much as a grammar. */
+/**
+ * Returns the bare type of a `oneOf` with one. The rest of the schema is for the model, and would cost too much as a
+ * grammar.
+ */
 function onlyType(either: unknown): Json | undefined {
   if (!Array.isArray(either) || either.length !== 1 || !isObject(either[0])) return undefined;
   return Object.keys(either[0]).join() === "type" ? either[0] : undefined;
 }
 
-/** Number of members that are copied when it is merged with another one. */
+/** Returns the number of members that are copied when the schema is merged with another one. */
 function membersOf({ properties, required, ...others }: Json): number {
   const named = isObject(properties) ? Object.keys(properties).length : 0;
   return Object.keys(others).length + named + (Array.isArray(required) ? required.length : 0);

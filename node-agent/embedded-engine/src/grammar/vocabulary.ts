@@ -1,21 +1,26 @@
-/** Everything between text and tokens: prompts in, pieces of text out. */
+/** Converts between text and tokens: prompts in, pieces of text out. */
 import { setImmediate } from "node:timers/promises";
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { toolCallTags } from "../output/output-parser.ts";
 import { contextExceeded, invalid } from "../request/request-error.ts";
 
-/** A noncharacter of Unicode, which no text has. It parts the letters of a control token that a client wrote as text. */
+/**
+ * A Unicode noncharacter, which no text contains. It separates the letters of a control token that a client wrote as
+ * text.
+ */
 const divider = "\u{FDD0}";
-/** A longer text is counted in slices first, so that tokenising it never holds up the other answers for long. */
+/** A longer text is first counted in slices, so that tokenising it does not delay other answers for long. */
 const sliceLength = 1 << 16;
-/** Nesting of a value for the template, which is rendered recursively. */
+/** The nesting limit of a value for the template, which is rendered recursively. */
 const depthMax = 200;
-/** A code point has at most four bytes, so text that is still incomplete after as many tokens never becomes complete. */
+/**
+ * A code point has at most four bytes. A text that is still incomplete after that many tokens never becomes complete.
+ */
 const tokensPerCodePointMax = 4;
 
 export class Vocabulary {
   readonly #model: LlamaModel;
-  /** Control tokens that are shown all the same, since the parser of the output looks for them. */
+  /** Control tokens that are shown all the same, because the parser of the output looks for them. */
   readonly #tags = new Map<Token, string>();
   readonly #controlText: RegExp | undefined;
 
@@ -33,7 +38,7 @@ export class Vocabulary {
       this.#controlText = new RegExp(`(?=${controlTexts.map((text) => RegExp.escape(text)).join("|")}).`, "gsu");
   }
 
-  /** Changes the text so that the model reads as letters what is spelt like a control token. */
+  /** Changes the text so that the model reads the spelling of a control token as letters. */
   guard(text: string): string {
     const clean = text.includes(divider) ? text.replaceAll(divider, "") : text;
     return this.#controlText ? clean.replace(this.#controlText, `$&${divider}`) : clean;
@@ -49,20 +54,23 @@ export class Vocabulary {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.guard(key), guarded(item)]));
   }
 
-  /** Checks numbers of a client and returns them as tokens of this model. */
+  /** Checks a client's token ids and returns them as tokens of this model. */
   tokens(ids: readonly number[], param: string): Token[] {
     const size = this.#model.fileInfo.metadata.tokenizer.ggml.tokens.length;
     if (ids.some((id) => id >= size)) throw invalid(`'${param}' has a token that does not exist`, param);
     return [...ids] as Token[];
   }
 
-  /** The tokens of a text of which nothing is a control token. Throws if it is far over the context. */
+  /** Returns the tokens of a text without control tokens. Throws if it far exceeds the context. */
   async encodeText(text: string, contextTokens: number, signal: AbortSignal): Promise<Token[]> {
     if (text.length > sliceLength) await this.#refuseIfHuge(text, contextTokens, signal);
     return this.#model.tokenize(text, false);
   }
 
-  /** The tokens of a prompt, control tokens and the beginning of a text included. Throws if it is over the context. */
+  /**
+   * Returns the tokens of a prompt, including control tokens and the token that begins a text. Throws if it exceeds the
+   * context.
+   */
   async encodePrompt(text: string, contextTokens: number, signal: AbortSignal): Promise<Token[]> {
     if (text.length > sliceLength) await this.#refuseIfHuge(text, contextTokens, signal);
     const tokens = text.split(divider).flatMap((part) => this.#model.tokenize(part, true));
@@ -80,22 +88,22 @@ export class Vocabulary {
       tokens += this.#model.tokenize(text.slice(start, start + sliceLength), true).length;
       await setImmediate(undefined, { signal });
     }
-    // Cutting adds few tokens; a text that near the limit is counted as a whole.
+    // Splitting adds few tokens. A text near the limit is therefore counted as a whole.
     if (tokens > contextTokens * 2) throw contextExceeded(tokens, contextTokens);
   }
 
-  /** Turns the tokens of an answer into text. `before` are the last ones of the prompt. */
+  /** Returns a decoder for the tokens of an answer. `before`: the last tokens of the prompt. */
   decoder(before: readonly Token[]): Decoder {
     return new Decoder(this.#model, this.#tags, before);
   }
 
-  /** The text of one token by itself, control tokens included. */
+  /** Returns the text of a single token, including control tokens. */
   textOf(token: Token): string {
     return this.#model.detokenize([token], true);
   }
 }
 
-/** Text comes out with the token that completes it: a code point may be spread over several. */
+/** Returns text with the token that completes it, because a code point may be spread over several tokens. */
 class Decoder {
   readonly #model: LlamaModel;
   readonly #tags: ReadonlyMap<Token, string>;

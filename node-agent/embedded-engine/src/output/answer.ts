@@ -1,4 +1,4 @@
-/** One answer of a request, as it grows: what the parser made of the tokens, and the counts. */
+/** One growing answer of a request: the parsed output and the counts. */
 import { LlamaGrammar, LlamaGrammarEvaluationState, type Token } from "node-llama-cpp";
 import { generate, samplingOptions } from "../generate.ts";
 import type { GenerationRequest, Sampling } from "../request/generation-request.ts";
@@ -11,18 +11,18 @@ import { invalid } from "../request/request-error.ts";
 export interface AnswerPlan {
   readonly promptTokens: readonly Token[];
   readonly cacheSalt: string | undefined;
-  /** Absent: as much as the context holds. */
+  /** If undefined, the context is the limit. */
   readonly maxTokens: number | undefined;
   readonly sampling: Sampling;
   readonly seed: number;
   readonly format: OutputFormat;
-  /** Applies from the end of the thinking on. */
+  /** Applies after the end of the reasoning. */
   readonly grammar: LlamaGrammar | undefined;
-  /** Alternatives to show of each token; absent: no logprobs. */
+  /** The number of alternatives to show of each token. If undefined, no log probabilities. */
   readonly logprobs: number | undefined;
 }
 
-/** A plan for each answer that is asked for, with a seed of its own. `randomSeed` counts if the request names none. */
+/** Returns a plan for each requested answer, with its own seed. `randomSeed` applies if the request has none. */
 export function plansOf(
   request: GenerationRequest & Partial<Pick<AnswerPlan, "logprobs">>,
   prompt: Pick<AnswerPlan, "promptTokens" | "format" | "grammar">,
@@ -39,7 +39,7 @@ export interface Counts {
   cachedTokens: number;
   /** All sampled tokens, including the one that ends the answer. */
   completionTokens: number;
-  /** Completion tokens spent on thinking, including its tags. */
+  /** Completion tokens spent on reasoning, including its tags. */
   reasoningTokens: number;
 }
 
@@ -54,7 +54,7 @@ export interface AnswerPart {
   readonly finish?: "stop" | "length" | "tool_calls";
 }
 
-/** Yields one part for each token; the last one has a `finish`. */
+/** Yields one part for each token. The last one has a `finish`. */
 async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): AsyncGenerator<AnswerPart, void> {
   const { promptTokens, cacheSalt, logprobs: alternatives } = plan;
   const room = engine.contextTokens - promptTokens.length;
@@ -76,7 +76,7 @@ async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): A
     const events = end ? [] : parser.push(decoder.push(token));
     if (thought || parser.thinking) counts.reasoningTokens += 1;
     if (probabilities && !end) logprobs.push(tokenLogprob(engine.vocabulary, token, probabilities, alternatives!));
-    // Only content has logprobs.
+    // Only content has log probabilities.
     if (thought || parser.thinking || parser.inCall) logprobs = [];
     const ended = end || parser.stopped;
     const last = ended || generated.length === maxTokens;
@@ -89,7 +89,7 @@ async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): A
   throw new Error("llama.cpp stopped in the middle of an answer");
 }
 
-/** Several answers at once. If one fails, the others end too. */
+/** Runs several answers at once. If one fails, the others end too. */
 export async function answerAll(
   engine: Engine,
   plans: readonly AnswerPlan[],
@@ -109,10 +109,10 @@ export async function answerAll(
   ended.throwIfAborted();
 }
 
-/** Takes any text and never ends: llama.cpp cannot be told otherwise that an answer must not end here. */
+/** Accepts any text and never ends, because llama.cpp has no other way to forbid the end of an answer. */
 const endless = String.raw`root ::= [^\x00]* "\x00"`;
 
-/** The grammar binds the answer, not the thoughts before it; but an answer must follow them. */
+/** Applies the grammar to the answer, not to the reasoning before it. An answer must follow the reasoning. */
 function grammarOptions(engine: Engine, { grammar }: AnswerPlan, parser: OutputParser) {
   if (grammar === undefined) return {};
   const begin = (of: LlamaGrammar) => new LlamaGrammarEvaluationState({ model: engine.model, grammar: of });

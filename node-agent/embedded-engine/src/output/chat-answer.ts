@@ -36,7 +36,7 @@ export class ChatStream {
       await this.#send(index, this.#delta(event), shown);
       if (event.kind === "content") logprobs = [];
     }
-    // Held-back text is generated too: a reader that counts tokens must see its usage.
+    // Held-back text was generated too, and a reader that counts tokens needs its usage.
     if (part.events.length === 0 && this.#request.continuousUsage && !part.finish) await this.#send(index, {});
     if (part.finish) await this.#send(index, {}, [], part.finish);
   }
@@ -133,7 +133,7 @@ export class ChatBody {
     }));
     return {
       role: "assistant",
-      // Nothing but thoughts or calls is not an empty answer.
+      // An answer with only reasoning or calls has no content, not empty content.
       content: content === "" && (reasoning !== "" || calls.length > 0) ? null : content,
       ...(reasoning !== "" && { reasoning_content: reasoning }),
       ...(calls.length > 0 && { tool_calls: toolCalls }),

@@ -1,11 +1,11 @@
-/** Log probabilities of the tokens of an answer, in OpenAI's two shapes. */
+/** Log probabilities of the tokens of an answer, in both of OpenAI's shapes. */
 import type { Token } from "node-llama-cpp";
 import type { Vocabulary } from "../grammar/vocabulary.ts";
 
 interface Logprob {
   readonly token: string;
   readonly logprob: number;
-  /** UTF-8 bytes of the token's text; null if it is only a part of a character. */
+  /** UTF-8 bytes of the token's text. Null if it is only a part of a character. */
   readonly bytes: readonly number[] | null;
 }
 
@@ -13,7 +13,7 @@ export interface TokenLogprob extends Logprob {
   readonly top_logprobs: readonly Logprob[];
 }
 
-/** Stands for minus infinity, which JSON has not. */
+/** Stands for minus infinity, which JSON cannot express. */
 const logprobMin = -9999;
 
 export function tokenLogprob(
@@ -31,13 +31,13 @@ export function tokenLogprob(
   return { ...describe(token, probabilities.get(token) ?? 0), top_logprobs: top };
 }
 
-/** Sorts, since the engine does not if nothing was sampled. */
+/** Sorts the tokens, because the engine does not if nothing was sampled. */
 function mostProbable(probabilities: ReadonlyMap<Token, number>, count: number): [Token, number][] {
   if (count === 0) return [];
   return [...probabilities].sort(([, a], [, b]) => b - a).slice(0, count);
 }
 
-/** The older shape, of text completions. `offset` is where the text of the first token begins. */
+/** The older shape, for text completions. `offset`: where the text of the first token begins. */
 export function completionLogprobs(logprobs: readonly TokenLogprob[], offset: number) {
   let at = offset;
   return {

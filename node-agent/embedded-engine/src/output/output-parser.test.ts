@@ -31,7 +31,7 @@ function parse(format: OutputFormat, pieces: readonly string[]): Parsed {
   return parsed;
 }
 
-/** The same text, cut at every place, and into single characters. */
+/** Parses the same text split at every place and into single characters. */
 function everyCut(format: OutputFormat, text: string): Parsed {
   const whole = parse(format, [text]);
   for (let at = 0; at <= text.length; at++)
@@ -43,7 +43,7 @@ function everyCut(format: OutputFormat, text: string): Parsed {
 const call = (name: string, args: string) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
 
 describe("thinking", () => {
-  test("is parted from the content, without its tags and the white space around them", () => {
+  test("is separated from the content, without its tags and the white space around them", () => {
     expect(everyCut(thinking, "\n<think>\nFirst I plan. \n</think>\n\nThe answer is 42!\n")).toEqual({
       reasoning: "First I plan.",
       content: "The answer is 42!\n",
@@ -52,18 +52,18 @@ describe("thinking", () => {
     });
   });
 
-  test("begins with the first token when the prompt has opened it", () => {
+  test("begins with the first token if the prompt has opened it", () => {
     expect(everyCut({ ...thinking, startsThinking: true }, "I plan.</think>Done")).toMatchObject({
       reasoning: "I plan.",
       content: "Done",
     });
   });
 
-  test("that never ends is all reasoning", () => {
+  test("without an end is all reasoning", () => {
     expect(everyCut(thinking, "<think>still </thi")).toMatchObject({ reasoning: "still </thi", content: "" });
   });
 
-  test("an empty thought leaves no reasoning", () => {
+  test("that is empty leaves no reasoning", () => {
     expect(everyCut(thinking, "<think>\n\n</think>\n\nHi")).toMatchObject({ reasoning: "", content: "Hi" });
   });
 
@@ -72,12 +72,12 @@ describe("thinking", () => {
     expect(everyCut(thinking, text)).toMatchObject({ reasoning: "", content: text });
   });
 
-  test("without thinking the text is left as it is, white space included", () => {
+  test("that is off leaves the text unchanged, including white space", () => {
     expect(everyCut(plain, "\n <think>x</think>\n")).toMatchObject({ reasoning: "", content: "\n <think>x</think>\n" });
     expect(everyCut(thinking, "\n x\n")).toMatchObject({ content: "\n x\n" });
   });
 
-  test("says while it lasts that it does", () => {
+  test("is reported while it lasts", () => {
     const parser = new OutputParser(thinking);
     const seen = ["<think>", "a", "</th", "ink>", "b"].map((piece) => {
       parser.push(piece);
@@ -95,7 +95,7 @@ describe("stop strings", () => {
     });
   });
 
-  test("a beginning of one that comes to nothing is shown", () => {
+  test("whose beginning leads to nothing are shown", () => {
     expect(everyCut({ ...plain, stop: ["</answer>"] }, "a </ans")).toMatchObject({
       content: "a </ans",
       stopped: false,
@@ -103,12 +103,12 @@ describe("stop strings", () => {
     expect(everyCut({ ...plain, stop: ["aab"] }, "aaab")).toMatchObject({ content: "a", stopped: true });
   });
 
-  test("of several the one counts that is complete first", () => {
+  test("end the answer at the first one that is complete", () => {
     expect(everyCut({ ...plain, stop: ["abc", "b"] }, "xabc")).toMatchObject({ content: "xa", stopped: true });
     expect(everyCut({ ...plain, stop: ["bc", "abc"] }, "xabc")).toMatchObject({ content: "x", stopped: true });
   });
 
-  test("mean nothing in thoughts and calls", () => {
+  test("have no effect in reasoning and calls", () => {
     const text = `<think>a.b</think>c${call("f", '{"x": "a.b"}')}`;
     expect(everyCut({ ...tools, stop: ["."] }, text)).toEqual({
       reasoning: "a.b",
@@ -118,7 +118,7 @@ describe("stop strings", () => {
     });
   });
 
-  test("hold back no more than may still be one", () => {
+  test("hold back only text that may still become one", () => {
     const parser = new OutputParser({ ...plain, stop: ["\n\n"] });
     expect(parser.push("a\n")).toEqual([{ kind: "content", text: "a" }]);
     expect(parser.push("b")).toEqual([{ kind: "content", text: "\nb" }]);
@@ -126,7 +126,7 @@ describe("stop strings", () => {
 });
 
 describe("tool calls", () => {
-  test("come out with their arguments as the model spelt them", () => {
+  test("have their arguments in the model's spelling", () => {
     const text = `<think>Look.</think>\n\nI look.\n${call("get_weather", '{"city": "Köln", "unit":"C"}')}`;
     expect(everyCut(tools, text)).toEqual({
       reasoning: "Look.",
@@ -136,13 +136,13 @@ describe("tool calls", () => {
     });
   });
 
-  test("arguments are passed on before the call is complete", () => {
+  test("pass on their arguments before the call is complete", () => {
     const parser = new OutputParser(tools);
     parser.push('<tool_call>{"name": "f", "arguments": {"a": ');
     expect(parser.push('"long')).toEqual([{ kind: "tool-arguments", index: 0, text: '"long' }]);
   });
 
-  test("several are numbered", () => {
+  test("are numbered if there are several", () => {
     expect(everyCut(tools, `${call("a", "{}")}\n${call("b", '{"x":[1,{"y":2}]}')}\n`)).toMatchObject({
       content: "",
       calls: [
@@ -152,12 +152,12 @@ describe("tool calls", () => {
     });
   });
 
-  test("brackets, quotes and tags inside strings are text", () => {
+  test("keep brackets, quotes and tags inside strings as text", () => {
     const args = '{"x": "}\\" </tool_call> {", "y": "\\\\"}';
     expect(everyCut(tools, call("f", args)).calls).toEqual([{ name: "f", arguments: args }]);
   });
 
-  test("the other order, other names and arguments as a string are understood", () => {
+  test("may have another order, other names and arguments as a string", () => {
     const other = '<tool_call>{"parameters": {"a": 1}, "name": "f"}</tool_call>';
     expect(everyCut(tools, other).calls).toEqual([{ name: "f", arguments: '{"a":1}' }]);
     const quoted = '<tool_call>{"name": "f", "arguments": "{\\"a\\":1}"}</tool_call>';
@@ -165,36 +165,36 @@ describe("tool calls", () => {
     expect(everyCut(tools, '<tool_call>{"name": "f"}</tool_call>').calls).toEqual([{ name: "f", arguments: "{}" }]);
   });
 
-  test("what is no call is shown as it was written", () => {
+  test("that turn out to be text are shown unchanged", () => {
     const text = "<tool_call>not json</tool_call>";
     expect(everyCut(tools, text)).toMatchObject({ content: text, calls: [] });
   });
 
-  test("a call that is cut off is half a call, one without a name is nothing", () => {
+  test("that are cut off are incomplete, and ignored without a name", () => {
     expect(everyCut(tools, '<tool_call>\n{"name": "f", "arguments": {"a').calls).toEqual([
       { name: "f", arguments: '{"a' },
     ]);
     expect(everyCut(tools, 'So: <tool_call>\n{"name": "f')).toMatchObject({ content: "So:", calls: [] });
   });
 
-  test("a complete call counts without its closing tag", () => {
+  test("count without their closing tag if they are complete", () => {
     expect(everyCut(tools, '<tool_call>{"name": "f", "arguments": "{}"}').calls).toHaveLength(1);
     expect(everyCut(tools, '<tool_call>{"name": "f", "arguments": {}}').calls).toHaveLength(1);
   });
 
-  test("end the answer after the first where only one is wanted", () => {
+  test("end the answer after the first if only one is allowed", () => {
     expect(everyCut({ ...tools, tools: "one" }, `${call("a", "{}")}${call("b", "{}")}`)).toMatchObject({
       calls: [{ name: "a" }],
       stopped: true,
     });
   });
 
-  test("without tools they are text", () => {
+  test("are text if there are no tools", () => {
     expect(everyCut(thinking, call("f", "{}"))).toMatchObject({ content: call("f", "{}"), calls: [] });
   });
 });
 
-test("the result never depends on where the text was cut", () => {
+test("the result never depends on where the text was split", () => {
   const fragments = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<", "th", "\n", " ", "{", "}", '"', "\\"];
   const more = ['{"name": "f", "arguments": {', '"a": 1', "}}", "stop", "sto", "wort", "ä🙂"];
   for (let seed = 1; seed <= 3000; seed++) {

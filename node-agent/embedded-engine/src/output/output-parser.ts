@@ -1,7 +1,7 @@
 /**
- * Splits the text of a model, as it comes, into reasoning, content and tool calls, and ends it at a stop string. Text
- * that may still turn out to be a tag or a stop string is held back, so the result does not depend on where the pieces
- * were cut. Pure.
+ * Splits the text of a model, as it arrives, into reasoning, content and tool calls, and ends it at a stop string. Text
+ * that may still become a tag or a stop string is held back, so that the result does not depend on where the pieces
+ * were split. Pure.
  */
 import type { OutputEvent } from "./output-event.ts";
 import { ToolCallParser } from "./tool-call-parser.ts";
@@ -12,20 +12,20 @@ export interface ThinkingTags {
 }
 
 export interface OutputFormat {
-  /** Absent: the model is not known to think. */
+  /** Undefined if the model is not known to reason. */
   readonly thinking?: ThinkingTags;
-  /** The prompt has opened the thinking already. */
+  /** The prompt has already opened the reasoning. */
   readonly startsThinking: boolean;
   /** `one`: the answer ends with its first call. */
   readonly tools: "none" | "one" | "many";
-  /** Texts that end the content. They mean nothing in reasoning and tool calls. */
+  /** Texts that end the content. They have no effect in reasoning and tool calls. */
   readonly stop: readonly string[];
 }
 
-/** Tags around a tool call: those of Hermes, which most open models share. */
+/** Tags around a tool call, as in Hermes and most open models. */
 export const toolCallTags = { open: "<tool_call>", close: "</tool_call>" };
 
-/** `start`: a thought may still come. `after`: behind a thought or a call, where white space means nothing. */
+/** `start`: reasoning may still come. `after`: after reasoning or a call, where white space is ignored. */
 type Mode = "start" | "thinking" | "after" | "content" | "call" | "stopped";
 
 export class OutputParser {
@@ -43,7 +43,7 @@ export class OutputParser {
     this.#mode = format.startsThinking ? "thinking" : format.thinking ? "start" : "content";
   }
 
-  /** Nothing further will come out: a stop string was met, or the only call is complete. */
+  /** Whether no further output will come, because a stop string was met or the only call is complete. */
   get stopped(): boolean {
     return this.#mode === "stopped";
   }
@@ -61,7 +61,7 @@ export class OutputParser {
     return this.#run(false);
   }
 
-  /** Call when the model has ended. Returns what was held back. */
+  /** Call this when the model has ended. Returns the text that was held back. */
   end(): OutputEvent[] {
     const events = this.#run(true);
     if (this.#mode === "call") {
@@ -169,7 +169,7 @@ export class OutputParser {
   }
 }
 
-/** The marker that is complete first, as it would be found reading character by character; of two, the longer. */
+/** Returns the marker that is complete first when reading character by character, and of two the longer. */
 function firstMarker(text: string, markers: readonly string[]): { index: number; marker: string } | undefined {
   let first: { index: number; marker: string } | undefined;
   for (const marker of markers) {
@@ -181,7 +181,7 @@ function firstMarker(text: string, markers: readonly string[]): { index: number;
   return first;
 }
 
-/** The length of the longest end of `text` with which one of the markers begins. */
+/** Returns the length of the longest end of `text` with which a marker begins. */
 function heldBack(text: string, markers: readonly string[]): number {
   let longest = 0;
   for (const marker of markers) {

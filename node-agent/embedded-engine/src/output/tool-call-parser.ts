@@ -1,6 +1,6 @@
 /**
- * Reads one tool call, `{"name": …, "arguments": {…}}`, up to its closing tag. The arguments are passed on as they come,
- * in the model's own spelling. Pure.
+ * Reads one tool call, `{"name": …, "arguments": {…}}`, up to its closing tag. The arguments are passed on as they
+ * arrive, in the model's own spelling. Pure.
  */
 import { isObject, parseJson } from "@weiche/shared/json.ts";
 import type { OutputEvent } from "./output-event.ts";
@@ -15,7 +15,7 @@ export class ToolCallParser {
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** Whether it turned out to be a call. */
+  /** Whether the text turned out to be a call. */
   named = false;
 
   constructor(index: number, tags: { readonly open: string; readonly close: string }) {
@@ -23,7 +23,7 @@ export class ToolCallParser {
     this.#tags = tags;
   }
 
-  /** The text behind the closing tag; absent until it was seen. */
+  /** The text after the closing tag. Undefined until the tag arrives. */
   get behind(): string | undefined {
     return this.#phase === "done" ? this.#text : undefined;
   }
@@ -37,7 +37,7 @@ export class ToolCallParser {
     return events;
   }
 
-  /** The model has ended without the closing tag. A call without a name yet is nothing that a client could use. */
+  /** The model has ended without the closing tag. A call without a name is useless to a client. */
   end(): OutputEvent[] {
     if (this.#phase !== "head") return [];
     const call = readCall(this.#text);
@@ -58,7 +58,7 @@ export class ToolCallParser {
     const text = this.#text.slice(0, end);
     const call = readCall(text);
     if (call) events.push(...this.#whole(call));
-    // Not a call after all: the client sees what the model wrote.
+    // It is not a call after all, so the client gets the model's text.
     else events.push({ kind: "content", text: this.#tags.open + text + this.#tags.close });
     this.#text = this.#text.slice(end + this.#tags.close.length);
     this.#phase = "done";

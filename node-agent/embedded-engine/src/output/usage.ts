@@ -1,7 +1,7 @@
 /** Token counts in OpenAI's shape. */
 import type { Counts } from "./answer.ts";
 
-/** The choices of a request share its prompts, which count once. */
+/** Returns the usage of a request. Its choices share its prompts, which count once. */
 export function usageOf(promptTokens: number, choices: readonly Readonly<Counts>[]) {
   const sum = (of: (counts: Readonly<Counts>) => number) => choices.reduce((total, counts) => total + of(counts), 0);
   const completionTokens = sum((counts) => counts.completionTokens);

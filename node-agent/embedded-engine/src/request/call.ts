@@ -1,4 +1,4 @@
-/** One request as a handler sees it, and the two ways to answer it. */
+/** One request as a handler sees it, and both ways to answer it. */
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -6,7 +6,7 @@ import type { Engine } from "../model.ts";
 
 export interface Surroundings {
   readonly clock: Clock;
-  /** A whole number from 0 up to, not including, 2³². */
+  /** Returns an integer from 0 to 2³² - 1. */
   readonly randomSeed: () => number;
   readonly randomId: () => string;
 }
@@ -20,7 +20,7 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** The fields that all parts of an answer share. */
+/** Returns the fields that all parts of an answer share. */
 export function envelopeOf({ surroundings, engine }: Call, idPrefix: string, object: string) {
   const created = Math.floor(surroundings.clock.now() / 1000);
   return { id: `${idPrefix}-${surroundings.randomId()}`, object, created, model: engine.alias };
@@ -30,7 +30,7 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
 }
 
-/** Server-Sent Events. The status goes out with the first one, so an error before it is a proper answer. */
+/** Server-Sent Events. The first event sends the status, so an error before it is a proper answer. */
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #signal: AbortSignal;
@@ -40,7 +40,7 @@ export class EventStream {
     this.#signal = signal;
   }
 
-  /** Resolves when the next one may be sent: a client that reads slowly slows the generation down. */
+  /** Resolves when the next event may be sent, so that a slow client slows the generation down. */
   async send(event: unknown): Promise<void> {
     this.#signal.throwIfAborted();
     if (!this.#response.headersSent)

@@ -8,7 +8,7 @@ const tool = (name: string) => ({ type: "function", function: { name, parameters
 const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
 const two = [tool("a"), tool("b")];
 
-test("what a client does not say is OpenAI's default, not the engine's", () => {
+test("parameters that a client leaves out have OpenAI's defaults, not the engine's", () => {
   expect(read()).toMatchObject({
     sampling: { temperature: 1, topP: 1, topK: 0, minP: 0, presencePenalty: 0, frequencyPenalty: 0 },
     choices: 1,
@@ -20,7 +20,7 @@ test("what a client does not say is OpenAI's default, not the engine's", () => {
   expect(read().maxTokens).toBeUndefined();
 });
 
-test("null is as good as absent, and unknown fields are ignored", () => {
+test("null counts as absent, and unknown fields are ignored", () => {
   const nothing = {
     temperature: null,
     stop: null,
@@ -32,13 +32,13 @@ test("null is as good as absent, and unknown fields are ignored", () => {
   expect(read({ ...nothing, store: true })).toEqual(read());
 });
 
-test("64 stop strings are taken, as many as an agent passes on, and no more", () => {
+test("64 stop strings are accepted, as many as an agent passes on, and no more", () => {
   const stop = Array.from({ length: 64 }, (_, index) => `${index}`);
   expect(read({ stop }).stop).toEqual(stop);
   expect(() => read({ stop: [...stop, "64"] })).toThrow("'stop': must be an array of at most 64 items");
 });
 
-test("the newer name of the token limit wins", () => {
+test("the newer name of the token limit takes precedence", () => {
   expect(read({ max_tokens: 5, max_completion_tokens: 3 }).maxTokens).toBe(3);
 });
 
@@ -49,7 +49,7 @@ test.each([
   [undefined, "low", true],
   [undefined, "none", false],
   [undefined, undefined, false],
-])("template arguments %j and effort %j think: %j", (chat_template_kwargs, reasoning_effort, thinking) => {
+])("template arguments %j and effort %j set reasoning to %j", (chat_template_kwargs, reasoning_effort, thinking) => {
   expect(read({ chat_template_kwargs, reasoning_effort }).thinking).toBe(thinking);
 });
 
@@ -66,11 +66,11 @@ describe("tools", () => {
     });
   });
 
-  test("none of them reaches the model when none may be called", () => {
+  test("do not reach the model if none may be called", () => {
     expect(read({ tools: two, tool_choice: "none" })).toMatchObject({ toolDefinitions: [], tools: [] });
   });
 
-  test("a named one is called once, the model sees all", () => {
+  test("with a named one allow one call of it, and the model sees all", () => {
     const named = read({ tools: two, tool_choice: { type: "function", function: { name: "b" } } });
     expect(named).toMatchObject({ tools: [{ name: "b" }], toolRequired: true, calls: "one" });
     expect(named.toolDefinitions).toHaveLength(2);
@@ -86,7 +86,7 @@ describe("tools", () => {
   });
 });
 
-test("text parts are joined, and the newer word for system is known", () => {
+test("text parts are joined, and the newer name for system is known", () => {
   const parts = [
     { type: "text", text: "a" },
     { type: "text", text: "b" },
@@ -127,7 +127,7 @@ test.each([
   [{ response_format: { type: "json_schema" } }, "response_format.json_schema"],
   [{ chat_template_kwargs: { enable_thinking: "true" } }, "chat_template_kwargs.enable_thinking"],
   [{ chat_template_kwargs: { thinking: "true" } }, "chat_template_kwargs.thinking"],
-])("%j is refused, naming the field", (more, param) => {
+])("%j is refused with the name of the field", (more, param) => {
   let refusal: unknown;
   try {
     read(more);

@@ -19,20 +19,20 @@ export interface Tool {
 
 export interface ChatRequest extends GenerationRequest {
   readonly messages: readonly ChatMessage[];
-  /** Definitions for the template. Empty with `tool_choice: none`: the model does not learn of them. */
+  /** Definitions for the template. Empty with `tool_choice: none`, so that the model does not see them. */
   readonly toolDefinitions: readonly Json[];
   /** The tools that the model may call. */
   readonly tools: readonly Tool[];
-  /** Whether it must call one. */
+  /** Whether the model must call a tool. */
   readonly toolRequired: boolean;
   /** A named function is called exactly once. */
   readonly calls: "one" | "many";
-  /** The JSON schema of the content; absent: free text. */
+  /** The JSON Schema of the content. If undefined, free text. */
   readonly schema?: unknown;
   readonly thinking: boolean;
   /** Further variables of the template. */
   readonly templateVariables: Json;
-  /** Alternatives to show of each token; absent: no logprobs. */
+  /** The number of alternatives to show of each token. If undefined, no log probabilities. */
   readonly logprobs?: number;
 }
 
@@ -71,7 +71,7 @@ function readMessage(message: Body["messages"][number]): ChatMessage {
   const calls = role === "assistant" ? message.tool_calls : undefined;
   return {
     ...message,
-    // No template knows the newer word.
+    // No template knows the newer name.
     role: role === "developer" ? "system" : role,
     content: typeof content === "string" ? content : (content ?? []).map(textOf).join("\n"),
     ...(calls && { tool_calls: calls.map(readToolCall) }),
@@ -82,7 +82,7 @@ function textOf(part: { readonly text: string } | { readonly image_url: unknown 
   return "text" in part ? part.text : "";
 }
 
-/** Templates expect the arguments as an object; what is not one stays the string it is. */
+/** Templates expect the arguments as an object. Other arguments remain a string. */
 function readToolCall(call: { readonly function: { readonly arguments: string } }): object {
   const { arguments: text } = call.function;
   const parsed = parseJson(text);

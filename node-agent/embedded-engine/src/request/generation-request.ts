@@ -1,4 +1,4 @@
-/** The fields that chats and text completions share, with OpenAI's defaults where a client says nothing. */
+/** The fields that chats and text completions share, with OpenAI's defaults. */
 import { optional } from "@weiche/shared/convention/body-reader.ts";
 import { generationFields, stopsMax } from "@weiche/shared/convention/generation.ts";
 import { Type, type Static } from "typebox";
@@ -6,32 +6,32 @@ import { Type, type Static } from "typebox";
 export interface Sampling {
   readonly temperature: number;
   readonly topP: number;
-  /** 0: all tokens. */
+  /** 0 allows all tokens. */
   readonly topK: number;
   readonly minP: number;
   readonly presencePenalty: number;
   readonly frequencyPenalty: number;
-  /** Absent: by chance. */
+  /** If undefined, the seed is random. */
   readonly seed?: number;
 }
 
 export interface GenerationRequest {
   readonly sampling: Sampling;
-  /** Absent: as much as the context holds. */
+  /** If undefined, the context is the limit. */
   readonly maxTokens?: number;
   readonly choices: number;
   readonly stop: readonly string[];
   readonly stream: boolean;
   readonly includeUsage: boolean;
-  /** Usage in every chunk, so that a reader that breaks off knows what was generated. */
+  /** Sends usage in every chunk, so that a reader that breaks off knows what was generated. */
   readonly continuousUsage: boolean;
-  /** Requests use what an earlier one with the same salt left in a context. Absent: all requests share it. */
+  /** Requests use what an earlier one with the same salt left in a context. If undefined, all requests share it. */
   readonly cacheSalt?: string;
 }
 
 const stopText = Type.String({ minLength: 1 });
 
-/** The convention's fields, and those that other engines take as well. */
+/** The convention's fields, and fields that other engines also accept. */
 export const engineFields = {
   ...generationFields,
   model: optional(Type.String()),

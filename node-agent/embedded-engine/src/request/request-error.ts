@@ -1,7 +1,7 @@
-/** The errors that the engine answers with. */
+/** The errors that the engine returns. */
 import { ApiError } from "@weiche/shared/errors.ts";
 
-/** An error in the shape of OpenAI. The message never quotes what the client sent. */
+/** An error in OpenAI's shape. The message never quotes the client's request. */
 export class RequestError extends Error {
   readonly status: number;
   readonly type: string;
@@ -23,7 +23,7 @@ export class RequestError extends Error {
   }
 }
 
-/** Undefined for an unexpected error, which is a bug. */
+/** Returns undefined for an unexpected error, which is a bug. */
 export function asRequestError(error: unknown): RequestError | undefined {
   if (error instanceof ApiError) return invalid(error.message, error.param ?? undefined);
   return error instanceof RequestError ? error : undefined;
@@ -33,7 +33,7 @@ export function invalid(message: string, param?: string): RequestError {
   return new RequestError(400, "invalid_request_error", message, param === undefined ? {} : { param });
 }
 
-/** The same type and fields as llama-server's. */
+/** Returns an error with the same type and fields as llama-server's. */
 export function contextExceeded(promptTokens: number, contextTokens: number, what = "the prompt"): RequestError {
   const message = `${what} has ${promptTokens} tokens, which exceeds the available context size of ${contextTokens} tokens`;
   return new RequestError(400, "exceed_context_size_error", message, {

@@ -3,7 +3,7 @@ import type { ChoiceDelta, EngineChunk, RawUsage, ToolCallPiece } from "./dialec
 import { EngineFault } from "./engine-fault.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 
-/** Throws an `EngineFault` if the event is no chunk. */
+/** Throws an `EngineFault` if the event is not a chunk. */
 export function readConventionChunk(event: Json): EngineChunk {
   if (event["error"] != null) return { choices: [], error: event };
   const choices = list(event["choices"] ?? [], "choices").map(readChoice);
@@ -11,7 +11,7 @@ export function readConventionChunk(event: Json): EngineChunk {
   return { choices, usage, promptTokens: usage?.prompt };
 }
 
-/** Returns undefined for usage without counts, as some engines send it with each chunk until the last: it says nothing. */
+/** Returns undefined for usage without counts. Some engines send such usage with each chunk until the last. */
 function readUsage(usage: Json): RawUsage | undefined {
   const prompt = usage["prompt_tokens_details"];
   const completion = usage["completion_tokens_details"];

@@ -1,4 +1,4 @@
-/** Request bodies in the OpenAI convention, the base of every dialect's. Undefined fields are not sent. */
+/** Request bodies in the OpenAI convention, the base of every dialect's bodies. Undefined fields are not sent. */
 import { rawJson } from "@weiche/shared/http/kept-json.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { ChatRequest, CompletionRequest, GenerationRequest, Thinking } from "./dialect.ts";
@@ -49,7 +49,7 @@ function generation(request: GenerationRequest) {
   };
 }
 
-/** Sends both spellings of the template argument, as models' templates differ in which one they know. */
+/** Sends both spellings of the template argument, because models' templates differ in which one they know. */
 function thinkingFields({ on, effort, templateSwitch }: Thinking) {
   return {
     reasoning_effort: effort,

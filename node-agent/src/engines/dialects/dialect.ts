@@ -1,6 +1,6 @@
 /**
- * A dialect: how engines of one kind are spoken to. Here requests and answers, in `DialectLifecycle` the rest. Names of
- * an engine's API stay behind this interface.
+ * A dialect: the protocol of one kind of engine. This file covers requests and answers, `DialectLifecycle` the rest.
+ * Names of an engine's API stay behind this interface.
  */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { DialectLifecycle } from "../dialect-lifecycle.ts";
@@ -9,11 +9,11 @@ import type { Json } from "@weiche/shared/json.ts";
 
 export interface Dialect extends DialectLifecycle {
   readonly keepsConnections: boolean;
-  /** The engine sends a usage chunk per choice, to be added up, instead of one for all choices. */
+  /** The engine sends a usage chunk for each choice, to be added up, instead of one for all choices. */
   readonly usagePerChoice: boolean;
   /**
-   * Whether silence means that the engine hangs, before its counters were read. `always`: it always has counters of work.
-   * `generating`: generations send events while the engine reads their prompt.
+   * Whether silence means that the engine hangs, even before its counters were read. `always`: it always has counters
+   * of work. `generating`: generations send events while the engine reads their prompt.
    */
   readonly showsLife?: "always" | "generating";
   /** Required tool calls are requested as JSON text, which `RequiredCalls` parses. */
@@ -42,13 +42,13 @@ export interface CountRequest {
 /** A validated request with the model's rules applied. */
 export interface GenerationRequest {
   readonly model: ModelId;
-  /** Requests with the same salt share the engine's prefix cache. Absent: all requests share it. */
+  /** Requests with the same salt share the engine's prefix cache. If undefined, all requests share it. */
   readonly cacheSalt?: string;
   readonly maxTokens?: number;
-  /** Fields of the convention that engines take as they are: temperature, penalties, stop strings. */
+  /** Fields of the convention that engines accept unchanged: temperature, penalties, stop strings. */
   readonly sampling: { readonly seed?: bigint; readonly [field: string]: unknown };
   readonly choices: number;
-  /** Number of alternatives per token. Absent: no log probabilities. */
+  /** Number of alternatives per token. If undefined, no log probabilities. */
   readonly logprobs?: number;
   readonly stream: boolean;
   readonly includeUsage: boolean;
@@ -58,10 +58,10 @@ export interface ChatRequest extends GenerationRequest {
   readonly kind: "chat";
   readonly messages: readonly object[];
   readonly tools: readonly Tool[];
-  /** The tools as engines of some kinds get them, whose grammars would otherwise cost too much. */
+  /** The tools in a light form, by dialects whose grammars would otherwise cost too much. */
   readonly lightTools?: ReadonlyMap<DialectName, readonly Tool[]>;
   readonly toolChoice: "auto" | "required" | { readonly name: string };
-  /** An answer has one call at most, where the engine can do that. */
+  /** An answer has at most one call, if the engine can limit it. */
   readonly oneCall?: boolean;
   readonly responseFormat?: ResponseFormat;
   readonly thinking: Thinking;
@@ -83,9 +83,9 @@ export interface Tool {
 
 export interface Thinking {
   readonly on: boolean;
-  /** Absent: the engine's default. */
+  /** If undefined, the engine's default applies. */
   readonly effort?: string;
-  /** Whether the engine takes arguments of the chat template, with which many models switch thinking on and off. */
+  /** Whether the engine accepts arguments of the chat template, with which many models switch reasoning on and off. */
   readonly templateSwitch: boolean;
 }
 
@@ -94,10 +94,10 @@ export interface CompletionRequest extends GenerationRequest {
   readonly prompt: string;
 }
 
-/** One event of a stream. Absent fields were not sent. */
+/** One event of a stream. Undefined fields were not sent. */
 export interface EngineChunk {
   readonly choices: readonly ChoiceDelta[];
-  /** Usage as reported, unchecked. With choices: of the first one so far; without: final. */
+  /** Usage as reported, unchecked. With choices, it covers the first choice so far. Without choices, it is final. */
   readonly usage?: RawUsage;
   readonly promptTokens?: unknown;
   readonly error?: unknown;
@@ -113,7 +113,7 @@ export interface ChoiceDelta {
 }
 
 export interface ToolCallPiece {
-  /** Absent: the engine numbers its calls not at all, or not usably. */
+  /** Undefined if the engine does not number its calls, or not usably. */
   readonly index?: number;
   readonly id?: string;
   readonly name?: string;
@@ -131,15 +131,15 @@ export interface RawUsage {
 export type EngineRefusal =
   | {
       readonly kind: "context";
-      /** Absent: not reported, or only as a lower bound. */
+      /** Undefined if it was not reported, or only as a lower bound. */
       readonly promptTokens?: number;
       readonly promptTokensMin?: number;
       readonly contextTokens?: number;
     }
-  /** The engine does not support what the request asks for. */
+  /** The engine does not support something in the request. */
   | {
       readonly kind: "invalid";
-      /** Name of the parameter in the body; `schema`: one of the JSON Schemas, the engine does not say which. */
+      /** Name of the parameter in the body. `schema`: one of the JSON Schemas, if the engine does not name it. */
       readonly param?: string;
       /** The allowed value, as it continues a sentence after "must be". */
       readonly must?: string;

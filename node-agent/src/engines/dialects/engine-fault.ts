@@ -1,12 +1,12 @@
 import type { EngineDeath, NodeFault } from "@weiche/shared/node-protocol.ts";
 
-/** How an engine failed to answer. Ends only the request that met it. Messages are for the log and quote nothing. */
+/** How an engine failed to answer. A fault ends only its own request. Messages are for the log and quote nothing. */
 export type EngineFaultReason =
-  /** Nothing listens at its endpoint. */
+  /** The engine does not listen at its endpoint. */
   | "refused"
   /** The connection broke before the end of the answer. */
   | "connection lost"
-  /** HTTP or the lines of the event stream are broken: a proxy whose engine died also leaves that. */
+  /** HTTP or the lines of the event stream are broken. A proxy whose engine died also causes this. */
   | "bad framing"
   | "silent"
   | "gone"
@@ -15,19 +15,21 @@ export type EngineFaultReason =
   | "too large"
   /** The stream ended cleanly, but without the terminator or a finish reason for every choice. */
   | "unfinished"
-  /** It reported an error before output, or ended the answer with `abort`, as vLLM does when it is stopped. */
+  /** The engine reported an error before output, or ended the answer with `abort`, as vLLM does when it is stopped. */
   | "engine error"
-  /** It reported an error after output had begun, and lives: its parser or grammar failed at the model's text. */
+  /**
+   * The engine reported an error after output had begun, and lives: its parser or grammar failed on the model's text.
+   */
   | "gave up"
-  /** The engine reported that its generating process is dead: it will not answer again. */
+  /** The engine reported that its generating process is dead, so it will not answer again. */
   | "core died"
   | "unknown model"
   | "key refused";
 
 /**
- * Who may be the cause of a fault. `ours`: the engine, its host or its operator; nobody pays. `answer`: also what the
- * model wrote for this request, which its client can provoke; the client pays for what it has received, unless the engine
- * is doubted because it fails many other accounts or its probe.
+ * The possible causes of a fault. `ours`: the engine, its host or its operator, so the answer is free. `answer`: also
+ * the text that the model wrote, which a client can provoke. The client then pays for what it has received, unless the
+ * engine is doubted because it fails many other accounts or its probe.
  */
 const causes: Readonly<Record<EngineFaultReason, "ours" | "answer">> = {
   refused: "ours",
@@ -35,11 +37,11 @@ const causes: Readonly<Record<EngineFaultReason, "ours" | "answer">> = {
   "bad framing": "ours",
   silent: "ours",
   gone: "ours",
-  // A call without a name, text where a call must come, a code point that was cut, a control character in JSON.
+  // A call without a name, text in place of a call, a cut code point, a control character in JSON.
   malformed: "answer",
-  // A call that a parser holds back until it is whole, log probabilities of many tokens in one event.
+  // A call that a parser holds back until it is complete, or log probabilities of many tokens in one event.
   "too large": "answer",
-  // A crash of the process that writes the stream looks like this, too.
+  // A crash of the process that writes the stream looks the same.
   unfinished: "ours",
   "engine error": "ours",
   "gave up": "answer",
@@ -50,9 +52,9 @@ const causes: Readonly<Record<EngineFaultReason, "ours" | "answer">> = {
 
 export class EngineFault extends Error {
   readonly reason: EngineFaultReason;
-  /** Set if the engine died: with this request alone, or with others that may be the cause as well. */
+  /** Set if the engine died: with this request alone, or with others that may also be the cause. */
   readonly death: EngineDeath | undefined;
-  /** The engine fails requests in a row (`EngineDoubts`): no single request is the cause. */
+  /** The engine fails consecutive requests (`EngineDoubts`), so no single request is the cause. */
   isOfDoubtedEngine = false;
 
   constructor(reason: EngineFaultReason, message: string = reason, death?: EngineDeath) {
@@ -61,24 +63,24 @@ export class EngineFault extends Error {
     this.death = death;
   }
 
-  /** Whether nobody pays for the answer. An engine that died is ours, whatever killed it: see `EngineDeath`. */
+  /** Whether the answer is free. The death of an engine is ours, whatever caused it: see `EngineDeath`. */
   get isOurs(): boolean {
     return this.death !== undefined || this.isOfDoubtedEngine || causes[this.reason] === "ours";
   }
 }
 
 /**
- * What the router is told. After `engine-lost` it asks no other node, because the same request may do the same to the next
- * engine: hangs, deaths, and what a client can provoke after much was generated (`hadOutput`), which would cost that twice.
- * All others are `node-failed`. Both count against the engine: the router gives each account one vote.
- * `seesExit`: a broken connection is no death, because the agent would know.
+ * Returns the fault that is reported to the router. After `engine-lost` the router tries no other node, because the
+ * same request may do the same to the next engine. It covers hangs, deaths, and faults that a client can provoke after
+ * much output (`hadOutput`), which would cost twice. All other faults are `node-failed`. Both count against the engine,
+ * one vote for each account. `seesExit`: a broken connection is no death, because the agent would know.
  */
 export function nodeFaultOf(
   { reason }: EngineFault,
   { seesExit, hadOutput }: { readonly seesExit: boolean; readonly hadOutput: boolean },
 ): NodeFault {
   const isLost = reason === "silent" || reason === "core died" || (reason === "connection lost" && !seesExit);
-  // An event that is too large has output in it.
+  // An event that is too large contains output.
   const isProvoked = reason === "gave up" || reason === "too large" || (reason === "malformed" && hadOutput);
   return isLost || isProvoked ? "engine-lost" : "node-failed";
 }

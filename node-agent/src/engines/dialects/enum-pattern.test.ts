@@ -21,20 +21,20 @@ function patternOf(schema: unknown): RegExp {
   return new RegExp(anyOf[0]!.pattern, "u");
 }
 
-test("a pattern stands for exactly the words of an enum", () => {
+test("a pattern matches exactly the words of an enum", () => {
   const pattern = patternOf({ enum: words });
   for (const word of words) expect(word).toMatch(pattern);
   for (const word of ["", "G", "Guine", "Guinea-", "Ger", "Germanyy", "Congo", "a", "🙁"])
     expect(word).not.toMatch(pattern);
 });
 
-test("what a pattern cannot stand for stays a value", () => {
+test("values that a pattern cannot express stay values", () => {
   const others = ['a "quoted" word', "back\\slash", "line\nend", "", 7, null, { a: 1 }];
   const { anyOf } = withEnumPatterns({ enum: [...words, ...others] }) as { anyOf: unknown[] };
   expect(anyOf[1]).toEqual({ enum: others });
 });
 
-test("short lists, values and other members stay as they are", () => {
+test("short lists, values and other members stay unchanged", () => {
   const schema = {
     properties: { enum: { enum: ["a", "b"] }, list: { default: { enum: words }, const: { enum: words } } },
     required: ["enum"],
@@ -46,7 +46,7 @@ test("short lists, values and other members stay as they are", () => {
     });
 });
 
-test("many words that go on in each other do not make a pattern of many levels", () => {
+test("many words that are prefixes of each other do not make a deep pattern", () => {
   const chain = Array.from({ length: 300 }, (_, index) => "a".repeat(index + 1));
   const pattern = patternOf({ enum: chain });
   for (const word of chain) expect(word).toMatch(pattern);

@@ -6,7 +6,7 @@ import { parseMetrics } from "./http-lifecycle.ts";
 const recording = (name: string) =>
   readFileSync(join(import.meta.dirname, "../../../test/recordings", `${name}.txt`), "utf8");
 
-test("llama-server's metrics, idle and used", () => {
+test("llama-server's metrics are read, idle and used", () => {
   expect(parseMetrics(recording("04-metrics-idle"))).toEqual({
     ...{ running: 0, waiting: 0, kvCacheUse: undefined, prefixCacheHitRate: undefined, work: 0 },
   });
@@ -16,7 +16,7 @@ test("llama-server's metrics, idle and used", () => {
   expect(prefixCacheHitRate).toBeCloseTo(836 / (836 + 953));
 });
 
-test("vLLM's metrics, of one engine process and of two", () => {
+test("vLLM's metrics are read, of one engine process and of two", () => {
   const lines = (engine: number, running: number, use: string) =>
     `vllm:num_requests_running{engine="${engine}",model_name="a b"} ${running}.0\n` +
     `vllm:num_requests_waiting{engine="${engine}",model_name="a b"} 1.0\n` +
@@ -31,7 +31,7 @@ test("vLLM's metrics, of one engine process and of two", () => {
   });
 });
 
-test("older names, other engines, and what is not there", () => {
+test("older names and other engines are read, and missing values are undefined", () => {
   expect(parseMetrics("vllm:gpu_cache_usage_perc 0.25\n")).toMatchObject({ kvCacheUse: 0.25, running: undefined });
   expect(
     parseMetrics(
@@ -43,7 +43,7 @@ test("older names, other engines, and what is not there", () => {
   });
 });
 
-test("work is what only an engine moves: neither its memory, nor its queue, nor what its front counts", () => {
+test("work counts only what the engine moves: not its memory, its queue, or the counters of its front", () => {
   const front =
     'process_cpu_seconds_total 12.5\nhttp_requests_total{handler="/metrics",status="2xx"} 9.0\n' +
     'vllm:num_requests_running{engine="0"} 1.0\nvllm:kv_cache_usage_perc{engine="0"} 0.5\n';
@@ -56,10 +56,10 @@ test("work is what only an engine moves: neither its memory, nor its queue, nor 
 });
 
 const large: [name: string, text: string, running: number | undefined][] = [
-  ["a name without end", "a".repeat(200_000), undefined],
+  ["a name without an end", "a".repeat(200_000), undefined],
   ["labels without end", `vllm:num_requests_running${"{".repeat(200_000)}`, undefined],
-  ["a series of each of very many processes", "vllm:num_requests_running 1\n".repeat(80_000), 80_000],
+  ["a series for each of very many processes", "vllm:num_requests_running 1\n".repeat(80_000), 80_000],
 ];
-test.each(large)("%s is read in one go", { timeout: 10_000 }, (_name, text, running) => {
+test.each(large)("%s is read in linear time", { timeout: 10_000 }, (_name, text, running) => {
   expect(parseMetrics(text)).toMatchObject({ running });
 });

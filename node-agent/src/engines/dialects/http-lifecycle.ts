@@ -1,4 +1,4 @@
-/** Lifecycle calls that the dialects share: the proof that an engine is ready, and its metrics. */
+/** Lifecycle calls that the dialects share: the readiness probe, and metrics. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { EngineFacts, EngineMetrics } from "../dialect-lifecycle.ts";
@@ -18,10 +18,10 @@ interface Answer {
 }
 
 const answerBytesMax = 1 << 20;
-/** Larger: an engine with many processes exposes all series once per process. */
+/** A high limit, because an engine with many processes exposes all series once per process. */
 const metricsBytesMax = 4 << 20;
 
-/** Asks on a connection of its own. Rejects, and closes it, if the answer has more than `bytesMax` bytes. */
+/** Sends a request on its own connection. Rejects, and closes it, if the answer exceeds `bytesMax`. */
 async function ask(
   endpoint: EngineEndpoint,
   { method, path, body }: Ask,
@@ -43,7 +43,7 @@ async function ask(
       onHead: (given) => (status = given),
       onBody(part) {
         bytes += part.length;
-        if (bytes > bytesMax) return reject(new Error(`${path} answers more than ${bytesMax} bytes`));
+        if (bytes > bytesMax) return reject(new Error(`the answer to ${path} exceeds ${bytesMax} bytes`));
         parts.push(part);
       },
       onEnd: () => resolve({ status, text: new TextDecoder().decode(Buffer.concat(parts)) }),
@@ -67,7 +67,10 @@ export class EngineAnswerError extends Error {
   }
 }
 
-/** Returns the JSON of an answer with status 200, undefined if empty. Other statuses throw `EngineAnswerError`. */
+/**
+ * Returns the JSON of an answer with status 200, or undefined if it is empty. Other statuses throw an
+ * `EngineAnswerError`.
+ */
 export async function askEngine(endpoint: EngineEndpoint, request: Ask, signal: AbortSignal): Promise<unknown> {
   const { status, text } = await ask(endpoint, request, signal);
   if (status !== 200) throw new EngineAnswerError(request.path, status);
@@ -91,7 +94,7 @@ interface ReadinessOptions {
   readonly onLoaded: (() => void) | undefined;
 }
 
-/** `/health` alone proves nothing: it is good on a sleeping engine, and while another process holds the port. */
+/** `/health` alone proves nothing. A sleeping engine answers it, and so does another process that holds the port. */
 export async function proveReady(
   endpoint: EngineEndpoint,
   model: ModelId,
@@ -158,7 +161,9 @@ function hasVector({ data }: Json): boolean {
   return Array.isArray(data) && data.length > 0;
 }
 
-/** Metric names differ between engines and versions: the first one present counts; if none is, the value is unknown. */
+/**
+ * Metric names differ between engines and versions. The first one present counts. Without any, the value is unknown.
+ */
 const names = {
   running: ["vllm:num_requests_running", "sglang:num_running_reqs", "llamacpp:requests_processing"],
   waiting: ["vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred", "te_queue_size"],
@@ -166,7 +171,7 @@ const names = {
   prefixCacheHitRate: ["sglang:cache_hit_rate"],
 } as const;
 
-/** Counters that change only while the engine works. Those of its HTTP front (requests, CPU time) prove nothing. */
+/** Counters that change only while the engine works. Counters of its HTTP front (requests, CPU time) prove nothing. */
 const workCounters = [
   ...["vllm:prompt_tokens_total", "vllm:generation_tokens_total", "vllm:iteration_tokens_total_count"],
   ...["sglang:prompt_tokens_total", "sglang:generation_tokens_total"],
@@ -174,7 +179,7 @@ const workCounters = [
   ...["te_request_success", "te_embed_success"],
 ];
 
-/** Pairs of a counter of cached prompt tokens, and the counters whose sum is all prompt tokens. */
+/** Pairs of a counter of cached prompt tokens and the counters that add up to all prompt tokens. */
 const prefixCounters = [
   ["vllm:prefix_cache_hits_total", ["vllm:prefix_cache_queries_total"]],
   ["vllm:gpu_prefix_cache_hits_total", ["vllm:gpu_prefix_cache_queries_total"]],

@@ -4,7 +4,7 @@ export class JsonEnd {
   #inString = false;
   #isEscaped = false;
 
-  /** Returns the index after the object's last character; undefined while the object continues. */
+  /** Returns the index after the object's last character, or undefined while the object continues. */
   endIn(text: string): number | undefined {
     for (let at = 0; at < text.length; at++) {
       if (this.#take(text[at]!)) return at + 1;

@@ -1,4 +1,6 @@
-/** llama.cpp's server. Many field names unknown to OpenAI change its behaviour, so only fields of our own are sent. */
+/**
+ * llama.cpp's server. Many field names that OpenAI does not have change its behaviour, so only known fields are sent.
+ */
 import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { ChatRequest, Dialect, EngineChunk, GenerationRequest, RawUsage } from "./dialect.ts";
@@ -17,7 +19,7 @@ export const llamaServer: Dialect = {
   showsLife: "generating",
   requiredCallsAreText: true,
   chatBody: (request) => ({
-    // llama-server passes arguments to any template, and templates think unless told otherwise.
+    // llama-server passes arguments to any template, and templates reason by default.
     ...chatBody({ ...request, thinking: { ...request.thinking, templateSwitch: true } }),
     ...formatFields(request),
     ...toolFields(request),
@@ -40,7 +42,7 @@ export const llamaServer: Dialect = {
   metrics: readMetrics,
 };
 
-/** The window is that of one slot. Requests without a free slot queue inside the engine. */
+/** The window is one slot's. Requests without a free slot queue inside the engine. */
 const properties = {
   path: "/props",
   read: ({ default_generation_settings: settings, total_slots: parallelMax }: Json) => ({
@@ -49,19 +51,20 @@ const properties = {
   }),
 };
 
-/** Seeds have 32 bits; the highest value means "random". */
+/** Seeds have 32 bits. The highest value means "random". */
 const seedsMax = 2n ** 32n - 1n;
 
 function ownFields({ sampling: { seed }, cacheSalt }: GenerationRequest) {
   return {
-    // llama-server has no cache salt: it reuses the slot with most of the prompt, whichever account sent that.
+    // llama-server has no cache salt. It reuses the slot with the longest common prompt, whichever account sent that
+    // prompt.
     cache_prompt: cacheSalt === undefined,
     top_k: 0,
     min_p: 0,
     seed: seed === undefined ? undefined : Number((seed < 0n ? -seed : seed) % seedsMax),
     stream_options: { include_usage: true },
     timings_per_token: true,
-    // Sends progress events, which are signs of life; llama-server notices a lost client only while it sends.
+    // Sends progress events, which are signs of life. llama-server notices a lost client only while it sends.
     return_progress: true,
   };
 }
@@ -72,15 +75,17 @@ function alternatives({ logprobs }: GenerationRequest): number | undefined {
 }
 
 /**
- * llama-server's `required` allows text before the call, and a named function counts as `auto`. A schema holds from the
- * first character after the reasoning; with `none` the template still shows the tools.
+ * llama-server's `required` allows text before the call, and a named function counts as `auto`. A schema applies from
+ * the first character after the reasoning. With `none`, the template still shows the tools.
  */
 function toolFields({ toolChoice, tools, oneCall }: ChatRequest) {
   if (toolChoice === "auto") return {};
   return { tool_choice: "none", response_format: requiredCallsFormat({ tools, toolChoice, oneCall }) };
 }
 
-/** Only the response format is rewritten, as it becomes a grammar. Tool schemas stay, as the model reads them. */
+/**
+ * Only the response format is rewritten, because it becomes a grammar. Tool schemas stay, because the model reads them.
+ */
 function formatFields({ responseFormat: format }: ChatRequest) {
   if (format?.type !== "json_schema") return {};
   const { schema, ...described } = format.json_schema;

@@ -9,7 +9,7 @@ import { readConventionRefusal } from "./refusal.ts";
 export const openai: Dialect = {
   keepsConnections: true,
   usagePerChoice: false,
-  // The embedded engine and SGLang do; other engines may not.
+  // The embedded engine and SGLang separate caches by salt. Other engines may not.
   keepsSaltsApart: false,
   chatBody: (request) => ({ ...chatBody(request), cache_salt: request.cacheSalt }),
   completionBody: (request) => ({ ...completionBody(request), cache_salt: request.cacheSalt }),

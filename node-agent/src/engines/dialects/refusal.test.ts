@@ -46,7 +46,7 @@ const overflows: [
     undefined,
     4096,
   ],
-  ["vLLM, full to the brim", 400, vllm("max_tokens must be at least 1, got 0."), undefined, undefined],
+  ["vLLM with a full window", 400, vllm("max_tokens must be at least 1, got 0."), undefined, undefined],
   [
     "older vLLM",
     400,
@@ -150,7 +150,7 @@ const overflows: [
   ],
 ];
 test.each(overflows)(
-  "%s says that a prompt is too long",
+  "%s is understood as a prompt that is too long",
   (_engine, status, body, promptTokens, contextTokens, promptTokensMin) => {
     expect(readConventionRefusal(status, body)).toEqual({
       kind: "context",
@@ -163,7 +163,7 @@ test.each(overflows)(
 
 const others: [name: string, status: number, body: unknown, refusal: EngineRefusal][] = [
   ["an unknown model", 404, vllm("The model `x` does not exist."), { kind: "failed", reason: "unknown model" }],
-  ["a wrong key, told as a string", 401, { error: "Unauthorized" }, { kind: "failed", reason: "key refused" }],
+  ["a wrong key, reported as a string", 401, { error: "Unauthorized" }, { kind: "failed", reason: "key refused" }],
   [
     "a wrong value with its name",
     400,
@@ -171,11 +171,21 @@ const others: [name: string, status: number, body: unknown, refusal: EngineRefus
     { kind: "invalid", param: "temperature" },
   ],
   ["a wrong value with its place", 400, vllm("x", "body.messages"), { kind: "invalid", param: "messages" }],
-  ["a wrong value with a name of the engine's", 400, vllm("x", "body.cache_salt"), { kind: "invalid" }],
+  ["a wrong value with a name of the engine's own", 400, vllm("x", "body.cache_salt"), { kind: "invalid" }],
   ["a wrong value, unwrapped", 400, sglang("bad"), { kind: "invalid" }],
   ["validation", 422, { error: "batch size", error_type: "Validation" }, { kind: "invalid" }],
-  ["an image for the blind", 500, { error: { message: "image input is not supported - hint" } }, { kind: "invalid" }],
-  ["an endpoint of another kind", 501, { error: { message: "does not support embeddings" } }, { kind: "invalid" }],
+  [
+    "an image for a model that cannot see",
+    500,
+    { error: { message: "image input is not supported - hint" } },
+    { kind: "invalid" },
+  ],
+  [
+    "an endpoint of another kind of model",
+    501,
+    { error: { message: "does not support embeddings" } },
+    { kind: "invalid" },
+  ],
   [
     "loading",
     503,
@@ -206,10 +216,10 @@ test.each(others)("%s is understood", (_name, status, body, refusal) => {
 const overflow = "maximum context length is 4096 tokens";
 const long: [name: string, message: string, refusal: EngineRefusal][] = [
   ["an overflow at its beginning", overflow.padEnd(256 << 10, "x"), { kind: "context", contextTokens: 4096 }],
-  ["an overflow that is told late", overflow.padStart(256 << 10, "x"), { kind: "invalid" }],
+  ["an overflow after its first 2 KB", overflow.padStart(256 << 10, "x"), { kind: "invalid" }],
 ];
 test.each(long)(
-  "of a message of 256 KB the first 2 KB are read: %s",
+  "only the first 2 KB of a message of 256 KB are read: %s",
   { timeout: 10_000 },
   (_name, message, refusal) => {
     expect(readConventionRefusal(400, vllm(message))).toEqual(refusal);
@@ -218,7 +228,7 @@ test.each(long)(
 
 const digits = "1".repeat(256 << 10);
 test.each(["", " tokens in the messages", " tokens. Given: 5"])(
-  "256 KB of digits, then '%s', say that a prompt is too long, and no numbers",
+  "256 KB of digits, then '%s', mean that a prompt is too long, without numbers",
   { timeout: 10_000 },
   (end) => {
     const error = { type: "exceed_context_size_error", message: digits + end };
@@ -226,7 +236,7 @@ test.each(["", " tokens in the messages", " tokens. Given: 5"])(
   },
 );
 
-test("a number that no window has is not told", () => {
+test("a number that no window can have is ignored", () => {
   const message = `maximum context length is ${2 ** 31} tokens: ${"8".repeat(11)} tokens in the messages`;
   expect(readConventionRefusal(400, vllm(message))).toEqual({ kind: "context" });
   const error = { type: "exceed_context_size_error", n_prompt_tokens: 2 ** 31, n_ctx: 2 ** 31 - 1 };

@@ -1,4 +1,6 @@
-/** Classifies the refusals of engines by status and error type; by message only where nothing else tells them apart. */
+/**
+ * Classifies the refusals of engines by status and error type, and by message only if nothing else distinguishes them.
+ */
 import type { EngineRefusal } from "./dialect.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import { readRefusedValue } from "./refused-value.ts";
@@ -9,7 +11,7 @@ const contextTypes: ReadonlySet<unknown> = new Set([
   "ContextWindowExceededError",
 ]);
 
-/** Only the beginning of a message is matched: after it, some engines quote the request. */
+/** Only the beginning of a message is matched. After it, some engines quote the request. */
 const messageCharactersMax = 2 << 10;
 const tokensMax = 2 ** 31 - 1;
 
@@ -40,7 +42,9 @@ const noRoomPattern = /max_tokens must be at least 1, got (?:0|-\d+)/;
 /** Errors with status 500 or 501 that are the request's fault. */
 const requestFaultPattern = /json\.exception|image input is not supported|does not logits computation/;
 
-/** vLLM's front says this to every request once its generating process died, until it exits itself a second later. */
+/**
+ * vLLM's front returns this for every request after its generating process died, until it exits itself a second later.
+ */
 const deadCorePattern = /^EngineCore encountered an issue\b/;
 
 export function readConventionRefusal(status: number, body: unknown): EngineRefusal {
@@ -57,7 +61,7 @@ export function readConventionRefusal(status: number, body: unknown): EngineRefu
   return readRefusedValue(error, message);
 }
 
-/** The error is under `error` or, with SGLang and TEI, the body itself; sometimes it is a bare string. */
+/** Returns the error, which is under `error` or, with SGLang and TEI, the body itself. It may be a bare string. */
 function errorOf(body: unknown): Json {
   if (!isObject(body)) return {};
   const error = body["error"] ?? body;

@@ -1,6 +1,6 @@
 /**
- * Reads which value an engine refused and what it would accept. Only numbers are taken from its text, which may quote
- * the request.
+ * Reads which value an engine refused and what it would accept. Only numbers are taken from the engine's text, because
+ * it may quote the request.
  */
 import { stopsMax } from "@weiche/shared/convention/generation.ts";
 import type { EngineRefusal } from "./dialect.ts";
@@ -18,7 +18,7 @@ const params: ReadonlySet<string> = new Set(
 
 type Reading = (number: string) => Omit<InvalidRefusal, "kind">;
 
-/** Patterns of messages, whose capture is a number. The first match counts. */
+/** Patterns of messages, each capturing a number. The first match counts. */
 const readings: readonly (readonly [RegExp, Reading])[] = [
   [/^n must be 1 when using greedy sampling/, () => ({ param: "n", must: "1 where temperature is 0" })],
   [

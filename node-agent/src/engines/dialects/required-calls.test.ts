@@ -3,7 +3,7 @@ import { RequiredCalls, requiredCallsFormat } from "./required-calls.ts";
 
 const tool = (name: string, parameters?: object) => ({ type: "function" as const, function: { name, parameters } });
 
-test("a call of any function or a list of them, each with its own arguments, whose references lead where they did", () => {
+test("the format allows a call of any function, or a list of calls, each with its own arguments and working references", () => {
   const parameters = {
     type: "object",
     properties: { a: { $ref: "#/$defs/x" }, $ref: { type: "string" }, b: [{ $ref: "#" }] },
@@ -64,19 +64,19 @@ function read(pieces: readonly string[]): string[][] {
   return seen;
 }
 
-test("the text is read back into the same calls wherever it is cut", () => {
+test("the text is read back into the same calls wherever it is split", () => {
   expect(read([text])).toEqual(calls);
   expect(read(text.split(""))).toEqual(calls);
   for (let at = 1; at < text.length; at++) expect(read([text.slice(0, at), text.slice(at)])).toEqual(calls);
 });
 
-test("a call by itself is read as well", () => {
+test("a single call without a list is read too", () => {
   const single = ' { "name" : "f", "arguments": {"a": {}}\n}\n';
   expect(read([single])).toEqual([["f", '{"a": {}}']]);
   expect(read(single.split(""))).toEqual([["f", '{"a": {}}']]);
 });
 
-test("arguments leave as they come, not at their end", () => {
+test("arguments are sent as they arrive, not at their end", () => {
   const reader = new RequiredCalls();
   const push = (content: string) => reader.read({ index: 0, content }).toolCalls;
   expect(push('[{"name":"f","arguments":{"a')).toEqual([
@@ -86,7 +86,7 @@ test("arguments leave as they come, not at their end", () => {
   expect(push('": "b')).toEqual([{ index: 0, arguments: '": "b' }]);
 });
 
-test("each answer has calls of its own, and what is no text passes", () => {
+test("each answer has its own calls, and a delta without text passes", () => {
   const reader = new RequiredCalls();
   expect(reader.read({ index: 1, reasoning: "r" })).toEqual({ index: 1, reasoning: "r" });
   for (const index of [1, 0])
@@ -102,6 +102,6 @@ test.each([
   ' [{"name":"f","arguments":{}} x',
   '[{"name":"f","arguments":{}}] x',
   `[${" ".repeat(4_100)}`,
-])("text that is no list of calls is the engine's fault (%#)", (content) => {
+])("text that is not a list of calls is the engine's fault (%#)", (content) => {
   expect(() => read(content.split(""))).toThrow("tools.enforced: false");
 });

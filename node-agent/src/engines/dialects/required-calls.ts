@@ -1,6 +1,6 @@
 /**
- * Required tool calls, for an engine that enforces a JSON Schema but allows text before a call: it writes calls as JSON
- * text, `{"name": …, "arguments": {…}}` or a list of them, which is parsed as it arrives.
+ * Required tool calls, for an engine that enforces a JSON Schema but allows text before a call. The engine writes calls
+ * as JSON text, `{"name": …, "arguments": {…}}` or a list of them. This file parses the text as it arrives.
  */
 import { isRawJson } from "@weiche/shared/http/kept-json.ts";
 import type { ChatRequest, ChoiceDelta, Tool, ToolCallPiece } from "./dialect.ts";
@@ -8,7 +8,10 @@ import { EngineFault } from "./engine-fault.ts";
 import { JsonEnd } from "./json-end.ts";
 import { positionWithin, type SchemaPosition } from "./schema-positions.ts";
 
-/** Maximum characters before the arguments of a call, which are matched again with every piece. More is no call. */
+/**
+ * The most characters before the arguments of a call, which are matched again with every piece. Longer text is not a
+ * call.
+ */
 const headCharactersMax = 4 << 10;
 
 /** Returns a `response_format` for at least one call of these functions, or for exactly one of the named function. */
@@ -25,7 +28,7 @@ export function requiredCallsFormat({
     required: ["name", "arguments"],
     additionalProperties: false,
   }));
-  // A single call needs no list, as in most templates: restricted to lists, a small model chose wrong functions.
+  // A single call needs no list, as in most templates. When restricted to lists, a small model chose wrong functions.
   const list = { type: "array", items: calls.length === 1 ? calls[0] : { anyOf: calls }, minItems: 1 };
   const any = { anyOf: oneCall ? calls : [...calls, list] };
   const schema = {
@@ -62,7 +65,7 @@ function moved(value: unknown, to: string, position: SchemaPosition = "schema"):
 export class RequiredCalls {
   readonly #lists = new Map<number, CallList>();
 
-  /** Returns the delta with calls in place of text. Throws an `EngineFault` if the text is no list of calls. */
+  /** Returns the delta with calls in place of text. Throws an `EngineFault` if the text is not a list of calls. */
   read(delta: ChoiceDelta): ChoiceDelta {
     const { content, ...rest } = delta;
     if (!content) return rest;
@@ -71,7 +74,9 @@ export class RequiredCalls {
   }
 }
 
-/** Matches a call up to its arguments, with what precedes it: nothing, the bracket of a list, or the end of a call. */
+/**
+ * Matches a call up to its arguments, with the text before it: nothing, the bracket of a list, or the end of a call.
+ */
 const head =
   /^\s*(?:\[|\}\s*,)?\s*\{\s*"name"\s*:\s*("(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")\s*,\s*"arguments"\s*:\s*(?=\{)/u;
 /** Matches text that may still become such a head: before the first call, and after a call. */
@@ -127,7 +132,10 @@ class CallList {
   }
 }
 
-/** The model's chat template keeps the engine from enforcing a schema. The message tells the operator what to do. */
+/**
+ * Returns the fault of an engine that does not enforce a schema because of the model's chat template. The message gives
+ * the operator a remedy.
+ */
 function noCalls(): EngineFault {
   return new EngineFault("malformed", "text where calls were required: the model needs tools.enforced: false");
 }

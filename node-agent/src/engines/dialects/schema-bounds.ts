@@ -1,6 +1,6 @@
 /**
- * Bounds on the cost of one request's JSON Schemas, per kind of engine. They keep the stall of other streams under 250
- * ms; measurements: docs/decisions/0014-what-a-schema-may-cost.md.
+ * Limits on the cost of one request's JSON Schemas, for each dialect. They keep the delay of other streams under 250
+ * ms. Measurements: docs/decisions/0014-what-a-schema-may-cost.md.
  */
 import type { DialectName } from "../engine.ts";
 
@@ -15,28 +15,31 @@ export interface SchemaBounds {
   readonly rangeSize: number;
   /** Characters that count for a `format`. */
   readonly formatSize: number;
-  /** Highest count of a repetition in the pattern of an answer or of a call that must come. */
+  /** The highest count of a repetition in the pattern of an answer or of a required call. */
   readonly patternRepetitionMax: number;
   /** Alternatives at one position of an answer. An engine checks its whole vocabulary against each of them. */
   readonly choicesMax: number;
-  /** Tools, each an alternative at the beginning of a call; their names soon tell them apart. */
+  /** The most tools. Each is an alternative at the beginning of a call, until their names distinguish them. */
   readonly toolsMax: number;
   /**
-   * Optional properties of one object in a tool that need not be called. With more it gets its light form, if it can have
-   * one. Infinite: the tool becomes no grammar.
+   * The most optional properties of one object in an optional tool. A tool with more gets its light form, if it has
+   * one. Infinite if the tool becomes no grammar.
    */
   readonly optionalPropertiesMax: number;
-  /** Properties of a tool in its light form: with some templates each is one way to go on where an argument begins. */
+  /**
+   * The most properties of a tool in its light form. With some templates each is an alternative where an argument
+   * begins.
+   */
   readonly lightPropertiesMax: number;
   /** Ways in which a pattern can match one text of 64 characters. */
   readonly waysMax: number;
-  /** Which `enum` values count as one alternative while they share a prefix; others count one each. */
+  /** Which `enum` values count as one alternative while they share a prefix. Others count one each. */
   readonly merges: { readonly tool: MergedLiterals; readonly answer: MergedLiterals };
   readonly depthMax: number;
-  /** Size of a schema in bytes times the number of different references in it, as each is given a copy. */
+  /** The size of a schema in bytes times the number of different references in it, because each gets a copy. */
   readonly copiedBytesMax: number;
   readonly nameLengthMax: number;
-  /** Positions that the check visits; bounds the check itself. */
+  /** The positions that the check visits. This limits the check itself. */
   readonly stepsMax: number;
 }
 
@@ -62,9 +65,10 @@ const llamaServer: SchemaBounds = {
 const openai: SchemaBounds = { ...llamaServer, merges: { tool: "all", answer: "all" } };
 
 /**
- * vLLM computes token masks when it compiles a grammar, beside its loop: alternatives cost little later. Its front holds
- * up all streams while it checks a schema, for which patterns, bounds and formats count more than names. A pattern that
- * repeats something more than 128 times ends in a 500 of its compiler, after a time that grows with the square.
+ * vLLM computes token masks when it compiles a grammar, outside its loop, so alternatives cost little later. Its front
+ * blocks all streams while it checks a schema, and patterns, limits and formats cost more there than names. A pattern
+ * that repeats something more than 128 times ends in a 500 of its compiler, after a time that grows with the square of
+ * the count.
  */
 const vllm: SchemaBounds = {
   ...openai,

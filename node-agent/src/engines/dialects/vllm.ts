@@ -26,18 +26,24 @@ export const vllm: Dialect = {
   metrics: measure,
 };
 
-/** Adds KV cache use to the work counters: token counters stand still for minutes while a long prompt is processed. */
+/**
+ * Adds KV cache use to the work counters, because token counters stand still for minutes while vLLM reads a long
+ * prompt.
+ */
 async function measure(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics> {
   const { work, ...metrics } = await readMetrics(endpoint, signal);
   return { ...metrics, work: work === undefined ? undefined : work + (metrics.kvCacheUse ?? 0) };
 }
 
-/** Neutral values, as vLLM would otherwise apply the model's generation_config, which the client did not ask for. */
+/**
+ * Sends neutral values, because vLLM would otherwise apply the model's generation_config, which the client did not
+ * request.
+ */
 function ownFields(request: GenerationRequest) {
   return { top_k: 0, min_p: 0, repetition_penalty: 1, cache_salt: request.cacheSalt };
 }
 
-/** vLLM's refusals only say "at least", as its tokeniser stops at the limit. */
+/** vLLM's refusals only contain a lower bound, because its tokeniser stops at the limit. */
 function countRequests(body: object): readonly CountRequest[] {
   const { model, prompt, input, messages, tools, chat_template_kwargs } = body as Record<string, unknown>;
   const texts = prompt === undefined ? input : [prompt];
@@ -48,7 +54,8 @@ function countRequests(body: object): readonly CountRequest[] {
 }
 
 /**
- * `mode=wait` lets running requests end; the default aborts them. A sleeping engine stays healthy, a dead one does not.
+ * `mode=wait` lets running requests end, while the default aborts them. A sleeping engine stays healthy, a dead one
+ * does not.
  */
 async function sleep(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void> {
   await askEngine(endpoint, { method: "POST", path: `/sleep?level=${level}&mode=wait` }, signal);
@@ -60,12 +67,13 @@ async function wake(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal)
   if (level === 1) {
     await post("/wake_up");
   } else {
-    // Level 2 discarded the weights: allocate their memory, load them, then allocate the cache.
+    // Level 2 discarded the weights. First their memory is allocated, then they are loaded, then the cache is
+    // allocated.
     await post("/wake_up?tags=weights");
     await post("/collective_rpc", { method: "reload_weights" });
     await post("/wake_up?tags=kv_cache");
   }
-  // The prefix cache is stale, and not every version resets it on its own.
+  // The prefix cache is stale, and some versions do not reset it on their own.
   await post("/reset_prefix_cache").catch(passOverMissing);
   await requireSleeping(endpoint, false, signal);
 }

@@ -11,7 +11,7 @@ test("port and socket are filled in wherever the command names them", () => {
   ]);
 });
 
-test("an engine is reached on loopback, or by its socket", () => {
+test("an engine is reached on loopback or by its socket", () => {
   expect(endpointOf({ port: 41_000 })).toEqual({ origin: "http://127.0.0.1:41000" });
   expect(endpointOf({ port: 41_000, socketPath: "/s" })).toEqual({ origin: "http://localhost", socketPath: "/s" });
 });
@@ -21,7 +21,7 @@ test("a socket's path may have 107 bytes, not characters", () => {
   expect(() => checkSocketPath(`/${"ü".repeat(54)}`)).toThrow(/109 bytes/);
 });
 
-test("only what an engine needs of the agent's environment reaches it, and its own settings win", () => {
+test("an engine inherits only what it needs of the agent's environment, and its own settings take precedence", () => {
   const own = { PATH: "/bin", HOME: "/h", LC_ALL: "C", AWS_SECRET_ACCESS_KEY: "s", HF_TOKEN: "t", NODE_OPTIONS: "--x" };
   expect(engineEnvironment(own, "/node/bin/node", { HOME: "/mine", HF_TOKEN: "given" })).toEqual({
     ...{ PATH: "/node/bin:/bin", HOME: "/mine", LC_ALL: "C" },

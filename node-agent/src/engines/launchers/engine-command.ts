@@ -5,17 +5,20 @@ import { createHash } from "node:crypto";
 import { delimiter, dirname } from "node:path";
 import type { EngineEndpoint, LauncherSpec } from "../engine.ts";
 
-/** Variables that engines inherit from the agent. Never credentials: those are set in the engine's `env`. */
+/**
+ * Variables that engines inherit from the agent. Credentials are never inherited, because the engine's `env` sets them.
+ */
 const inherited =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH|CUDA_HOME|CUDA_PATH|NVIDIA_[A-Z_]+|HF_HOME|HF_HUB_CACHE|HF_HUB_OFFLINE|XDG_[A-Z_]+)$/;
 
 /** Variables of every engine, which its own `env` overrides. Not hashed, so a new agent adopts running engines. */
 export const agentEnvironment = {
-  // The configuration uses nvidia-smi's GPU numbers; CUDA's default order differs.
+  // The configuration uses nvidia-smi's GPU numbers, and CUDA's default order differs.
   CUDA_DEVICE_ORDER: "PCI_BUS_ID",
-  // The service's own limit; vLLM's default is 4.
+  // The service's limit. vLLM's default is 4.
   VLLM_MAX_STOP_STRINGS: String(stopsMax),
-  // Turns off llama-server's prompt cache in host memory: accounts share it, and lookup times reveal their prompts.
+  // Turns off llama-server's prompt cache in host memory, because accounts share it and lookup times reveal their
+  // prompts.
   LLAMA_ARG_CACHE_RAM: "0",
 } as const;
 

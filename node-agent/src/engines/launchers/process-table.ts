@@ -1,16 +1,22 @@
-/** The host's processes: which one is alive, since when, in which process group. */
+/** The host's processes: which are alive, since when, and in which process group. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { parseStat, readPids, type ProcStat } from "../../host/proc.ts";
 
-/** Calls reject on transient errors, such as too many open files; these do not mean that a process is gone. */
+/** Calls reject on transient errors, such as too many open files, because these do not mean that a process is gone. */
 export interface ProcessTable {
-  /** Start time of the process, which with the pid identifies it. Undefined if it is gone or a zombie. */
+  /**
+   * Returns the start time of the process, which identifies it together with the pid. Undefined if it is gone or a
+   * zombie.
+   */
   startOf(pid: number): Promise<number | undefined>;
-  /** Pids of the processes of a group, without zombies. */
+  /** Returns the pids of the processes of a group, without zombies. */
   group(pgid: number): Promise<readonly number[]>;
-  /** Groups with an environment line of this prefix, and the rest of the line. Empty if environments are unreadable. */
+  /**
+   * Returns groups with an environment line of this prefix, and the rest of the line. Empty if environments are
+   * unreadable.
+   */
   groupsWith(environmentPrefix: string): Promise<ReadonlyMap<number, string>>;
 }
 
@@ -49,7 +55,7 @@ export function createProcTable(proc: string): ProcessTable {
   };
 }
 
-/** macOS has no `/proc`; `ps` reports start times in seconds, which with the pid still identify a process. */
+/** macOS has no `/proc`. `ps` reports start times in seconds, which still identify a process together with the pid. */
 export const psTable: ProcessTable = createPsTable("/bin:/usr/bin");
 
 /** `path`: the search path for `ps`. */
@@ -68,7 +74,7 @@ export function createPsTable(path: string): ProcessTable {
   };
 }
 
-/** The process is gone, or belongs to another user and so is no engine of this agent. */
+/** The process is gone, or belongs to another user and so is not an engine of this agent. */
 const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM"]);
 
 async function readOf(file: string): Promise<string | undefined> {

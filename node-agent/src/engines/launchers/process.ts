@@ -41,12 +41,12 @@ const defaultStopTimes = { secondSignalAfterMs: 2_000, killAfterMs: 10_000, gone
 const adoptedPollMs = 250;
 const stopPollMsMin = 10;
 const stopPollMsMax = 200;
-/** The nonce, which an engine's mark has after its model. */
+/** The nonce, which follows the model in an engine's mark. */
 const nonceAtEnd = /#([0-9a-f-]{36})$/;
 
 export class ProcessLauncher implements Launcher {
   readonly #options: ProcessLauncherOptions;
-  /** Group leaders known to be engines of this agent, by pid; for child processes with their exit. */
+  /** Group leaders known to be engines of this agent, by pid. Child processes have their exit. */
   readonly #known = new Map<number, Promise<string> | "adopted">();
 
   constructor(options: ProcessLauncherOptions) {
@@ -120,7 +120,7 @@ export class ProcessLauncher implements Launcher {
       void exit.then(report);
       return () => void (watching = false);
     }
-    // Not a child process: polled, and its exit status stays unknown.
+    // It is not a child process, so it is polled, and its exit status stays unknown.
     const poll = every(this.#options.clock, adoptedPollMs, async () => {
       const started = await this.#options.processes.startOf(handle.pid!).catch(() => handle.startTicks);
       if (started === handle.startTicks) return;
@@ -143,7 +143,7 @@ export class ProcessLauncher implements Launcher {
     return (await Promise.all(groups)).flat();
   }
 
-  /** Finds them by their mark: an agent can die between starting an engine and writing its handle. */
+  /** Finds them by their mark, because an agent can die between starting an engine and writing its handle. */
   async running(slot: SlotName): Promise<readonly EngineHandle[]> {
     const groups = await this.#options.processes.groupsWith(`WEICHE_ENGINE=${this.#mark(slot)}`);
     return Promise.all(
@@ -162,7 +162,7 @@ export class ProcessLauncher implements Launcher {
       throw new Error(`its directory ${directory} does not exist`);
     }
     await using log = await this.#options.logs.open(name);
-    // Detached: its own session and group. Output goes to a file, as a pipe would break when the agent ends.
+    // Detached, in its own session and group. Output goes to a file, because a pipe would break when the agent ends.
     const child: ChildProcess = spawn(command[0]!, command.slice(1), {
       ...{ cwd: directory, env, detached: true, stdio: ["ignore", log.fd, log.fd] },
     });
@@ -182,7 +182,7 @@ export class ProcessLauncher implements Launcher {
     return path;
   }
 
-  /** Kills the process if its start time cannot be read, as it could not be found again. */
+  /** Kills the process if its start time cannot be read, because it could not be found again. */
   async #startOfNew(pid: number): Promise<number | undefined> {
     try {
       return await this.#options.processes.startOf(pid);
@@ -196,7 +196,9 @@ export class ProcessLauncher implements Launcher {
     return `${this.#options.stateDir}/${slot}/`;
   }
 
-  /** Groups with a process that carries the mark of this start. None where environments cannot be read. */
+  /**
+   * Returns the groups with a process that carries the mark of this start. Returns none if environments cannot be read.
+   */
   async #markedGroups({ slot, model, nonce }: EngineHandle): Promise<readonly number[]> {
     const mark = `WEICHE_ENGINE=${this.#mark(slot)}${model}${nonce === undefined ? "" : `#${nonce}`}`;
     const groups = await this.#options.processes.groupsWith(mark);
@@ -204,8 +206,8 @@ export class ProcessLauncher implements Launcher {
   }
 
   /**
-   * A leader with another start time is another process with the same pid. If the leader is gone, the group is ours if
-   * this agent knew the leader, or a process in it carries the mark.
+   * Returns whether the group is this engine's. A leader with another start time is another process with the same pid.
+   * Without a leader, the group is ours if this agent knew the leader, or a process in it carries the mark.
    */
   async #isOurs(pid: number, handle: EngineHandle): Promise<boolean> {
     const started = await this.#options.processes.startOf(pid);
@@ -213,7 +215,7 @@ export class ProcessLauncher implements Launcher {
     return this.#known.has(pid) || (await this.#markedGroups(handle)).includes(pid);
   }
 
-  /** All process groups of the engine that have a living process. */
+  /** Returns all process groups of the engine that have a living process. */
   async #livingGroups(handle: EngineHandle): Promise<readonly number[]> {
     const pgid = handle.pid!;
     const marked = await this.#markedGroups(handle);
@@ -228,13 +230,16 @@ export class ProcessLauncher implements Launcher {
     return signalGroup(pgid, 0) && (await processes.group(pgid)).length > 0;
   }
 
-  /** Signals all groups of the engine. Resolves with those still alive after `waitMs`, undefined if all are gone. */
+  /**
+   * Signals all groups of the engine. Resolves with the groups still alive after `waitMs`, or undefined if all are
+   * gone.
+   */
   async #signal(handle: EngineHandle, signal: NodeJS.Signals, waitMs: number): Promise<readonly number[] | undefined> {
     const { clock } = this.#options;
     const untilMs = clock.monotonicMs() + waitMs;
     let left: readonly number[] = [];
     for (let stepMs = stopPollMsMin; ; stepMs = Math.min(stepMs * 2, stopPollMsMax)) {
-      // When all seem gone, looks again: they may have forked into new groups meanwhile.
+      // When all seem gone, it checks again, because they may have forked into new groups meanwhile.
       if (left.length === 0) {
         left = await this.#livingGroups(handle);
         for (const pgid of left) signalGroup(pgid, signal);
@@ -254,7 +259,7 @@ function exitCode(code: number): string {
   return signal === undefined ? `exit code ${code}` : `exit code ${code} (signal ${signal})`;
 }
 
-/** Returns false if there is no such group. On macOS a group of zombies answers EPERM and counts as existing. */
+/** Returns false if there is no such group. On macOS a group of zombies returns EPERM and counts as existing. */
 function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
   assert(Number.isInteger(pgid) && pgid > 1, "only an engine's own group gets signals");
   try {

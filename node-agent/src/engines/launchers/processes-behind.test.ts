@@ -8,7 +8,7 @@ import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.t
 import { processesBehind } from "./processes-behind.ts";
 
 test.runIf(process.platform === "linux")(
-  "behind a URL are its listener and what that started, of another group too",
+  "the processes of a URL are its listener and those that it started, even in another group",
   async () => {
     const script = `
     const child = require("node:child_process").spawn("sleep", ["60"], { detached: true, stdio: "ignore" });
@@ -47,7 +47,7 @@ describe("on a host with many processes", () => {
     if (socket !== undefined) symlinkSync(`socket:[${socket}]`, join(proc, String(pid), "fd", "7"));
   }
 
-  test("the group and all descendants belong to it, its parent and others do not", async () => {
+  test("its group and all descendants belong to it, and its parent and others do not", async () => {
     listens(8000, 0, 4711, "tcp6");
     lives(1, 0, 1);
     lives(10, 1, 10, 4711);
@@ -58,20 +58,20 @@ describe("on a host with many processes", () => {
     expect(await processesBehind("http://[::1]:8000/v1", proc)).toEqual(new Set([10, 11, 12, 13]));
   });
 
-  test("where its listener cannot be looked into, every process of its user may be its own", async () => {
+  test("if its listener cannot be inspected, every process of its user may belong to it", async () => {
     listens(8000, userInfo().uid, 4711);
     lives(10, 1, 10);
     lives(20, 1, 20);
     expect(await processesBehind("http://127.0.0.1:8000", proc)).toEqual(new Set([10, 20]));
   });
 
-  test("whoever listens at the same port of another host is nobody's here", async () => {
+  test("a listener at the same port of another host is not a process of this host", async () => {
     listens(8000, 0, 4711);
     lives(10, 1, 10, 4711);
     expect(await processesBehind("http://gpu-2:8000", proc)).toBeUndefined();
   });
 
-  test("where nobody listens, or none of the user's processes is to be seen, it cannot be told", async () => {
+  test("without a listener, or a visible process of its user, the processes are unknown", async () => {
     lives(10, 1, 10, 4711);
     listens(8001, 0, 4711);
     expect(await processesBehind("http://127.0.0.1:8000", proc)).toBeUndefined();

@@ -9,7 +9,7 @@ import { parseStat, readPids, type ProcStat } from "../../host/proc.ts";
 
 type Known = Pick<ProcStat, "parent" | "group"> & { readonly pid: number };
 
-/** Undefined: no listener is visible, as on another host or in a container's own network. */
+/** Undefined if no listener is visible, for example on another host or in a container's own network. */
 export async function processesBehind(url: string, proc = "/proc"): Promise<ReadonlySet<number> | undefined> {
   const { protocol, hostname, port } = new URL(url);
   if (!isLoopback(hostname.replace(/^\[|\]$/g, ""))) return undefined;
@@ -47,7 +47,7 @@ async function known(pid: number, proc: string): Promise<Known | undefined> {
   return text === undefined ? undefined : { pid, ...parseStat(text) };
 }
 
-/** The holders, their groups, and all descendants of these. */
+/** Returns the holders, their groups, and all their descendants. */
 function family(holders: readonly number[], all: readonly (Known | undefined)[]): ReadonlySet<number> {
   const living = all.filter((one) => one !== undefined);
   const groups = new Set(living.filter(({ pid }) => holders.includes(pid)).map(({ group }) => group));
@@ -59,7 +59,7 @@ function family(holders: readonly number[], all: readonly (Known | undefined)[])
   return members;
 }
 
-/** Drops items whose check fails: processes come and go. */
+/** Drops items whose check fails, because processes come and go. */
 async function filterAsync<T>(items: readonly T[], holdsFor: (item: T) => Promise<boolean>): Promise<readonly T[]> {
   const kept = await Promise.all(items.map((item) => holdsFor(item).catch(() => false)));
   return items.filter((_, index) => kept[index]);

@@ -1,7 +1,7 @@
 /**
  * Engines as instances `<slot>-<model>` of a systemd template unit, which the operator writes. An instance reads
  * `WEICHE_PORT`, `WEICHE_MODEL` and the configured `env` from `units/<slot>-<model>.env` in the agent's state
- * directory. It needs `Restart=no`: the slot decides when an engine runs.
+ * directory. It needs `Restart=no`, because the slot decides when an engine runs.
  */
 import { execFile } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -15,10 +15,10 @@ import { agentEnvironment, commandHash, endpointOf } from "./engine-command.ts";
 import type { LoopbackPorts } from "./loopback-ports.ts";
 import type { ProcessTable } from "./process-table.ts";
 
-/** Runs a program and resolves with its stdout; rejects if it fails or takes too long. */
+/** Runs a program and resolves with its stdout. Rejects if it fails or takes too long. */
 export type RunCommand = (program: string, args: readonly string[]) => Promise<string>;
 
-/** Above the `TimeoutStopSec` of weiche-engine@.service, 60 s: `systemctl stop` can take that long. */
+/** Exceeds the `TimeoutStopSec` of weiche-engine@.service, 60 s, because `systemctl stop` can take that long. */
 const commandMsMax = 120_000;
 
 export const runCommand: RunCommand = async (program, args) => {
@@ -35,7 +35,7 @@ interface SystemdLauncherOptions {
 }
 
 const pollMs = 1_000;
-/** llama-server needs a second SIGTERM; systemd sends only one. */
+/** llama-server needs a second SIGTERM, and systemd sends only one. */
 const secondSignalAfterMs = 2_000;
 const killAfterMs = 12_000;
 
@@ -52,7 +52,7 @@ export function createSystemdLauncher(options: SystemdLauncherOptions): Launcher
     await writeFile(join(directory, `${name}.env`), lines.join(""), { mode: 0o600 });
   }
 
-  /** Lines since this agent last started the unit: output of an earlier run may hold prompts. */
+  /** Returns lines since this agent last started the unit, because output of an earlier run may contain prompts. */
   async function lastLines(unit: string): Promise<readonly string[]> {
     const sinceMs = startedMs.get(unit);
     if (sinceMs === undefined) return [];

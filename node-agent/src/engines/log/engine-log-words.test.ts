@@ -26,6 +26,6 @@ const lines: readonly (readonly [line: string, kept: string | undefined])[] = [
   ["canaryValueErrorcanary", undefined],
 ];
 
-test.each(lines)("of %j is kept %j", (line, kept) => {
+test.each(lines)("the log keeps %j as %j", (line, kept) => {
   expect(knownWords(line)).toBe(kept);
 });

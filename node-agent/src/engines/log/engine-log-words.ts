@@ -1,9 +1,9 @@
 /**
- * Reduces a line that a serving engine prints to known words. Engines quote requests in their errors (llama-server
- * prints each schema that it refuses, and the grammar made of it), so no line is kept as it is.
+ * Reduces a line of a serving engine's output to known words. Engines quote requests in their errors (llama-server
+ * prints each schema that it refuses, and its grammar), so no line is kept unchanged.
  */
 
-/** Words that explain why an engine fails. Where one stands in a quoted request, nothing else of it is kept. */
+/** Words that explain why an engine fails. If one occurs in a quoted request, nothing else of the request is kept. */
 const words = [
   ...["ArithmeticError", "AssertionError", "AttributeError", "BrokenPipeError", "ConnectionError", "EngineDeadError"],
   ...["FileNotFoundError", "ImportError", "IndexError", "KeyError", "KeyboardInterrupt", "MemoryError", "OSError"],
@@ -32,7 +32,7 @@ const known = new RegExp(words.map((word) => `(?<!\\w)${RegExp.escape(word)}(?!\
 const level = /(?<!\w)(?:CRITICAL|ERROR|FATAL|WARNING)(?!\w)/;
 const time = /(?<!\d)\d\d-\d\d \d\d:\d\d:\d\d(?!\d)/;
 
-/** Returns the known words of a line in order, with its level and time; undefined if it has none. */
+/** Returns the known words of a line in order, with its level and time, or undefined if it has none. */
 export function knownWords(line: string): string | undefined {
   const found = line.match(known);
   if (!found) return undefined;

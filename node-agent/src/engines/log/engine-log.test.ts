@@ -30,7 +30,7 @@ async function rotated(): Promise<void> {
   while (clock.pending < before) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("an engine that keeps its file open goes on writing to it after a rotation", async () => {
+test("an engine that keeps its file open continues to write to it after a rotation", async () => {
   await using file = await logs.open("a-model");
   await file.write(`${"x".repeat(120)}\n`);
   await rotated();
@@ -46,7 +46,7 @@ test("a small file is not rotated", async () => {
   expect(await readdir(directory)).toEqual(["a-model.log"]);
 });
 
-test("older files are numbered by age, and the oldest goes", async () => {
+test("older files are numbered by age, and the oldest is removed", async () => {
   await using file = await logs.open("a-model");
   for (const letter of ["a", "b", "c"]) {
     await file.write(letter.repeat(101));
@@ -65,7 +65,7 @@ test("a large file is rotated when an engine starts", async () => {
   expect(await read("a-model.log")).toBe("");
 });
 
-test("the last lines are those of the engine started last, at most 50, none endless", async () => {
+test("the last lines are from the engine that started last, at most 50, with limited lengths", async () => {
   expect(await logs.lastLines("a-model")).toEqual([]);
   await (async () => {
     await using file = await logs.open("a-model");
@@ -79,13 +79,13 @@ test("the last lines are those of the engine started last, at most 50, none endl
   expect([lines[0], lines.at(-2), lines.at(-1)!.length]).toEqual(["11", "59", 1_000]);
 });
 
-/** The contents of all files in the directory. */
+/** Returns the contents of all files in the directory. */
 async function everything(): Promise<string> {
   const texts = await Promise.all((await readdir(directory)).map(read));
   return texts.join("");
 }
 
-test("of an engine that serves known words are kept, and no file has more of what it prints", async () => {
+test("only known words of a serving engine are kept, and no file contains more of its output", async () => {
   await using file = await logs.open("a-model");
   await file.write("loading took 3 s\n");
   await logs.serve("a-model");
@@ -101,7 +101,7 @@ test("of an engine that serves known words are kept, and no file has more of wha
   expect(await everything()).not.toContain("canary");
 });
 
-test("what an engine that serves prints is kept every two seconds, and the next engine begins with a file again", async () => {
+test("output of a serving engine is read every two seconds, and the next engine starts with a file again", async () => {
   await using file = await logs.open("a-model");
   await logs.serve("a-model");
   await file.write("out of memory\n");
@@ -111,7 +111,7 @@ test("what an engine that serves prints is kept every two seconds, and the next 
 });
 
 test.skipIf(process.platform !== "linux")(
-  "an engine that serves is followed by the next agent, and one that loads is left its file",
+  "the next agent follows an engine that serves, and leaves the file of an engine that loads",
   async () => {
     const file = await logs.open("a-model");
     const engine = spawn("cat", { stdio: ["pipe", file.fd, file.fd] });

@@ -23,7 +23,7 @@ interface EngineLogOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly events: EngineLogEvents;
-  /** Number of rotated files kept per engine, besides the current one. Default 3. */
+  /** Number of rotated files kept per engine, besides the current one. Defaults to 3. */
   readonly olderFilesMax?: number;
   readonly bytesMax?: number;
   readonly rotateEveryMs?: number;
@@ -74,7 +74,7 @@ export function createEngineLogs(options: EngineLogOptions) {
     for (const name of outputs.keys()) await read(name).catch(failed);
   }
 
-  /** Replaces the file by a copy; the engine keeps writing to the original, which has no name then. */
+  /** Replaces the file by a copy. The engine keeps writing to the original, which then has no name. */
   async function takeName(file: string): Promise<void> {
     try {
       await copyFile(file, `${file}.new`);
@@ -96,7 +96,7 @@ export function createEngineLogs(options: EngineLogOptions) {
     every(options.clock, options.readEveryMs ?? 2_000, readAll),
   ];
   return {
-    /** Opens the file for a new engine, which inherits the descriptor; the caller closes it. */
+    /** Opens the file for a new engine, which inherits the descriptor. The caller closes it. */
     async open(name: string): Promise<FileHandle> {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await read(name).catch(failed);
@@ -108,24 +108,29 @@ export function createEngineLogs(options: EngineLogOptions) {
     },
     /** Path of the file with the kept output of an engine of this name. */
     fileOf,
-    /** Call before the first request, which the engine may quote. Then no named file gets its raw output. Idempotent. */
+    /**
+     * Call this before the first request, because the engine may quote it. No named file gets its raw output
+     * afterwards. Idempotent.
+     */
     async serve(name: string): Promise<void> {
       const printed = outputs.has(name) ? undefined : await open(fileOf(name), "r+").catch(ignoreMissing);
       if (!printed) return;
       await takeName(fileOf(name));
       outputs.set(name, new EngineOutput(printed, await sizeOf(fileOf(name)), bytesMax));
     },
-    /** Goes on reading the output of an engine that served under an earlier agent, if `/proc` shows its output file. */
+    /**
+     * Continues to read the output of an engine that served under an earlier agent, if `/proc` shows its output file.
+     */
     async adopt(name: string, pid: number): Promise<void> {
       const prints = `/proc/${pid}/fd/1`;
       const to = await readlink(prints).catch(() => undefined);
       if (to === undefined || outputs.has(name)) return;
-      // Skips an engine that redirects its output, or that has not served and still prints to its named file.
+      // Skips an engine that redirects its output, or that has not served and still writes to its named file.
       if (to !== join(await realpath(directory), `${name}.log (deleted)`)) return;
       const printed = await open(prints, "r+").catch(() => undefined);
       if (printed) outputs.set(name, new EngineOutput(printed, (await printed.stat()).size, bytesMax));
     },
-    /** Last output lines of the latest engine of this name, at most 50. */
+    /** Returns the last output lines of the latest engine of this name, at most 50. */
     async lastLines(name: string): Promise<readonly string[]> {
       await read(name).catch(failed);
       const text = await readTail(fileOf(name), begins.get(name) ?? 0);

@@ -1,6 +1,6 @@
 /**
- * Output of a serving engine: a file without a name, open in the engine and in this agent only, which no search of the
- * disk finds.
+ * The output of a serving engine: a file without a name. Only the engine and this agent have it open, so that no search
+ * of the disk finds it.
  */
 import type { FileHandle } from "node:fs/promises";
 
@@ -15,7 +15,7 @@ export class EngineOutput {
   #rest = "";
   #reading: Promise<unknown> = Promise.resolve();
 
-  /** Reads from `position` on. Truncates the file once it has read beyond `bytesMax`. */
+  /** Reads from `position` on. Truncates the file once it has read more than `bytesMax`. */
   constructor(file: FileHandle, position: number, bytesMax: number) {
     this.#file = file;
     this.#position = position;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { tellingLine } from "./telling-line.ts";
 
-/** Last output lines of engines that did not start, and the line that explains it. */
+/** Last output lines of engines that failed to start, and the line that explains the failure. */
 const starts: [engine: string, lines: string, telling: string][] = [
   [
     "llama-server 0.5.0 without its model",
@@ -31,7 +31,7 @@ OSError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/m'.
     "OSError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/m'. Use `repo_type` argument if needed.",
   ],
   [
-    "vLLM whose validator says where to read on",
+    "vLLM whose validator names a page",
     `(APIServer pid=7) pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig
 (APIServer pid=7)   Value error, User-specified max_model_len (4096) is greater than the derived max_model_len [type=value_error]
 (APIServer pid=7)     For further information visit https://errors.pydantic.dev/2.12/v/value_error`,
@@ -50,16 +50,16 @@ OSError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/m'.
     "ValueError: Free memory on device cuda:0 (1.0/79.2 GiB) is less than desired",
   ],
   [
-    "vLLM whose core was ended by a signal without a word",
+    "vLLM whose core a signal ended without a message",
     `(APIServer pid=7) INFO 11-23 01:00:00 [loader.py:1] Loading weights took 1 seconds
 (APIServer pid=7) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_DP0': -4}
 /usr/lib/python3.11/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 1 leaked`,
     "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_DP0': -4}",
   ],
-  ["a program that says no error", "loading\nbye\n", "bye"],
-  ["a program that says nothing", "", ""],
+  ["a program that reports no error", "loading\nbye\n", "bye"],
+  ["a program without output", "", ""],
 ];
 
-test.each(starts)("the line that says why of %s", (_engine, lines, telling) => {
+test.each(starts)("the line that explains the failure is found for %s", (_engine, lines, telling) => {
   expect(tellingLine(lines.split("\n"))).toBe(telling);
 });

@@ -5,7 +5,7 @@ import type { SlotEngines } from "../engines/engine.ts";
 import type { SlotEvents } from "./slot-events.ts";
 import type { transition } from "./slot.ts";
 
-export interface SlotParts {
+export interface SlotOptions {
   readonly config: SlotConfig;
   readonly engines: SlotEngines;
   readonly clock: Clock;
