@@ -23,7 +23,7 @@ export const routers = [
   ),
   lines(
     {
-      title: "Data sessions",
+      title: "Data connections",
       description: "Data connections of each router to the nodes. A linked node without one gets no requests.",
       unit: "none",
       empty: "no node",

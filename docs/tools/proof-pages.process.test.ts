@@ -14,7 +14,7 @@ const rules = {
     { rule: "proven by a row with a title", by: { "api-parameters": ["chat accepts: seed may be negative"] } },
     { rule: "proven by a row that is not there", by: { "api-parameters": ["chat accepts: no such row"] } },
     { rule: "proven by a whole table", by: { "api-parameters": ["chat accepts: %s"] } },
-    { rule: "proven with a computed title", by: { switching: ["over … switches under load …"] } },
+    { rule: "proven with a computed title", by: { switching: ["during … switches under load, …"] } },
     { rule: "proven by what is no test", by: { "proof-pages": ["a text that another function takes"] } },
   ],
 };

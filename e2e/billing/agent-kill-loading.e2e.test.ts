@@ -32,7 +32,7 @@ const whole = { status: 200, ending: "complete" };
 
 const slow = async () => (await agent.status()).slots.find(({ name }) => name === "slow")!;
 
-/** Waits up to a second for an answer, because the next agent opens its data sessions a moment after its link. */
+/** Waits up to a second for an answer, because the next agent opens its data connections a moment after its link. */
 async function servedAtOnce(model: string): Promise<void> {
   const answered = async () => (await ask(model).catch(() => undefined))?.ending === whole.ending;
   await until(`${model} to be served`, answered, 1_000);
@@ -42,7 +42,7 @@ test("ready engines serve at once, and a loading engine becomes active without a
   expect(await ask("ready")).toMatchObject(whole);
   const lost = ask("loading").catch((error: Error) => error);
   const [ready, loading] = [engineOf("fast", "ready"), engineOf("slow", "loading")];
-  await until("it to load", () => loading.pid !== undefined);
+  await until("the engine to load", () => loading.pid !== undefined);
   const beganMs = performance.now();
   const pids = [ready.pid, loading.pid];
 
@@ -51,7 +51,7 @@ test("ready engines serve at once, and a loading engine becomes active without a
   await servedAtOnce("ready");
   const waiting = ask("loading");
   const loadingMs = performance.now() - beganMs;
-  await until("it to wait", async () => (await slow()).waiting["loading"] === 1);
+  await until("the request to wait", async () => (await slow()).waiting["loading"] === 1);
   const { state, active, switching } = await slow();
   expect([state, active]).toEqual(["starting", "loading"]);
   expect(switching!.seconds).toBeGreaterThan(loadingMs / 1000 - 0.5);

@@ -151,11 +151,11 @@ export async function holdsMemory(mebibytes: number): Promise<void> {
 export async function memoryAwaited(state: "stopping" | "starting"): Promise<{ readonly waiting: Promise<Answer> }> {
   const turns = async () => [(await ask("model-c")).ending, (await ask("model-d")).ending];
   expect(await turns()).toEqual(["whole", "whole"]);
-  await holdsMemory(0); // a reading of model-d's turn has its pid from now on
+  await holdsMemory(0); // readings of model-d's turn contain its pid from now on
   expect(await turns()).toEqual(["whole", "whole"]);
   await holdsMemory(awakeMebibytes);
-  // Else model-d's memory is missed when it has left: by a reading of its turn that is older than this.
-  await until("the agent to see it", async () => {
+  // A reading from before model-d's turn would lack its memory.
+  await until("the agent to read the memory", async () => {
     const { gpus } = await agentStatus();
     return gpus?.[0]?.memoryUsedBytes === awakeMebibytes * 2 ** 20;
   });
@@ -163,7 +163,7 @@ export async function memoryAwaited(state: "stopping" | "starting"): Promise<{ r
   const waiting = ask("model-d");
   await held("stopping", "memory");
   if (state === "stopping") return { waiting };
-  // Most has come back, so that model-c sleeps; the rest is missing for model-d.
+  // Most memory is free again, so that model-c sleeps. The rest is missing for model-d.
   await holdsMemory(80_000 - needMebibytes + 1_000);
   await held("starting", "memory");
   return { waiting };

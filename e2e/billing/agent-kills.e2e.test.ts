@@ -105,7 +105,7 @@ test.each([
   expect([a().pid, b().pid]).toEqual(pids);
 });
 
-test("empty: both sleeping engines are found again, and none is woken before a request for it", async () => {
+test("empty: both sleeping engines are found again, and each sleeps until a request for its model", async () => {
   const pids = [a().pid, b().pid];
   const waiting = ask("model-b");
   await until("model-a to fall asleep", () => a().heading === "asleep");
@@ -122,9 +122,9 @@ test("empty: both sleeping engines are found again, and none is woken before a r
 
 test("starting cold: the engine that comes up is found again", async () => {
   process.kill(b().pid!, "SIGKILL");
-  await until("it to be gone", () => b().pid === undefined);
+  await until("the engine to be gone", () => b().pid === undefined);
   const waiting = ask("model-b");
-  await until("it to start", () => b().pid !== undefined);
+  await until("the engine to start", () => b().pid !== undefined);
   const { pid } = b();
   await restartAgent();
   expect(await waiting).toMatchObject({ ending: "refused" });
@@ -135,7 +135,7 @@ test("starting cold: the engine that comes up is found again", async () => {
 test("failed: the failed engine's remains are removed, and the backoff is forgotten", async () => {
   const { pid } = b();
   process.kill(pid!, "SIGKILL");
-  await until("it to be restarted, as after a first failure", () => ![pid, undefined].includes(b().pid));
+  await until("the engine to be restarted, as after a first failure", () => ![pid, undefined].includes(b().pid));
   process.kill(b().pid!, "SIGKILL");
   await until("the slot to have failed", async () => (await slot()).state === "failed");
   await restartAgent();
@@ -171,7 +171,7 @@ test.each(probes)("the probe of an engine %s: the next agent proves it and takes
 });
 
 test.each(["stopping", "starting"] as const)(
-  "%s, while memory is awaited: no engine wakes before it is there, also under the next agent",
+  "%s, while memory is awaited: no engine wakes before the memory is free, even under the next agent",
   async (state) => {
     const { waiting } = await memoryAwaited(state);
     const pids = [c().pid, d().pid];
@@ -193,10 +193,10 @@ test("an engine that dies while its memory is awaited is removed, and requests f
   const { waiting } = await memoryAwaited("stopping");
   const { pid } = c();
   process.kill(pid!, "SIGKILL");
-  await until("it to be dead", () => !isAlive(pid!));
+  await until("the engine to be dead", () => !isAlive(pid!));
   await holdsMemory(0);
   expect(await waiting).toMatchObject({ ending: "whole" });
-  await until("it to be cleared away", () => c().pid === undefined);
+  await until("the engine to be cleared away", () => c().pid === undefined);
   await served("model-c");
 });
 
@@ -204,7 +204,7 @@ test("a sleeping engine that dies while memory for its wake is awaited is starte
   const { waiting } = await memoryAwaited("starting");
   const { pid } = d();
   process.kill(pid!, "SIGKILL");
-  await until("it to be dead", () => !isAlive(pid!));
+  await until("the engine to be dead", () => !isAlive(pid!));
   await holdsMemory(0);
   expect(await waiting).toMatchObject({ ending: "whole" });
   expect([d().pid === pid, await awakeOf(c(), d())]).toEqual([false, 1]);

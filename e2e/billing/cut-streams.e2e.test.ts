@@ -65,8 +65,8 @@ async function ask(path: string, request: object, answer: Buffer): Promise<Seen>
 const errorEvent = /data: \{"error":\{[^\n]*"code":"500"\}\}\n\n\r\n$/;
 
 /**
- * Classifies an honest answer: whole, refused with a status, or cut (with an error event and without its end). `late`: all
- * of the answer arrived, but not the proof of its end.
+ * Classifies an honest answer: whole, refused with a status, or cut (with an error event and without its end). `late`
+ * means that the whole answer arrived, but not the proof of its end.
  */
 function kindOf({ status, text, ended }: Seen): "whole" | "refused" | "cut" | "late" | "dishonest" {
   const saysWhole = text.includes("[DONE]");
@@ -94,7 +94,7 @@ test("a recorded stream cut at any byte between engine and agent never looks who
   ] as const) {
     const { path, request, body } = readRecording(name);
     const bytes = Buffer.from(body);
-    // The finish reason ends an answer, also without the terminator.
+    // The finish reason ends an answer, even without the terminator.
     const whole = bytes.indexOf("\n\n", bytes.lastIndexOf('"finish_reason":"')) + "\n\n".length;
     const cuts = Array.from({ length: Math.floor(bytes.length / step) + 1 }, (_, index) => index * step);
     await inTurns([...cuts, whole - 1, whole], async (cut) => {

@@ -26,7 +26,7 @@ test("a request whose node falls silent before the first byte is answered by the
   }
 });
 
-test("if an agent freezes for 7 s, answers of the other node cost once, cut streams cost nothing, and it is not chosen after 5 s", async () => {
+test("if an agent freezes for 7 s, answers of the other node cost once, cut streams cost nothing, and the frozen node is not chosen after 5 s", async () => {
   const node = system.nodes[0]!;
   const slow = { steering: "itl=50" };
   const bodies = Array.from({ length: 10 }, () => system.ask({ ...slow, kind: "json" }));

@@ -43,7 +43,9 @@ export async function runEndings(
   ];
   const counts = await endMany(system, requests, seed, Array.from({ length: rounds }, () => round).flat());
   let busy: readonly string[] = [];
-  await until("nothing to be left", async () => (busy = await system.busy()).length === 0, quietMsMax).catch(() => {});
+  await until("the cluster to be idle", async () => (busy = await system.busy()).length === 0, quietMsMax).catch(
+    () => {},
+  );
   const kinds = ["stream", "json", "embeddings"] as const;
   const after = await Promise.all(kinds.map((kind) => system.ask({ kind })));
   return { counts, busy, after: after.map(({ ending }) => ending) };

@@ -1,4 +1,7 @@
-/** Tests that nothing of a request is left, however it ends and whatever fails meanwhile. By night with 100,000 requests. */
+/**
+ * Tests that nothing of a request is left, however it ends and whatever fails meanwhile. The nightly test sends 100,000
+ * requests.
+ */
 import { expect, test } from "vitest";
 import { runEndings } from "./endings-campaign.ts";
 

@@ -95,30 +95,30 @@ const endings = {
   "a body that trickles": torn(["content-length: 1000"], '{"x":"', trickles),
   "a large body that trickles": torn(["content-length: 20000000"], '{"x":"', trickles),
   "eight answers": read(text(chatModel, "tokens=4,itl=1", { n: 8 })),
-  "eight answers that are left": leaveBefore(text(chatModel, "ttft=500", { ...streamed, n: 8 }), "RST"),
-  "more answers than may be": read(text(chatModel, "", { n: 9 })),
+  "a client that leaves eight answers": leaveBefore(text(chatModel, "ttft=500", { ...streamed, n: 8 }), "RST"),
+  "more answers than allowed": read(text(chatModel, "", { n: 9 })),
   "a body that is no JSON": read('{"model":'),
-  "a body with a member that is wrong": read(text(chatModel, "", { temperature: "hot" })),
+  "a body with a wrong member": read(text(chatModel, "", { temperature: "hot" })),
   "an unknown model": read(text("gone", "")),
   "a wrong key": ({ system }) => send({ system, apiKey: "sk-wrong" }, json(), "connection: close").all(answerMsMax),
   "a body that is too large": torn(["content-length: 99000000", "connection: close"], "{", reads),
   "malformed framing": torn(["transfer-encoding: chunked"], "zz\r\n", reads),
   "an engine that answers 500": read(json("fault=500")),
   "an engine that resets": read(stream("itl=1,fault=reset:3")),
-  "an engine that ends too soon": read(json("itl=1,fault=cut:3")),
-  "an engine that says what is no JSON": read(stream("itl=1,fault=not-json:3")),
+  "an engine that ends an answer too soon": read(json("itl=1,fault=cut:3")),
+  "an engine that sends no JSON": read(stream("itl=1,fault=not-json:3")),
   "an engine that reports an error in the stream": read(stream("itl=1,fault=error-event:3")),
   "an engine that cuts a character in two": read(stream("itl=1,fault=invalid-utf8:3")),
   "an engine whose counts are missing": read(stream("itl=1,fault=usage-missing")),
-  "an engine that hangs until the time is over": read(stream("fault=hang:3")),
+  "an engine that hangs until the timeout": read(stream("fault=hang:3")),
   "an engine that hangs before its first byte": read(json("fault=hang:0")),
-  "a reader who does not read and leaves": async (asked) => {
+  "a client that does not read and leaves": async (asked) => {
     const client = send(asked, flood);
     client.socket.pause();
     await sleep(500);
     await leave(client, "RST");
   },
-  "a reader who reads a byte at a time and leaves": async (asked) => {
+  "a client that reads a byte at a time and leaves": async (asked) => {
     const { socket } = send(asked, flood);
     socket.removeAllListeners("data").pause();
     for (let n = 0; n < 20; n++) await sleep(25).then(() => socket.read(1));
@@ -130,20 +130,20 @@ const endings = {
   },
   "a limit that is reached": ({ system }) =>
     send({ system, apiKey: system.accounts[0]!.apiKey }, json(), "connection: close").all(answerMsMax),
-  "a switch that is waited for": read(text(turningModels[0], "tokens=2,itl=1")),
+  "a request that waits for a switch": read(text(turningModels[0], "tokens=2,itl=1")),
   "a switch to the other model": read(text(turningModels[1], "tokens=2,itl=1", streamed)),
   "a client that leaves while it waits for a switch": leaveBefore(text(turningModels[1], ""), "RST"),
 } satisfies Record<string, End>;
 
 const names = Object.keys(endings) as readonly (keyof typeof endings)[];
-/** The limit of the first account is reached. */
+/** Enough clients to reach the limit of the first account. */
 const clients = 32;
 
 /** The share of requests that begin after all faults, to find what the faults leave behind. */
 const calmShare = 0.4;
 
 /**
- * Sends `requests` requests or a few more, with random endings, and begins the faults at even intervals. Requests wait while
+ * Sends at least `requests` requests with random endings, and begins the faults at even intervals. Requests wait while
  * the router is down.
  */
 export async function endMany(

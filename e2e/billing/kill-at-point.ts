@@ -15,7 +15,7 @@ export interface Killing {
   readonly kind: Kind;
 }
 
-/** All combinations of points, victims and requests. Embeddings have no points at single tokens. */
+/** All combinations of points, victims and requests. Embeddings have no points within a stream. */
 export function allKillings(): Killing[] {
   return killPointNames.flatMap((point) =>
     victims.flatMap((victim) =>

@@ -20,7 +20,10 @@ interface CampaignOptions {
 const silentMs = 6_000;
 /** One account per client, because a package allows 150 requests a minute. */
 const accounts = 16;
-/** The pause after a refusal. Refused requests also count in the minute, so without it the account would have none left. */
+/**
+ * The pause after a refusal. Refused requests also count in the minute. Without the pause, the account would reach its
+ * limit.
+ */
 const refusedWaitMs = 500;
 
 type Failing = (system: KillCluster, node: string, random: Random) => Promise<void>;

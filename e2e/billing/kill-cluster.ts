@@ -80,7 +80,7 @@ export class KillCluster implements AsyncDisposable {
       const cluster = await Cluster.start({
         catalogue: [...catalogueOf(chatModel, ...turns), embeddingEntry],
         agents: {},
-        // An agent takes this for the address at which it has just reached the router: that of its own proxy.
+        // An agent takes this address for the one at which it has just reached the router, its own proxy.
         router: { ...router, nodes: { dataAdvertise: `0.0.0.0:${port}` } },
         environment,
       });
@@ -145,16 +145,16 @@ export class KillCluster implements AsyncDisposable {
     await this.outage("engine killed", async () => {
       const { pid } = this.engine(node);
       if (pid !== undefined) process.kill(pid, "SIGKILL");
-      await until("it to be gone", () => this.engine(node).pid !== pid);
+      await until("the engine to be gone", () => this.engine(node).pid !== pid);
     });
   }
 
-  /** All requests fail at this engine until its agent restarts it. */
+  /** Makes all requests fail at this engine until its agent restarts it. */
   async failEngine(node: string): Promise<void> {
     await this.outage("engine killed", async () => {
       const { pid } = this.engine(node);
       if (pid !== undefined) await this.engine(node).setFaults("500:1");
-      await until("the agent to restart it", () => this.engine(node).pid !== pid, 60_000);
+      await until("the agent to restart the engine", () => this.engine(node).pid !== pid, 60_000);
     });
   }
 
@@ -173,7 +173,7 @@ export class KillCluster implements AsyncDisposable {
     await this.outage("database killed", async () => {
       const { pid } = postmasterOf(this.cluster);
       process.kill(pid, "SIGKILL");
-      await until("it to be dead", () => !isAlive(pid));
+      await until("the database to be dead", () => !isAlive(pid));
       await this.databaseBack();
     });
   }
@@ -238,10 +238,10 @@ export class KillCluster implements AsyncDisposable {
    */
   async settled(): Promise<void> {
     await this.cluster.linked();
-    let faults: readonly string[] = ["nothing was looked at"];
+    let faults: readonly string[] = ["nothing was checked"];
     const isRight = async () => (faults = await this.#faults()).length === 0;
-    await until("all to be right", isRight, 60_000).catch(() => {
-      throw new Error(`after 60 s of quiet ${faults.length} faults:\n${faults.slice(0, 40).join("\n")}`);
+    await until("all bills to be right", isRight, 60_000).catch(() => {
+      throw new Error(`after 60 s without load, ${faults.length} faults:\n${faults.slice(0, 40).join("\n")}`);
     });
   }
 

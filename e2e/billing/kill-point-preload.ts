@@ -1,6 +1,6 @@
 /**
- * Loaded with `node --import`. Kills the process that a plan names when the program reaches the plan's point. While a module
- * is loaded, a call is inserted before each point. Throws if the text of a point does not occur exactly once.
+ * Loaded with `node --import`. Kills the process that a plan names when the program reaches the plan's point. When Node
+ * loads a module, this hook inserts a call at each point. Throws if the text of a point does not occur exactly once.
  */
 import { readFileSync, renameSync } from "node:fs";
 import { registerHooks } from "node:module";
@@ -55,7 +55,8 @@ if (planFile !== undefined) {
 function withCall(source: string, point: KillPoint, { file, before, after, when, node, passes = 1 }: Place): string {
   const anchor = before ?? after!;
   const parts = source.split(anchor);
-  if (parts.length !== 2) throw new Error(`${file} has the place of "${point}" ${parts.length - 1} times: ${anchor}`);
+  if (parts.length !== 2)
+    throw new Error(`${file} contains the code of point "${point}" ${parts.length - 1} times: ${anchor}`);
   const call = `${when ? `if (${when}) ` : ""}globalThis.reachedKillPoint(${JSON.stringify(point)}, ${passes}, ${node});`;
   return parts.join(before ? `${call} ${anchor}` : `${anchor} ${call}`);
 }

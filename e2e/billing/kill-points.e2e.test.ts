@@ -15,7 +15,7 @@ const few: readonly Killing[] = [
 ];
 
 test.each(few)(
-  "$victim killed at the point `$point` of a request ($kind): the next one is answered",
+  "$victim killed at the point `$point` of a request ($kind): the next request is answered",
   async (killing) => {
     await killer.kill(killing);
     expect(await killer.system.ask({ kind: killing.kind })).toMatchObject({ ending: "whole" });

@@ -45,7 +45,7 @@ export async function commandFaults(
     const total = totals.find(({ of }) => of === `account ${accountId}`);
     for (const field of ["requests", "promptTokens", "completionTokens"] as const)
       if (Number(total?.[field] ?? 0) !== said.totals[field])
-        faults.push(`the command says ${said.totals[field]} ${field} of ${accountId}, the totals ${total?.[field]}`);
+        faults.push(`the command shows ${said.totals[field]} ${field} of ${accountId}, the totals ${total?.[field]}`);
   }
   return faults;
 }

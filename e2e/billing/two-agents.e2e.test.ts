@@ -94,7 +94,7 @@ test("a request that waits for a switch waits on at a reload, and when its agent
   await until("node-1 to be back", isLive, 30_000);
 }, 90_000);
 
-test("a node in maintenance gets no requests, and with all nodes in maintenance clients get this error", async () => {
+test("a node in maintenance gets no requests, and if all nodes are in maintenance, clients get the error `maintenance`", async () => {
   expect(await cluster.weiche("node", "maintenance", "node-1", "on")).toEqual({
     ...{ node: "node-1", maintenance: true, state: "maintenance" },
   });
@@ -118,12 +118,12 @@ async function restart(): Promise<void> {
   await until("both nodes to be back", async () => (await states()).every(isBack), 90_000);
 }
 
-test("a node is in maintenance if its router or its agent requires it, also after restarts of both", async () => {
+test("a node is in maintenance if its router or its agent requires it, even after restarts of both", async () => {
   const routerSays = (node: string, wish: "on" | "off") => cluster.weiche("node", "maintenance", node, wish);
   const ownSideSays = (wish: "on" | "off") => cluster.weicheAgent("node-1", "maintenance", wish);
   const isShownAs = (state: string) =>
     until(`the router to show ${state}`, async () => (await states())[0] === state, 90_000);
-  // Both sides say so, then one.
+  // First both sides require it, then one.
   await ownSideSays("on");
   expect(await routerSays("node-1", "off")).toEqual({ node: "node-1", maintenance: false, state: "maintenance" });
   await routerSays("node-2", "off");
@@ -133,7 +133,7 @@ test("a node is in maintenance if its router or its agent requires it, also afte
   expect(await ask()).toMatchObject({ ending: "whole" });
   await ownSideSays("off");
   await isShownAs("live");
-  // The other one.
+  // Now only the router requires it.
   await routerSays("node-1", "on");
   await restart();
   await isShownAs("maintenance");
@@ -149,7 +149,7 @@ test("the other node answers a request whose node dies before its first token, a
     readonly items: readonly { readonly id: string; readonly tried: readonly { readonly node: string }[] }[];
   };
   let live: Live["items"] = [];
-  await until("the request to be on a node", async () => {
+  await until("the request to reach a node", async () => {
     live = ((await cluster.weiche("requests", "--live")) as Live).items;
     return live[0]?.tried.length === 1;
   });
@@ -158,7 +158,9 @@ test("the other node answers a request whose node dies before its first token, a
   cluster.agents.get(node)!.kill("SIGKILL");
   expect(await asked).toMatchObject({ ending: "whole", id });
   const other = nodes.find((name) => name !== node);
-  await until("its usage", async () => (await usageOf(id)).some(({ outcome }) => outcome === "finished"));
+  await until("the usage of the request", async () =>
+    (await usageOf(id)).some(({ outcome }) => outcome === "finished"),
+  );
   const explained = (await cluster.weiche("explain", id)) as {
     readonly ended: { readonly tried: readonly object[] };
   };
@@ -189,7 +191,7 @@ test("a node with a failing engine gets few requests, no client fails or pays fo
     ((await cluster.weiche("usage", "--account", accountId)) as { readonly totals: Record<string, number> }).totals;
   const engine = new SimNodeEngine(join(cluster.directory, "node-1"), "a", "model-a");
   const troubles = async () => (await shown())["node-1"]!.slots[0]!.troubles;
-  // Its probe, of one token, passes: the agent has no reason to restart it.
+  // Its probe of one token passes, so that the agent has no reason to restart the engine.
   await engine.setFaults("500:1");
   const failedAt1 = async () => {
     const text = await (await fetch(`http://${cluster.router.listen["ops"]}/metrics`)).text();
@@ -198,7 +200,7 @@ test("a node with a failing engine gets few requests, no client fails or pays fo
   const before = await failedAt1();
   const answers: Answer[] = [];
   for (let time = 0; time < 120; time++) {
-    const text = `sim:tokens=3 ${time}`; // conversations of their own, whose homes are either node
+    const text = `sim:tokens=3 ${time}`; // each text is a new conversation, whose home may be either node
     answers.push(await askStream({ baseUrl: cluster.baseUrl, apiKey: ownKey, model: "model-a", text }));
   }
   expect(answers.filter(({ ending }) => ending !== "whole")).toEqual([]);
@@ -207,7 +209,7 @@ test("a node with a failing engine gets few requests, no client fails or pays fo
   expect(met).toBeLessThanOrEqual(12);
   expect(await troubles()).toMatchObject([{ model: "model-a", kind: "failing" }]);
   expect(await cluster.weiche("nodes", "show", "node-1")).toMatchObject({ troubles: ["failing"] });
-  await until("all usage to be there", async () => (await used())["requests"] === 120);
+  await until("all usage to be recorded", async () => (await used())["requests"] === 120);
   const totalTokens = answers.reduce((sum, { usage }) => sum + usage!.total_tokens, 0);
   expect(await used()).toMatchObject({ requests: 120, totalTokens });
   await engine.setFaults();
@@ -215,7 +217,7 @@ test("a node with a failing engine gets few requests, no client fails or pays fo
     "the node to be used again",
     async () => {
       expect(await ask()).toMatchObject({ ending: "whole" });
-      await sleep(250); // a package has its limits
+      await sleep(250); // stays within the limits of the package
       return (await troubles()).length === 0;
     },
     60_000,

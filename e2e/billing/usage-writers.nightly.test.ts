@@ -8,7 +8,7 @@ const seconds = Number(process.env["WEICHE_USAGE_SECONDS"] ?? 600);
 const recordsPerSecond = 10_000;
 
 test(
-  "three routers write 10,000 usage records a second: all sums are exact, and what came to two of them counts once",
+  "three routers write 10,000 usage records a second: all sums are exact, and records sent to two routers count once",
   async () => {
     const run = await writeUsage({ seconds, recordsPerSecond });
     say(run);

@@ -12,7 +12,7 @@ import type { FromWriter, ToWriter, WriterTally } from "./usage-writer.ts";
 
 interface WritersOptions {
   readonly seconds: number;
-  /** The most records that all writers make together. */
+  /** The record rate of all writers together. */
   readonly recordsPerSecond: number;
   /** A module that each writer preloads. */
   readonly preload?: string;

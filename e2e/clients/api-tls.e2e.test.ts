@@ -1,4 +1,7 @@
-/** HTTPS as an operator sets it up: certificate and key in the router's file, for API and portal, replaced while it runs. */
+/**
+ * Tests HTTPS as an operator configures it. Certificate and key for API and portal are in the router's file, and are
+ * replaced while it runs.
+ */
 import { once } from "node:events";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
@@ -35,7 +38,7 @@ const portOf = (what: "api" | "portal") => Number(new URL(`https://${cluster.rou
 const api = () => askTls(portOf("api"), "/v1/models", { authorization });
 const portal = () => askTls(portOf("portal"), "/");
 
-/** A stream that is still running for a minute and a half. */
+/** Opens a stream that runs for another minute and a half. */
 async function openStream(): Promise<IncomingMessage> {
   const asking = request({
     ...{ port: portOf("api"), host: "127.0.0.1", path: "/v1/chat/completions", method: "POST", agent: false },
@@ -48,7 +51,7 @@ async function openStream(): Promise<IncomingMessage> {
   return answer.setEncoding("utf8");
 }
 
-test("API and portal speak HTTPS; a replaced certificate is shown to who connects next, and an open stream goes on", async () => {
+test("API and portal use HTTPS, new connections get a replaced certificate, and open streams continue", async () => {
   expect(await Promise.all([api(), portal()])).toEqual([
     ["first", 200],
     ["first", 200],

@@ -1,4 +1,4 @@
-/** The Vercel AI SDK with its provider for services like ours: what its users do with it. */
+/** Tests of the calls that users of the Vercel AI SDK make, with its provider for compatible services. */
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { APICallError, embed, embedMany, generateText, isStepCount, jsonSchema, Output, streamText, tool } from "ai";
 import { describe, expect, test } from "vitest";
@@ -32,7 +32,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       providerOptions: { weiche: { reasoningEffort: "none" } },
     });
 
-    test("chats, streams the same, and counts both", async () => {
+    test("chats, streams the same text, and gets the usage of both", async () => {
       const request = { ...silent(), prompt: smallTalk };
       const { text, finishReason, usage, reasoningText } = await generateText(request);
       expect([finishReason, text.length > 0, reasoningText]).toEqual(["stop", true, undefined]);
@@ -43,7 +43,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(await streamed.totalUsage).toMatchObject({ inputTokens, outputTokens, totalTokens });
     });
 
-    test("shows reasoning apart from the answer, whole and in pieces", async () => {
+    test("separates reasoning from the answer, in one body and in a stream", async () => {
       const request = { model: provider()(model), temperature: 0, prompt: smallTalk };
       const { text, reasoningText, usage } = await generateText(request);
       expect([text.length > 0, reasoningText!.length > 0]).toEqual([true, true]);
@@ -54,7 +54,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(pieces).toEqual({ "reasoning-delta": reasoningText, "text-delta": text });
     });
 
-    test.each([false, true])("calls a tool and goes on to the final answer (stream: %s)", async (stream) => {
+    test.each([false, true])("calls a tool and continues to the final answer (stream: %s)", async (stream) => {
       const cities: string[] = [];
       const get_weather = tool({
         description: "Get the weather of a city",
@@ -74,7 +74,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(["Kassel", "Bonn"]).toContain(parsed.city);
     });
 
-    test("embeds one text and many", async () => {
+    test("embeds one text and several texts", async () => {
       const values = ["The dog runs across the meadow.", "Die Suppe ist heiß."];
       const many = await embedMany({ model: provider().embeddingModel(embeddingModel), values });
       expect(many.embeddings.map(({ length }) => length)).toEqual([dimensions, dimensions]);
@@ -116,7 +116,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(steps.map(({ finishReason }) => finishReason)).toEqual(["tool-calls", "stop"]);
     });
 
-    test("shows an image to a model that sees", async () => {
+    test("sends an image to a model that accepts images", async () => {
       const ask = (...content: { type: "file"; mediaType: string; data: string }[]) =>
         generateText({
           model: providerOf(service())("general-4-31b"),
@@ -135,7 +135,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(error).toMatchObject(factsOf(...facts));
     });
 
-    test("throws in the midst of a stream that is broken off", async () => {
+    test("throws in the middle of a broken stream", async () => {
       const errors: unknown[] = [];
       const prompt = "sim:tokens=50,fault=cut:20";
       const { fullStream } = streamText({ model: providerOf(service())(model), prompt, onError() {} });

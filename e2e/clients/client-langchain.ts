@@ -29,7 +29,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
     const { model, embeddingModel, dimensions, smallTalk, weather, person } = subject;
     const silent = () => chatOf(service(), model, "all", { temperature: 0, modelKwargs: { reasoning_effort: "none" } });
 
-    test("chats, streams the same, and counts both", async () => {
+    test("chats, streams the same text, and gets the usage of both", async () => {
       const answer = await silent().invoke(smallTalk);
       expect(answer.response_metadata).toMatchObject({ finish_reason: "stop", model_name: model });
       const { input_tokens, output_tokens, total_tokens } = answer.usage_metadata!;
@@ -40,7 +40,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect(whole.usage_metadata).toMatchObject({ input_tokens, output_tokens, total_tokens });
     });
 
-    test("shows reasoning apart from the answer, whole and in pieces", async () => {
+    test("separates reasoning from the answer, in one body and in a stream", async () => {
       const thinker = chatOf(service(), model, "all", { temperature: 0 });
       const answer = await thinker.invoke(smallTalk);
       const thoughts = answer.additional_kwargs["reasoning_content"];
@@ -50,7 +50,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect([joined.join(""), chunks.map(({ text }) => text).join("")]).toEqual([thoughts, answer.text]);
     });
 
-    test("calls a tool and goes on to the final answer", async () => {
+    test("calls a tool and continues to the final answer", async () => {
       const agent = silent().bindTools([getWeather]);
       const messages: BaseMessage[] = [new HumanMessage(weather)];
       const asked = await agent.invoke(messages);
@@ -72,7 +72,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect(Object.keys(await parser.invoke(person)).length).toBeGreaterThan(0);
     });
 
-    test("embeds one text and many", async () => {
+    test("embeds one text and several texts", async () => {
       const settings = { model: embeddingModel, apiKey: service().keys.all, maxRetries: 0 };
       const configuration = { baseURL: service().baseUrl };
       const many = await new OpenAIEmbeddings({ ...settings, configuration }).embedDocuments(["The dog", "Die Suppe"]);
@@ -110,7 +110,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect((await agent.invoke(messages)).response_metadata["finish_reason"]).toBe("stop");
     });
 
-    test("forces a function where the model can be forced", async () => {
+    test("forces a function call if the model supports it", async () => {
       const forced = chatOf(service(), model).bindTools([getWeather, getTime], { tool_choice: "get_time" });
       const { tool_calls, response_metadata } = await forced.invoke("Hello");
       expect([tool_calls!.map(({ name }) => name), response_metadata["finish_reason"]]).toEqual([
@@ -119,7 +119,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       ]);
     });
 
-    test("shows an image to a model that sees", async () => {
+    test("sends an image to a model that accepts images", async () => {
       const ask = (...images: object[]) =>
         chatOf(service(), "general-4-31b").invoke([
           new HumanMessage({ content: [{ type: "text", text: "What is this?" }, ...images] as never }),
@@ -136,7 +136,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect(await errorOf(key, named, prompt)).toMatchObject(facts);
     });
 
-    test("throws in the midst of a stream that is broken off", async () => {
+    test("throws in the middle of a broken stream", async () => {
       const read = async () => Array.fromAsync(await chatOf(service(), model).stream("sim:tokens=50,fault=cut:20"));
       await expect(read()).rejects.toThrow(/engine failed|broken off/);
     });

@@ -1,4 +1,4 @@
-/** The official OpenAI client: what its users do with it. */
+/** Tests of the calls that users of the official OpenAI client make. */
 import OpenAI from "openai";
 import { standardResponseFormat } from "openai/helpers/standard-schema";
 import { describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ export function clientOf({ baseUrl, keys }: Service, key: Key = "all", options: 
   return new OpenAI({ baseURL: baseUrl, apiKey: keys[key], maxRetries: 0, ...options });
 }
 
-/** The least that the helper takes for a schema library. */
+/** The smallest object that the helper accepts as a schema library. */
 const unvalidated = {
   version: 1 as const,
   vendor: "weiche",
@@ -20,7 +20,7 @@ const unvalidated = {
 
 const user = (content: string) => [{ role: "user" as const, content }];
 
-/** `more`: what the request says besides. */
+/** `more` contains further fields of the request. */
 type Refusal = [name: string, kind: abstract new (...all: never[]) => Error, key: Key, more: object, facts: object];
 
 export function describeOpenAi(service: () => Service, subjects: readonly Subject[]): void {
@@ -35,7 +35,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
     const openai = () => clientOf(service());
     const silent = { model, reasoning_effort: "none", temperature: 0 } as const;
 
-    test("chats, streams the same, and counts both", async () => {
+    test("chats, streams the same text, and gets the usage of both", async () => {
       const request = { ...silent, messages: user(smallTalk) };
       const answer = await openai().chat.completions.create(request);
       const [choice] = answer.choices;
@@ -49,7 +49,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(answer.model).toBe(model);
     });
 
-    test("shows reasoning apart from the answer, whole and in pieces", async () => {
+    test("separates reasoning from the answer, in one body and in a stream", async () => {
       const request = { model, temperature: 0, messages: user(smallTalk) };
       const { message, finish_reason } = (await openai().chat.completions.create(request)).choices[0]!;
       const thoughts = (message as Thoughtful).reasoning_content!;
@@ -67,7 +67,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect([...order]).toEqual(["reasoning", "content"]);
     });
 
-    test.each([false, true])("calls a tool and goes on to the final answer (stream: %s)", async (stream) => {
+    test.each([false, true])("calls a tool and continues to the final answer (stream: %s)", async (stream) => {
       const cities: string[] = [];
       const get_weather = ({ city }: { city: string }) => {
         cities.push(city);
@@ -77,7 +77,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       const tool = { type: "function", function: { ...called, function: get_weather, parse: JSON.parse } } as const;
       const request = { ...silent, messages: user(weather), tools: [tool] };
       const completions = openai().chat.completions;
-      // oxlint-disable-next-line typescript/no-explicit-any -- the helper's types want a schema library's
+      // oxlint-disable-next-line typescript/no-explicit-any -- the helper's types require those of a schema library
       const run = stream ? completions.runTools({ ...request, stream } as any) : completions.runTools(request as any);
       expect((await run.finalContent())!.length).toBeGreaterThan(3);
       expect(cities).toEqual([expect.stringMatching(/\w/)]);
@@ -110,7 +110,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(packed.usage.total_tokens).toBe(packed.usage.prompt_tokens);
     });
 
-    test("continues a text, whole and as a stream", async () => {
+    test("completes a text, in one body and as a stream", async () => {
       const request = { model, prompt: smallTalk, max_tokens: 5, temperature: 0 };
       const { choices } = await openai().completions.create(request);
       let text = "";
@@ -141,7 +141,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
         { status: 403, type: "key_model_access_denied", code: "403", param: "model" },
       ],
       [
-        "an image that the model does not see",
+        "an image for a model that accepts none",
         OpenAI.BadRequestError,
         "all",
         { messages: [{ role: "user", content: [image] }] },
@@ -158,7 +158,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
   describe("the openai package", () => {
     const { model } = simulated;
 
-    test("answers in the convention's shape", async () => {
+    test("gets answers in the convention's format", async () => {
       const before = Math.floor(Date.now() / 1_000);
       const answer = await clientOf(service()).chat.completions.create({ model, messages: user("sim:tokens=2"), n: 2 });
       expect(answer).toMatchObject({ id: expect.stringMatching(/^chatcmpl-/), object: "chat.completion", model });
@@ -172,7 +172,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(answer.choices).toMatchObject([choice(0), choice(1)]);
     });
 
-    test("keeps nothing between requests: the history and the tools of each count as its input", async () => {
+    test("sends history and tools with each request, where both count as input, because the service keeps nothing", async () => {
       const tokens = async (more: object) => {
         const request = { ...{ model, messages: user("Hello"), max_tokens: 1 }, ...more };
         return (await clientOf(service()).chat.completions.create(request)).usage!.prompt_tokens;
@@ -185,7 +185,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(await tokens({})).toBe(alone);
     });
 
-    test("has no reasoning where it is switched off or the model has none", async () => {
+    test("gets no reasoning if it is switched off or the model has none", async () => {
       const thoughts = async (named: string, more: object = {}) => {
         const request = { model: named, messages: user("sim:tokens=2,reasoning=3"), ...more };
         const { message } = (await clientOf(service()).chat.completions.create(request)).choices[0]!;
@@ -215,7 +215,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(new Set(calls.map(({ id }) => id)).size).toBe(3);
     });
 
-    test("shows images to a model that sees, whose tokens are counted", async () => {
+    test("sends images to a model that accepts them, and their tokens are counted", async () => {
       const ask = (...images: string[]) => {
         const parts = images.map((url) => ({ type: "image_url" as const, image_url: { url } }));
         const content = [{ type: "text" as const, text: "What is this?" }, ...parts];
@@ -231,7 +231,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       await expect(ask(uri, uri, uri, uri, uri)).rejects.toThrow(/at most 4/);
     });
 
-    test("lists the models of its key", async () => {
+    test("lists the models that its key may use", async () => {
       const list = async (key: Key) =>
         (await Array.fromAsync(clientOf(service(), key).models.list())).map(({ id }) => id);
       expect(await list("restricted")).toEqual(["small-24b"]);
@@ -259,14 +259,14 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(error).toMatchObject(facts);
     });
 
-    test("throws its own error for a wrong key, and for a path that is not there", async () => {
+    test("throws its own error for a wrong key and for an unknown path", async () => {
       const stranger = clientOf(service(), "all", { apiKey: "sk-weiche-wrong" });
       await expect(stranger.models.list()).rejects.toThrow(OpenAI.AuthenticationError);
       const responses = clientOf(service()).responses.create({ model, input: "Hello" });
       await expect(responses).rejects.toThrow(OpenAI.PermissionDeniedError);
     });
 
-    test("throws in the midst of a stream that is broken off", async () => {
+    test("throws in the middle of a broken stream", async () => {
       const stream = await clientOf(service()).chat.completions.create({
         ...{ model, messages: user("sim:tokens=50,fault=cut:20"), stream: true },
       });
@@ -276,7 +276,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       await expect(read()).rejects.toThrow(OpenAI.APIError);
     });
 
-    test("does not try again when the quota is used up", async () => {
+    test("does not retry when the quota is used up", async () => {
       let tries = 0;
       const counting: typeof fetch = (...request) => {
         tries++;

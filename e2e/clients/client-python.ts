@@ -1,4 +1,4 @@
-/** Client libraries in Python: each answers, and knows by itself that a prompt is too long. */
+/** Tests client libraries in Python. Each gets an answer, and recognises a prompt that is too long. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -11,7 +11,7 @@ const runs = promisify(execFile);
 export function describePython(service: () => Service): void {
   describe("libraries in Python", () => {
     test(
-      "answer, and take a prompt that is too long for an overflow of the context window",
+      "get answers, and recognise a prompt that is too long as an overflow of the context window",
       lackOfPython(),
       async () => {
         const { baseUrl, keys } = service();

@@ -1,4 +1,6 @@
-/** Libraries that clients use, against the whole system: real router, real agent, both kinds of engines. */
+/**
+ * Tests the libraries that clients use against the whole system: a real router, a real agent and both kinds of engines.
+ */
 import { generateText } from "ai";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -26,7 +28,7 @@ describeDocument(() => service, subjects);
 describePython(() => service);
 describeCalls(() => service);
 
-describe("by themselves, all of them", () => {
+describe("without help of their user, all libraries", () => {
   type Key = keyof Service["keys"];
   type Ask = (prompt: string, key: Key, model: string, options: object) => Promise<unknown>;
   const libraries: Record<string, Ask> = {
@@ -40,7 +42,7 @@ describe("by themselves, all of them", () => {
       chatOf(service, model, key, { maxRetries: 4, configuration: options }).invoke(prompt),
   };
 
-  /** Asks with each library, and notes what each was answered. */
+  /** Asks with each library, and records the statuses that each received. */
   function askWithEach(key: Key, model: string) {
     const statuses = Object.keys(libraries).map((): number[] => []);
     const answers = Object.values(libraries).map((ask, index) => {
@@ -59,8 +61,8 @@ describe("by themselves, all of them", () => {
     return askStream({ ...{ baseUrl, apiKey: keys.all, model: "small-24b", text: "sim:tokens=3" }, ...question });
   }
 
-  test("they try again when a model is being switched, until it is back", async () => {
-    // A refusal asks to wait for as long as the last switch took: one of each kind comes first.
+  test("retry during a switch until the model is back", async () => {
+    // A refusal's waiting time is the duration of the last switch. These requests cause one switch of each kind first.
     for (const model of ["small-24b", "coder-next", "small-24b"]) await ask({ model });
     const leaving = new AbortController();
     const { promise: begun, resolve: onPiece } = Promise.withResolvers<void>();
@@ -69,14 +71,14 @@ describe("by themselves, all of them", () => {
     const other = ask({ model: "coder-next" });
     await until("the slot to be closed", async () => (await ask({})).error?.code === "model_switching");
     const { statuses, all } = askWithEach("patient", "small-24b");
-    await until("each to be refused", () => statuses.every(([first]) => first !== undefined));
+    await until("each library to be refused", () => statuses.every(([first]) => first !== undefined));
     leaving.abort();
     await all;
     expect(statuses.map((seen) => [seen[0], seen.at(-1)])).toEqual(statuses.map(() => [503, 200]));
     expect([await long, await other]).toMatchObject([{ ending: "left" }, { ending: "whole" }]);
   });
 
-  test("they try again when too many requests run at once, until there is a place", async () => {
+  test("retry after too many concurrent requests until there is a place", async () => {
     const apiKey = service.keys.fiveAtOnce;
     const leaving = new AbortController();
     let begun = 0;
@@ -84,7 +86,7 @@ describe("by themselves, all of them", () => {
       const onPiece = (pieces: number) => void (begun += Number(pieces === 1));
       return ask({ apiKey, model: simulated.model, text: "sim:tokens=20000", signal: leaving.signal, onPiece });
     });
-    await until("five to run", () => begun === 5);
+    await until("five requests to run", () => begun === 5);
     const refused = clientOf(service, "fiveAtOnce").chat.completions.create({
       ...{ model: simulated.model, messages: [{ role: "user", content: "Hello" }] },
     });
@@ -92,7 +94,7 @@ describe("by themselves, all of them", () => {
     expect(error).toBeInstanceOf(OpenAI.RateLimitError);
     expect(error).toMatchObject({ code: "rate_limit_exceeded", message: expect.stringMatching(/parallel requests/) });
     const { statuses, all } = askWithEach("fiveAtOnce", simulated.model);
-    await until("each to be refused", () => statuses.every(([first]) => first !== undefined));
+    await until("each library to be refused", () => statuses.every(([first]) => first !== undefined));
     leaving.abort();
     await all;
     expect(statuses.map((seen) => [seen[0], seen.at(-1)])).toEqual(statuses.map(() => [429, 200]));

@@ -1,4 +1,6 @@
-/** The service that client libraries are tried against: the five models on simulated vLLM, two on the embedded engine. */
+/**
+ * Starts the service for the tests of client libraries: five models on simulated vLLM and two on the embedded engine.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -10,16 +12,16 @@ const root = join(import.meta.dirname, "../..");
 /** The models and values of one engine, so that the same tests run with all of them. */
 export interface Subject {
   readonly name: string;
-  /** Reasons unless it is told not to. */
+  /** Reasons unless the request disables it. */
   readonly model: string;
   readonly embeddingModel: string;
   readonly dimensions: number;
   readonly contextTokens: number;
-  /** Answered with a few words. */
+  /** A question that is answered with a few words. */
   readonly smallTalk: string;
-  /** Answered with a call of `get_weather`. */
+  /** A question that is answered with a call of `get_weather`. */
   readonly weather: string;
-  /** Answered with a person as JSON, if that is asked for. */
+  /** A question that is answered with a person as JSON, if the request demands JSON. */
   readonly person: string;
 }
 
@@ -70,7 +72,7 @@ export const personSchema = {
   additionalProperties: false,
 } as const;
 
-/** One pixel. */
+/** An image of one pixel. */
 export const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg==";
 
 export type Key = keyof Service["keys"];
@@ -80,21 +82,21 @@ export interface Service extends AsyncDisposable {
   readonly cluster: Cluster;
   readonly keys: {
     readonly all: string;
-    /** May use one model only. */
+    /** May use only one model. */
     readonly restricted: string;
-    /** Nobody's. */
+    /** A key that does not exist. */
     readonly wrong: string;
     readonly noPackage: string;
     /** A key of an account whose credits are used up. */
     readonly noQuota: string;
-    /** A key of an account that may have five requests at once. */
+    /** A key of an account that may have five concurrent requests. */
     readonly fiveAtOnce: string;
-    /** As `all`, of an account whose requests of the minute the other tests do not use up. */
+    /** Like `all`, but of an account whose requests per minute no other test uses. */
     readonly patient: string;
   };
 }
 
-/** `router`: settings other than those of all clusters, which limit no address. */
+/** `router` contains settings that differ from those of all clusters, which have no limit per address. */
 export async function startService(router: object = {}): Promise<Service> {
   const cluster = await Cluster.start({
     router,
@@ -119,7 +121,7 @@ export async function startService(router: object = {}): Promise<Service> {
   }
 }
 
-/** A few requests to it use up a small package. */
+/** An expensive model. A few requests to it use up a small package. */
 const precious = {
   id: "precious",
   category: "language",
@@ -133,7 +135,7 @@ function models(file: string): object[] {
 }
 
 function slots(): object[] {
-  // Clients must meet refusals of a switch.
+  // Short times, because clients must be refused during a switch.
   const slot = (name: string, ...engines: object[]) => ({
     ...{ name, minResidencySeconds: 0.1, drainOpenSeconds: 0.1, whileSwitching: "refuse", engines },
   });

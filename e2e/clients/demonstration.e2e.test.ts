@@ -1,4 +1,4 @@
-/** `npm start` as a new user meets it, with the official OpenAI client and the real engine. */
+/** Tests `npm start` like a new user, with the official OpenAI client and the real engine. */
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -20,7 +20,7 @@ let output = "";
 let client: OpenAI;
 let apiKey: string;
 let baseUrl: string;
-/** The sums of the usage that the client was told in all tests. */
+/** The sums of the usage that the client received in all tests. */
 const seen = { requests: 0, prompt: 0, completion: 0 };
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const stream of [demonstration.stdout!, demonstration.stderr!])
     stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
   await until(
-    "the demonstration to say how to chat",
+    "the demonstration to print how to chat",
     () => output.includes("Stop it: Ctrl-C") || demonstration.exitCode !== null,
     60_000,
   );
@@ -66,14 +66,14 @@ function count(usage: { prompt_tokens: number; completion_tokens?: number } | un
   seen.completion += usage!.completion_tokens ?? 0;
 }
 
-/** Counts one more request, of which nobody told us the usage. */
+/** Counts one more request, whose usage the client did not receive. */
 async function countWhatCame(): Promise<void> {
-  await until("its usage to show", async () => (await totals()).requests === seen.requests + 1);
+  await until("its usage to be recorded", async () => (await totals()).requests === seen.requests + 1);
   const { promptTokens, completionTokens } = await totals();
   count({ prompt_tokens: promptTokens - seen.prompt, completion_tokens: completionTokens - seen.completion });
 }
 
-/** A router that is started on the data directory beside the one that runs. */
+/** Starts a router on the data directory of the running router. */
 async function secondRouter(): Promise<{ readonly code: number; readonly lines: readonly string[] }> {
   const second = spawn(process.execPath, [join(root, "router/src/main.ts")], {
     env,
@@ -88,7 +88,7 @@ async function secondRouter(): Promise<{ readonly code: number; readonly lines: 
 const user = (content: string) => [{ role: "user" as const, content }];
 
 describe("npm start", () => {
-  test("says base address, portal, key, a curl line and a snippet, and keeps the key to itself", () => {
+  test("prints base URL, portal, key, a curl line and a snippet, and keeps the key out of logs", () => {
     for (const part of [baseUrl, "Portal   http://127.0.0.1:", apiKey, "curl -N ", 'import OpenAI from "openai"'])
       expect(output).toContain(part);
     expect(statSync(join(dataDir, "demo.json")).mode & 0o777).toBe(0o600);
@@ -96,7 +96,7 @@ describe("npm start", () => {
     expect(logs).not.toContain(apiKey);
   });
 
-  test("its curl line works as it stands", needs("curl"), async () => {
+  test("prints a curl line that works unchanged", needs("curl"), async () => {
     const line = output.split("\n").find((text) => text.trim().startsWith("curl -N"))!;
     const { stdout } = await promisify(execFile)("bash", ["-c", line.trim()]);
     expect(stdout).toContain('"role":"assistant"');
@@ -104,7 +104,7 @@ describe("npm start", () => {
     await countWhatCame();
   });
 
-  test("its snippet works as it stands", async () => {
+  test("prints a snippet that works unchanged", async () => {
     const start = output.indexOf('import OpenAI from "openai"');
     const snippet = output.slice(start, output.indexOf("Watch it")).trim();
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", snippet], {
@@ -114,7 +114,7 @@ describe("npm start", () => {
     await countWhatCame();
   });
 
-  test("an answer in one piece", async () => {
+  test("answers a chat in one body", async () => {
     const answer = await client.chat.completions.create({
       model: "tiny-chat",
       messages: user("What's the capital of Norway?"),
@@ -126,7 +126,7 @@ describe("npm start", () => {
     count(answer.usage);
   });
 
-  test("a stream: role first, then content, then the usage that was asked for", async () => {
+  test("answers a chat as a stream: the role, then content, then the requested usage", async () => {
     const stream = await client.chat.completions.create({
       model: "tiny-chat",
       messages: user("Count from 1 to 20."),
@@ -140,7 +140,7 @@ describe("npm start", () => {
     count(chunks.at(-1)!.usage);
   });
 
-  test("two models on one slot in turn", async () => {
+  test("serves two models in turn on one slot", async () => {
     for (const model of ["tiny-thinker", "tiny-chat", "tiny-thinker"]) {
       const answer = await client.chat.completions.create({ model, messages: user("Who are you?"), temperature: 0 });
       expect(answer.model).toBe(model);
@@ -153,7 +153,7 @@ describe("npm start", () => {
     expect(node!.slots.find(({ name }) => name === "chat")!.active).toBe("tiny-thinker");
   });
 
-  test("embeddings, in the client's default of base64 and as numbers", async () => {
+  test("returns embeddings as base64, the client's default, and as numbers", async () => {
     const input = ["The dog runs across the meadow.", "Die Suppe ist heiß."];
     const packed = await client.embeddings.create({ model: "tiny-embed", input });
     const plain = await client.embeddings.create({ model: "tiny-embed", input, encoding_format: "float" });
@@ -166,12 +166,12 @@ describe("npm start", () => {
     count(plain.usage);
   });
 
-  test("the models it may use", async () => {
+  test("lists the models that the key may use", async () => {
     const models = await Array.fromAsync(client.models.list());
     expect(models.map(({ id }) => id)).toEqual(["tiny-chat", "tiny-thinker", "tiny-embed"]);
   });
 
-  test("what went wrong is said in the convention's errors", async () => {
+  test("reports errors in the convention's format", async () => {
     await expect(client.chat.completions.create({ model: "tiny-char", messages: user("x") })).rejects.toBeInstanceOf(
       OpenAI.BadRequestError,
     );
@@ -186,8 +186,8 @@ describe("npm start", () => {
     expect(await malformed.text()).not.toContain("canary");
   });
 
-  test("usage of the command equals the sum of what the client saw, to the token", async () => {
-    await until("all usage to show", async () => (await totals()).requests === seen.requests);
+  test("shows usage that equals the client's sum, to the token", async () => {
+    await until("all usage to be recorded", async () => (await totals()).requests === seen.requests);
     const { requests, promptTokens, completionTokens, totalTokens } = await totals();
     expect({ requests, promptTokens, completionTokens }).toEqual({
       requests: seen.requests,
@@ -197,7 +197,7 @@ describe("npm start", () => {
     expect(totalTokens).toBe(promptTokens + completionTokens);
   });
 
-  test("a stream that its client ends is counted to what was generated, and the engine stops", async () => {
+  test("counts the generated tokens of a stream that its client ends, and stops the engine's work", async () => {
     const before = await totals();
     const stream = await client.chat.completions.create({
       model: "tiny-thinker",
@@ -211,13 +211,13 @@ describe("npm start", () => {
       if (chunk.choices[0]?.delta.content) chunks++;
       if (chunks === 5) break;
     }
-    await until("the aborted request to show", async () => (await totals()).requests === before.requests + 1);
+    await until("the aborted request to be recorded", async () => (await totals()).requests === before.requests + 1);
     const { completionTokens } = await totals();
     expect(completionTokens - before.completionTokens).toBeGreaterThanOrEqual(5);
     expect(completionTokens - before.completionTokens).toBeLessThanOrEqual(400);
   });
 
-  test("both sides say that they live, that they are ready, and what they measure", async () => {
+  test("serves health, readiness and metrics of router and agent", async () => {
     for (const side of ["router", "node-agent"]) {
       const line = readFileSync(join(dataDir, `${side}.log`), "utf8")
         .split("\n")
@@ -239,13 +239,13 @@ describe("npm start", () => {
     }
   });
 
-  test("a second instance on its data directory ends with one clear line, which names the first", async () => {
+  test("lets a second instance on its data directory fail with one clear line that names the first", async () => {
     const { code, lines } = await secondRouter();
     expect(code).toBe(1);
     expect(lines).toEqual([expect.stringMatching(/another process \(pid \d+\) uses the data directory/)]);
   });
 
-  test("a router that dies comes back at the addresses that others know, on free ports, too", async () => {
+  test("restarts a dead router at its previous addresses, even if the system had chosen its ports", async () => {
     const starts = () =>
       readFileSync(join(dataDir, "router.log"), "utf8")
         .split("\n")
@@ -253,7 +253,7 @@ describe("npm start", () => {
         .map((text) => (JSON.parse(text) as { listen: object }).listen);
     const [, pid] = /\(pid (\d+)\)/.exec((await secondRouter()).lines[0]!)!;
     process.kill(Number(pid), "SIGKILL");
-    await until("it to be back", () => starts().length === 2, 60_000);
+    await until("the router to be back", () => starts().length === 2, 60_000);
     expect(starts()[1]).toEqual(starts()[0]);
     await until(
       "its node to be back",
@@ -264,14 +264,14 @@ describe("npm start", () => {
     );
   });
 
-  test("Ctrl-C ends everything that it started", async () => {
+  test("ends everything that it started on Ctrl-C", async () => {
     const engines = [...enginePids(dataDir).values()];
     expect(engines.length).toBeGreaterThan(0);
     const postmaster = Number.parseInt(
       readFileSync(join(dataDir, "router/database/cluster/postmaster.pid"), "utf8"),
       10,
     );
-    process.kill(-demonstration.pid!, "SIGINT"); // as a terminal does: to npm, which hands it on, and to the program
+    process.kill(-demonstration.pid!, "SIGINT"); // like a terminal: to npm, which forwards it, and to the program
     const [code] = (await once(demonstration, "exit")) as [number];
     expect(code).toBe(0);
     expect([...engines, postmaster].filter(isAlive)).toEqual([]);

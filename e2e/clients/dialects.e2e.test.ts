@@ -1,10 +1,10 @@
-/** The whole system on engines of each kind: whatever the engine's words, clients hear the same. */
+/** Tests the whole system on engines of each dialect. Whatever words the engine uses, clients get the same answers. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Cluster, until } from "../cluster/cluster.ts";
 import { SimTrio, simDialects } from "../cluster/sim-trio.ts";
 import { countChatTokens } from "../sim-engine/request.ts";
 
-/** The engines take less than the catalogue says: what they take is what counts. */
+/** The engines accept less than the catalogue says. The engines' limits apply. */
 const windowTokens = 2_048;
 const inputTokens = 256;
 const promised = { contextTokens: 4_096, inputTokens: 512 };
@@ -53,7 +53,7 @@ async function post(path: string, body: object, init: { key?: string; signal?: A
   });
 }
 
-/** Asks each engine the same; what they say, without what has to differ. */
+/** Asks each engine the same. Returns the answers without the parts that may differ. */
 async function askEach<Answer>(read: (ask: (body: Body) => Promise<Response>) => Promise<Answer>): Promise<Answer[]> {
   const answers: Answer[] = [];
   for (const model of chats.models) answers.push(await read((body) => post("/chat/completions", { model, ...body })));
@@ -62,7 +62,7 @@ async function askEach<Answer>(read: (ask: (body: Body) => Promise<Response>) =>
 
 const user = (content: string) => ({ messages: [{ role: "user", content }] });
 
-/** The data of a stream's events, which is all that it may hold. */
+/** Returns the data of a stream's events, and checks that the stream contains nothing else. */
 async function eventsOf(response: Response): Promise<string[]> {
   expect(response.status).toBe(200);
   const events = (await response.text()).split("\n\n");
@@ -91,7 +91,7 @@ describe("a chat", () => {
     completion_tokens_details: { reasoning_tokens: 2 },
   };
 
-  test("as one body: thoughts, text, finish and usage, and nothing of the engine's own", async () => {
+  test("as one body contains reasoning, text, finish reason and usage, and no field of the engine", async () => {
     const bodies = await askEach(async (ask) => (await (await ask(question)).json()) as Body);
     for (const body of bodies) {
       expect(Object.keys(body).toSorted()).toEqual(["choices", "created", "id", "model", "object", "usage"]);
@@ -106,7 +106,7 @@ describe("a chat", () => {
     expect(bodies.map(({ model }) => model)).toEqual(chats.models);
   });
 
-  test("as a stream: the role, thoughts before text, the finish alone, usage only if it was asked for", async () => {
+  test("as a stream begins with the role, then sends reasoning, text and the finish reason, and usage only on request", async () => {
     const streams = await askEach(async (ask) => {
       const asked = { ...question, stream: true };
       const plain = chunksOf(await eventsOf(await ask(asked)));
@@ -128,14 +128,14 @@ describe("a chat", () => {
   });
 });
 
-describe("tools", () => {
+describe("of several tools", () => {
   const parameters = { type: "object", properties: { city: { type: "string" } } };
   const tools = ["first", "second"].map((name) => ({ type: "function", function: { name, parameters } }));
 
   test.each([
-    ["the one that is demanded by its name is called", { type: "function", function: { name: "second" } }, "second"],
-    ["one is called when one is required", "required", "first"],
-    ["one may be called", "auto", "first"],
+    ["the tool that the request names is called", { type: "function", function: { name: "second" } }, "second"],
+    ["one is called if a call is required", "required", "first"],
+    ["one may be called if calls are allowed", "auto", "first"],
   ])("%s", async (_, tool_choice, name) => {
     const asked = { ...user("sim:tokens=3 hello"), tools, tool_choice };
     await askEach(async (ask) => {
@@ -165,10 +165,10 @@ describe("tools", () => {
   });
 });
 
-describe("what is too long", () => {
+describe("a request that is too long", () => {
   const text = "x".repeat(12_000);
 
-  /** The window, and the tokens of input and completion that a refusal names. */
+  /** Returns the window and the token counts of input and completion in a refusal. */
   async function countsOf(answer: Response): Promise<number[]> {
     expect(answer.status).toBe(400);
     const { error } = (await answer.json()) as { error: { type: string; param: unknown; message: string } };
@@ -181,9 +181,9 @@ describe("what is too long", () => {
   }
 
   test.each([
-    ["said with a status", []],
-    ["said with the first event of a stream", ["late-refusal"]],
-  ])("a prompt, %s: one error with both counts", async (_, faults) => {
+    ["refused with a status", []],
+    ["refused with the first event of a stream", ["late-refusal"]],
+  ])("because of its prompt, %s, gets one error with both counts", async (_, faults) => {
     for (const engine of chats.engines.values()) engine.setFaults(faults);
     for (const stream of [false, true])
       for (const counts of await askEach(async (ask) => countsOf(await ask({ ...user(text), stream }))))
@@ -191,19 +191,19 @@ describe("what is too long", () => {
     for (const engine of chats.engines.values()) engine.setFaults([]);
   });
 
-  test("a prompt with the limit that it asks for, also where the engine would just take it", async () => {
+  test("because of prompt and token limit together is refused, even if the engine would accept it", async () => {
     const half = user("x".repeat(6_000));
     for (const counts of await askEach(async (ask) => countsOf(await ask({ ...half, max_tokens: 1_000 }))))
       expect(counts).toEqual([windowTokens, countChatTokens(half), 1_000]);
   });
 
-  test("one of several texts to embed", async () => {
+  test("because of one of several texts to embed is refused", async () => {
     const input = ["short", "x".repeat(2_000), "y".repeat(8)];
     for (const model of embeds.models)
       expect(await countsOf(await post("/embeddings", { model, input }))).toEqual([inputTokens, 500, 0]);
   });
 
-  test("the agent says how much less its engines take than was promised", async () => {
+  test("is announced: the agent reports how far its engines fall below the catalogue", async () => {
     const agent = cluster.agents.get("node-1")!;
     const metrics = await (await fetch(`http://${agent.listen["ops"]}/metrics`)).text();
     for (const [models, missing] of [
@@ -219,7 +219,7 @@ describe("what is too long", () => {
   });
 });
 
-test("embeddings: the same vectors, shortened by the agent, whatever the engine makes of `dimensions`", async () => {
+test("embeddings are the same vectors, shortened by the agent, whether or not the engine supports `dimensions`", async () => {
   const answers = await Promise.all(
     embeds.models.map(async (model) => {
       const asked = { model, input: ["one", "two"], dimensions: 16 };
@@ -242,7 +242,7 @@ test("embeddings: the same vectors, shortened by the agent, whatever the engine 
   }
 });
 
-test("a client that leaves is billed for what was made until then, and its engine stops", async () => {
+test("a client that leaves pays for the tokens generated until then, and its engine stops", async () => {
   const { accountId, apiKey: key } = await cluster.account("Leaver");
   const pieces = 10;
   const received = await Promise.all(
@@ -276,7 +276,7 @@ test("a client that leaves is billed for what was made until then, and its engin
   }
 });
 
-test("engines get what they are to get: nothing that a client made up", async () => {
+test("engines get no field that a client made up", async () => {
   await askEach((ask) => ask({ ...user("sim:tokens=1 hello"), user: "someone", max_tokens: 5 }));
   const bodies = simDialects.map((dialect) => chats.of(dialect).requests().at(-1)!.body as Body);
   for (const body of bodies)

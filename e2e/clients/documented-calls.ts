@@ -1,4 +1,4 @@
-/** The calls of docs/calls.md, as their readers run them, against the simulated engine. */
+/** Runs the calls of docs/calls.md like its readers do, against the simulated engine. */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -13,11 +13,11 @@ const page = readFileSync(join(import.meta.dirname, "../../docs/calls.md"), "utf
 interface Call {
   readonly subject: string;
   readonly code: string;
-  /** What the page shows as its answer. Empty for programs. */
+  /** The answer that the page shows. Empty for programs. */
   readonly answer: string;
 }
 
-/** `language`: of the fence. The block after a call in `bash` is its answer. */
+/** `language` is the language of the fence. The block after a call in `bash` is its answer. */
 function callsIn(language: "bash" | "python" | "ts"): readonly Call[] {
   return page.split(/^## /m).flatMap((section) => {
     const blocks = [...section.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, name, code]) => ({
@@ -39,13 +39,13 @@ export function describeCalls(service: () => Service): void {
       return (await runs(program, args, { env })).stdout;
     };
 
-    test.each(callsIn("bash"))("shows what curl gets: $subject", async ({ code, answer }) => {
-      // The simulated engine reasons only if it is asked to.
+    test.each(callsIn("bash"))("shows the answer that curl gets: $subject", async ({ code, answer }) => {
+      // The simulated engine reasons only on request.
       const steered = code.replace("Is 91 a", "sim:reasoning=3 Is 91 a");
       expect(shapesOf(await run("bash", "-c", steered))).toEqual(shapesOf(answer));
     });
 
-    test.each(callsIn("ts"))("has programs in TypeScript that run: $subject", async ({ code }) => {
+    test.each(callsIn("ts"))("shows programs in TypeScript that run: $subject", async ({ code }) => {
       const file = join(import.meta.dirname, `documented-${process.pid}.ts`);
       writeFileSync(file, code);
       try {
@@ -55,8 +55,8 @@ export function describeCalls(service: () => Service): void {
       }
     });
 
-    // One process for all, since most of its time goes into the import of the client.
-    test("has programs in Python that run", lackOfPython(), async () => {
+    // One process runs all programs, because importing the client takes most of the time.
+    test("shows programs in Python that run", lackOfPython(), async () => {
       const programs = callsIn("python").map(({ code }) => code);
       const runAll = "import sys\nfor code in sys.argv[1:]: exec(code, {}); print('---')";
       const outputs = (await run(pythonOfTheExamples, "-c", runAll, ...programs)).split("---\n").slice(0, -1);
@@ -65,13 +65,13 @@ export function describeCalls(service: () => Service): void {
   });
 }
 
-/** Of one JSON text, or of the events of a stream. */
+/** Returns the shape of one JSON text, or of each event of a stream. */
 function shapesOf(text: string): readonly unknown[] {
   const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => data!);
   return (events.length > 0 ? events : [text]).map((data) => (data === "[DONE]" ? data : shapeOf(JSON.parse(data))));
 }
 
-/** Its names, with the type of each value; of a list of numbers only that it is one. */
+/** Returns the names of a value with the type of each member. A list of numbers becomes one word. */
 function shapeOf(value: unknown): unknown {
   if (value === null) return null;
   if (Array.isArray(value)) return typeof value[0] === "number" ? "numbers" : value.map(shapeOf);

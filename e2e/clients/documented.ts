@@ -1,4 +1,4 @@
-/** Answers of the running system against the OpenAPI document: it must know all that they have. */
+/** Compares answers of the running system with the OpenAPI document, which must contain all their fields. */
 import { openApiDocument } from "@weiche/router/src/api/openapi.ts";
 import { describe, expect, test } from "vitest";
 import { simulated, type Service, type Subject } from "./client-service.ts";
@@ -32,7 +32,9 @@ const { paths, components } = openApiDocument("") as {
 /** Headers that HTTP itself defines. */
 const ofHttp = ["connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding"];
 
-/** Where a value and its schema differ. A field that the schema does not name is a difference, too. */
+/**
+ * Returns the places where a value differs from its schema. A field that the schema does not name is a difference, too.
+ */
 function differences(value: unknown, schema: Schema | undefined, at: string): string[] {
   if (!schema) return [`${at} is not in the document`];
   if (schema.$ref) return differences(value, components.schemas.Error, at);
@@ -93,9 +95,9 @@ export function describeDocument(service: () => Service, subjects: readonly Subj
       ["a text's probabilities", "/v1/completions", { model, prompt: "Once", max_tokens: 5, logprobs: 2 }],
       ["vectors", "/v1/embeddings", { model: embeddingModel, input: ["a", "b"] }],
       ["vectors as base64", "/v1/embeddings", { model: embeddingModel, input: "a", encoding_format: "base64" }],
-    ])("say the same of %s", async (_answer, path, body) => {
+    ])("agree about %s", async (_answer, path, body) => {
       const { status, json, differences } = await ask(path, body);
-      // Nothing would differ where nothing came.
+      // Without this check, missing probabilities would look like no difference.
       const hasLogprobs = JSON.stringify(json).includes('"logprobs":{');
       expect([status, differences, hasLogprobs]).toEqual([200, [], "logprobs" in body]);
     });
@@ -108,12 +110,12 @@ export function describeDocument(service: () => Service, subjects: readonly Subj
     [429, "noQuota", simulated.model, "Hello"],
     [500, "all", simulated.model, "sim:fault=500"],
     [503, "all", simulated.model, "sim:fault=503"],
-  ])("the OpenAPI document knows what comes with a %i", async (expected, key, model, content) => {
+  ])("the OpenAPI document describes answers with status %i", async (expected, key, model, content) => {
     const { status, differences } = await ask("/v1/chat/completions", chat(model, content), key);
     expect([status, differences]).toEqual([expected, []]);
   });
 
-  test("the OpenAPI document knows the list of models", async () => {
+  test("the OpenAPI document describes the list of models", async () => {
     const { status, differences } = await ask("/v1/models");
     expect([status, differences]).toEqual([200, []]);
   });

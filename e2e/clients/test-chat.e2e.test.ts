@@ -1,4 +1,7 @@
-/** The portal's test chat through the whole system: what it says it cost is what is recorded, also of one that was stopped. */
+/**
+ * Tests the portal's test chat with the whole system. The cost that it shows equals the recorded cost, even of a
+ * stopped chat.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../cluster/cluster.ts";
 import { joinAsOwner, type PortalOwner } from "../cluster/portal-owner.ts";
@@ -36,7 +39,7 @@ async function recorded(requests: number): Promise<Row> {
   return rows[0]!;
 }
 
-test("a chat is activated, answered and billed as it says; a chat that is stopped costs what came until then", async () => {
+test("a chat is activated, answered and billed as shown, and a stopped chat costs the tokens generated until then", async () => {
   const text = await (await ada.send("/chat", question("chat-a", 30))).text();
   expect(text.startsWith('event: state\ndata: {"state":"activating"}\n\n')).toBe(true);
   const done = JSON.parse(/event: done\ndata: (.*)\n/.exec(text)![1]!) as { promptTokens: number; credits: string };

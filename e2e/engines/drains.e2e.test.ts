@@ -1,4 +1,4 @@
-/** SIGTERM under load. By night 200 times. */
+/** Tests SIGTERM under load. The nightly test repeats it 200 times. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { drain, startDrainCluster, type Program, type SituationName } from "./drains.ts";
 import type { KillCluster } from "../billing/kill-cluster.ts";
@@ -8,15 +8,15 @@ beforeAll(async () => (system = await startDrainCluster()));
 afterAll(() => system[Symbol.asyncDispose]());
 
 const few: readonly (readonly [Program, SituationName])[] = [
-  ["router", "idle connections that are kept open"],
+  ["router", "idle open connections"],
   ["router", "a client that does not read"],
   ["agent", "an engine that hangs"],
   ["router", "a node that floods it with messages"],
-  ["router", "a database that stands still"],
+  ["router", "a frozen database"],
 ];
 
 test.each(few)(
-  "SIGTERM of the %s with %s: it is unready at once, takes nothing new, lets streams end, and ends with 0",
+  "on SIGTERM, the %s with %s is unready at once, refuses new requests, lets streams end, and exits with 0",
   async (program, situation) => {
     expect(await drain(system, program, situation)).toEqual({
       unreadyMs: expect.any(Number) as unknown,

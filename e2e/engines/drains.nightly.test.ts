@@ -1,10 +1,10 @@
-/** See `drains.e2e.test.ts`. */
+/** Repeats the stops of `drains.e2e.test.ts` many times. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { drain, programs, situationNames, startDrainCluster } from "./drains.ts";
 import type { KillCluster } from "../billing/kill-cluster.ts";
 
 const drains = 200;
-/** The bound of the promise. */
+/** The bound that the promise names. */
 const unreadyMsMax = 100;
 
 let system: KillCluster;
@@ -14,7 +14,7 @@ afterAll(() => system[Symbol.asyncDispose]());
 const cases = programs.flatMap((program) => situationNames.map((situation) => [program, situation] as const));
 
 test.each(cases)(
-  `SIGTERM of the %s with %s, ${drains / cases.length} times: it is unready at once, takes nothing new, lets streams end, and ends with 0`,
+  `on SIGTERM, ${drains / cases.length} times, the %s with %s is unready at once, refuses new requests, lets streams end, and exits with 0`,
   async (program, situation) => {
     const times: number[] = [];
     for (let round = 0; round < drains / cases.length; round++) {
@@ -25,7 +25,7 @@ test.each(cases)(
       expect(late).toMatch(/^(refused|broken)$/);
       times.push(unreadyMs);
     }
-    // The median: a single one may meet a pause of the machine.
+    // The median, because a single time may contain a pause of the machine.
     expect(times.toSorted((a, b) => a - b)[times.length >> 1]).toBeLessThanOrEqual(unreadyMsMax);
   },
   1_800_000,

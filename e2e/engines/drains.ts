@@ -1,4 +1,6 @@
-/** SIGTERM of the router or of an agent under load, in situations in which a stop could hang or cut what runs. */
+/**
+ * Sends SIGTERM to the router or an agent under load, in situations in which a stop could hang or cut running answers.
+ */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
@@ -17,27 +19,27 @@ export type Program = (typeof programs)[number];
 
 /** Time in which a stopping program lets answers end before it cuts them. */
 const graceSeconds = 3;
-/** Grace, what each part is given to close, and a busy machine. */
+/** The grace time, the time that each part has to close, and extra time for a busy machine. */
 const exitMsMax = 40_000;
 
 interface Drained {
-  /** From SIGTERM until it said that it is not ready. */
+  /** Time from SIGTERM until the program reported that it is not ready. */
   readonly unreadyMs: number;
   /** How the running answers ended. */
   readonly running: readonly Ending[];
-  /** Whether an answer ran on when the program was unready: nothing was cut for it. */
+  /** Whether an answer continued after the program was unready, which shows that no answer was cut. */
   readonly unreadyFirst: boolean;
-  /** How a request ended that came when it was unready. */
+  /** How a request ended that arrived after the program was unready. */
   readonly late: Ending;
   readonly exit: number | NodeJS.Signals;
 }
 
-/** Brings the system there, and says how to leave it. */
+/** Creates the situation, and returns a function that ends it. */
 type Situation = (system: KillCluster) => Promise<() => Promise<unknown>>;
 
 const situations = {
   "nothing else": async () => async () => {},
-  "idle connections that are kept open": async (system) => {
+  "idle open connections": async (system) => {
     const sockets: Socket[] = [];
     for (const name of ["api", "portal", "ops"]) {
       const port = Number(system.cluster.router.listen[name]!.split(":")[1]);
@@ -63,14 +65,14 @@ const situations = {
     const port = system.cluster.router.listen["nodes"]!.split(":")[1]!;
     const node = fork(join(import.meta.dirname, "flooding-node.ts"), [port]);
     await once(node, "message");
-    await until("the router to refuse what is beyond the bounds", async () => (await refusedLinks(system)) >= 3);
+    await until("the router to refuse messages above the bounds", async () => (await refusedLinks(system)) >= 3);
     return async () => {
       node.kill("SIGKILL");
       await once(node, "exit");
     };
   },
-  "a database that stands still": async (system) => {
-    // Without the database a router that was just started knows no key.
+  "a frozen database": async (system) => {
+    // Without the database, a router that has just started knows no key.
     await Promise.all(system.accounts.map(() => system.ask({ kind: "json" })));
     const pids = serverProcesses(postmasterOf(system.cluster).pid);
     for (const pid of pids) process.kill(pid, "SIGSTOP");
@@ -98,7 +100,7 @@ export async function drain(system: KillCluster, what: Program, situation: Situa
   }
 }
 
-/** Links that the router has closed because a node broke the protocol. */
+/** Counts the links that the router closed because a node broke the protocol. */
 async function refusedLinks(system: KillCluster): Promise<number> {
   const metrics = await fetch(`http://${system.cluster.router.listen["ops"]}/metrics`);
   return Number(/^weiche_router_nodes_refused_total\{reason="invalid"\} (\d+)/m.exec(await metrics.text())?.[1] ?? 0);
@@ -108,12 +110,12 @@ async function stopUnderLoad(system: KillCluster, program: RunningProgram): Prom
   let begun = 0;
   const onPiece = (pieces: number) => pieces === 1 && begun++;
   const running = Array.from({ length: 5 }, () => system.ask({ onPiece }));
-  await until("the streams to have begun", () => begun === running.length);
+  await until("the streams to begin", () => begun === running.length);
   let ended = 0;
   for (const each of running) void each.then(() => ended++);
   program.kill("SIGTERM");
   const toldMs = performance.now();
-  await until("it to be unready", () => isUnready(program));
+  await until("the program to be unready", () => isUnready(program));
   const unreadyMs = performance.now() - toldMs;
   const unreadyFirst = ended < running.length;
   const late = await system.ask({ kind: "json" });
@@ -122,7 +124,7 @@ async function stopUnderLoad(system: KillCluster, program: RunningProgram): Prom
   return { unreadyMs, running: endings, unreadyFirst, late: late.ending, exit };
 }
 
-/** True also if nothing listens there any more. */
+/** Returns whether the program is unready. Also true if nothing listens any more. */
 async function isUnready({ listen }: RunningProgram): Promise<boolean> {
   return fetch(`http://${listen["ops"]}/readyz`).then(
     ({ status }) => status === 503,
@@ -133,12 +135,12 @@ async function isUnready({ listen }: RunningProgram): Promise<boolean> {
 async function exitOf(program: RunningProgram): Promise<number | NodeJS.Signals> {
   const stuck = new AbortController();
   const bound = sleep(exitMsMax, undefined, { signal: stuck.signal }).then(() =>
-    Promise.reject(new Error("it does not end")),
+    Promise.reject(new Error("the program does not end")),
   );
   return Promise.race([program.exited(), bound]).finally(() => stuck.abort());
 }
 
-/** The database server's main process and its children. */
+/** Returns the database server's main process and its children. */
 function serverProcesses(pid: number): number[] {
   const children = readdirSync("/proc").filter((name) => {
     try {
@@ -146,7 +148,7 @@ function serverProcesses(pid: number): number[] {
         /^\d+$/.test(name) && readFileSync(`/proc/${name}/stat`, "utf8").split(") ")[1]!.split(" ")[1] === `${pid}`
       );
     } catch {
-      return false; // it has just ended
+      return false; // the process has just ended
     }
   });
   return [pid, ...children.map(Number)];
@@ -155,5 +157,5 @@ function serverProcesses(pid: number): number[] {
 function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
-  } catch {} // the stop has ended it
+  } catch {} // the stop has ended the process
 }

@@ -1,4 +1,7 @@
-/** Engines that die or freeze at every moment of their lives: a clear answer for the client, and a model that comes back. */
+/**
+ * Tests engines that die or freeze at every moment of their lives. The client gets a clear answer, and the model comes
+ * back.
+ */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,7 +11,7 @@ import { SimNodeEngine, catalogueOf, simEngine } from "../cluster/sim-node.ts";
 import { askStream, type Answer } from "../cluster/api-client.ts";
 
 const directory = reachableDirectory("weiche-faults-");
-/** Faults that model-a's next process begins with. */
+/** The faults with which the next process of model-a begins. */
 const faultFile = join(directory, "faults");
 const backoffSeconds = 3;
 
@@ -39,7 +42,7 @@ beforeAll(async () => {
   ({ apiKey } = await cluster.account());
   frozen = freeze();
   silenced = silence();
-  for (const beside of [frozen, silenced]) beside.catch(() => {}); // its test tells
+  for (const beside of [frozen, silenced]) beside.catch(() => {}); // the test itself awaits it
 });
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
@@ -50,16 +53,18 @@ function ask(model: string, text = "sim:tokens=3", onPiece?: (pieces: number) =>
   return askStream({ baseUrl: cluster.baseUrl, apiKey, model, text, onPiece });
 }
 
-/** Codes of honest refusals. A request that is held while a hung engine is replaced may come to its own limit of 12 s. */
+/**
+ * Codes of honest refusals. A request that is held while a hung engine is replaced may reach its own timeout of 12 s.
+ */
 const refusals: readonly (string | undefined)[] = ["model_unavailable", "timeout"];
 
-/** Asks until the model is served again; what comes before must be an honest refusal. */
+/** Asks until the model is served again. Every earlier answer must be an honest refusal. */
 async function served(model: string): Promise<void> {
   await until(`${model} to be served`, async () => {
     const seen = await ask(model);
     const isHonest = seen.ending === "whole" || (seen.status !== 200 && refusals.includes(seen.error?.code));
     if (!isHonest) throw new Error(JSON.stringify(seen));
-    if (seen.ending !== "whole") await sleep(250); // a package has its limits
+    if (seen.ending !== "whole") await sleep(250); // stays within the limits of the package
     return seen.ending === "whole";
   });
 }
@@ -86,28 +91,31 @@ describe("a slot whose engine fails", () => {
   test.each([
     ["dies at its start", "crash:start"],
     ["never becomes ready", "never-ready"],
-  ])("an engine that %s: 503 with the backoff, no start before it is over, and then it serves", async (_, fault) => {
-    await served("model-b");
-    await stopEngine("model-a");
-    writeFileSync(faultFile, fault);
-    const first = await ask("model-a");
-    expect(first).toMatchObject({
-      ending: "refused",
-      status: 503,
-      error: { code: "model_unavailable" },
-      retryAfterSeconds: backoffSeconds,
-    });
-    const startMs = performance.now();
-    const again = await ask("model-a");
-    expect(again).toMatchObject({ status: 503, error: { code: "model_unavailable" } });
-    expect(again.retryAfterSeconds).toBeGreaterThanOrEqual(1);
-    expect(performance.now() - startMs, "refused at once").toBeLessThan(backoffSeconds * 1_000);
-    expect(await ask("model-b"), "the slot serves others meanwhile").toMatchObject({ ending: "whole" });
-    rmSync(faultFile);
-    await served("model-a");
-  });
+  ])(
+    "that %s answers 503 with the backoff, is not started before the backoff ends, and then serves",
+    async (_, fault) => {
+      await served("model-b");
+      await stopEngine("model-a");
+      writeFileSync(faultFile, fault);
+      const first = await ask("model-a");
+      expect(first).toMatchObject({
+        ending: "refused",
+        status: 503,
+        error: { code: "model_unavailable" },
+        retryAfterSeconds: backoffSeconds,
+      });
+      const startMs = performance.now();
+      const again = await ask("model-a");
+      expect(again).toMatchObject({ status: 503, error: { code: "model_unavailable" } });
+      expect(again.retryAfterSeconds).toBeGreaterThanOrEqual(1);
+      expect(performance.now() - startMs, "the second request is refused at once").toBeLessThan(backoffSeconds * 1_000);
+      expect(await ask("model-b"), "the slot serves other models meanwhile").toMatchObject({ ending: "whole" });
+      rmSync(faultFile);
+      await served("model-a");
+    },
+  );
 
-  test("an engine that dies in mid-stream: an error event, and it is started again", async () => {
+  test("in the middle of a stream sends an error event and starts the engine again", async () => {
     await served("model-a");
     const { pid } = engineOf("model-a");
     expect(await ask("model-a", "sim:tokens=50,fault=crash:10")).toMatchObject({
@@ -117,20 +125,20 @@ describe("a slot whose engine fails", () => {
     });
     await served("model-a");
     expect(engineOf("model-a").pid).not.toBe(pid);
-    await until("nothing to run", async () => (await running("a")) === 0);
+    await until("the slot to be idle", async () => (await running("a")) === 0);
   });
 
-  test("a vLLM whose core dies takes no more requests, though its front answers for a while, and is started again", async () => {
+  test("because vLLM's core dies takes no more requests, even while vLLM's front end answers, and restarts vLLM", async () => {
     await served("model-a");
     const { pid } = engineOf("model-a");
     const died = await ask("model-a", "sim:tokens=50,fault=core-dies:10");
     expect(died).toMatchObject({ ending: "error", status: 200, error: { code: "engine_died" } });
-    await served("model-a"); // nobody was told that the engine failed
+    await served("model-a"); // no client got an engine failure
     expect(engineOf("model-a").pid).not.toBe(pid);
   });
 
   test.each(["crash:sleep*1", "500:sleep*1"])(
-    "an engine that meets %s is stopped, and the other model is served",
+    "at its sleep with %s stops the engine and serves the other model",
     async (fault) => {
       await served("model-a");
       const { pid } = engineOf("model-a");
@@ -142,7 +150,7 @@ describe("a slot whose engine fails", () => {
   );
 
   test.each(["crash:wake*1", "500:wake*1"])(
-    "an engine that meets %s is started cold for the same request",
+    "at its wake with %s starts the engine cold for the same request",
     async (fault) => {
       await served("model-a");
       const { pid } = engineOf("model-a");
@@ -154,7 +162,7 @@ describe("a slot whose engine fails", () => {
   );
 });
 
-/** Takes its time: runs beside the other tests, on a slot of its own. */
+/** Takes long. It runs on a slot of its own beside the other tests. */
 async function freeze() {
   await served("model-c");
   const { pid } = engineOf("model-c", "frozen");
@@ -166,14 +174,14 @@ async function freeze() {
   return { seen, pid: pid!, pidAfter: engineOf("model-c", "frozen").pid };
 }
 
-test("an engine that freezes in mid-stream: its client gets an error, its place is free, and it is started again", async () => {
+test("an engine that freezes in the middle of a stream is started again, its client gets an error, and its place is free", async () => {
   const { seen, pid, pidAfter } = await frozen;
   expect(seen).toMatchObject({ ending: "error", status: 200, error: { code: "500" } });
   expect(pidAfter).not.toBe(pid);
   expect(isAlive(pid), "the frozen process is gone").toBe(false);
 });
 
-/** Beside the other tests, too. */
+/** Also runs beside the other tests. */
 async function silence() {
   await served("model-d");
   const engine = engineOf("model-d", "deaf");
@@ -186,7 +194,7 @@ async function silence() {
   return { seen, pid: pid!, pidAfter: engineOf("model-d", "deaf").pid };
 }
 
-test("a vLLM that falls silent at a SIGTERM and stays: its client gets an error, and two more SIGTERMs end it", async () => {
+test("a vLLM that ignores SIGTERM and falls silent is ended by two more SIGTERMs, and its client gets an error", async () => {
   const { seen, pid, pidAfter } = await silenced;
   expect(seen).toMatchObject({ ending: "error", status: 200, error: { code: "500" } });
   expect(pidAfter).not.toBe(pid);

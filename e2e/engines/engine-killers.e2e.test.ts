@@ -1,4 +1,4 @@
-/** A prompt that kills engines: after two of them it is refused, and everybody else is served. */
+/** Tests a prompt that kills engines. After two deaths it is refused, and all other clients are served. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Cluster, until } from "../cluster/cluster.ts";
@@ -20,7 +20,9 @@ function ask(text: string, onPiece?: (pieces: number) => void): Promise<Answer> 
   return askStream({ baseUrl: cluster.baseUrl, apiKey, model: "model-a", text, onPiece });
 }
 
-/** Asks again as long as it is a 503, since an engine is coming back; not too often, since a package has its limits. */
+/**
+ * Repeats a request while it gets 503, because an engine is coming back. Pauses stay within the limits of the package.
+ */
 async function askThrough(text: string): Promise<Answer> {
   let seen = await ask(text);
   for (let times = 0; seen.status === 503 && times < 60; times++) {
@@ -35,7 +37,7 @@ async function liveNodes(): Promise<number> {
   return seen.filter(({ state }) => state === "live").length;
 }
 
-/** Engines that have ended, by the agents' own counts. */
+/** Number of engines that have ended, by the agents' own counts. */
 async function engineExits(): Promise<number> {
   let exits = 0;
   for (const agent of cluster.agents.values()) {
@@ -46,7 +48,7 @@ async function engineExits(): Promise<number> {
   return exits;
 }
 
-test("two deaths, then 500 at once; nodes stay up, other requests are served, and who was there is served again", async () => {
+test("after two deaths a prompt gets 500 at once, nodes stay up, and all other requests are served, even those that were cut", async () => {
   expect((await askThrough("sim:tokens=3")).ending).toBe("whole");
   let innocent: Promise<Answer> | undefined;
   const begun = new Promise<void>((resolve) => {

@@ -1,4 +1,6 @@
-/** Turns in an engine's life, below a real agent: the deep sleep, and a death at the moments when others wait for it. */
+/**
+ * Tests phases of an engine's life with a real agent: the deep sleep, and deaths while requests wait for the engine.
+ */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -8,7 +10,7 @@ import { seriesOf } from "../cluster/metrics-text.ts";
 import { SimNodeEngine, simEngine } from "../cluster/sim-node.ts";
 
 const directory = reachableDirectory("weiche-lives-");
-/** Faults that the next process of `probed` begins with. */
+/** The faults with which the next process of `probed` begins. */
 const faultFile = join(directory, "faults");
 const backoffSeconds = 0.5;
 let agent: LoneAgent;
@@ -38,7 +40,7 @@ async function sample(name: string, labels: Readonly<Record<string, string>>): P
   return (await agent.samples()).get(seriesOf(name, labels));
 }
 
-/** The text of an answer. Fails if the answer is not whole. */
+/** Returns the text of an answer. Fails if the answer is not whole. */
 async function said(model: string, text: string): Promise<string> {
   const { status, body, ending } = await agent.chat(model, text);
   expect({ status, ending, body: status === 200 ? "" : body }).toEqual({ status: 200, ending: "complete", body: "" });
@@ -53,7 +55,7 @@ async function served(model: string): Promise<void> {
   });
 }
 
-test("level 2 throws the weights away: they are brought back, in this order, before anything is asked of the model", async () => {
+test("after a sleep of level 2, which drops the weights, the agent reloads them in this order before the first request", async () => {
   const engine = engineOf("sleep", "deep");
   const moves = async () => (await (await fetch(`${engine.origin}/sim/moves`)).json()) as string[];
   expect(await said("deep", "sim:tokens=3 hello")).toBe("t0 t1 t2 ");
@@ -65,14 +67,14 @@ test("level 2 throws the weights away: they are brought back, in this order, bef
   for (let turn = 1; turn <= 2; turn++) {
     await said("other", "sim:tokens=1 hello");
     expect((await moves()).at(-1)).toBe(cycle[0]);
-    expect(await said("deep", "sim:tokens=3 hello"), "no nonsense").toBe("t0 t1 t2 ");
+    expect(await said("deep", "sim:tokens=3 hello"), "the weights are right").toBe("t0 t1 t2 ");
     expect(await moves()).toEqual(Array.from({ length: turn }, () => cycle).flat());
   }
-  expect(engine.pid, "it was never restarted").toBe(pid);
+  expect(engine.pid, "the engine was never restarted").toBe(pid);
   expect(await engine.state()).toMatchObject({ sleptBusy: 0, running: 0, waiting: 0 });
 });
 
-test("an engine that dies while it is drained: its stream ends in an error, who waits for the other model is served", async () => {
+test("if an engine dies during its drain, its stream ends in an error and waiters for the other model are served", async () => {
   await served("drained");
   const { pid } = engineOf("drain", "drained");
   const begun = Promise.withResolvers<void>();
@@ -93,7 +95,7 @@ test("an engine that dies while it is drained: its stream ends in an error, who 
   expect(engineOf("drain", "drained").pid).not.toBe(pid);
 });
 
-test("an engine that dies of its first token: who waits is refused with the backoff, nothing of it is left", async () => {
+test("if an engine dies at its first token, waiters are refused with the backoff and nothing of it is left", async () => {
   await served("beside");
   writeFileSync(faultFile, "crash:0");
   const refused = await agent.chat("probed", "sim:tokens=2 hello");
@@ -107,7 +109,7 @@ test("an engine that dies of its first token: who waits is refused with the back
   expect(await sample("weiche_agent_engine_restarts_total", { model: "probed", reason: "start" })).toBe(1);
 });
 
-test("an engine that dies of its first token after it was woken: it is started cold for the same request", async () => {
+test("an engine that dies at its first token after its wake is started cold for the same request", async () => {
   await served("probed");
   const { pid } = engineOf("probe", "probed");
   await said("beside", "sim:tokens=1 hello");

@@ -1,4 +1,4 @@
-/** An external engine behind `https:`, as the agent's client reaches it. */
+/** Tests an external engine at an `https:` address, as the agent's client reaches it. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:https";
@@ -20,7 +20,7 @@ function ask(origin: string): Promise<string> {
   return promise.finally(() => connection.close());
 }
 
-test("an engine is believed if its certificate names it and comes from a known authority, and speaks HTTP/1.1", async () => {
+test("the agent trusts an engine whose certificate names it and has a known authority, and uses HTTP/1.1", async () => {
   const validity = { fromMs: Date.now(), days: 2 };
   const ca = issueAuthority(validity);
   const authority = { cert: new X509Certificate(ca.cert), key: createPrivateKey(ca.key) };

@@ -1,6 +1,6 @@
 /**
- * A node that sends a router as much as it takes, until it is killed: messages of 4 MB that are beyond the bounds, reports,
- * and usage records of requests that nobody made. The argument is the router's port for nodes.
+ * A node that sends a router as much as it accepts, until it is killed: messages of 4 MB above the bounds, reports, and
+ * usage records of invented requests. The argument is the router's port for nodes.
  */
 import { once } from "node:events";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ const records = Array.from({ length: 1_000 }, (_, n) => ({
   ...{ attempt: 1, account_id: "a", user_id: "u", key_id: "k", model: "m", source: "USAGE_SOURCE_ENGINE" },
 }));
 
-/** 4 MB of empty elements of the field `inner` in the message `outer`. */
+/** Returns 4 MB of empty elements of the field `inner` in the message `outer`. */
 function emptyElements(outer: number, inner: number): Buffer {
   const length = (4 << 20) - 16;
   const varint = [0, 7, 14, 21].map((shift) => ((length >> shift) & 127) | (shift < 21 ? 128 : 0));

@@ -1,4 +1,7 @@
-/** More requests than the engine has places, of an official client that does not try again: all of them are answered. */
+/**
+ * Tests more requests than the engine has places, from an official client that does not retry. All of them are
+ * answered.
+ */
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
@@ -10,7 +13,7 @@ import { startSimEngine, type SimEngine } from "../sim-engine/sim-engine.ts";
 
 const model = "narrow";
 const sharing = "sharing";
-/** A model and its adapter on one engine, by different factors. */
+/** A model and its adapter on one engine, with different factors. */
 const [base, adapter] = ["base", "adapter"];
 const tripled = catalogueOf(adapter).map((entry) => ({
   ...entry,
@@ -18,7 +21,7 @@ const tripled = catalogueOf(adapter).map((entry) => ({
 }));
 const places = 4;
 const requests = 50;
-/** More than the largest package lets one account ask at once. */
+/** Together these accounts may have more concurrent requests than one account of the largest package. */
 const accounts = 3;
 
 let engine: SimEngine;
@@ -36,7 +39,7 @@ beforeAll(async () => {
   const keys: string[] = [];
   for (let count = 0; count < accounts; count++) keys.push((await cluster.account(`Customer-${count}`)).apiKey);
   clients = keys.map((apiKey) => new OpenAI({ apiKey, baseURL: cluster.baseUrl, maxRetries: 0 }));
-  // The model is active: it is places that are waited for, not a switch.
+  // The model is active, so that requests wait for places, not for a switch.
   await ask(clients[0]!, 1);
 }, 90_000);
 afterAll(async () => {
@@ -51,26 +54,29 @@ const ask = (client: OpenAI, n: number, of = model) =>
     messages: [{ role: "user", content: `sim:tokens=${Math.ceil(30 / n)} go on` }],
   });
 
-test.each([1, 4])("50 requests at once for %i answers each, and the engine has 4 places", async (n) => {
-  const asked = Array.from({ length: requests }, (_, index) => ask(clients[index % accounts]!, n));
-  const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === "rejected");
-  expect(refused).toEqual([]);
-  for (const { choices } of await Promise.all(asked)) {
-    expect(choices.map(({ index }) => index)).toEqual(Array.from({ length: n }, (_, index) => index));
-    expect(choices.every(({ finish_reason: finish }) => finish === "stop")).toBe(true);
-  }
-  expect(engine.state(), "none of them ever waited in the engine, where it cannot be taken back").toMatchObject({
-    ...{ queued: 0, running: 0, waiting: 0 },
-  });
-});
+test.each([1, 4])(
+  "50 concurrent requests for %i answers each are all answered by an engine with 4 places",
+  async (n) => {
+    const asked = Array.from({ length: requests }, (_, index) => ask(clients[index % accounts]!, n));
+    const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === "rejected");
+    expect(refused).toEqual([]);
+    for (const { choices } of await Promise.all(asked)) {
+      expect(choices.map(({ index }) => index)).toEqual(Array.from({ length: n }, (_, index) => index));
+      expect(choices.every(({ finish_reason: finish }) => finish === "stop")).toBe(true);
+    }
+    expect(engine.state(), "no request waited in the engine, where the agent cannot withdraw it").toMatchObject({
+      ...{ queued: 0, running: 0, waiting: 0 },
+    });
+  },
+);
 
-test("a request for more answers than the engine has places is told how many there are", async () => {
+test("a request for more answers than the engine has places gets an error with the number of places", async () => {
   const error = await ask(clients[0]!, places + 1).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(OpenAI.BadRequestError);
   expect(error).toMatchObject({ status: 400, param: "n", message: expect.stringContaining("at most 4:") });
 });
 
-/** Seen by its name to be llama-server: without `-np` its slots share one context. */
+/** The agent recognises llama-server by its name. Without `-np` its slots share one context. */
 function sharingEngine(): object {
   const flags = ["--model", sharing, "--dialect", "llama-server", "--max-running", `${places}`, "--itl-ms", "2"];
   const program = [join(cluster.directory, "data/llama-server"), "e2e/sim-engine/main.ts", "--port", "{port}"];
@@ -82,21 +88,21 @@ function sharingEngine(): object {
   };
 }
 
-test("a llama-server whose slots share one context is given one request at a time, and the log says so", async () => {
+test("a llama-server whose slots share one context gets one request at a time, and the log reports it", async () => {
   const told = () => cluster.agents.get("node-1")!.output.filter((line) => line.includes("share one context"));
   for (const how of ["started", "taken over"]) {
     await cluster.agents.get("node-1")!.stop();
     await cluster.startAgent("node-1", { slots: [{ name: "b", engines: [sharingEngine()] }] });
     await cluster.linked();
     await Promise.all(Array.from({ length: 4 }, () => ask(clients[0]!, 1, sharing)));
-    await until(`the agent to tell of it once ${how}`, () => told().length === 1);
+    await until(`the agent to log it once ${how}`, () => told().length === 1);
     expect(JSON.parse(told()[0]!)).toMatchObject({ slot: "b", model: sharing, slots: places, used: 1 });
     const error = await ask(clients[0]!, 2, sharing).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ status: 400, param: "n", message: expect.stringContaining("at most 1:") });
   }
 });
 
-test("an engine of two models serves both without a switch, with one set of places, each by its own factor", async () => {
+test("an engine with two models serves both without a switch, with common places and a factor for each", async () => {
   await cluster.agents.get("node-1")!.stop();
   const engines = [{ ...simEngineOf([base, adapter]), maxConcurrent: 2 }];
   await cluster.startAgent("node-1", { slots: [{ name: "c", engines }] });
@@ -120,19 +126,19 @@ test("an engine of two models serves both without a switch, with one set of plac
     readonly items: readonly { readonly model: string; readonly waitsFor?: string; readonly position?: number }[];
   }
   const live = async () => ((await cluster.weiche("requests", "--live")) as Shown).items;
-  await until("the third to wait", async () => (await live()).some(({ waitsFor }) => waitsFor !== undefined));
+  await until("the third request to wait", async () => (await live()).some(({ waitsFor }) => waitsFor !== undefined));
   expect((await live()).find(({ waitsFor }) => waitsFor)).toMatchObject({
     ...{ model: adapter, waitsFor: "place", position: 1 },
   });
   const slot = async () => ((await cluster.weiche("nodes")) as [{ slots: [{ waiting: number }] }])[0].slots[0];
-  await until("its report", async () => (await slot()).waiting === 1);
+  await until("the report of the waiter", async () => (await slot()).waiting === 1);
   expect(await slot()).toMatchObject({ active: base, activeModels: [base, adapter], running: 2, waiting: 1 });
   stop.abort();
   expect([answered.model, (await waiting).model]).toEqual([base, adapter]);
-  expect(started.pid, "it was never restarted").toBe(pid);
+  expect(started.pid, "the engine was never restarted").toBe(pid);
 
   const records = async () => (await dumpUsage(cluster)).filter(({ model: of }) => of === base || of === adapter);
-  await until("all four to be recorded", async () => (await records()).length === 4);
+  await until("all four requests to be recorded", async () => (await records()).length === 4);
   for (const { model: of, promptTokens, completionTokens, credits } of await records())
     expect(credits).toBe(BigInt((of === base ? 1_000 : 3_000) * (promptTokens + completionTokens)));
 });

@@ -1,4 +1,7 @@
-/** Engines of each kind that lie, break off or hang, below a real agent: one bad answer ends one request, and no more. */
+/**
+ * Tests engines of each dialect that send wrong data, break off or hang, with a real agent. One bad answer ends one
+ * request, and nothing else.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../cluster/cluster.ts";
@@ -9,16 +12,16 @@ import { SimTrio, simDialects } from "../cluster/sim-trio.ts";
 import { chat } from "../sim-engine/sim-client.ts";
 import type { SimDialectName } from "../sim-engine/sim-engine.ts";
 
-/** An engine may be silent for half of what a request may take. */
+/** An engine may be silent for half of a request's time. */
 const requestSeconds = 12;
 const silenceMs = (requestSeconds * 1_000) / 2;
 
-/** Engines that answer badly, that hang, that work for others, and processes that are frozen. */
+/** Engines that answer badly, engines that hang, engines that work for others, and frozen processes. */
 let bad: SimTrio;
 let hanging: SimTrio;
 let busy: SimTrio;
 let agent: LoneAgent;
-/** These take their time: they run beside the table. */
+/** Long tests that run beside the table. */
 let slow: {
   readonly hung: Promise<LoneAnswer>[];
   readonly working: ReturnType<typeof work>[];
@@ -46,14 +49,17 @@ beforeAll(async () => {
     working: simDialects.map(work),
     frozen: simDialects.map(freeze),
   };
-  for (const each of Object.values(slow).flat() as Promise<unknown>[]) each.catch(() => {}); // their tests tell
+  for (const each of Object.values(slow).flat() as Promise<unknown>[]) each.catch(() => {}); // their tests await them
 });
 afterAll(async () => {
   await agent[Symbol.asyncDispose]();
   await Promise.all([bad, hanging, busy].map((trio) => trio[Symbol.asyncDispose]()));
 });
 
-/** How often the session to the agent was lost: a machine that is too busy to answer a ping in time looks dead. */
+/**
+ * Number of requests lost with the data connection to the agent. On a busy machine an agent that answers a PING late
+ * looks dead.
+ */
 let lost = 0;
 
 async function ask(...question: Parameters<LoneAgent["chat"]>): Promise<LoneAnswer> {
@@ -70,16 +76,16 @@ function reportOf(model: string) {
   return agent.registry.details(performance.now())[0]!.report?.slots.find(({ name }) => name === model);
 }
 
-/** A prompt that takes longer to read than an engine may be silent, in one that works for somebody else meanwhile. */
+/** Sends a prompt that takes longer to read than an engine may be silent, while the engine works for another client. */
 async function work(dialect: SimDialectName) {
   const model = `busy-${dialect}`;
   const elsewhere = new AbortController();
   const others = chat(busy.of(dialect).origin, "sim:tokens=20000,itl=10 hello", {}, { signal: elsewhere.signal });
   await ask(model, "sim:tokens=1 hello");
   const measured = () => reportOf(model);
-  await until("the first measurement, from which a counter can move", () => measured()?.engine !== undefined);
+  await until("the first measurement of the counters", () => measured()?.engine !== undefined);
   const asked = ask(model, `sim:tokens=3,ttft=${silenceMs + 1_500} hello`);
-  await until("both to be measured", () => measured()?.engine?.running === 2);
+  await until("both requests to be measured", () => measured()?.engine?.running === 2);
   const { engine } = measured()!;
   const answer = await asked;
   elsewhere.abort();
@@ -91,10 +97,7 @@ async function freeze(dialect: SimDialectName) {
   const model = frozenModel(dialect);
   const engine = new SimNodeEngine(agent.directory, model, model);
   await served(model);
-  await until(
-    "the first measurement, without which silence means nothing",
-    () => reportOf(model)?.engine !== undefined,
-  );
+  await until("the first measurement, which a hang is compared with", () => reportOf(model)?.engine !== undefined);
   const answer = ask(model, "sim:tokens=5000,itl=10 hello");
   await until("the stream to run", async () => engine.pid !== undefined && (await generated(engine)) > 5);
   const pid = engine.pid!;
@@ -106,7 +109,7 @@ async function freeze(dialect: SimDialectName) {
   return { ended, running, pids: [pid, engine.pid] };
 }
 
-/** Asks until it is served again; until then it may only be refused. */
+/** Asks until the model is served again. Until then it may only be refused. */
 async function served(model: string): Promise<void> {
   await until(`${model} to be served`, async () => {
     const answer = await ask(model, "sim:tokens=2 hello");
@@ -119,12 +122,12 @@ async function restarts(model: string, reason: string): Promise<number | undefin
   return (await agent.samples()).get(seriesOf("weiche_agent_engine_restarts_total", { model, reason }));
 }
 
-/** How much the last request was given; nothing while its engine does not answer yet. */
+/** Returns the number of tokens generated for the last request, or 0 while its engine does not answer yet. */
 async function generated(engine: SimNodeEngine): Promise<number> {
   return (await engine.requests().catch(() => [])).at(-1)?.generated ?? 0;
 }
 
-/** An honest end of an answer that is not whole: a status, or an error event and nothing after it. */
+/** Checks that an incomplete answer ends honestly: with a status, or with an error event as its last event. */
 function expectHonest({ status, body, ending }: LoneAnswer): void {
   expect(["500 complete", "500 error", "200 error"]).toContain(`${status} ${ending}`);
   const last = status === 200 ? body.split("\n\n").at(-2)!.slice("data: ".length) : body;
@@ -139,49 +142,55 @@ function expectWhole({ status, body, ending }: LoneAnswer): void {
   expect(body).toMatch(/data: \[DONE\]\n\n$/);
 }
 
-/** Before the first byte, and in the midst of a stream. */
+/** Faults before the first byte, and in the middle of a stream. */
 const faults = [
   ...["html", "empty", "wrong-length", "500"],
   ...["usage-only:0", "terminator-first:0", "invalid-utf8:0", "cut-chunk:0", "reset:0"],
   ...["usage-only:2", "terminator-first:2", "huge-event:2", "no-newline:2", "invalid-utf8:2", "cut-chunk:2", "cut:2"],
   ...["not-json:2", "error-event:2", "abort:2", "reset:2", "no-finish:2"],
 ];
-/** Faults that a client may provoke by what it lets the model write: it pays for what it has received. */
+/**
+ * Faults that a client may provoke through the text that it makes the model write. It pays for the tokens that it
+ * received.
+ */
 const ofAnswer = ["huge-event:2", "no-newline:2", "invalid-utf8:2", "not-json:2", "error-event:2"];
 
-test.each(simDialects)("%s: one bad answer is an error for who asked, and the next one is whole", async (dialect) => {
-  const model = `bad-${dialect}`;
-  let [streamsBroken, wholes, billed] = [0, 0, 0];
-  for (const fault of faults) {
-    const question = `sim:tokens=5,fault=${fault} hello`;
-    const [streamed, collected] = await Promise.all([ask(model, question), ask(model, question, { stream: false })]);
-    for (const answer of [streamed, collected]) {
-      expectHonest(answer);
-      expect(answer.body).not.toMatch(/It works|EngineCore|Compute error/);
+test.each(simDialects)(
+  "%s: one bad answer is an error for its client, and the next answer is whole",
+  async (dialect) => {
+    const model = `bad-${dialect}`;
+    let [streamsBroken, wholes, billed] = [0, 0, 0];
+    for (const fault of faults) {
+      const question = `sim:tokens=5,fault=${fault} hello`;
+      const [streamed, collected] = await Promise.all([ask(model, question), ask(model, question, { stream: false })]);
+      for (const answer of [streamed, collected]) {
+        expectHonest(answer);
+        expect(answer.body).not.toMatch(/It works|EngineCore|Compute error/);
+      }
+      if (streamed.status === 200) streamsBroken++;
+      if (streamed.status === 200 && ofAnswer.includes(fault)) billed++;
+      expectWhole(await ask(model, "sim:tokens=2 hello"));
+      wholes++;
     }
-    if (streamed.status === 200) streamsBroken++;
-    if (streamed.status === 200 && ofAnswer.includes(fault)) billed++;
-    expectWhole(await ask(model, "sim:tokens=2 hello"));
-    wholes++;
-  }
-  expect(streamsBroken).toBeGreaterThan(0);
-  const samples = await agent.samples();
-  const tokens = samples.get(seriesOf("weiche_agent_tokens_total", { model, kind: "completion" }))!;
-  const ended = (outcome: string) => samples.get(seriesOf("weiche_agent_requests_total", { model, outcome }));
-  expect([ended("limit-ended"), ended("broken")]).toEqual([billed, streamsBroken - billed]);
-  expect(tokens, "what we broke costs nothing").toBeGreaterThanOrEqual(2 * wholes + billed);
-  expect(tokens).toBeLessThanOrEqual(2 * (wholes + lost + billed));
-  expect(
-    samples.get(seriesOf("weiche_agent_engine_failures_total", { slot: model, model, what: "answer" })),
-  ).toBeGreaterThanOrEqual(2 * faults.length);
-  const restarted = [...samples].filter(
-    ([series, count]) => series.startsWith(`weiche_agent_engine_restarts_total{model="${model}"`) && count > 0,
-  );
-  expect(restarted).toEqual([]);
-  expect(samples.get(seriesOf("weiche_agent_running_requests", { slot: model }))).toBe(0);
-});
+    expect(streamsBroken).toBeGreaterThan(0);
+    const samples = await agent.samples();
+    const tokens = samples.get(seriesOf("weiche_agent_tokens_total", { model, kind: "completion" }))!;
+    const ended = (outcome: string) => samples.get(seriesOf("weiche_agent_requests_total", { model, outcome }));
+    expect([ended("limit-ended"), ended("broken")]).toEqual([billed, streamsBroken - billed]);
+    expect(tokens, "answers that the service broke cost nothing").toBeGreaterThanOrEqual(2 * wholes + billed);
+    expect(tokens).toBeLessThanOrEqual(2 * (wholes + lost + billed));
+    expect(
+      samples.get(seriesOf("weiche_agent_engine_failures_total", { slot: model, model, what: "answer" })),
+    ).toBeGreaterThanOrEqual(2 * faults.length);
+    const restarted = [...samples].filter(
+      ([series, count]) => series.startsWith(`weiche_agent_engine_restarts_total{model="${model}"`) && count > 0,
+    );
+    expect(restarted).toEqual([]);
+    expect(samples.get(seriesOf("weiche_agent_running_requests", { slot: model }))).toBe(0);
+  },
+);
 
-test("characters that are cut between two packets are whole again", async () => {
+test("characters that are cut between two packets arrive whole", async () => {
   for (const model of bad.models) {
     const answer = await ask(model, "sim:tokens=3,fault=split:0 hello");
     expectWhole(answer);
@@ -189,7 +198,7 @@ test("characters that are cut between two packets are whole again", async () => 
   }
 });
 
-test("a stream that ends after its finish, without its terminator, is whole", async () => {
+test("a stream that ends after its finish reason, without its terminator, is whole", async () => {
   for (const model of bad.models) {
     const answer = await ask(model, "sim:tokens=3,fault=no-terminator:2 hello");
     expectWhole(answer);
@@ -197,13 +206,13 @@ test("a stream that ends after its finish, without its terminator, is whole", as
   }
 });
 
-test("a prompt that is read for ever ends in an error once nothing moves, and the engine is begun with anew", async () => {
+test("a request whose prompt is read for ever ends in an error once no counter moves, and the engine is restarted", async () => {
   for (const hung of slow.hung) expectHonest(await hung);
   await Promise.all(hanging.models.map(served));
   for (const model of hanging.models) expect(await restarts(model, "silent")).toBe(1);
 });
 
-test("an engine that works for somebody is not held to hang: its counters move, and they are what is measured", async () => {
+test("an engine that works for another client does not count as hanging, because its counters move", async () => {
   const [vllm, llamaServer, openai] = await Promise.all(slow.working);
   for (const { answer } of [vllm!, llamaServer!, openai!]) expectWhole(answer);
   expect(vllm!.measured).toMatchObject({ running: 2, waiting: 0, kvCacheUse: 2 / 8, prefixCacheHitRate: 0 });
@@ -213,7 +222,7 @@ test("an engine that works for somebody is not held to hang: its counters move, 
   for (const model of busy.models) expect(await restarts(model, "silent")).toBe(0);
 });
 
-test("a frozen engine: its client gets an error, its place is free, and another one takes over", async () => {
+test("the client of a frozen engine gets an error, its place is free, and a new engine takes over", async () => {
   for (const { ended, running, pids } of await Promise.all(slow.frozen)) {
     expectHonest(ended);
     expect(ended.status).toBe(200);

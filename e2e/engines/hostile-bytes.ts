@@ -1,20 +1,20 @@
 /**
- * Bytes that a peer should not send: mangled messages, gRPC frames that lie about themselves, frames of any kind of HTTP/2
- * below gRPC and of data connections.
+ * Creates bytes that a peer should not send: mangled messages, gRPC frames with wrong headers, and frames of any kind
+ * of HTTP/2 and of data connections.
  */
 import { frames } from "@weiche/shared/frames/frame.ts";
 import { rawFrame } from "@weiche/shared/testing/raw-frames.ts";
 import type { Random } from "@weiche/shared/testing/random.ts";
 
 export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-/** An empty SETTINGS frame: what both ends say first. */
+/** An empty SETTINGS frame, which both ends send first. */
 export const http2Settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
 
 export function randomBytes(random: Random, length: number): Buffer {
   return Buffer.from(Array.from({ length }, () => random.below(256)));
 }
 
-/** The same bytes, or with some flipped, cut off, repeated or put in between. */
+/** Returns the same bytes, or bytes of which some are flipped, cut off, repeated or inserted. */
 export function mangle(random: Random, bytes: Buffer): Buffer {
   const at = random.below(bytes.length + 1);
   switch (random.below(6)) {
@@ -35,16 +35,16 @@ export function mangle(random: Random, bytes: Buffer): Buffer {
   }
 }
 
-/** One gRPC message with its five bytes before it, which in one of four cases are wrong. */
+/** Returns one gRPC message with its five header bytes, which are wrong in one of four cases. */
 export function grpcFrame(random: Random, message: Buffer): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length, 1);
-  if (random.chance(0.1)) head[0] = random.below(256); // says that it is compressed, or nothing that is known
+  if (random.chance(0.1)) head[0] = random.below(256); // claims compression, or an unknown flag
   if (random.chance(0.15)) head.writeUInt32BE(random.pick([0, 1, message.length + 7, 5 << 20, 0xffff_ffff]), 1);
   return Buffer.concat([head, message]);
 }
 
-/** One HTTP/2 frame of any type, flags and stream; in one of ten cases its length is wrong. */
+/** Returns one HTTP/2 frame of any type, flags and stream. Its length is wrong in one of ten cases. */
 export function http2Frame(random: Random): Buffer {
   const payload = randomBytes(random, random.pick([0, 1, 4, 5, 6, 8, 17, 40, 300]));
   const head = Buffer.alloc(9);
@@ -55,7 +55,10 @@ export function http2Frame(random: Random): Buffer {
   return Buffer.concat([head, payload]);
 }
 
-/** One frame of a data connection, of any type and stream, most of them within the bounds of their type; in one of ten cases its length is wrong. */
+/**
+ * Returns one frame of a data connection, of any type and stream, mostly within the bounds of its type. Its length is
+ * wrong in one of ten cases.
+ */
 export function hostileDataFrame(random: Random): Buffer {
   const type = random.chance(0.1) ? random.below(256) : random.pick(Object.values(frames));
   const own: Readonly<Record<number, readonly number[]>> = { 3: [1], 4: [1], 5: [4], 6: [8], 7: [8], 8: [0, 40] };

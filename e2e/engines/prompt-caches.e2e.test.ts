@@ -1,4 +1,7 @@
-/** Two accounts that send the same text, through a real agent: neither counts nor work tell one what the other has sent. */
+/**
+ * Tests two accounts that send the same text through a real agent. Neither counts nor work reveal to one account what
+ * the other has sent.
+ */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LoneAgent, type LoneAnswer } from "../cluster/lone-agent.ts";
@@ -9,7 +12,7 @@ const text = "sim:tokens=3 The merger with Contoso is to be announced on the thi
 let agent: LoneAgent;
 
 beforeAll(async () => {
-  // One slot: it gives up what it holds for each other prompt.
+  // With one slot, the engine drops its cache for each different prompt.
   const options = { dialect: "llama-server", "max-running": 1 };
   const llamaServer = (model: string, more: object = {}) => ({
     name: model,
@@ -34,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => agent[Symbol.asyncDispose]());
 
-/** The accounts in turn, each sending the same text. */
+/** Sends the same text from the accounts in turn. */
 async function send(model: string, ...accounts: readonly string[]): Promise<LoneAnswer[]> {
   const answers: LoneAnswer[] = [];
   for (const account of accounts) answers.push(await agent.chat(model, text, { account }));
@@ -51,7 +54,7 @@ const shown = (answers: readonly LoneAnswer[]) =>
 
 const engineOf = (model: string) => new SimNodeEngine(agent.directory, model, model);
 
-test("llama-server reads each prompt anew, brings none back, and no client is told of its cache", async () => {
+test("llama-server reads each prompt anew, restores none from its cache, and no client sees cached tokens", async () => {
   const answers = await send("llama", "a", "b");
   await agent.chat("llama", "Something else. ".repeat(20), { account: "c" });
   answers.push(...(await send("llama", "b")));
@@ -61,22 +64,22 @@ test("llama-server reads each prompt anew, brings none back, and no client is to
   expect(requests.map(({ cached_tokens, restored }) => [cached_tokens, restored])).toEqual(Array(4).fill([0, false]));
 });
 
-test("shared, it tells one account that another has sent the same text", async () => {
+test("a shared llama-server cache reveals to one account that another has sent the same text", async () => {
   const [first, second] = await send("llama-shared", "a", "b");
   expect(shown([first!])).toEqual([0]);
   expect(shown([second!])).toEqual([usageOf(second!).prompt_tokens - 1]);
 });
 
-/** Prompt tokens that the embedded engine has found in a context. */
+/** Returns the number of prompt tokens that the embedded engine has found in its contexts. */
 async function hits(model: string): Promise<number> {
   const metrics = await (await fetch(`${engineOf(model).origin}/metrics`)).text();
   return Number(/^vllm:prefix_cache_hits_total\{.*\} (\d+)$/m.exec(metrics)![1]);
 }
 
 test.each([
-  ["tiny", "those of the same account", [false, false, true]],
-  ["tiny-shared", "everybody's prompts", [false, true, true]],
-])("the embedded engine %s finds %s again", async (model, _whose, found) => {
+  ["tiny", "only prompts of the same account", [false, false, true]],
+  ["tiny-shared", "prompts of all accounts", [false, true, true]],
+])("the embedded engine of %s reuses %s", async (model, _whose, found) => {
   const seen: boolean[] = [];
   const answers: LoneAnswer[] = [];
   for (const account of ["a", "b", "a"]) {

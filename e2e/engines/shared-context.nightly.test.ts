@@ -1,6 +1,7 @@
 /**
- * A real llama-server (in PATH, or named by `WEICHE_LLAMA_SERVER`) whose slots share one context: what it is given at once
- * fits, so that long answers do not break each other off. Without one, this counts as skipped.
+ * Tests a real llama-server whose slots share one context. The agent sends it only requests that fit at the same time,
+ * so that long answers do not break each other off. The program is in PATH or named by `WEICHE_LLAMA_SERVER`. Without
+ * one, the test is skipped.
  */
 import { join } from "node:path";
 import OpenAI from "openai";
@@ -12,7 +13,7 @@ import { findProgram } from "../real-engines/find-program.ts";
 const program = findProgram("llama-server", "WEICHE_LLAMA_SERVER");
 const contextTokens = 256;
 
-/** `used`: how many of the four slots can be full at once. */
+/** `used` is the number of the four slots that can be full at the same time. */
 const engines = [
   { model: "no-slots-named", used: 1, flags: ["-c", `${contextTokens}`] },
   { model: "unified", used: 1, flags: ["-np", "4", "-kvu", "-c", `${contextTokens}`] },
@@ -34,11 +35,11 @@ describe.skipIf(program === undefined)("a llama-server whose slots share one con
   });
   afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-  test.each(engines)("$model: four long answers at once all end well", async ({ model, used }) => {
+  test.each(engines)("$model: four long concurrent answers all end well", async ({ model, used }) => {
     const messages = [{ role: "user" as const, content: "Count from 1 to 100." }];
     const ask = () => client.chat.completions.create({ model, messages, temperature: 0 });
     for (const { choices, usage } of await Promise.all([ask(), ask(), ask(), ask()])) {
-      expect(choices[0]!.finish_reason, "at the end of the context").toBe("length");
+      expect(choices[0]!.finish_reason, "each answer reaches the end of the context").toBe("length");
       expect(usage!.total_tokens).toBeGreaterThan(contextTokens - 5);
     }
     const said = cluster.agents

@@ -1,4 +1,4 @@
-/** Two models on one slot, put to sleep and woken under load: nothing that runs is ever aborted. */
+/** Tests two models on one slot that sleep and wake under load. No running request is ever aborted. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
@@ -31,7 +31,7 @@ function engineOf(model: string): SimNodeEngine {
   return new SimNodeEngine(`${cluster.directory}/node-1`, "a", model);
 }
 
-/** Number of switches of the slot, as the agent counts them; with `phase`, of those that had this phase. */
+/** Number of switches of the slot, as the agent counts them. With `phase`, only the switches that had this phase. */
 async function switches(phase?: string): Promise<number> {
   const { ops } = cluster.agents.get("node-1")!.listen;
   const text = await (await fetch(`http://${ops}/metrics`)).text();
@@ -40,7 +40,7 @@ async function switches(phase?: string): Promise<number> {
   return Number(line?.split(" ")[1] ?? 0);
 }
 
-test("a model that is not asked for sleeps, and its process is woken when it is", async () => {
+test("a model without requests sleeps, and its process wakes at the next request", async () => {
   expect(await ask("model-a", "sim:tokens=3")).toMatchObject({ ending: "whole" });
   expect(await ask("model-b", "sim:tokens=3")).toMatchObject({ ending: "whole" });
   const [a, b] = [engineOf("model-a"), engineOf("model-b")];
@@ -49,11 +49,11 @@ test("a model that is not asked for sleeps, and its process is woken when it is"
   expect(await ask("model-a", "sim:tokens=3")).toMatchObject({ ending: "whole" });
   expect([(await a.state()).sleeping, (await b.state()).sleeping]).toEqual([false, true]);
   expect([a.pid, b.pid], "no engine was restarted").toEqual(pids);
-  // Two cold starts and a wake: each was proven.
+  // Two cold starts and a wake. The agent proved each.
   expect([await switches("start"), await switches("probe")]).toEqual([3, 3]);
 });
 
-test("a switch does not wait for a client that reads slowly, and that client still gets all of its answer", async () => {
+test("a switch does not wait for a slow client, which still gets its whole answer", async () => {
   const messages = [{ role: "user", content: "sim:tokens=30000,itl=0 go on" }];
   const body = JSON.stringify({ model: "model-a", stream: true, messages });
   const post = rawPost("/v1/chat/completions", body, ["connection: close"]).replace("sk-good", apiKeys[0]!);
@@ -72,7 +72,7 @@ test("a switch does not wait for a client that reads slowly, and that client sti
   expect((await engine.requests()).filter(({ aborted }) => aborted)).toEqual([]);
 }, 90_000);
 
-test(`over ${switchesWanted} switches under load no stream is aborted and no engine is put to sleep while it works`, async () => {
+test(`during ${switchesWanted} switches under load, no stream is aborted and no working engine is put to sleep`, async () => {
   const random = createRandom(7);
   const pids = models.map((model) => engineOf(model).pid);
   const before = await switches();

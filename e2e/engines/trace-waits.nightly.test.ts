@@ -1,6 +1,6 @@
 /**
- * Runs an hour of a load through a real router and agent with simulated engines, and through the simulation of the slot,
- * and compares the waits. `WEICHE_SECONDS` sets the duration, `WEICHE_TRACES` a folder with ServeGen's days.
+ * Sends an hour of load through a real router and agent with simulated engines, and through the simulation of the slot.
+ * Compares the waits. `WEICHE_SECONDS` sets the duration, `WEICHE_TRACES` a folder with ServeGen's days.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -20,11 +20,11 @@ const seconds = Number(process.env["WEICHE_SECONDS"] ?? 3_600);
 const traces = process.env["WEICHE_TRACES"];
 const places = 16;
 const wakeMs = 8_000;
-/** A package bounds the requests of an account at once. */
+/** A package bounds the concurrent requests of an account. */
 const accounts = 8;
 const toleratedShare = 0.1;
 
-/** The busiest part of the day, from two in the afternoon on. */
+/** The busiest part of the day, from 2 p.m. on. */
 function loadOf(): readonly Arrival[] {
   const models = { small: 0.32, mid: 0.63, large: 0.05 };
   const day =
@@ -54,7 +54,7 @@ function switchMsOf(samples: ReadonlyMap<string, number>, before: ReadonlyMap<st
 }
 
 test(
-  `requests wait on the wall clock as long as in the simulation, within ${100 * toleratedShare} %`,
+  `real waits equal simulated waits within ${100 * toleratedShare} %`,
   async () => {
     const load = loadOf();
     const models = [...new Set(load.map(({ model }) => model))];
@@ -69,7 +69,7 @@ test(
     const { baseUrl } = cluster;
     const ask = (model: ModelId, account: number, text: string) =>
       askStream({ baseUrl, apiKey: made[account]!.apiKey, model, text });
-    // The first start of each engine is a cold one.
+    // The first start of each engine is cold.
     for (const model of models) expect(await ask(model, 0, "sim:tokens=1")).toMatchObject({ ending: "whole" });
     const agent = cluster.agents.get("node-1")!;
     const before = await readSamples(agent);

@@ -38,7 +38,7 @@ const common: [rule: string, what: string, pieces: (running: number) => readonly
     ] as const
   ).map(([type, isOnStream, length]): (typeof common)[number] => [
     "length",
-    `type ${type} of ${length} bytes, of which none has come`,
+    `type ${type} of ${length} bytes, before any of them has come`,
     (running) => [plainFrame(type, isOnStream * running, "", length)],
   ]),
   ...[head, data, end, cancel].map((type): (typeof common)[number] => [
@@ -64,7 +64,7 @@ const common: [rule: string, what: string, pieces: (running: number) => readonly
   ["credit", "the largest WINDOW", (running) => [plainFrame(windowed, running, u32(0xffff_ffff))]],
   [
     "credit",
-    "DATA beyond the credit",
+    "DATA longer than the credit",
     (running) => Array.from({ length: 5 }, () => plainFrame(data, running, bytes(65_536))),
   ],
 ];
@@ -118,7 +118,7 @@ test.each([...common, ...ofRouters])("broken by a router: %s: %s", async (rule, 
   expect(peer.broken).toEqual([]);
 });
 
-test("an agent whose connection was closed for a broken rule dials another one", async () => {
+test("an agent whose connection was closed for a broken rule dials another connection", async () => {
   await using router = await PlainRouter.listen();
   await using _agent = openAgentEnd(router.port, holding().handle);
   (await router.next()).pour(plainFrame(0, 0, ""));
@@ -126,7 +126,7 @@ test("an agent whose connection was closed for a broken rule dials another one",
   expect(again.isClosed).toBe(false);
 });
 
-/** For a stream that is over, only type and length are looked at. */
+/** For a stream that is over, only type and length are checked. */
 const late = (stream: number): readonly Buffer[] => [
   plainFrame(data, stream, bytes(65_536)),
   ...Array.from({ length: 8 }, () => plainFrame(data, stream, bytes(65_536))),

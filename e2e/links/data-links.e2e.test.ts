@@ -145,7 +145,7 @@ test("a completely received answer holds no place while it is read, and ends whe
   const { body } = await router.send();
   body.readInto({ take: () => body.pause(), end() {} });
   await expect.poll(() => agent.link.streams).toBe(0);
-  expect((await textOf(await router.send())).length).toBe(100_000); // on the same connection, so behind it
+  expect((await textOf(await router.send())).length).toBe(100_000); // on the same connection, so after it
   await expect.poll(() => router.inFlight()).toBe(1);
   expect(router.places()).toBe(0);
   body.cancel();
@@ -160,7 +160,7 @@ test("an unfinished answer holds no place once its agent reports that the engine
   const { body } = await router.send({ answers: 2 });
   body.readInto({ take: () => body.pause(), end() {} });
   streams[0]!.finish("x".repeat(600_000));
-  await router.send(); // on the same connection, so behind what fits into the window
+  await router.send(); // on the same connection, so after the bytes that fit into the window
   expect(router.places()).toBe(3);
   streams[0]!.frames.done();
   await expect.poll(() => router.places()).toBe(1);
@@ -181,7 +181,7 @@ test("a completely received answer survives its node, however slowly it is read"
   };
   body.readInto({ take, end });
   await expect.poll(() => agent.link.streams).toBe(0);
-  await textOf(await router.send()); // on the same connection, so behind it
+  await textOf(await router.send()); // on the same connection, so after it
   await agent.link.close(0);
   await linked(router, 0);
   expect(bytes).toBeLessThan(100_000);
@@ -207,7 +207,7 @@ test("a client that leaves before the head is answered with its own reason, and 
   expect(router.inFlight()).toBe(0);
 });
 
-test("without a session, or if it ends before the head, the node counts as lost and another may be tried", async () => {
+test("without a data connection, or if it ends before the head, the node counts as lost and another may be tried", async () => {
   await using router = await openRouterEnd();
   await expect(router.send()).rejects.toThrow(NodeLost);
   let go = (_stream: SimStream): void => {};

@@ -1,4 +1,4 @@
-/** Tests data sessions with two real ends: many streams, unread streams, silence and restarts. */
+/** Tests data connections with two real ends: many streams, unread streams, silence and restarts. */
 import { randomBytes } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { readAnswer, textOf } from "../cluster/read-answer.ts";
 import { answering, byHand, holding, linked, node, openAgentEnd, openRouterEnd, sessionsOf } from "./link-ends.ts";
 import { openTcpProxy } from "./tcp-proxy.ts";
 
-test("3,000 quick cancels do not end a session", async () => {
+test("3,000 quick cancels do not end a connection", async () => {
   await using router = await openRouterEnd();
   const { closed, handle } = holding();
   await using agent = openAgentEnd(router.data.address.port, handle);
@@ -23,7 +23,7 @@ test("3,000 quick cancels do not end a session", async () => {
   expect((await router.send()).status).toBe(200);
 });
 
-test("1,200 open streams are spread evenly over several sessions and all end whole", async () => {
+test("1,200 open streams are spread evenly over several connections and all end whole", async () => {
   await using router = await openRouterEnd();
   const { streams, handle } = holding();
   await using agent = openAgentEnd(router.data.address.port, handle);
@@ -137,7 +137,7 @@ test("agents connect again within 5 s after a restart of the router", async () =
   expect(await textOf(await after.send())).toBe("x");
 });
 
-test("sessions of an earlier start of the agent are not used", async () => {
+test("connections of an earlier process of the agent are not used", async () => {
   await using router = await openRouterEnd();
   const { closed, handle } = holding();
   await using _agent = openAgentEnd(router.data.address.port, handle);

@@ -96,11 +96,11 @@ export function sessionsOf(router: RouterEnd): number {
   return router.registry.details(0)[0]!.dataSessions;
 }
 
-/** Resolves when the router has this number of sessions. */
+/** Resolves when the router has this number of data connections. */
 export async function linked(router: RouterEnd, sessions = 1): Promise<void> {
   const deadlineMs = systemClock.monotonicMs() + 5_000;
   while (sessionsOf(router) !== sessions) {
-    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`not ${sessions} data sessions within 5 s`);
+    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`not ${sessions} data connections within 5 s`);
     await sleep(systemClock, 5);
   }
 }
@@ -132,7 +132,7 @@ export function openAgentEnd(
   return { link, told, [Symbol.asyncDispose]: () => link.close(0) };
 }
 
-/** Answers each stream by hand. */
+/** Answers each stream with the test's own code. */
 export function byHand(answer: (stream: SimStream, record: readonly unknown[]) => void): StreamHandler {
   return (frames, record) => {
     const stream = SimStream.taken(frames);

@@ -46,7 +46,7 @@ async function expectServed(): Promise<void> {
   expect(await textOf(answer)).toBe("hello");
 }
 
-/** Runs all peers, some at a time, and serves meanwhile. */
+/** Runs all peers, some at a time, and sends good requests meanwhile. */
 async function meet(peer: (random: Random) => Promise<void>): Promise<void> {
   await expect.poll(() => router.isReachable()).toBe(true);
   await Promise.all(Array.from({ length: 20 }, (_, n) => peer(createRandom(1_000_000 + n)))); // warm
@@ -121,7 +121,7 @@ function downlink(random: Random, dataPort: number): Buffer {
   ];
   const welcome = {
     router_id: random.pick(["evil", "", "x".repeat(3_000)]),
-    // Mostly the right one, since links live too shortly for most of their data connections.
+    // Usually the right address, because links live too briefly for most of their data connections.
     data_address: random.chance(0.7) ? `127.0.0.1:${dataPort}` : random.pick(["nonsense", "0.0.0.0:0", "[::]:70000"]),
     models,
   };
@@ -179,7 +179,7 @@ function identity(random: Random): Buffer[] {
     : [head, rawFrame(frames.data, 1, text), rawFrame(frames.end, 1, [random.pick([0, 0, 0, 1])])];
 }
 
-/** A link whose messages are mangled, in every second case after a hello that is taken. */
+/** Opens a link with mangled messages. In every second case a valid hello comes first. */
 async function sayOnLink(random: Random): Promise<void> {
   const session = connectHttp2(`http://127.0.0.1:${router.link.address.port}`).on("error", () => {});
   const stream = session.request({
@@ -215,7 +215,7 @@ test("an agent survives everything that a router sends and serves the other rout
     if (random.chance(0.5)) stream.end();
     void sleep(systemClock, 50).then(() => stream.session?.destroy());
   });
-  // In front: the agent dials an address, and what meets it there changes from dial to dial.
+  // The agent dials this server. What it meets there changes from dial to dial.
   const evil = createServer((socket) => {
     random = createRandom(met++);
     if (random.chance(0.5)) return grpc.emit("connection", socket);

@@ -42,7 +42,7 @@ test.each(["127.0.0.1", "localhost", "router.example"])("a node links to %s and 
   expect(answer.body.ending).toBe("complete");
 });
 
-describe("a link is refused, and both ends say why, to an agent", () => {
+describe("a link is refused, and both ends report the reason, to an agent", () => {
   const agentSays = /routerLinkFailed/;
   test.each<[string, () => TlsFiles | undefined, string]>([
     ["of another authority", () => mixed(theirs.node(node), ours), "tls"],
@@ -61,14 +61,14 @@ describe("a link is refused, and both ends say why, to an agent", () => {
     expect(router.registry.view(0)).toEqual([]);
   });
 
-  test("that dials a name which the router's certificate does not have", async () => {
+  test("that dials a name which is not in the router's certificate", async () => {
     await using router = await openWholeRouter({ tls: ours.open(ours.router("other.example")) });
     await using agent = openWholeAgent([addressOf(router, "localhost")], { tls: agentTls });
     await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
     expect(router.registry.view(0)).toEqual([]);
   });
 
-  test("that trusts another authority than the router's", async () => {
+  test("that trusts a different authority", async () => {
     await using router = await openWholeRouter({ tls: routerTls });
     await using agent = openWholeAgent([addressOf(router)], { tls: mixed(ours.node("gpu-3"), theirs) });
     await expect.poll(() => agent.told.flat().join(" "), { timeout: 5_000 }).toMatch(agentSays);
@@ -80,7 +80,7 @@ test.each<[string, () => TlsFiles, string]>([
   ["another node's certificate", () => ours.open(ours.node("gpu-2")), "name"],
   ["a certificate of another authority", () => mixed(theirs.node(node), ours), "tls"],
   ["an expired certificate", () => ours.open(ours.node("expired", -1)), "tls"],
-])("a data session with %s is refused, and both ends report it", async (_what, open, reason) => {
+])("a data connection with %s is refused, and both ends report it", async (_what, open, reason) => {
   await using router = await openRouterEnd({ tls: routerTls });
   await using agent = openAgentEnd(router.data.address.port, answering("x"), { tls: open() });
   await expect
@@ -132,7 +132,7 @@ test("an agent closes a connection whose router chose no protocol, reports why, 
   server.close();
 });
 
-test("a node with a new certificate opens new sessions, and running streams end on the old ones", async () => {
+test("a node with a new certificate opens new connections, and running streams end on the old ones", async () => {
   const clock = new VirtualClock();
   const paths = ours.node("renewed");
   using tls = openTlsFiles(paths, clock, toldEvents<TlsFilesEvents>().events);
@@ -152,7 +152,7 @@ test("a node with a new certificate opens new sessions, and running streams end 
   await expect.poll(() => router.registry.details(0)[0]!.dataSessions).toBe(1);
   expect(router.isReachable()).toBe(true);
   const next = await send();
-  expect(streams.map(({ frames }) => frames.id)).toEqual([2, 2]); // each the first request of its connection
+  expect(streams.map(({ frames }) => frames.id)).toEqual([2, 2]); // each is the first request of its connection
   for (const stream of streams) stream.finish("done");
   expect(await textOf(answer)).toBe("begun done");
   expect(await textOf(next)).toBe("begun done");
@@ -165,7 +165,7 @@ describe("a certificate that expires while answers run", () => {
   const renewed = "renewed-in-time" as typeof node;
   const forgotten = "forgotten" as typeof node;
 
-  test("ends none of them; the node that has a new one is linked anew before, the other one gets nothing new", async () => {
+  test("ends no answer: a renewed node links anew before, and a node without a new certificate gets no further requests", async () => {
     const clock = new VirtualClock();
     for (const name of [renewed, forgotten]) ours.node(name);
     const endsMs = Date.now() + lifeMs;
@@ -235,7 +235,7 @@ test("the router's new certificate is used for new connections on both ports, an
 });
 
 describe("certificate files", () => {
-  test("that do not fit leave the ones before in use, and are told about once", async () => {
+  test("that do not fit are reported once, and the previous files stay in use", async () => {
     const clock = new VirtualClock();
     const paths = ours.node("misfit");
     const { events, told } = toldEvents<TlsFilesEvents>();
@@ -252,7 +252,7 @@ describe("certificate files", () => {
     expect(names()).toEqual(["tlsReloadFailed", "tlsReloaded"]);
   });
 
-  test("that are missing, do not fit, or show the key to everyone refuse the start", () => {
+  test("that are missing, do not fit or let others read the key prevent the start", () => {
     const good = ours.node("careless");
     const open = (paths: TlsPaths) => openTlsFiles(paths, new VirtualClock(), toldEvents<TlsFilesEvents>().events);
     expect(() => open({ ...good, ca: `${good.ca}.missing` })).toThrow(StartError);
@@ -262,7 +262,7 @@ describe("certificate files", () => {
   });
 });
 
-/** Certificate and key of the one, trusting the authority of the other. */
+/** Returns the certificate and key of one authority with trust in the other. */
 function mixed(paths: TlsPaths, trusted: Certificates): TlsFiles {
   return trusted.open({ ...paths, ca: trusted.paths("").ca });
 }

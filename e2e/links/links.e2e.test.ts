@@ -52,7 +52,7 @@ test("a restarted agent is reached within 5 s, and never through connections of 
   await using router = await openWholeRouter();
   const before = openWholeAgent([addressOf(router)], { bootId: "00000000-0000-7000-8000-000000000001" });
   await reachable(router);
-  // Its connections stay open, as when its host lost power.
+  // Its connections stay open, as after a power failure of its host.
   await using _after = openWholeAgent([addressOf(router)], { bootId: "00000000-0000-7000-8000-000000000002" });
   await expect
     .poll(() => router.registry.details(0)[0]!.hello.bootId, { timeout: 5_000 })

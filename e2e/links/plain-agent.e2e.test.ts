@@ -105,7 +105,7 @@ const error = (message: string) => ({ error: { message, type: "server_error", pa
 const never = new AbortController().signal;
 
 test.each([0, 1, 2, 3, 77])(
-  "an error whose body ends with %d is read; 2 and 3 tell of the engine's death",
+  "an error whose body ends with %d is read, and 2 and 3 report the engine's death",
   async (how) => {
     await using both = await openPlainAgent((stream) => {
       both.agent.begin(stream, [503, "json", 7]);
@@ -121,7 +121,7 @@ test.each([0, 1, 2, 3, 77])(
 
 test.each<[what: string, status: number, body: string]>([
   ["without a body", 503, ""],
-  ["whose body is another", 503, '{"error":"no"}'],
+  ["with a body in another format", 503, '{"error":"no"}'],
   ["of more than 64 KiB", 503, JSON.stringify(error("x".repeat(65_536)))],
   ["that is followed by more than 64 KiB of space", 503, JSON.stringify(error("no")) + " ".repeat(65_536)],
   ["with the status 302", 302, JSON.stringify(error("no"))],

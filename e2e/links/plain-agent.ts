@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { linked, openRouterEnd } from "./link-ends.ts";
 import { PlainPeer } from "./plain-peer.ts";
 
-/** `onOpened` answers requests. After the test no rule of the wire may have been broken. */
+/** `onOpened` answers requests. The test fails if the router broke a rule of the wire. */
 export async function openPlainAgent(onOpened: PlainPeer["onOpened"] = () => {}) {
   const router = await openRouterEnd();
   const agent = await PlainPeer.dial(router.data.address.port);

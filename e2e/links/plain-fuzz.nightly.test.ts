@@ -1,7 +1,7 @@
 /**
- * Frames of any kind, cut anywhere, from outside: agents in plain buffers at a real router, and routers in plain buffers
- * at a real agent. Both live on, hold no memory of it, say which rules were broken, and serve others beside it whole.
- * `WEICHE_CASES` sets how many connections each of them meets, every one made from its number.
+ * Sends frames of any kind, cut anywhere: agents in plain buffers to a real router, and routers in plain buffers to a
+ * real agent. Both survive, keep no memory of them, report the broken rules, and serve others meanwhile. `WEICHE_CASES`
+ * sets the number of connections. Each is generated from its number.
  */
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
@@ -24,14 +24,14 @@ import { openWholeAgent } from "./whole-links.ts";
 const { cancel, data, end, head, ping, pong, windowed } = frameTypes;
 const cases = Math.ceil(Number(process.env["WEICHE_CASES"] ?? 2_000) / 40);
 /**
- * The most by which what a program keeps may grow while it meets the second half of its peers: 16 KB each. What it takes
- * from the system says nothing here, since V8 collects late: 80 to 180 MB more than it keeps, however many peers it met.
+ * The most by which a program's heap may grow during the second half of its peers: 16 KB each. Resident memory is no
+ * measure here, because V8 collects late: it is 80 to 180 MB above the heap for any number of peers.
  */
 const grownBytesMax = 4 << 20;
-/** A node's model, and that of a node with evil agents beside it. */
+/** The model of a good node, and the model of a node with evil agents. */
 const [good, bad] = ["model-a", "m"];
 
-/** A frame that the other end may get here, or, in one of twelve cases, one that breaks a rule. */
+/** Returns a frame that the other end may receive here. In one of twelve cases the frame breaks a rule. */
 function anyFrame(random: Random, stream: number, record: () => unknown): Buffer {
   if (random.chance(0.08)) {
     const type = random.pick([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, random.below(256)]);
@@ -52,7 +52,7 @@ function anyFrame(random: Random, stream: number, record: () => unknown): Buffer
   return random.pick(frames)();
 }
 
-/** Writes it in pieces of any length. */
+/** Writes the bytes in pieces of any length. */
 async function pourCut(peer: PlainPeer, random: Random, bytes: Buffer): Promise<void> {
   for (let at = 0; at < bytes.length && !peer.isClosed;) {
     const next = random.chance(0.7) ? bytes.length : at + 1 + random.below(bytes.length - at);
@@ -62,7 +62,7 @@ async function pourCut(peer: PlainPeer, random: Random, bytes: Buffer): Promise<
   }
 }
 
-/** Says anything for a while, and goes. */
+/** Sends anything for a while, and disconnects. */
 async function rave(peer: PlainPeer, random: Random, say: () => Buffer): Promise<void> {
   for (let turns = random.below(20); turns > 0 && !peer.isClosed; turns--) {
     await pourCut(peer, random, say());
@@ -73,7 +73,7 @@ async function rave(peer: PlainPeer, random: Random, say: () => Buffer): Promise
   peer.destroy();
 }
 
-/** An agent that says who it is, if at all, and answers what it is asked with anything. */
+/** An agent that may send its identity, and answers requests with anything. */
 async function evilAgent(random: Random, port: number, bootId: string): Promise<void> {
   const peer = await PlainPeer.dial(port).catch(() => undefined);
   if (!peer) return;
@@ -87,7 +87,7 @@ async function evilAgent(random: Random, port: number, bootId: string): Promise<
   await rave(peer, random, () => anyFrame(random, stream, record));
 }
 
-/** A router that asks for anything. */
+/** A router that sends requests of any kind. */
 async function evilRouter(random: Random, peer: PlainPeer): Promise<void> {
   let stream = random.below(100) + 1;
   if (random.chance(0.8)) peer.open(["/weiche/identity"], "", stream++);
@@ -112,7 +112,7 @@ async function evilRouter(random: Random, peer: PlainPeer): Promise<void> {
   });
 }
 
-test("router and agent live on, whatever comes in frames, and serve others whole", { timeout: 600_000 }, async () => {
+test("router and agent survive any frames and serve others meanwhile", { timeout: 600_000 }, async () => {
   await using opened = new AsyncDisposableStack();
   const catalogued = { catalogue: catalogueOf(good!, bad!), environment: inspected };
   const cluster = opened.use(await Cluster.start({ ...catalogued, agents: {} }));
@@ -132,7 +132,7 @@ test("router and agent live on, whatever comes in frames, and serve others whole
   const agent = cluster.agents.get("node-1")!;
   const [ours, theirs] = [await cluster.account("Ours"), await cluster.account("Theirs")];
 
-  // Whoever asks the good node, and whoever asks the evil one, all the time.
+  // Two clients send requests all the time, one to the good node and one to the evil node.
   let isOver = false;
   const answers: Answer[] = [];
   const asking = async (model: string, { apiKey }: typeof ours, keep: (answer: Answer) => void) => {

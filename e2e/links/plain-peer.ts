@@ -1,6 +1,6 @@
 /**
- * One end of a data connection in plain buffers, written against `shared/src/frames/README.md` alone: it shares no code
- * with router and agent, so that a mistake that both of them make is seen. It also checks what the other end sends.
+ * One end of a data connection in plain buffers, written only from `shared/src/frames/README.md`. It shares no code
+ * with router and agent, so that it finds mistakes which both make. It also checks the frames of the other end.
  */
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ interface PlainFrame {
   readonly payload: Buffer;
 }
 
-/** `length`: another one than that of the payload. */
+/** `length` replaces the payload's length in the header. */
 export function plainFrame(type: number, stream: number, payload: Buffer | string, length?: number): Buffer {
   const bytes = Buffer.from(payload);
   const start = Buffer.alloc(9);
@@ -47,7 +47,7 @@ const u8 = (value: number) => Buffer.from([value]);
 /** The least and the most bytes of a payload, by type. */
 const lengths = [undefined, [1, 16_384], [1, 65_536], [1, 1], [1, 1], [4, 4], [8, 8], [8, 8], [0, 1_024]] as const;
 
-/** The state of a stream at this end: the credit of each end, and which frames have come. */
+/** The state of a stream at this end: the credit of each end, and the frames that have arrived. */
 interface Seen {
   ourCredit: number;
   theirCredit: number;
@@ -65,22 +65,22 @@ export class PlainPeer {
   #bytes: Buffer = Buffer.alloc(0);
   #waiting: (() => void)[] = [];
   #held: Buffer[] | undefined;
-  /** All frames that came, PING included. */
+  /** All received frames, including PING. */
   readonly frames: PlainFrame[] = [];
   /** Rules that the other end has broken. */
   readonly broken: string[] = [];
-  /** The text of its GOAWAY. */
+  /** The text of the other end's GOAWAY. */
   farewell: string | undefined;
   isClosed = false;
   hasFin = false;
-  /** Whether PINGs are answered, without which the other end takes this one for lost. */
+  /** Whether this peer answers PINGs. Without answers the other end gives it up. */
   answers = true;
-  /** Whether the router's question for the identity is answered, and how. */
+  /** The answer to the router's question for the identity. Undefined sends no answer. */
   identity: object | undefined = { node: "gpu-1", bootId: "boot" };
   identityRecord: readonly unknown[] = [200, "json"];
-  /** Agents only: the last stream that the router opened, the question for the identity aside. */
+  /** For agents: the last stream that the router opened, except the question for the identity. */
   opened = 0;
-  /** Agents only: called for each of these streams. */
+  /** For agents: called for each of these streams. */
   onOpened: (stream: number, record: readonly unknown[]) => void = () => {};
 
   constructor(socket: Socket, role: "router" | "agent") {
@@ -105,13 +105,16 @@ export class PlainPeer {
     return new PlainPeer(socket, "agent");
   }
 
-  /** Sends these bytes as they are, and checks nothing. */
+  /** Sends these bytes unchanged and unchecked. */
   pour(...bytes: readonly Buffer[]): void {
     if (this.#held) this.#held.push(...bytes);
     else this.#socket.write(Buffer.concat(bytes));
   }
 
-  /** Sends each byte in a turn of its own. A PONG that is due meanwhile follows, because it must not stand within a frame. */
+  /**
+   * Sends each byte in its own turn of the event loop. A due PONG follows afterwards, because it must not be inside a
+   * frame.
+   */
   async pourSlowly(bytes: Buffer): Promise<void> {
     this.#held = [];
     for (const byte of bytes) {
@@ -123,13 +126,13 @@ export class PlainPeer {
     this.pour(...held);
   }
 
-  /** A stream will be opened by hand. */
+  /** Announces a stream that the test opens itself. */
   expectStream(stream: number): void {
     this.#highest = stream;
     this.#streams.set(stream, newStream());
   }
 
-  /** Opens a stream, whose body is whole if it is given. */
+  /** Opens a stream. With `body`, also sends the whole body. */
   open(record: unknown, body?: Buffer | string, stream = this.#highest + 2): number {
     this.expectStream(stream);
     this.pour(plainFrame(head, stream, JSON.stringify(record)));
@@ -140,7 +143,7 @@ export class PlainPeer {
     return stream;
   }
 
-  /** An answer's beginning. */
+  /** Begins an answer. */
   begin(stream: number, record: readonly unknown[] = [200, "events", 0, ""]): void {
     this.pour(plainFrame(head, stream, JSON.stringify(record)));
   }
@@ -162,7 +165,7 @@ export class PlainPeer {
     this.pour(plainFrame(cancel, stream, u8(reason)));
   }
 
-  /** Lets the other end send so many bytes more. */
+  /** Lets the other end send this many bytes more. */
   giveCredit(stream: number, bytes: number): void {
     this.#streams.get(stream)!.theirCredit += bytes;
     this.pour(plainFrame(windowed, stream, u32(bytes)));
@@ -184,7 +187,9 @@ export class PlainPeer {
     return JSON.parse(String(this.of(stream, head)[0]!.payload)) as unknown[];
   }
 
-  /** Resolves once it is true, which is looked at after each frame. Rejects when the connection is closed without it. */
+  /**
+   * Resolves once the condition is true, which is checked after each frame. Rejects if the connection closes before.
+   */
   async until(what: string, condition: () => boolean): Promise<void> {
     while (!condition()) {
       if (this.isClosed) throw new Error(`closed without ${what}: ${this.farewell ?? "no GOAWAY"}`);
@@ -196,7 +201,7 @@ export class PlainPeer {
     while (!this.isClosed) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Resolves with how the other end ended a stream: `end N` (agents), `cancel N`. */
+  /** Resolves with how the other end ended a stream: `end N` (agents) or `cancel N`. */
   async ending(stream: number): Promise<string> {
     const last = () => [...this.of(stream, cancel), ...(this.#role === "router" ? this.of(stream, end) : [])][0];
     await this.until(`an end of stream ${stream}`, () => last() !== undefined);
@@ -204,20 +209,20 @@ export class PlainPeer {
     return `${type === end ? "end" : "cancel"} ${payload[0]}`;
   }
 
-  /** Resolves when the other end has dealt with all that was sent before. */
+  /** Resolves when the other end has handled everything that was sent before. */
   async settled(): Promise<void> {
     const bytes = Buffer.from(String(++this.#pings).padStart(8, "."));
     this.pour(plainFrame(ping, 0, bytes));
     await this.until("a PONG", () => this.frames.some(({ type, payload }) => type === pong && payload.equals(bytes)));
   }
 
-  /** Reads what the other end sends, as it does from the beginning, or nothing. */
+  /** Starts or stops reading. It reads from the beginning. */
   reads(whether: boolean): void {
     if (whether) this.#socket.resume();
     else this.#socket.pause();
   }
 
-  /** FIN; the other end may still send. */
+  /** Sends FIN. The other end may still send. */
   fin(): void {
     this.#socket.end();
   }
@@ -259,7 +264,7 @@ export class PlainPeer {
     this.end(stream);
   }
 
-  /** The rule that the other end breaks with this frame, by the page. */
+  /** Returns the rule that the other end breaks with this frame, according to the page. */
   #check({ type, stream, payload }: PlainFrame): string | undefined {
     const bounds = lengths[type];
     if (!bounds) return "type";
@@ -288,7 +293,7 @@ export class PlainPeer {
       case data:
         if (!seen.theirHead || seen.theirEnd) return "DATA outside of the body";
         seen.theirCredit -= payload.length;
-        return seen.theirCredit < 0 ? "DATA beyond the credit" : undefined;
+        return seen.theirCredit < 0 ? "DATA longer than the credit" : undefined;
       case end:
         if (!seen.theirHead || seen.theirEnd) return "END outside of the body";
         seen.theirEnd = true;

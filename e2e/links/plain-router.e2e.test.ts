@@ -94,17 +94,17 @@ const errorShape = { message: text, type: text, param: null, code: text };
 test.each<[what: string, record: () => unknown]>([
   ["no list", () => ({})],
   ["an empty list", () => []],
-  ["a path that nothing is at", () => recordOf(bodyOf(""), { 0: "/v1/secrets" })],
-  ["a number in the place of a text", () => recordOf(bodyOf(""), { 5: 7 })],
-  ["a text in the place of a count", () => recordOf(bodyOf(""), { 8: "1000" })],
-  ["a request id that is none", () => recordOf(bodyOf(""), { 1: "x" })],
+  ["an unknown path", () => recordOf(bodyOf(""), { 0: "/v1/secrets" })],
+  ["a number instead of a text", () => recordOf(bodyOf(""), { 5: 7 })],
+  ["a text instead of a count", () => recordOf(bodyOf(""), { 8: "1000" })],
+  ["an invalid request id", () => recordOf(bodyOf(""), { 1: "x" })],
   ["an attempt 0", () => recordOf(bodyOf(""), { 2: 0 })],
   ["a count below 0", () => recordOf(bodyOf(""), { 11: -1 })],
-  ["a count that is not whole", () => recordOf(bodyOf(""), { 9: 1.5 })],
+  ["a count that is no integer", () => recordOf(bodyOf(""), { 9: 1.5 })],
   ["a count that is too large", () => recordOf(bodyOf(""), { 9: 1e12 })],
   ["no grant", () => recordOf(bodyOf(""), { 10: "" })],
   ["a grant of 65 characters", () => recordOf(bodyOf(""), { 10: "x".repeat(65) })],
-  ["nothing but a path", () => ["/v1/chat/completions"]],
+  ["only a path", () => ["/v1/chat/completions"]],
 ])("a request whose HEAD has %s is answered with 500", async (_what, record) => {
   const stream = peer.open(record(), bodyOf("sim:tokens=1 hi"));
   expect(await peer.ending(stream)).toMatch(/^end [04]$/);
@@ -212,7 +212,7 @@ async function requests(): Promise<unknown> {
 test("the agent answers the last of several simultaneous PINGs", async () => {
   peer.pour(...["1", "2", "3"].map((text) => plainFrame(ping, 0, text.repeat(8))));
   const pongs = () => peer.of(0, pong).map(({ payload }) => String(payload));
-  await peer.until("the PONG of the last", () => pongs().includes("33333333"));
+  await peer.until("the PONG of the last PING", () => pongs().includes("33333333"));
   expect(pongs().at(-1)).toBe("33333333");
 });
 

@@ -28,7 +28,7 @@ export class PlainRouter implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The next connection of an agent, asked for its identity. */
+  /** Resolves with the next connection of an agent, after the question for the identity. */
   async next(): Promise<PlainPeer> {
     const at = this.#taken++;
     while (this.peers.length <= at) await once(this.#server, "connection");

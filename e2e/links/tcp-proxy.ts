@@ -12,7 +12,7 @@ export interface TcpProxy extends Disposable {
   readonly port: number;
   /** The destination of new connections. */
   to(port: number): void;
-  /** Forwards nothing any more, on connections of before and of now. */
+  /** Stops forwarding in these directions, on old and new connections. */
   silence(...directions: readonly Direction[]): void;
   speak(): void;
 }

@@ -1,4 +1,7 @@
-/** A router's and an agent's whole ends, link and data, in one process; only the slots and the database are simulated. */
+/**
+ * Opens whole ends of router and agent, link and data connections, in one process. Only the slots and the database are
+ * simulated.
+ */
 import { KnownRouters } from "@weiche/node-agent/src/links/known-routers.ts";
 import type { NodeLoad } from "@weiche/node-agent/src/links/load.ts";
 import { RouterLinks } from "@weiche/node-agent/src/links/router-links.ts";
@@ -82,7 +85,7 @@ function listenOn(port: number) {
 export interface WholeAgent extends AsyncDisposable {
   readonly links: RouterLinks;
   readonly told: unknown[][];
-  /** The live ones. */
+  /** The open channels. */
   readonly channels: Map<string, UsageChannel>;
   readonly acknowledged: bigint[];
 }

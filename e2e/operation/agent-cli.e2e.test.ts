@@ -85,9 +85,9 @@ describe("weiche-agent", () => {
     let seen = "";
     watch.stdout.on("data", (text: Buffer) => (seen += text.toString()));
     try {
-      await until("a first view", () => seen.includes("quick"));
+      await until("the view during the switch", () => seen.includes("quick"));
       await activate("slow");
-      await until("the view afterwards", () => /active +slow/.test(seen));
+      await until("the view after the switch", () => /active +slow/.test(seen));
     } finally {
       watch.kill();
       await once(watch, "exit");
@@ -95,7 +95,7 @@ describe("weiche-agent", () => {
     expect(seen).toMatch(/█+░* \d+\.\d s, usually \d+\.\d s/);
   });
 
-  test("shows each engine with its process and what it holds, and the host's memory", async () => {
+  test("shows each engine with its process and memory, and the host's memory", async () => {
     const { engines, host } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
     expect(engines).toMatchObject([
       { slot: "a", model: "slow", state: "awake", launcher: "process", restarts: 0, pid: expect.any(Number) as number },
@@ -142,7 +142,7 @@ describe("weiche-agent", () => {
     ]);
   });
 
-  test("warns of a certificate that ends soon: at the start, in status and in check-config", async () => {
+  test("warns of a certificate that expires soon, at the start, in status and in check-config", async () => {
     const lines = agent.output.filter((line) => line.includes("expires soon"));
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
       { level: "warn", use: "links", file: "cert", path: join(directory, "ca/node-gpu-1.pem") },
@@ -184,7 +184,7 @@ describe("weiche-agent", () => {
       "tls.yaml:4: ca/node-gpu-2.key is not the key of ca/node-gpu-1.pem",
     ]);
     const [handedOver] = await check("cert=ca/node-gpu-1.pem key=/run/credentials/x/node.key ca=ca/nowhere.pem");
-    expect(handedOver).toBe(0); // what this host lacks is a warning
+    expect(handedOver).toBe(0); // a missing file on this host is a warning
     writeFileSync(join(directory, "token"), "short\n", { mode: 0o600 });
     const right = "cert=ca/node-gpu-1.pem key=ca/node-gpu-1.key ca=ca/ca.pem";
     expect(await check(right, "ops: { tokenFile: token }")).toEqual([

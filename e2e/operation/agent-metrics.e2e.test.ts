@@ -106,7 +106,7 @@ describe("the agent's metrics", () => {
     expect(await slotState()).toMatchObject({ active: 1, empty: 0 });
   });
 
-  test("show a pause within an answer as one long gap", async () => {
+  test("show a pause in an answer as one long gap", async () => {
     await agent.chat("model-a", "sim:tokens=2,itl=1500");
     await until("the request to be counted", async () => (await outcomes("model-a"))["finished"] === 2);
     const name = "weiche_agent_inter_token_seconds";
@@ -168,7 +168,10 @@ describe("the agent's metrics", () => {
     agent.recording = gate.promise;
     for (let n = 0; n < 3; n++) await agent.chat("model-a", "sim:tokens=1");
     await becomes("weiche_agent_outbox_records", {}, 3);
-    await until("it to grow old", async () => (await value("weiche_agent_outbox_oldest_seconds"))! > 0.5);
+    await until(
+      "the oldest record to be 0.5 s old",
+      async () => (await value("weiche_agent_outbox_oldest_seconds"))! > 0.5,
+    );
     const delivered = (await value("weiche_agent_usage_delivered_total"))!;
     gate.resolve();
     await becomes("weiche_agent_outbox_records", {}, 0);
@@ -214,7 +217,7 @@ describe("the agent's metrics", () => {
     await becomes("weiche_agent_data_sessions", { router }, 0);
   });
 
-  test("follow the conventions of Prometheus: one help and type each, base units, counters and only they end in _total", async () => {
+  test("follow the conventions of Prometheus: one help and type each, base units, and _total only at the end of counters", async () => {
     const families = [...(await agent.metrics()).values()].filter(({ name }) => name.startsWith("weiche_"));
     expect(families.length).toBeGreaterThan(25);
     expect(families.flatMap(mistakesOf)).toEqual([]);
@@ -230,7 +233,7 @@ function mistakesOf({ name, help, types, samples }: MetricFamily): string[] {
     ...says(help.length !== 1 || /^\s*$|\.$/.test(help[0]!), "one help text, without a full stop"),
     ...says(types.length !== 1, "one type"),
     ...says(!/^[a-z][a-z0-9_]*$/.test(name), "lower case and underscores"),
-    ...says(name.endsWith("_total") !== (types[0] === "counter"), "counters and only they end in _total"),
+    ...says(name.endsWith("_total") !== (types[0] === "counter"), "_total is the suffix of counters and nothing else"),
     ...says(/_(ms|millis\w*|minutes|hours|kb|mb|gb|kib|mib|gib|percent|kilo\w*)(_|$)/.test(name), "a base unit"),
     ...says(types[0] === "histogram" && !name.endsWith("_seconds"), "a histogram names its unit"),
     ...says(/_(count|sum|bucket)$/.test(name), "a suffix that means something else"),

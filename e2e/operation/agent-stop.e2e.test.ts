@@ -1,6 +1,6 @@
 /**
- * Tests stopping either end separately. Running answers finish, or cost nothing when their time is up. Engines stay and are
- * taken over, and all usage is delivered.
+ * Tests stopping either end separately. Running answers finish, or cost nothing if they are cut at the deadline.
+ * Engines continue, the next agent takes them over, and all usage is delivered.
  */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -44,7 +44,7 @@ test("after SIGTERM the agent is unready, running streams finish, and the engine
   expect(engine.pid).toBe(pid);
 });
 
-test("an answer that a stopping router cuts costs nothing, also in the test chat", async () => {
+test("an answer that a stopping router cuts costs nothing, even in the test chat", async () => {
   const ada = await joinAsOwner(cluster);
   const begun = Promise.withResolvers<void>();
   const question = { baseUrl: cluster.baseUrl, apiKey, model: "model-a", text: "sim:tokens=20000" };
@@ -61,7 +61,7 @@ test("an answer that a stopping router cuts costs nothing, also in the test chat
   await cluster.linked();
   const cut = async () => (await dumpUsage(cluster)).filter(({ outcome }) => outcome !== "finished");
   await until("both to be recorded", async () => (await cut()).length === 2);
-  // The router's declaration and the agent's record: whichever comes first stays.
+  // The router declares the answer void and the agent records it as broken. The first of the two stays.
   const outcome: unknown = expect.stringMatching(/^(void|broken)$/);
   const nothing = { outcome, promptTokens: 0, completionTokens: 0 };
   expect(await cut()).toEqual([nothing, nothing].map((costs) => expect.objectContaining(costs) as unknown));

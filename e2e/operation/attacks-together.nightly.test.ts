@@ -1,7 +1,7 @@
 /**
- * All attacks at once, for ten minutes beside eight good streams. `WEICHE_SECONDS` sets another time. Attackers take what
- * router, agent, engine and clients leave of the processors; set `WEICHE_ATTACKERS=low` on a machine with other work, which
- * would leave nothing. Each attack alone: `starvation.nightly.test.ts`.
+ * Runs all attacks at once for ten minutes beside eight good streams. `WEICHE_SECONDS` sets another time. Attackers use
+ * the processor time that router, agent, engine and clients leave. On a machine with other work they would get none:
+ * set `WEICHE_ATTACKERS=low` there. `starvation.nightly.test.ts` runs each attack alone.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Arena } from "../starvation/arena.ts";
@@ -13,15 +13,15 @@ const quietMs = Math.min(60_000, attackMs / 2);
 const share = process.env["WEICHE_ATTACKERS"] === "low" ? "low" : "idle";
 
 const p99GrowthMsMax = 50;
-/** Whoever waits for a place waits for the end of one answer, on a machine that is busy. */
+/** A request that waits for a place waits for the end of one answer, on a busy machine. */
 const startMsMax = 1.5 * answerMs;
 /**
- * Resident memory may grow by this much. Router: 64 MiB for the hash of a password, 100 MB of bodies, messages and
+ * The most by which resident memory may grow. Router: 64 MiB for a password hash, 100 MB of bodies, messages and
  * connections that these attackers may hold, and as much again that V8 has not collected. Agent: two accounts may leave
  * 102 MiB of answers unread, and as much again.
  */
 const memoryGrowthMbMax = { router: 400, agent: 300 };
-/** After the attacks, in what is left after garbage collection: caches of the accounts and addresses that came. */
+/** The most by which memory after garbage collection may grow: the caches for the attackers' accounts and addresses. */
 const keptGrowthMbMax = 30;
 
 let arena: Arena;
@@ -29,7 +29,7 @@ beforeAll(async () => void (arena = await Arena.open()));
 afterAll(() => arena[Symbol.asyncDispose]());
 
 test(
-  "all attacks at once: the p99 gap of good streams grows by 50 ms at most, none is cut, memory is bounded and comes back, and everybody is billed for what was made",
+  "under all attacks at once, the p99 gap of good streams grows by at most 50 ms, none is cut, memory is bounded and freed, and bills are right",
   async () => {
     const keptBefore = await arena.keptMb();
     const outcome = await arena.run(attacks, { quietMs, attackMs, share });

@@ -17,14 +17,14 @@ let directory: string;
 beforeAll(() => (directory = reachableDirectory("weiche-bad-")));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** A user that is not root, whose id has no name. */
+/** A user id other than root that has no name. */
 const nameless = ["unshare", "--user", "--map-user=54321"] as const;
 const ifNameless =
   spawnSync(nameless[0], [...nameless.slice(1), "true"]).status === 0
     ? {}
     : notRun("unshare --user is not allowed here");
 
-/** Runs a program until it ends; returns its exit code and what it said on stderr. `as`: what starts it. */
+/** Runs a program until it ends. Returns its exit code and its output on stderr. `as` is the command that starts it. */
 async function run(file: string, args: readonly string[], more: Record<string, string>, as: readonly string[] = []) {
   const env = {
     ...process.env,
@@ -67,7 +67,7 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     /^weiche-node-agent: .*b\.yaml:\d: .*did you mean "engines"\?/,
   ],
   [
-    "a file that is not there",
+    "a missing file",
     router,
     [],
     () => ({ WEICHE_CONFIG: "/nowhere/router.yaml" }),
@@ -84,35 +84,35 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     /^weiche-router: .*c\.yaml:\d+: .*category.* must be one of/,
   ],
   [
-    "a listener for nodes beyond loopback without TLS",
+    "a listener for nodes outside loopback without TLS",
     router,
     [],
     () => ({ WEICHE_NODES_LISTEN: "0.0.0.0:0" }),
     /^weiche-router: .*listen\.nodes 0\.0\.0\.0:0 is not loopback: it needs nodes\.tls/,
   ],
   [
-    "the console beyond loopback without TLS",
+    "the console outside loopback without TLS",
     router,
     [],
     () => ({ WEICHE_CONSOLE_LISTEN: "0.0.0.0:0" }),
     /^weiche-router: .*listen\.console 0\.0\.0\.0:0 is not loopback: it needs tls/,
   ],
   [
-    "an address that is none",
+    "an invalid address",
     router,
     [],
     () => ({ WEICHE_API_LISTEN: "8080" }),
     /^weiche-router: listen\.api or WEICHE_API_LISTEN: "8080" is not host:port$/,
   ],
   [
-    "a router.yaml with a database's password that others may read",
+    "a router.yaml with a database password that others may read",
     router,
     [],
     () => ({ WEICHE_CONFIG: file("e.yaml", "catalogue: c.yaml\ndatabase: { url: 'postgres://u:secret@db/w' }\n") }),
     /^weiche-router: (.*e\.yaml) holds a password \(database\.url\), but its mode 0644 gives other users access.*: chmod go= \1$/,
   ],
   [
-    "a router.yaml with the mail server's password that its group may read",
+    "a router.yaml with a mail server's password that its group may read",
     router,
     [],
     () => {
@@ -143,37 +143,31 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
     /^weiche-node-agent: (.*h\.yaml) holds a secret \(env\.HF_TOKEN of m in slot a\), but its mode 0644 .*: chmod go= \1$/,
   ],
   [
-    "a GGUF that is not there",
+    "a missing GGUF",
     start,
     ["--gguf", "/nowhere/model.gguf"],
     () => ({}),
     /^weiche: cannot read \/nowhere\/model\.gguf: ENOENT$/,
   ],
   [
-    "a GGUF that is not there, named from the folder in which npm was called",
+    "a missing GGUF whose path is relative to npm's folder",
     start,
     ["--gguf", "model.gguf"],
     () => ({ INIT_CWD: directory }),
     /^weiche: cannot read .*\/weiche-bad-\w+\/model\.gguf: ENOENT$/,
   ],
   [
-    "a GGUF that is none",
+    "a file that is no GGUF",
     start,
     ["--gguf", join(root, "package.json")],
     () => ({}),
     /^weiche: .*package\.json is not a GGUF file$/,
   ],
   ["an option without its file", start, ["--gguf"], () => ({}), /^weiche: Option '--gguf.* missing; usage: npm start/],
-  [
-    "an option that is none",
-    start,
-    ["--port", "1"],
-    () => ({}),
-    /^weiche: Unknown option '--port'.*; usage: npm start/,
-  ],
+  ["an unknown option", start, ["--port", "1"], () => ({}), /^weiche: Unknown option '--port'.*; usage: npm start/],
 ];
 
-test.each(cases)("%s", async (_name, program, args, env, line) => {
+test.each(cases)("a start fails with one clear line: %s", async (_name, program, args, env, line) => {
   const { code, lines } = await run(program, args, env());
   expect(lines).toEqual([expect.stringMatching(line)]);
   expect(code).toBe(1);
@@ -182,7 +176,7 @@ test.each(cases)("%s", async (_name, program, args, env, line) => {
 test.each([
   ["the router alone", router, "weiche-router: "],
   ["npm start", start, "weiche: the router could not start: "],
-])("a port in use, %s", async (_name, program, prefix) => {
+])("a start fails with one clear line: a port in use, %s", async (_name, program, prefix) => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const address = `127.0.0.1:${(taken.address() as { port: number }).port}`;
@@ -199,18 +193,22 @@ test.each([
   ["the router alone", router, "weiche-router: "],
   ["an agent alone", agent, "weiche-node-agent: "],
   ["npm start", start, "weiche: "],
-])("a data directory that cannot be written to, %s", ifNameless, async (_name, program, prefix) => {
-  const readOnly = join(directory, "read-only");
-  mkdirSync(readOnly, { recursive: true, mode: 0o555 });
-  const { code, lines } = await run(program, [], { WEICHE_DATA_DIR: join(readOnly, "data") }, nameless);
-  expect(lines).toHaveLength(1);
-  expect(lines[0]).toMatch(
-    new RegExp(`^${prefix}cannot write to the data directory .*/data.*: EACCES; set WEICHE_DATA_DIR`),
-  );
-  expect(code).toBe(1);
-});
+])(
+  "a start fails with one clear line: a data directory that is not writable, %s",
+  ifNameless,
+  async (_name, program, prefix) => {
+    const readOnly = join(directory, "read-only");
+    mkdirSync(readOnly, { recursive: true, mode: 0o555 });
+    const { code, lines } = await run(program, [], { WEICHE_DATA_DIR: join(readOnly, "data") }, nameless);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
+      new RegExp(`^${prefix}cannot write to the data directory .*/data.*: EACCES; set WEICHE_DATA_DIR`),
+    );
+    expect(code).toBe(1);
+  },
+);
 
-test("an embedded database for a user id that has no name", ifNameless, async () => {
+test("a start fails with one clear line: an embedded database for a user id without a name", ifNameless, async () => {
   const folder = { WEICHE_DATA_DIR: join(directory, "nameless") };
   const { code, lines } = await run(router, [], folder, nameless);
   expect(lines).toEqual([
@@ -219,7 +217,7 @@ test("an embedded database for a user id that has no name", ifNameless, async ()
   expect(code).toBe(1);
 });
 
-test("an agent whose port is in use", async () => {
+test("a start fails with one clear line: an agent whose port is in use", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const address = `127.0.0.1:${(taken.address() as { port: number }).port}`;
@@ -235,12 +233,12 @@ test.each([
   [router, "weiche-router"],
   [agent, "weiche-node-agent"],
   [start, "weiche"],
-])("%s says clearly that an older Node.js runs it", (program, name) => {
+])("%s reports clearly that an older Node.js runs it", (program, name) => {
   const files = [
     readFileSync(join(root, program), "utf8"),
     readFileSync(join(root, "shared/src/program/node-version.ts"), "utf8"),
   ];
-  // Nothing that an older one could stumble over is loaded before the check.
+  // No file with newer syntax may be loaded before the check.
   expect(files.join("\n")).not.toMatch(/\busing\b(?!`)|Temporal\./);
   expect(files[0]!.match(/^import .*$/gm)).toEqual([
     'import { requireNode } from "@weiche/shared/program/node-version.ts";',

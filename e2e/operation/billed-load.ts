@@ -1,11 +1,11 @@
-/** Keeps clients streaming from a cluster with the model `sim`, and compares in the end what they got with the bill. */
+/** Lets clients stream from a cluster with the model `sim`, and compares their answers with the bill at the end. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { until, type Cluster } from "../cluster/cluster.ts";
 import { askStream, type Answer } from "../cluster/api-client.ts";
 import { readSamples } from "../cluster/metrics-text.ts";
 import { dumpUsage } from "../cluster/usage-dump.ts";
 
-/** Each client has an account of its own and stays below the limits of its package. */
+/** Each client has its own account and stays below the limits of its package. */
 export const clients = 6;
 const text = "sim:tokens=60,itl=20 go on";
 const gauges = [
@@ -16,13 +16,13 @@ const gauges = [
 ];
 
 interface Bill {
-  /** Ids of requests that were billed twice, or billed although their answer was not whole, or with other counts. */
+  /** Ids of requests that were billed twice, with wrong counts, or without a whole answer. */
   readonly wrong: readonly string[];
   /** Ids of requests with a whole answer that are neither billed nor void. */
   readonly lost: readonly string[];
   /**
-   * How many whole answers are void. A router that ends or freezes between the last piece of an answer and the closing
-   * word of its node declares it void.
+   * Number of void whole answers. A router declares an answer void if it ends or freezes between the answer's last
+   * piece and its END.
    */
   readonly free: number;
 }
@@ -51,13 +51,15 @@ export class BilledLoad {
     return this.#seen.filter(({ ending }) => ending === "whole").length;
   }
 
-  /** Resolves when clients get whole answers (again). */
+  /** Resolves when clients get whole answers again. */
   async wholeAgain(): Promise<void> {
     const before = this.whole;
-    await until("answers to be whole", () => this.whole >= before + 2 * clients, 60_000);
+    await until("whole answers", () => this.whole >= before + 2 * clients, 60_000);
   }
 
-  /** Stops the clients, waits until nothing runs and all usage is committed, and compares answers with records. */
+  /**
+   * Stops the clients and waits until nothing runs and all usage is committed. Compares the answers with the records.
+   */
   async finish(): Promise<Bill> {
     this.#stopped = true;
     await this.#running;

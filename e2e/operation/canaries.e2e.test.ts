@@ -1,6 +1,7 @@
 /**
- * Canaries in every field of prompts, in answers and in keys, through real processes that log all they can, with requests
- * that succeed and fail in every way: nothing of them is left anywhere. The portal's secrets: identity-process.
+ * Sends canaries in every field of prompts, in answers and in keys through real processes with full logging. The
+ * requests succeed and fail in every way, and no canary may be left anywhere. `identity-process` tests the portal's
+ * secrets.
  */
 import { randomBytes } from "node:crypto";
 import { readFileSync, readdirSync, statSync } from "node:fs";
@@ -21,7 +22,7 @@ const secrets: string[] = [];
 let engine: CanaryEngine;
 let cluster: Cluster;
 let apiKey: string;
-/** Whatever a client was told about a failure. */
+/** All error texts that clients received. */
 const failures: string[] = [];
 let asked = 0;
 
@@ -103,7 +104,7 @@ async function send(
 
 const post = (path: string, body: object) => send(`/v1${path}`, JSON.stringify(body));
 
-/** Each text of it is a prompt's. */
+/** Returns a request whose every text contains the prompt's canary. */
 function everyField(model: string, more: object = {}): object {
   const text = (where: string) => `${where} ${inPrompt} "quoted" ünï/cödé\n`;
   const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -130,7 +131,7 @@ function everyField(model: string, more: object = {}): object {
   };
 }
 
-test("requests that succeed, through both engines, carry the canaries to the engine and back", async () => {
+test("successful requests carry the canaries through both engines and back", async () => {
   for (const stream of [false, true]) {
     const answer = await post(
       "/chat/completions",
@@ -204,7 +205,7 @@ test("errors of failed requests contain no canary, however they fail", async () 
   expect(answered).toEqual([]);
 });
 
-test("schemas that an engine prints are in none of its logs, whether it accepts or refuses them", async () => {
+test("the logs of an engine contain no schema, whether it accepts or refuses it", async () => {
   const withMember = (member: object) => ({
     ...{ model: "canary-llama", messages: [{ role: "user", content: inPrompt }], max_tokens: 4 },
     response_format: {
@@ -214,7 +215,7 @@ test("schemas that an engine prints are in none of its logs, whether it accepts 
   });
   const taken = await post("/chat/completions", withMember({ type: "string", pattern: inPrompt }));
   expect(taken.status).toBe(200);
-  // straight to the engine, whatever of it the router would let through
+  // These requests go directly to the engine, because the router might refuse them.
   const { origin } = new SimNodeEngine(join(cluster.directory, "node-1"), "d", "canary-llama");
   for (const member of [{ type: inPrompt }, { type: "string", pattern: `^${inPrompt}{5000}$` }]) {
     const refused = await fetch(`${origin}/v1/chat/completions`, {
@@ -224,11 +225,11 @@ test("schemas that an engine prints are in none of its logs, whether it accepts 
     expect(refused.status).toBe(400);
   }
   const log = join(cluster.directory, "node-1/agent/logs/d-canary-llama.log");
-  await until("what it prints to be looked at", () => readFileSync(log, "utf8").includes("error parsing grammar"));
+  await until("the engine's output to be filtered", () => readFileSync(log, "utf8").includes("error parsing grammar"));
   expect(readFileSync(log, "utf8")).toMatch(/conversion was incomplete\ngot exception\nerror parsing grammar/);
 });
 
-test("nothing of prompts, answers and keys is left in any log, file, table, metric or answer to operators", async () => {
+test("no log, file, table, metric or answer to operators contains any part of prompts, answers or keys", async () => {
   await until("usage to be committed", async () => (await dumpUsage(cluster)).length >= 7);
   const weiche = ["nodes", "models", "account list", "audit", "key list"];
   const { accountId } = { accountId: ((await cluster.weiche("account", "list")) as { id: string }[])[0]!.id };
@@ -283,7 +284,10 @@ test("the search finds a canary in each of its forms", () => {
   expect(texts.filter((text) => !forms.some((form) => text.includes(form)))).toEqual([]);
 });
 
-/** A word of letters and digits is itself in a URL and in JSON. Of base64, what does not depend on its place. */
+/**
+ * Returns the forms of a word of letters and digits. In a URL and in JSON it is unchanged. Of its base64, only the part
+ * that does not depend on its position is used.
+ */
 function formsOf(secret: string): string[] {
   const hex = Buffer.from(secret).toString("hex");
   const base64 = [0, 1, 2].map((offset) =>

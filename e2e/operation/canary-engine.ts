@@ -1,9 +1,9 @@
-/** An engine of the convention that answers every request with a canary, or fails with one as the request's text says. */
+/** An engine that answers every request with a canary, or fails with a canary as the request's text demands. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 
-/** Failures that a request asks for by a word in its text. */
+/** Failures that a word in a request's text selects. */
 export const engineFailures = ["refuse", "break-off", "no-stream", "page", "bad-json", "late-error"] as const;
 
 export class CanaryEngine implements AsyncDisposable {
@@ -69,7 +69,7 @@ export class CanaryEngine implements AsyncDisposable {
   }
 }
 
-/** The answer to the agent's proof that the engine works, its only request without a stream. */
+/** The answer to the agent's probe, which is its only request without a stream. */
 const probed = { choices: [{ index: 0, text: "1", finish_reason: "length" }] };
 const usage = { prompt_tokens: 20, completion_tokens: 3, total_tokens: 23 };
 

@@ -16,16 +16,16 @@ let ada: PortalOwner;
 beforeAll(async () => {
   cluster = await Cluster.start(simNodes([model], ["n1"]));
   ada = await joinAsOwner(cluster);
-  await cluster.weiche("credits", "evaluate"); // from here on a change of the catalogue is news
+  await cluster.weiche("credits", "evaluate"); // later changes of the catalogue cause notices
 }, 90_000);
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-/** Resolves once the router has said so, as often as it is to have said it. */
+/** Writes a catalogue. Resolves once the router has logged `saying` this many times. */
 async function reload(text: string, saying: string, times = 1): Promise<void> {
   writeFileSync(join(cluster.directory, "catalogue.yaml"), text);
   cluster.router.kill("SIGHUP");
   const said = () => cluster.router.output.filter((line) => line.includes(saying)).length;
-  await until(`the router to say: ${saying}`, () => said() >= times);
+  await until(`the router to log: ${saying}`, () => said() >= times);
 }
 
 const withFactors = (...factors: readonly object[]) =>
@@ -46,7 +46,7 @@ const ask = (tokens: number, signal?: AbortSignal) =>
     signal,
   );
 
-/** The cost per token, from the usage of an answer. */
+/** Returns the cost per token, from the usage of an answer. */
 async function factorOfAnswer(tokens: number): Promise<number> {
   const text = await (await ask(tokens)).text();
   const done = JSON.parse(/event: done\ndata: (.*)\n/.exec(text)![1]!) as Record<string, number>;
@@ -66,7 +66,7 @@ test("a request is charged with the factor at its acceptance, and the next reque
   });
   expect(await factorOfAnswer(10)).toBe(2.5);
   stop.abort();
-  await until("both to be recorded", async () => (await dumpUsage(cluster)).length === 2);
+  await until("both requests to be recorded", async () => (await dumpUsage(cluster)).length === 2);
   const tokens = Object.fromEntries(
     (await dumpUsage(cluster)).map((one) => [one.outcome, one.promptTokens + one.completionTokens]),
   );
@@ -107,7 +107,7 @@ test.each([
   ["a model without a factor", withFactors()],
   ["packages without one that an account has", withPackage],
   ["a factor below zero", withFactors({ validFrom: newYear, factor: -1 })],
-])("a broken file is refused and the catalogue before stays: %s", async (_name, text) => {
+])("a broken file is refused and the previous catalogue stays: %s", async (_name, text) => {
   const refused = "the new catalogue is wrong; the one before stays";
   const before = cluster.router.output.filter((line) => line.includes(refused)).length;
   await reload(text, refused, before + 1);

@@ -25,7 +25,7 @@ const keys: string[] = [];
 const seen: Answer[] = [];
 
 beforeAll(async () => {
-  // an account has no package before the time when it was made: these are older than every jump
+  // Accounts have no package before the time of their creation. These are older than every jump.
   jump(programs, -72 * hourMs);
   cluster = await Cluster.start({
     catalogue: catalogueOf("sim"),
@@ -58,7 +58,7 @@ function jump(jumping: readonly string[], shiftMs: number): void {
 }
 
 test(
-  "streams go on and every answer is recorded once",
+  "streams continue and every answer is recorded once",
   async () => {
     let stopped = false;
     const load = keys.slice(0, 2).map(async (apiKey) => {
@@ -70,7 +70,7 @@ test(
       for (const shiftMs of shiftsMs) {
         jump(jumping, shiftMs);
         const before = whole();
-        await until("answers that began after it", () => whole() >= before + 3);
+        await until("answers that began after the jump", () => whole() >= before + 3);
       }
     }
     stopped = true;

@@ -1,7 +1,7 @@
 /**
- * A real Prometheus is asked every expression of every dashboard and rule, over a cluster of real processes under load: none
- * fails, and each has a number. Then faults provoke alerts, which fall silent once they are over. Engines and nvidia-smi are
- * simulated, and sensors of a host, which virtual machines lack.
+ * Evaluates every expression of every dashboard and rule with a real Prometheus, over a cluster of real processes under
+ * load. Each must return a number. Then faults cause alerts, which end with the faults. Engines, nvidia-smi and the
+ * sensors of a host are simulated.
  */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -79,7 +79,7 @@ afterAll(async () => {
   rmSync(programs, { recursive: true });
 });
 
-/** A GPU at its power limit. */
+/** Simulates a GPU at its power limit. */
 function simulateNvidiaSmi(): void {
   mkdirSync(programs, { recursive: true });
   const row = "0, GPU-0, 80000, 1000, 79000, 37, 61, 276.5, 0x0000000000000004";
@@ -108,7 +108,7 @@ async function startHostWithSensors(): Promise<Server> {
   return server;
 }
 
-/** The status; undefined: the connection was cut, or it took longer than a few seconds. */
+/** Returns the status, or undefined if the connection was cut or nothing came within a few seconds. */
 async function chat(model: string, steering = "tokens=5", key = apiKey): Promise<number | undefined> {
   try {
     const asked = await fetch(`${cluster.baseUrl}/chat/completions`, {
@@ -124,7 +124,9 @@ async function chat(model: string, steering = "tokens=5", key = apiKey): Promise
   }
 }
 
-/** Keeps doing this, twice a second at most, so that no limit of the account is met, until the returned function is called. */
+/**
+ * Repeats the work, at most twice a second to stay within the account's limits, until the returned function is called.
+ */
 function keep(work: () => Promise<unknown>): () => Promise<void> {
   let goesOn = true;
   const running = (async () => {
@@ -136,7 +138,7 @@ function keep(work: () => Promise<unknown>): () => Promise<void> {
   };
 }
 
-/** Both models of a slot in turn, so that it switches; one that fails; a refused key. */
+/** Requests for both models of a slot, so that it switches, for a model that fails, and with a refused key. */
 const load = () =>
   Promise.all([
     chat("model-a", "tokens=80,itl=20").then(() => chat("model-a")),
@@ -147,7 +149,7 @@ const load = () =>
   ]);
 
 test(
-  "each expression of each dashboard and recording rule, and each series that an alert looks at, has a number",
+  "each expression of each dashboard and recording rule, and each series of an alert, returns a number",
   ifRun,
   async () => {
     const { alerts, recorded } = readRules();
@@ -163,16 +165,16 @@ test(
       ...alerts.flatMap(({ expr }) => askedSeries(expr).map(({ selector }) => selector)),
     ]);
     expect(missing.size).toBeGreaterThan(140);
-    for (const { expr } of alerts) await prometheus.values(expr); // throws if it is wrong; most are empty, since all is well
+    for (const { expr } of alerts) await prometheus.values(expr); // throws for a wrong expression; most results are empty without faults
     await until("all targets to be scraped", async () => (await prometheus.count('up{job=~"weiche-.*"} == 1')) === 4);
     const stop = keep(load);
     try {
-      await killDatabase(); // for the panel of its errors
+      await killDatabase(); // so that the panel of database errors has a value
       const ask = async () => {
         for (const expr of missing) if ((await prometheus.values(expr)).some(Number.isFinite)) missing.delete(expr);
         return missing.size === 0;
       };
-      await until("a number of each", ask, 90_000).catch(() => {});
+      await until("a number for each expression", ask, 90_000).catch(() => {});
     } finally {
       await stop();
     }
@@ -181,15 +183,15 @@ test(
   },
 );
 
-/** The embedded server's; the router starts another one. */
+/** Kills the embedded server's process. The router starts another. */
 async function killDatabase(): Promise<void> {
   const found = postmasterOf(cluster);
   if (!found || !isAlive(found.pid)) return;
   process.kill(found.pid, "SIGKILL");
-  await until("it to be dead", () => !isAlive(found.pid));
+  await until("the database to be dead", () => !isAlive(found.pid));
 }
 
-/** Lets the agent write files of so many bytes: the kernel refuses more as a full disk does. */
+/** Bounds the size of the agent's files. The kernel then refuses longer files like a full disk does. */
 function limitFiles(node: string, bytes: number | "unlimited"): void {
   const { pid } = cluster.agents.get(node)!;
   const { status, stderr } = spawnSync("prlimit", ["--pid", String(pid), `--fsize=${bytes}:`], { encoding: "utf8" });
@@ -214,12 +216,12 @@ async function fires(...names: string[]): Promise<void> {
     return names.every((name) => firing.includes(name));
   };
   await until(`${names.join(", ")} to fire`, all).catch((error: Error) => {
-    throw new Error(`${error.message}; these do: ${firing.join(", ")}`);
+    throw new Error(`${error.message}; these fire: ${firing.join(", ")}`);
   });
 }
 
 test(
-  "a slot whose engine does not start, an outbox whose disk is full, and a database that is away are told of until they are well",
+  "alerts fire for an engine that does not start, an outbox on a full disk and an unreachable database, and end with the faults",
   ifRun,
   async () => {
     await until("model-d to answer", async () => (await chat("model-d")) === 200);
@@ -235,7 +237,8 @@ test(
       "both models to answer",
       async () => (await chat("model-c")) === 200 && (await chat("model-d")) === 200,
     );
-    // Requests go on meanwhile: a few that are served end a slot's trouble, which would fade in minutes without any.
+    // Requests continue meanwhile. A few served requests end a slot's trouble, which would otherwise fade only in
+    // minutes.
     await allFallSilent();
     for (const stop of stops) await stop();
     expect(await prometheus.count("weiche_router_key_cache_age_seconds < 10")).toBe(1);

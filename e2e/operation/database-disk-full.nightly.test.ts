@@ -1,6 +1,6 @@
 /**
- * The router's disk is really full, so that its database cannot even start: requests go on from the key cache, usage waits
- * at the node, and all of it is committed within 30 s of there being room. Needs root, to mount a small file system.
+ * Fills the router's disk so that its database cannot even start. Requests continue from the key cache and usage waits
+ * at the node. All usage is committed within 30 s after there is room. Needs root to mount a small file system.
  */
 import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
@@ -48,7 +48,7 @@ async function waiting(): Promise<number> {
   return Number(/^weiche_agent_outbox_records (\d+)$/m.exec(text)![1]);
 }
 
-/** To the last block. */
+/** Fills the disk to the last block. */
 function fill(): void {
   const ballast = Buffer.alloc(64 << 10);
   try {
@@ -59,7 +59,7 @@ function fill(): void {
 }
 
 test.skipIf(!mountable)(
-  "requests go on, usage waits, and is committed within 30 s of there being room",
+  "on a full disk requests continue and usage waits, and it is committed within 30 s once there is room",
   { timeout: 120_000 },
   async () => {
     expect(await ask()).toMatchObject({ ending: "whole" });
@@ -69,10 +69,10 @@ test.skipIf(!mountable)(
     const untilMs = performance.now() + 15_000;
     while (performance.now() < untilMs) {
       expect(await ask()).toMatchObject({ status: 200, ending: "whole" });
-      await sleep(200); // below the package's limit per minute
+      await sleep(200); // stays below the package's limit per minute
     }
     expect(await waiting()).toBeGreaterThan(10);
-    // It is started again and again, and ends each time.
+    // The router starts the database repeatedly, and it ends each time.
     await until("the database to have no room", () => !isPostmaster(postmaster(), databaseCluster()));
     rmSync(join(dataDir(), "ballast"));
     await until("all usage to be committed", async () => (await waiting()) === 0, 30_000);
@@ -83,7 +83,7 @@ test.skipIf(!mountable)(
   },
 );
 
-/** Where the system lets nobody mount, this is not run, and says so. */
+/** Returns whether this system allows mounts. If not, prints that the test does not run. */
 function canMount(): boolean {
   const tried = spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "-o", "size=1m", "none", "/mnt"]);
   if (tried.status === 0 && process.getuid?.() === 0) return true;

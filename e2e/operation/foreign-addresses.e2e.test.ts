@@ -17,15 +17,15 @@ test("no part fetches an address that a request names in any field", async () =>
   const statuses = await sendAll(cluster, apiKey, `http://127.0.0.1:${port}/x.json`);
   expect(statuses).toMatchObject({
     "a text": 200,
-    "an image by its address": 400,
-    "an image by a file's address": 400,
-    "a data URI that ends in it": 400,
+    "an image by its URL": 400,
+    "an image by a file URL": 400,
+    "a data URI that ends in the URL": 400,
     "a reference in a schema": 400,
     "a reference in a tool": 400,
   });
   expect(Object.values(statuses).filter((status) => status !== 200 && status !== 400)).toEqual([]);
   expect(calls).toBe(0);
   await fetch(`http://127.0.0.1:${port}/`).catch(() => {});
-  expect(calls, "the server that counts is there").toBe(1);
+  expect(calls, "the counting server runs").toBe(1);
   foreign.close();
 });

@@ -1,4 +1,4 @@
-/** A cluster whose requests name a foreign address wherever an address could stand. With the embedded engine, which reads them. */
+/** A cluster with the embedded engine, whose requests name a foreign URL in every place where a URL may occur. */
 import { join } from "node:path";
 import { Cluster } from "../cluster/cluster.ts";
 
@@ -27,7 +27,7 @@ export async function openCluster(): Promise<Cluster> {
   });
 }
 
-/** Sends them all; returns the status of each by what it was. */
+/** Sends all requests. Returns the status of each by its name. */
 export async function sendAll(cluster: Cluster, apiKey: string, foreign: string): Promise<Record<string, number>> {
   const statuses: Record<string, number> = {};
   for (const [name, body] of Object.entries(requestsTo(foreign))) {
@@ -58,12 +58,12 @@ function requestsTo(foreign: string): Record<string, object> {
   const svg = Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg"><image href="${foreign}"/></svg>`);
   return {
     "a text": say(`Look at ${foreign}`),
-    "an image by its address": image(foreign),
-    "an image by a file's address": image("file:///etc/passwd"),
-    "an SVG that names it": image(`data:image/svg+xml;base64,${svg.toString("base64")}`),
-    "a data URI that ends in it": image(`data:image/png;base64,iVBORw0KGgo=${foreign}`),
+    "an image by its URL": image(foreign),
+    "an image by a file URL": image("file:///etc/passwd"),
+    "an SVG that names the URL": image(`data:image/svg+xml;base64,${svg.toString("base64")}`),
+    "a data URI that ends in the URL": image(`data:image/png;base64,iVBORw0KGgo=${foreign}`),
     "a reference in a schema": schema({ $ref: foreign }),
-    "a schema's own address": schema({ $id: foreign, $schema: foreign, type: "object", properties: {} }),
+    "a schema's own id": schema({ $id: foreign, $schema: foreign, type: "object", properties: {} }),
     "a reference in a tool": {
       ...say("Hello"),
       tools: [{ type: "function", function: { name: "f", parameters: { $ref: foreign } } }],

@@ -1,6 +1,6 @@
 /**
- * Router, agent and engine stand still for a minute (SIGSTOP) under load: the other node serves on, all comes back by
- * itself with no second engine, and each answer that its client got whole is billed once, and nothing else.
+ * Stops router, agent and engine for a minute each (SIGSTOP) under load. The other node continues to serve, and
+ * everything recovers without a second engine. Each whole answer is billed once, and nothing else.
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,7 +30,7 @@ async function engineProcesses(node: string): Promise<number> {
   return (await procTable.groupsWith(`WEICHE_ENGINE=${join(cluster.directory, node)}/`)).size;
 }
 
-/** With how many answers come meanwhile, at least, and which nodes' engines stay as they are. */
+/** Each case: the process, the least number of answers meanwhile, and the nodes whose engines stay unchanged. */
 const cases: [string, () => number, number, readonly string[]][] = [
   ["the router", () => cluster.router.pid, 0, nodes],
   ["an agent", () => cluster.agents.get("node-1")!.pid, 20, nodes],
@@ -38,7 +38,7 @@ const cases: [string, () => number, number, readonly string[]][] = [
 ];
 
 test.each(cases)(
-  "%s stands still for a minute: the others serve on, and all comes back by itself",
+  "if %s stops for a minute, the others continue to serve, and everything recovers by itself",
   async (_, pid, servedMin, staying) => {
     const before = staying.map(engine);
     const servedBefore = load.whole;
@@ -52,14 +52,15 @@ test.each(cases)(
     }
     await cluster.linked();
     await load.wholeAgain();
-    for (const node of nodes) await until("one engine to run there", async () => (await engineProcesses(node)) === 1);
+    for (const node of nodes)
+      await until("the node to have one engine", async () => (await engineProcesses(node)) === 1);
     expect(staying.map(engine)).toEqual(before);
   },
   stopMs + 180_000,
 );
 
 test(
-  "in the end no answer is billed twice, or unless it was whole, and none is lost",
+  "after all stops no answer is billed twice, only whole answers are billed, and none is lost",
   { timeout: 240_000 },
   async () => {
     const { free, ...wrong } = await load.finish();

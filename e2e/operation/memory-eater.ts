@@ -1,6 +1,6 @@
 /**
- * Preloaded (see `preloaded-file.ts`, with `--max-old-space-size=N`): once the program's file is there, takes memory until
- * the program has none left. Not in threads: one that runs out of memory ends without its program.
+ * Preloaded (see `preloaded-file.ts`, with `--max-old-space-size=N`). Once the program's file exists, allocates memory
+ * until the program has none left. It does not run in threads, because a thread without memory ends alone.
  */
 import { existsSync, rmSync } from "node:fs";
 import { fileOfProgram } from "../cluster/preloaded-file.ts";
@@ -12,6 +12,6 @@ const eaten: number[][] = [];
 if (file !== undefined)
   setInterval(() => {
     if (!existsSync(file)) return;
-    rmSync(file); // the program that is started next lives
+    rmSync(file); // the next process of the program survives
     setInterval(() => eaten.push(Array.from({ length: 1 << 20 }, Math.random)), 1);
   }, lookMs).unref();

@@ -1,6 +1,6 @@
 /**
- * In a network namespace of its own, whose only way out is an interface that counts: starts a cluster, sends it requests
- * that name addresses out there, and prints what left, also for names that would have to be looked up.
+ * Runs in its own network namespace, whose only way out is an interface that counts packets. Starts a cluster, sends it
+ * requests that name outside addresses and host names, and prints the number of packets.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const ip = (...args: string[]) => execFileSync("ip", args, { stdio: "inherit" })
 ip("link", "set", "lo", "up");
 ip("link", "add", "out", "type", "veth", "peer", "name", "hole");
 for (const end of ["out", "hole"]) {
-  writeFileSync(`/proc/sys/net/ipv6/conf/${end}/disable_ipv6`, "1"); // it would announce itself
+  writeFileSync(`/proc/sys/net/ipv6/conf/${end}/disable_ipv6`, "1"); // IPv6 would announce the interface
   ip("link", "set", end, "up");
 }
 ip("addr", "add", "10.9.9.1/24", "dev", "out");
@@ -29,7 +29,7 @@ function sentPackets(): number {
   let answered = 0;
   for (const foreign of ["http://10.1.2.3:8080/x.json", "https://names.example.org/x.json"])
     answered += Object.keys(await sendAll(cluster, apiKey, foreign)).length;
-  await sleep(10_000); // what is fetched in the background, looked up again, or reported somewhere
+  await sleep(10_000); // time for background requests, repeated DNS queries and telemetry
   const sent = sentPackets();
   await fetch("http://10.1.2.3:8080/", { signal: AbortSignal.timeout(500) }).catch(() => {});
   console.log(JSON.stringify({ answered, sent, countsWork: sentPackets() > sent }));

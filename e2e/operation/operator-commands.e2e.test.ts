@@ -24,7 +24,7 @@ test("a changed log level applies for its time and then returns to the previous 
   await cluster.weiche("credits", "evaluate");
   await until("a line of debug", () => debugLines() > 0);
   await cluster.weiche("log", "trace", "--for", "1s");
-  await until("the level of before", async () => JSON.stringify(await cluster.weiche("log")) === '{"level":"info"}');
+  await until("the previous level", async () => JSON.stringify(await cluster.weiche("log")) === '{"level":"info"}');
   const wrong = new RunningCommand(cluster, ["log", "debug", "--for", "25h", "--json"]);
   expect(await wrong.ended).toBe(1);
   expect(JSON.parse(wrong.errors)).toMatchObject({ code: "refused" });

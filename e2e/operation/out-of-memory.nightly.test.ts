@@ -1,6 +1,6 @@
 /**
- * Router and agent run out of memory under load, again and again: each ends and is started again as systemd would do it,
- * engines go on, and no answer is billed twice, or without being whole.
+ * Lets router and agent run out of memory under load, repeatedly. Each ends and is started again like systemd does.
+ * Engines continue, no answer is billed twice, and only whole answers are billed.
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 test.each(Array.from({ length: rounds }, (_, round) => round))(
-  "round %i: what runs out of memory ends and comes back, and the engine stays",
+  "round %i: a program that runs out of memory ends and comes back, and the engine continues",
   async () => {
     const engines = enginePids(join(cluster.directory, "node-1"));
     writeFileSync(join(directory, "node-agent"), "");
@@ -47,7 +47,7 @@ test.each(Array.from({ length: rounds }, (_, round) => round))(
   },
 );
 
-test("at the end no answer is billed twice or without being whole, and none is lost", async () => {
+test("after all rounds no answer is billed twice, only whole answers are billed, and none is lost", async () => {
   const { free, ...wrong } = await load.finish();
   expect(wrong).toEqual({ wrong: [], lost: [] });
   expect(free).toBeLessThanOrEqual(2 * clients * rounds);

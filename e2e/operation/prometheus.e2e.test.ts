@@ -19,7 +19,7 @@ beforeAll(async () => {
   prometheus = await Prometheus.start({
     router: cluster.router.listen["ops"]!,
     scrapeSeconds: 2,
-    // Seconds where they would wait for minutes.
+    // Alerts wait for seconds instead of minutes.
     hasten: (rules) => rules.replaceAll(/for: \w+/g, "for: 5s"),
   });
 }, 120_000);
@@ -68,7 +68,7 @@ test("an alert fires for a killed node until it returns", { ...ifRun, timeout: 9
 });
 
 test(
-  "a node that is left in maintenance and a wrong catalogue are told of, and no longer once they are put right",
+  "alerts fire for a node left in maintenance and a broken catalogue, and end when both are corrected",
   ifRun,
   async () => {
     await cluster.weiche("node", "maintenance", "node-2", "on");
@@ -81,6 +81,6 @@ test(
     writeFileSync(file, right);
     await cluster.weiche("catalogue", "reload");
     await cluster.weiche("node", "maintenance", "node-2", "off");
-    await until("both to fall silent", async () => (await firing()).length === 0);
+    await until("both alerts to end", async () => (await firing()).length === 0);
   },
 );

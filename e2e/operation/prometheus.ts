@@ -1,4 +1,7 @@
-/** A real Prometheus that scrapes a router and, through it, its nodes, and evaluates our rules with short patience. */
+/**
+ * Runs a real Prometheus that scrapes a router and, through it, its nodes. It evaluates our rules with short waiting
+ * times.
+ */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,9 +17,9 @@ interface PrometheusOptions {
   readonly router: string;
   /** Seconds between two scrapes. */
   readonly scrapeSeconds: number;
-  /** Changes the text of rules.yml, such as how long alerts wait. */
+  /** Changes the text of rules.yml, such as the waiting times of alerts. */
   readonly hasten: (rules: string) => string;
-  /** More targets of the job `weiche-nodes`: a node's name by its address. */
+  /** Further targets of the job `weiche-nodes`: node names by address. */
   readonly nodes?: Readonly<Record<string, string>>;
 }
 
@@ -28,7 +31,7 @@ interface RuleState {
   readonly lastError?: string;
 }
 
-/** Alerts about times, which fire where the machine of a test is busy with other things. */
+/** Alerts about durations, which fire if the test machine is busy. */
 const ofTimes = ["WeicheEventLoopSlow", "WeicheFirstByteSlow", "WeicheDatabaseSlow"];
 
 export class Prometheus implements AsyncDisposable {
@@ -48,7 +51,7 @@ export class Prometheus implements AsyncDisposable {
     this.#url = `http://${address}`;
   }
 
-  /** Throws, with what to install, where there is no Prometheus. */
+  /** Throws if Prometheus is missing, and names the package to install. */
   static async start(options: PrometheusOptions): Promise<Prometheus> {
     promtool(["--version"]);
     const prometheus = new Prometheus(`127.0.0.1:${await freePort()}`, options);
@@ -61,7 +64,7 @@ export class Prometheus implements AsyncDisposable {
     return prometheus;
   }
 
-  /** The present values of an expression. Throws where it cannot be evaluated. */
+  /** Returns the current values of an expression. Throws if it cannot be evaluated. */
   async values(expression: string): Promise<readonly number[]> {
     const asked = await fetch(`${this.#url}/api/v1/query?${new URLSearchParams({ query: expression }).toString()}`);
     const answer = (await asked.json()) as {
@@ -72,7 +75,7 @@ export class Prometheus implements AsyncDisposable {
     return answer.data.result.map(({ value }) => Number(value[1]));
   }
 
-  /** How many series an expression has now. */
+  /** Returns the current number of series of an expression. */
   async count(expression: string): Promise<number> {
     return (await this.values(expression)).length;
   }
@@ -84,7 +87,7 @@ export class Prometheus implements AsyncDisposable {
     return data.groups.flatMap((group) => group.rules);
   }
 
-  /** The alerts that fire, without those about times, in alphabetical order. */
+  /** Returns the alerts that fire, without alerts about durations, in alphabetical order. */
   async firing(): Promise<readonly string[]> {
     const names = (await this.rules()).filter(({ state }) => state === "firing").map(({ name }) => name);
     return names.filter((name) => !ofTimes.includes(name)).toSorted((a, b) => (a < b ? -1 : 1));

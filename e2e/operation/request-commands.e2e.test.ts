@@ -1,4 +1,4 @@
-/** `weiche requests`, `explain`, `top` and `nodes --watch` describe real requests without their content. */
+/** Tests that `weiche requests`, `explain`, `top` and `nodes --watch` describe real requests without their content. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askStream, type Answer } from "../cluster/api-client.ts";
 import { Cluster, until, type Account } from "../cluster/cluster.ts";
@@ -56,7 +56,9 @@ test("a running request shows its speed, a waiting one shows its reason, and bot
   const running = chat(first, "sim:tokens=30000", { signal: client.signal });
   await until("tokens to come", async () => ((await live()).items[0]?.tokensPerSecond ?? 0) > 0);
   const waiting = chat(second, "sim:tokens=3", { toTheEnd: true });
-  await until("the other to wait", async () => (await live()).items.some(({ waitsFor }) => waitsFor === "switch"));
+  await until("the other request to wait", async () =>
+    (await live()).items.some(({ waitsFor }) => waitsFor === "switch"),
+  );
 
   const [one, other] = (await live()).items as unknown as [{ id: string }, { id: string }];
   expect((await live("--model", second)).items).toMatchObject([
@@ -93,11 +95,14 @@ test("a running request shows its speed, a waiting one shows its reason, and bot
     / The client received the whole answer \(200\) after \d+\.\d s; \d+ bytes were sent to the client\. /,
   );
   expect(waited).toMatch(/^ +1 +n1 +finished +\d+ +3 +1\.000 +\d+\.000$/m);
-  await until("the other's", async () => ((await cluster.weiche("explain", one.id)) as { usage: [] }).usage.length > 0);
+  await until(
+    "the usage of the other request",
+    async () => ((await cluster.weiche("explain", one.id)) as { usage: [] }).usage.length > 0,
+  );
   expect(await shown("explain", one.id)).toMatch(/^The client disconnected after [\s\S]* client-ended /m);
 }, 90_000);
 
-test("a refused request shows the reason, the remedy and a cost of nothing", async () => {
+test("a refused request shows its reason, the remedy and that it cost nothing", async () => {
   const refused = await chat("nowhere", "Hi");
   expect(refused.status).toBe(503);
   const text = await shown("explain", refused.id!);
@@ -119,14 +124,14 @@ test("an id may be shortened while it is unique, and otherwise the candidates ar
   expect(await shown("explain", a.slice(0, -2))).toContain(a);
 });
 
-test("a watched node is drawn on a terminal and printed by line elsewhere", async () => {
+test("a watched node is drawn as a picture on a terminal and printed line by line elsewhere", async () => {
   const drawn = new RunningCommand(cluster, ["nodes", "--watch"], night);
   const told = new RunningCommand(cluster, ["nodes", "--watch"]);
   const json = new RunningCommand(cluster, ["nodes", "--watch", "--json"]);
   for (const command of [drawn, told, json]) void command.ended.catch(() => {});
-  await until("a first look", () => [drawn, told, json].every(({ output }) => output.includes("n1")));
+  await until("the first output", () => [drawn, told, json].every(({ output }) => output.includes("n1")));
   await chat(second, "sim:tokens=1");
-  await until("the change", () => [drawn, told, json].every(({ output }) => output.includes(second)));
+  await until("the output of the change", () => [drawn, told, json].every(({ output }) => output.includes(second)));
   expect(drawn.picture.split("\n").filter(({ length }) => length > night.columns)).toEqual([]);
   expect(told.output).toMatch(/^\d\d:\d\d:\d\d {2}n1\/a {2}\S+ chat-b.*, \d running, \d waiting$/m);
   for (const line of json.output.trim().split("\n")) expect(JSON.parse(line)).toMatchObject([{ name: "n1" }]);

@@ -1,4 +1,7 @@
-/** Prometheus reaches the metrics of router and agents: with a token, over TLS, and of agents through the router. */
+/**
+ * Tests how Prometheus reaches the metrics of router and agents: with a token, over TLS, and of agents through the
+ * router.
+ */
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { request } from "node:https";

@@ -1,6 +1,6 @@
 /**
- * Preloaded (see `preloaded-file.ts`): shifts the program's wall clock by the milliseconds that its file holds, as they
- * change; the monotonic clock and the timers stay. A missing file shifts nothing.
+ * Preloaded (see `preloaded-file.ts`). Shifts the program's wall clock by the milliseconds in its file, and follows
+ * changes of the file. The monotonic clock and timers are unchanged. A missing file shifts nothing.
  */
 import { readFileSync } from "node:fs";
 import { fileOfProgram } from "../cluster/preloaded-file.ts";

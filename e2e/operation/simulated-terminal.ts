@@ -1,4 +1,4 @@
-/** `weiche` in this process on a simulated terminal, or with pipes in its place. */
+/** Runs `weiche` in this process on a simulated terminal, or with pipes. */
 import { PassThrough } from "node:stream";
 import { runCli } from "@weiche/router/src/surface/cli/cli.ts";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** A command that runs, and what it has printed so far. */
+/** A running command with its output so far. */
 export class RunningCommand {
   output = "";
   errors = "";
@@ -17,7 +17,7 @@ export class RunningCommand {
   readonly ended: Promise<number>;
   readonly #input: PassThrough;
 
-  /** `size` absent: pipes. */
+  /** Without `size`, the command gets pipes. */
   constructor(cluster: Pick<Cluster, "directory">, args: readonly string[], size?: TerminalSize) {
     const stream = () => Object.assign(new PassThrough(), size && { isTTY: true, ...size });
     const [input, output, errors] = [stream(), stream(), stream()];
@@ -32,7 +32,7 @@ export class RunningCommand {
     this.#input.write(text);
   }
 
-  /** The last picture that was drawn. */
+  /** The picture that was drawn last. */
   get picture(): string {
     return this.output.split("\u001b[H").at(-1)!.replaceAll("\u001b[K", "").replace("\u001b[J", "");
   }

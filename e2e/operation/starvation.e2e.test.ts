@@ -1,4 +1,7 @@
-/** Each attack for a moment beside good streams: the guard shows in what the attacker got. Speeds are measured by night. */
+/**
+ * Runs each attack for a moment beside good streams. The answers to the attacker show whether the guard works. The
+ * nightly test measures speeds.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Arena } from "../starvation/arena.ts";
 import { attacks } from "../starvation/attacks.ts";

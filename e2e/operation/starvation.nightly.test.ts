@@ -1,4 +1,6 @@
-/** Promise D10 with its limits: what each attack does to the pace of good streams and to the router's memory. */
+/**
+ * Tests promise D10 with its limits: the effect of each attack on the pace of good streams and on the router's memory.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Arena } from "../starvation/arena.ts";
 import { attacks } from "../starvation/attacks.ts";
@@ -10,7 +12,7 @@ let arena: Arena;
 beforeAll(async () => void (arena = await Arena.open()));
 afterAll(() => arena[Symbol.asyncDispose]());
 
-test.each(attacks)("$name: the p99 gap of good streams grows by 50 ms at most, and none is cut", async (attack) => {
+test.each(attacks)("$name: the p99 gap of good streams grows by at most 50 ms, and none is cut", async (attack) => {
   const outcome = await arena.run([attack], { quietMs: 15_000, attackMs: 30_000 });
   const { quiet, attacked, memoryMb } = outcome;
   console.log(attack.name, JSON.stringify(outcome));

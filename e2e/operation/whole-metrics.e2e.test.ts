@@ -1,4 +1,4 @@
-/** Checks all metrics of a real router and a real agent, with TLS everywhere, with Prometheus' own checker. */
+/** Checks all metrics of a real router and a real agent, with TLS on all ports, with Prometheus's own checker. */
 import { get } from "node:https";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
@@ -109,7 +109,7 @@ test("a router's metrics show the state of its nodes, database, keys and catalog
   expect(now.get(of("catalogue_last_reload_success_timestamp_seconds"))).toBeGreaterThan(Date.now() / 1000 - 600);
 });
 
-test("a refusal is counted by its reason, beginning with 0", async () => {
+test("refusals are counted by reason, starting at 0", async () => {
   const refusals = async (reason: string) =>
     (await samples(cluster.router)).get(seriesOf("weiche_router_refusals_total", { reason }));
   const models = `https://${cluster.router.listen["api"]}/v1/models`;

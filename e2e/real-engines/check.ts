@@ -41,7 +41,7 @@ export async function runCheck(check: Check, service: Service, withLong: boolean
   const boundMs = service.kind.startMs + (check.boundMs ?? boundMsDefault);
   const over = new AbortController();
   const deadline = sleep(boundMs, undefined, { signal: over.signal }).then(
-    () => Promise.reject(new Error(`not through after ${boundMs / 1_000} s`)),
+    () => Promise.reject(new Error(`not complete after ${boundMs / 1_000} s`)),
     () => undefined,
   );
   try {

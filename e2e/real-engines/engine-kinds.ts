@@ -60,7 +60,7 @@ function embedded(): EngineKind {
   };
 }
 
-/** Starts as in docs/install.md, but with one thread, because its threads spin while they wait. */
+/** Starts like in docs/install.md, but with one thread, because its threads spin while they wait. */
 function llamaServer(): Found {
   const program = findProgram("llama-server", "WEICHE_LLAMA_SERVER");
   if (program === undefined)

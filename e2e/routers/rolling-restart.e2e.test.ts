@@ -23,7 +23,7 @@ test("HAProxy accepts deploy/haproxy.cfg unchanged if the certificate exists", n
 });
 
 test(
-  "three rolling restarts behind HAProxy: no request fails, no stream is cut, the bill is what clients received",
+  "during three rolling restarts behind HAProxy no request fails, no stream is cut, and the bill equals what clients received",
   needs("haproxy"),
   async () => {
     const load = { streams: 10, streamTokens: 20, requestsPerSecond: 10 };

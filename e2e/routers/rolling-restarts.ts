@@ -65,7 +65,7 @@ export async function rollRestarts(options: RollingOptions): Promise<Rolled> {
     ranOn += await running(group, index);
     exits.push(await group.routers[index]!.stop());
     await group.startAt(index);
-    await until("it to be ready", () => group.isReady(index));
+    await until("the router to be ready", () => group.isReady(index));
     await until("the router to be used", async () => (await running(group, index)) > 0);
   }
   const answers = await load.finish();
@@ -86,10 +86,10 @@ async function running(group: RouterGroup, index: number): Promise<number> {
   return samples.get("weiche_router_parallel_requests{}") ?? 0;
 }
 
-/** Clients with connections that they keep, as the API's users have them. */
+/** Clients that keep their connections, like the API's users. */
 class Load {
   streams = 0;
-  /** Streams that have begun, of clients that stream now. */
+  /** Number of clients that stream now. */
   streaming = 0;
   readonly #client: Required<Client>;
   readonly #answers: Answer[] = [];
@@ -102,7 +102,7 @@ class Load {
     this.#running = Promise.all([...streaming, this.#request(requestsPerSecond)]);
   }
 
-  /** Resolves with all answers, once the last client has one. */
+  /** Resolves with all answers, once the last client has its answer. */
   async finish(): Promise<readonly Answer[]> {
     this.#isOver = true;
     await this.#running;
@@ -110,7 +110,7 @@ class Load {
     return this.#answers;
   }
 
-  /** `phase`: from 0 to 1; clients do not begin in step. */
+  /** `phase` is a number from 0 to 1 that delays a client, so that clients do not start in step. */
   async #stream(phase: number): Promise<void> {
     await sleep(phase * 1_000);
     this.streaming++;

@@ -1,4 +1,7 @@
-/** Limits of accounts over three routers when one is killed, through every fault of their store, and in the minute after it. */
+/**
+ * Tests limits of accounts over three routers when one is killed, through every fault of their store, and in the minute
+ * after it.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";
@@ -14,14 +17,14 @@ describe("three routers with one store", needs("valkey-server"), () => {
   let isWhole = true;
   afterEach(makeWhole);
 
-  /** Starts the router again that a test has killed. */
+  /** Restarts a router that a test has killed. */
   async function makeWhole(): Promise<void> {
     if (!isWhole) await limits.group.startAt(2);
     isWhole = true;
     await limits.group.linked();
   }
 
-  test("keep the limit when one is killed, free its places within 15 s, and continue the others' streams", async () => {
+  test("keep the limit when one router is killed, free its places within 15 s, and continue the streams of the others", async () => {
     const { group } = limits;
     const seen = await limits.shared(async () => {
       await makeWhole();
@@ -48,7 +51,7 @@ describe("three routers with one store", needs("valkey-server"), () => {
     expect(seen).toEqual({ atOnce: 10, endings: new Set(["broken"]), again: 10, stuck: [], beyond: 0 });
   });
 
-  /** Asks many at once until each is refused by the minute; returns how many were admitted. */
+  /** Sends many requests at once until the limit per minute refuses each. Returns the number of admitted requests. */
   async function useUp(apiKey: string): Promise<number> {
     let admitted = 0;
     for (;;) {

@@ -1,4 +1,4 @@
-/** Three routers that share the limits of accounts in a real store, and clients that hold requests open. */
+/** Starts three routers that share the limits of accounts in a real store, and clients that hold requests open. */
 import { until } from "../cluster/cluster.ts";
 import { RouterGroup } from "../cluster/router-group.ts";
 import { ValkeyServer } from "@weiche/router/test/limits/valkey-server.ts";
@@ -8,7 +8,7 @@ import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
 
 const terms = { validFrom: "2026-01-01T00:00:00+01:00", price: 1, credits: 1e12, support: false };
 
-/** The packages of accounts, by what they allow. */
+/** The packages of accounts, named by the limits that they test. */
 const packages = [
   { name: "Both", terms: [{ ...terms, requestsPerMinute: 60, parallel: 10 }] },
   { name: "Parallel", terms: [{ ...terms, requestsPerMinute: 1_000_000, parallel: 10 }] },
@@ -17,17 +17,17 @@ const packages = [
 
 const decidedAlone = "weiche_router_limits_decided_alone_total";
 
-/** `running`: its first token has come. Else the limit that refused it, or how it ended. */
+/** `running`: the first token has come. Otherwise, the limit that refused the request, or how its answer ended. */
 type Outcome = "running" | "parallel" | "minute" | Answer["ending"];
 
 export interface HeldRequest {
   readonly router: number;
   readonly outcome: Outcome;
-  /** Tokens so far. */
+  /** Number of tokens so far. */
   pieces(): number;
   readonly answer: Promise<Answer>;
   readonly isOver: boolean;
-  /** The client leaves. Resolves once the answer is over. */
+  /** Lets the client leave. Resolves once the answer is over. */
   leave(): Promise<Answer>;
 }
 
@@ -54,12 +54,12 @@ export class SharedLimits implements AsyncDisposable {
     return new SharedLimits(group, store);
   }
 
-  /** The key of a new account. */
+  /** Creates an account and returns its key. */
   async account(packageName: "Both" | "Parallel" | "Minute"): Promise<string> {
     return (await this.group.cluster.account(`Account${++this.#accounts}`, packageName)).apiKey;
   }
 
-  /** Sends so many requests at once, to these routers in turn; resolves once all are decided. */
+  /** Sends requests at once, to these routers in turn. Resolves once each is admitted or refused. */
   async ask(apiKey: string, count: number, routers: readonly number[] = [0, 1, 2], tokens = 20_000) {
     const asked = Array.from({ length: count }, (_, n) => this.#ask(apiKey, routers[n % routers.length]!, tokens));
     return await Promise.all(asked);
@@ -95,21 +95,21 @@ export class SharedLimits implements AsyncDisposable {
   }
 
   /**
-   * The result of a run in which the store decided on every request. On a machine that is busy otherwise it may take
-   * longer than its 0.1 s, so that a router decides alone: then the run is repeated.
+   * Returns the result of a run in which the store decided on every request. On a busy machine the store may take
+   * longer than its 0.1 s, so that a router decides alone. Such a run is repeated.
    */
   async shared<T>(run: () => Promise<T>): Promise<T> {
     for (let left = 4; ; left--) {
-      await until("the store to be used by all", async () => (await this.storeUp()).every((up) => up !== 0));
+      await until("all routers to use the store", async () => (await this.storeUp()).every((up) => up !== 0));
       const before = await this.#sample(decidedAlone);
       const result = await run();
       const after = await this.#sample(decidedAlone);
-      // One that was killed meanwhile tells nothing.
+      // A killed router reports no count.
       if (left === 0 || after.every((count, index) => count === undefined || count === before[index])) return result;
     }
   }
 
-  /** 1 for each router that the store answers; undefined for one that was killed. */
+  /** Returns 1 for each router that reaches the store, and undefined for a killed router. */
   async storeUp(): Promise<readonly (number | undefined)[]> {
     return await this.#sample("weiche_router_limit_store_up");
   }
@@ -133,7 +133,7 @@ function outcomeOf({ ending, error }: Answer): Outcome {
   return error.message.includes("parallel") ? "parallel" : "minute";
 }
 
-/** How many have which outcome. */
+/** Counts the requests by outcome. */
 export function outcomes(held: readonly HeldRequest[]): Readonly<Partial<Record<Outcome, number>>> {
   const groups = Object.groupBy(held, ({ outcome }) => outcome);
   return Object.fromEntries(Object.entries(groups).map(([outcome, { length }]) => [outcome, length]));

@@ -1,4 +1,4 @@
-/** Faults of the store that three routers share for their limits, and what the routers guarantee during each. */
+/** Defines faults of the limit store that three routers share, and checks what the routers guarantee during each. */
 import { expect } from "vitest";
 import type { ValkeyServer } from "@weiche/router/test/limits/valkey-server.ts";
 import { until } from "../cluster/cluster.ts";
@@ -7,7 +7,7 @@ import { leaveAll, running, type HeldRequest, type SharedLimits } from "./shared
 interface StoreFault {
   readonly begin: (store: ValkeyServer) => unknown;
   readonly end: (store: ValkeyServer) => unknown;
-  /** Absent: nobody notices it. */
+  /** Undefined if the routers do not notice the fault. */
   readonly isDown?: true;
 }
 
@@ -26,8 +26,9 @@ const parallel = 10;
 const routers = [0, 1, 2] as const;
 
 /**
- * Nine requests run, three at each router, when it begins. While the store is down each router allows all of the limit,
- * and no more; once it is back, the limit holds for all of them within 5 s. Resolves with those of the nine that ended.
+ * Begins the fault while nine requests run, three at each router. While the store is down, each router allows the whole
+ * limit and no more. Once the store is back, the limit applies to all routers together within 5 s. Resolves with those
+ * of the nine requests that ended.
  */
 export async function meetFault(
   limits: SharedLimits,
@@ -45,13 +46,13 @@ export async function meetFault(
   for (const running of atRouters) expect(running).toBeLessThanOrEqual(parallel);
   await leaveAll(extra);
   await end(store);
-  await until("the limit to hold for all", () => isExact(limits, apiKey), 5_000);
+  await until("the limit to apply to all routers", () => isExact(limits, apiKey), 5_000);
   const over = kept.filter((each) => each.isOver);
   await leaveAll(kept);
   return over;
 }
 
-/** Whether of many at once, beside the nine that run, exactly one is admitted, twice. */
+/** Returns whether exactly one of many further requests is admitted, twice. */
 async function isExact(limits: SharedLimits, apiKey: string): Promise<boolean> {
   for (let times = 0; times < 2; times++) {
     const held: readonly HeldRequest[] = await limits.ask(apiKey, 9);

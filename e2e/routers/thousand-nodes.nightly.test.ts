@@ -1,4 +1,4 @@
-/** A thousand nodes, with the links and data connections of real agents below one process, and real routers. */
+/** Tests real routers with a thousand nodes, whose real links and data connections run in one process. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,11 +16,11 @@ import { Certificates } from "../links/link-ends.ts";
 import { model, openWholeAgent, type WholeAgent } from "../links/whole-links.ts";
 
 const nodes = 1_000;
-/** One process dials for all nodes, so many at a time at first: it could not greet the router for all of them at once. */
+/** One process dials for all nodes. At first it dials in groups, because it could not open all connections at once. */
 const startedAtOnce = 100;
 const firstMsMax = 180_000;
 const againMsMax = 15_000;
-/** Bounds that say when something went wrong; the goals are 350 MB and 8 %. */
+/** Bounds that reveal a fault. The goals are 350 MB and 8 %. */
 const megabytesMax = 500;
 const coreShareMax = 0.25;
 const idleSeconds = 20;
@@ -30,7 +30,7 @@ const gpu = { memoryTotalBytes: 150e9, memoryUsedBytes: 120e9, utilisation: 0, t
 const gpus = Array.from({ length: 8 }, (_, index): GpuReading => ({ index, uuid: `GPU-${index}`, ...gpu }));
 const load = { gpus, host: { cpuUse: 0.1, memoryTotalBytes: 1e12, memoryAvailableBytes: 9e11 } };
 
-test("1,000 nodes are linked within 15 s after a stop or kill of their router, and none is lost when idle", async () => {
+test("1,000 nodes are linked within 15 s after a stop or kill of their router, and none is lost while idle", async () => {
   raiseDescriptors();
   await using opened = new AsyncDisposableStack();
   const certificates = opened.use(new Certificates());
@@ -101,7 +101,7 @@ interface Linking {
   readonly nodesCpu: number;
 }
 
-/** The nodes are asked: a router that is asked for the metrics of a thousand nodes does little else. */
+/** Asks the nodes, because a router that returns the metrics of a thousand nodes does little else. */
 async function untilLinked(
   agents: readonly WholeAgent[],
   { pid, listen }: RunningProgram,
@@ -126,7 +126,7 @@ function isLinked({ links }: WholeAgent, address: string): boolean {
   return links.states().some(is);
 }
 
-/** How many nodes the router has a link and a data connection to. */
+/** Returns the number of nodes with a link and a data connection to the router. */
 async function linked(router: RunningProgram): Promise<number> {
   const samples = await readSamples(router);
   const has = (_: unknown, index: number) =>
@@ -135,7 +135,7 @@ async function linked(router: RunningProgram): Promise<number> {
   return Array.from({ length: nodes }, has).filter(Boolean).length;
 }
 
-/** Everything that the nodes were told of links and data connections that ended or did not come to be. */
+/** Returns all events of links and data connections that ended or failed at the nodes. */
 function lossesOf(agents: readonly WholeAgent[]): readonly unknown[][] {
   return agents.flatMap(({ told }) => told.filter(([event]) => !String(event).endsWith("Up")));
 }

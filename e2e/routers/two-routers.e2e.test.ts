@@ -67,12 +67,12 @@ test("both routers serve together and show the same usage, which is what the cli
 
 test("an operator's command at one router reaches the other", async () => {
   await cluster.weiche("node", "maintenance", "node-1", "on", ...at(secondDataDir));
-  await until("the first to know", async () => (await firstNode())?.state === "maintenance", 5_000);
+  await until("the first router to know", async () => (await firstNode())?.state === "maintenance", 5_000);
   const refused = await askStream({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model: "model-a", text: "x" });
   expect(refused).toMatchObject({ status: 503, error: { code: "maintenance" } });
-  // The first has to take back what it was not told itself.
+  // The first router ends a maintenance that began at the second.
   expect(await cluster.weiche("node", "maintenance", "node-1", "off")).toMatchObject({ state: "live" });
-  await until("the second to know", async () => (await firstNode(secondDataDir))?.state === "live", 5_000);
+  await until("the second router to know", async () => (await firstNode(secondDataDir))?.state === "live", 5_000);
 });
 
 /** Reads a sample of a router's metrics. */
@@ -86,8 +86,8 @@ function says(program: RunningProgram, text: string): boolean {
 }
 
 test("the later router warns that limits apply per router, and the first only logs that another joined", async () => {
-  await until("the later one to warn", () => says(second, "limits hold per router"));
-  await until("the other one to know", () => says(cluster.router, "other routers of this database came or went"));
+  await until("the later router to warn", () => says(second, "limits hold per router"));
+  await until("the other router to know", () => says(cluster.router, "other routers of this database came or went"));
   expect(says(cluster.router, "limits hold per router")).toBe(false);
 });
 
@@ -114,13 +114,17 @@ test("a stopping router lets its answers end, and its node's usage goes to the o
   const running = ask(leaving!, "sim:tokens=400", begun.resolve);
   await begun.promise;
   leaving!.kill("SIGTERM");
-  await until("it to stop", async () => (await fetch(`http://${leaving!.listen["ops"]}/readyz`)).status === 503, 5_000);
+  await until(
+    "the router to be unready",
+    async () => (await fetch(`http://${leaving!.listen["ops"]}/readyz`)).status === 503,
+    5_000,
+  );
   expect(await ask(staying!, "sim:tokens=2")).toMatchObject({ ending: "whole" });
   await until("its usage to be committed", async () => (await committed(staying!)) === committedBefore + 1);
   expect(await running).toMatchObject({ ending: "whole", usage: { completion_tokens: 400 } });
   expect(await leaving!.exited()).toBe(0);
   await until("the other usage, too", async () => (await committed(staying!)) === committedBefore + 2);
   const alone = "no other router uses this database any more";
-  await until("the other one to say that it is alone", () => says(staying!, alone));
+  await until("the other router to log that it is alone", () => says(staying!, alone));
   expect(says(leaving!, alone)).toBe(false);
 });

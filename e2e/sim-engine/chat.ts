@@ -70,7 +70,7 @@ export class Chats {
   #takeSlot({ body, promptTokens }: SimRequest, entry: LedgerEntry): TakenSlot | undefined {
     const slot = this.#slots?.take(JSON.stringify(body["messages"] ?? body["prompt"]), body["cache_prompt"] !== false);
     if (!slot) return undefined;
-    // The last token is always read, because the answer follows from it.
+    // The last token is always read again, because the answer depends on it.
     entry.cached_tokens = Math.min(promptTokens - 1, Math.floor(promptTokens * slot.share));
     entry.restored = slot.isRestored;
     this.#counts.cachedTokens += entry.cached_tokens;
@@ -107,7 +107,7 @@ export class Chats {
   }
 }
 
-/** The adapter that the request asks for; undefined: the model itself. */
+/** Returns the adapter that the request names, or undefined for the model itself. */
 function adapterOf(body: Readonly<Record<string, unknown>>, { adapters }: EngineFacts): string | undefined {
   return adapters.find((adapter) => adapter === body["model"]);
 }

@@ -9,7 +9,7 @@ export interface Work {
   /** The number of simultaneous answers. Defaults to 1. */
   readonly answers?: number;
   begin(): void;
-  /** Ends the request at once, as a sleep with `mode=abort` does. */
+  /** Ends the request at once, like a sleep with `mode=abort`. */
   abort(): void;
   /** Ends the request with the error of a dead core. */
   fail(): void;

@@ -1,4 +1,4 @@
-/** Pages, counts, embeddings and refusals of the dialects, compared with recordings where there are any. */
+/** Compares pages, counts, embeddings and refusals of the dialects with recordings, where there are any. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ async function json(path: string, body?: object): Promise<{ status: number; body
 }
 
 describe("llama-server", () => {
-  it("refuses a text that is too long to embed, and more answers than it has slots, word for word as it was recorded", async () => {
+  it("refuses a text too long to embed and more answers than slots, with the recorded words", async () => {
     await start("llama-server");
     const input = "x".repeat(902 * 4);
     expect(await json("/v1/embeddings", { input })).toEqual({ status: 500, body: recordedError("126-embed-too-long") });
@@ -28,7 +28,7 @@ describe("llama-server", () => {
     expect(many).toEqual({ status: 400, body: recordedError("20-chat-n5-over-slots") });
   });
 
-  it("embeds in full whatever is asked of it, under the name that it was called", async () => {
+  it("returns whole embeddings whatever the request demands, under the requested model name", async () => {
     await start("llama-server");
     const { status, body } = await json("/v1/embeddings", { model: "x", input: ["a"], dimensions: 16 });
     expect(status).toBe(200);
@@ -39,13 +39,13 @@ describe("llama-server", () => {
     expect((await json("/v1/embeddings", { input: "a", encoding_format: "int8" })).status).toBe(400);
   });
 
-  it("tells the context of a slot on a page of its own, and not in its list of models", async () => {
+  it("returns the context of a slot on a separate page, not in its list of models", async () => {
     await start("llama-server");
     expect((await json("/props")).body).toMatchObject({ default_generation_settings: { n_ctx: 512 }, total_slots: 2 });
     expect(JSON.stringify((await json("/v1/models")).body)).not.toContain("max_model_len");
   });
 
-  it("counts by tokens, and whole chats on a path of its own", async () => {
+  it("counts tokens of texts, and of whole chats on a separate path", async () => {
     await start("llama-server");
     expect((await json("/tokenize", { content: "12345678" })).body).toEqual({ tokens: [0, 1] });
     const messages = [{ role: "user", content: "12345678" }];
@@ -53,7 +53,7 @@ describe("llama-server", () => {
     expect(body).toEqual({ input_tokens: 9, object: "response.input_tokens" });
   });
 
-  it("says how far it has read if asked to, with a role chunk each time, before the first token", async () => {
+  it("reports its reading progress on request, with a role chunk each time, before the first token", async () => {
     const heard = await chat(await start("llama-server"), "sim:tokens=1 hi", { return_progress: true });
     const progress = heard.events.map((event) => event["prompt_progress"]);
     expect(progress.slice(0, 2)).toMatchObject([{ processed: 0 }, { processed: 11, total: 11 }]);
@@ -62,13 +62,13 @@ describe("llama-server", () => {
     expect(roles).toHaveLength(3);
   });
 
-  it("takes a tool that is named for any", async () => {
+  it("treats a named tool like any tool", async () => {
     const tools = ["f", "g"].map((name) => ({ type: "function", function: { name } }));
     const named = { tools, tool_choice: { type: "function", function: { name: "g" } } };
     expect((await chat(await start("llama-server"), "hi", named)).text).toContain('"name":"f"');
   });
 
-  it("refuses probabilities of calls in a stream, and makes the calls of a schema that is a list of them", async () => {
+  it("refuses probabilities of calls in a stream, and generates the calls that a schema lists", async () => {
     const origin = await start("llama-server");
     const tools = [{ type: "function", function: { name: "f" } }];
     const refused = { messages: [{ role: "user", content: "hi" }], tools, stream: true, logprobs: true };
@@ -84,7 +84,7 @@ describe("llama-server", () => {
 });
 
 describe("vllm", () => {
-  it("takes four stop strings, word for word as it was recorded, or as many as it is told", async () => {
+  it("accepts four stop strings and refuses more with the recorded words, or accepts a configured number", async () => {
     await start("vllm");
     const stopped = (stop: string[]) =>
       json("/v1/chat/completions", { messages: [{ role: "user", content: "sim:tokens=1" }], stop });
@@ -99,7 +99,7 @@ describe("vllm", () => {
 });
 
 describe.each(["vllm", "openai"] as const)("%s", (dialect) => {
-  it("refuses `dimensions`, says its window among its models, and counts", async () => {
+  it("refuses `dimensions`, lists its context length with its models, and counts tokens", async () => {
     await start(dialect);
     expect((await json("/v1/embeddings", { input: "a", dimensions: 16 })).status).toBe(400);
     expect((await json("/v1/models")).body).toMatchObject({ data: [{ id: "m", max_model_len: 512 }] });
@@ -116,7 +116,7 @@ describe.each(["vllm", "openai"] as const)("%s", (dialect) => {
     expect(heard.terminated).toBe(true);
   });
 
-  it("has a front whose counters move by being asked", async () => {
+  it("has a front end whose counters change with each scrape", async () => {
     const origin = await start(dialect);
     const served = async () => Number(/http_requests_total\{.*\} (\d+)/.exec((await ask(origin, "/metrics")).text)![1]);
     const before = await served();
@@ -124,7 +124,7 @@ describe.each(["vllm", "openai"] as const)("%s", (dialect) => {
   });
 });
 
-it("goes in the midst of a chunk", async () => {
+it("disconnects in the middle of a chunk", async () => {
   const heard = await chat(await start("vllm"), "sim:tokens=5,fault=cut-chunk:2 hi");
   expect(heard.broken).toBe(true);
   expect(heard.text).toContain('"content":"t1 "');

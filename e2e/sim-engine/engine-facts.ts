@@ -15,7 +15,7 @@ export const engineDefaults = {
   stopStringsMax: 4,
   /** Keeps the bodies of requests in the ledger, for tests of what reaches an engine. */
   keepBodies: false,
-  /** vLLM: names that it serves beside its model, as it does LoRA adapters. */
+  /** For vLLM: further names that it serves, like LoRA adapters. */
   adapters: [] as readonly string[],
   /** For llama-server, false corresponds to `--cache-ram 0`. */
   savesPrompts: true,

@@ -46,7 +46,7 @@ const streams: Record<string, (heard: Heard) => void> = {
   "usage-late": (heard) => expect(heard.text.indexOf("[DONE]")).toBeLessThan(heard.text.lastIndexOf('"usage"')),
 };
 
-it("a core that dies ends all requests with the same error, and the front refuses for another second", async () => {
+it("a dying core ends all requests with the same error, and the front end refuses for another second", async () => {
   const origin = await start();
   const [dying, beside, whole] = await Promise.all([
     chat(origin, "sim:tokens=50,itl=250,fault=core-dies:2 hi"),
@@ -125,7 +125,7 @@ it.each([
   expect(engine.state().sleeping).toBe(false);
 });
 
-it("dies during sleep or when waking", async () => {
+it("dies while it falls asleep or wakes", async () => {
   const origin = await start(["crash:wake"]);
   await ask(origin, "/sleep?level=1&mode=wait", {});
   await expect(ask(origin, "/wake_up", {})).rejects.toThrow("fetch failed");

@@ -5,12 +5,12 @@
 const kinds = [
   // the process
   "crash",
-  // the generating process dies: all requests end in an error, the front refuses for a second more and exits with code 0
+  // the generating process dies: all requests end in an error, the front end refuses for one more second and exits with code 0
   "core-dies",
   "hang",
   "never-ready",
   "ignore-sigterm",
-  // as vLLM in 3 of 8 runs: it stops listening, its streams stay open and silent, and it ends at the third SIGTERM
+  // like vLLM in 3 of 8 runs: it stops listening, its streams stay open and silent, and it ends at the third SIGTERM
   "silent-at-sigterm",
   "stays-awake",
   // the whole answer

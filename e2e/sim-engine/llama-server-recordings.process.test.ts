@@ -1,4 +1,7 @@
-/** The simulated llama-server beside recordings of version 0.5.0: the same refusals word for word, the same shapes of streams. */
+/**
+ * Compares the simulated llama-server with recordings of version 0.5.0: the same words of refusals, the same shapes of
+ * streams.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readRecording } from "../../node-agent/test/exchange/recordings.ts";
 import { ask } from "./sim-client.ts";
@@ -18,7 +21,7 @@ function answerTo(name: string) {
 }
 
 test.each(["16-chat-max-tokens-neg", "20-chat-n5-over-slots", "97-tool-logprobs-stream"])(
-  "%s is refused word for word",
+  "%s is refused with the recorded words",
   async (name) => {
     const { status, body } = readRecording(name);
     const heard = await answerTo(name);
@@ -30,13 +33,13 @@ test.each(["16-chat-max-tokens-neg", "20-chat-n5-over-slots", "97-tool-logprobs-
 );
 
 test.each(["11-chat-stream-usage", "12-chat-stream-nousage", "51-completions-stream", "91-tool-stream"])(
-  "%s: a stream has events of these members in this order",
+  "%s: the events of a stream have the recorded members in the recorded order",
   async (name) => {
     expect(eventShapes((await answerTo(name)).text)).toEqual(eventShapes(readRecording(name).body));
   },
 );
 
-test("21-chat-n2-stream: each of several answers has a usage of its own, with the same members", async () => {
+test("21-chat-n2-stream: each of several answers has its own usage, with the recorded members", async () => {
   const shapes = (stream: string) => [...new Set(eventShapes(stream))].toSorted();
   const recorded = readRecording("21-chat-n2-stream").body;
   const heard = (await answerTo("21-chat-n2-stream")).text;
@@ -45,7 +48,7 @@ test("21-chat-n2-stream: each of several answers has a usage of its own, with th
   expect([usages(heard), usages(recorded)]).toEqual([2, 2]);
 });
 
-/** The shapes of the events of the first choice and of all together, without repetitions. */
+/** Returns the shapes of the events of the first choice and of all choices together, without repetitions. */
 function eventShapes(stream: string): string[] {
   const events = stream.split("\n\n").flatMap((event) => (event.startsWith("data: {") ? [event.slice(6)] : []));
   const shapes = events
@@ -55,7 +58,7 @@ function eventShapes(stream: string): string[] {
   return shapes.filter((shape, at) => shape !== shapes[at - 1]);
 }
 
-/** Members by name, with the kinds of their values instead of these. */
+/** Returns the members by name, with the types of their values. */
 function shapeOf(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? "[]" : `[${shapeOf(value[0])}]`;
   if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;

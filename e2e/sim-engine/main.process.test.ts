@@ -59,7 +59,7 @@ it("runs as a process, and ends at SIGTERM with running answers aborted", async 
   expect((await asked).text).toContain('"finish_reason":"abort"');
 });
 
-it("dies at a token when told so, and its journal still knows what it had made", async () => {
+it("dies at a configured token, and its journal contains the tokens generated before", async () => {
   const origin = await start();
   await ready(origin);
   const heard = await chat(origin, "sim:tokens=9,fault=crash:4 hi");
@@ -69,12 +69,12 @@ it("dies at a token when told so, and its journal still knows what it had made",
   expect(journal()[3]).toMatchObject({ generated: 4, finished: false, model: "m" });
 });
 
-it("can fail to start", async () => {
+it("fails to start if configured", async () => {
   await start("--fault", "crash:start");
   expect((await exited)[0]).toBe(1);
 });
 
-it("as llama-server stays until a second SIGTERM while it is busy", async () => {
+it("in llama-server's dialect, a busy engine waits for a second SIGTERM", async () => {
   const origin = await start("--dialect", "llama-server");
   await ready(origin);
   const asked = chat(origin, "sim:tokens=100000 hi").catch(() => {});

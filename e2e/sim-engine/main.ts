@@ -1,6 +1,6 @@
 /**
- * Runs a simulated engine as a process: `node e2e/sim-engine/main.ts --port N --model NAME`. SIGTERM ends it as in its
- * dialect: vLLM aborts running requests and ends; a busy llama-server waits for a second SIGTERM.
+ * Runs a simulated engine as a process: `node e2e/sim-engine/main.ts --port N --model NAME`. SIGTERM has the
+ * effect of its dialect. vLLM aborts running requests and ends. A busy llama-server waits for a second SIGTERM.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -61,7 +61,7 @@ const engine = await startSimEngine(options);
 console.log(`simulated ${options.dialect} engine, pid ${process.pid}, model ${options.model}, ${engine.origin}`);
 void engine.ready.then(() => console.log("Application startup complete."));
 
-setInterval(() => {}, 60_000); // keeps the process of an engine alive that never becomes ready
+setInterval(() => {}, 60_000); // keeps an engine that never becomes ready alive
 
 let terms = 0;
 process.on("SIGTERM", () => {

@@ -1,6 +1,6 @@
 /**
- * The prompts that llama-server keeps: each slot keeps the last one, and a cache in the host's memory those that slots gave up
- * (`server-context.cpp`, `get_available_slot`). Both reuse prompts for every client.
+ * Simulates the prompts that llama-server keeps. Each slot keeps its last prompt, and a cache in the host's memory
+ * keeps earlier ones (`server-context.cpp`, `get_available_slot`). Both reuse prompts for every client.
  */
 
 /** A slot that holds less than this share of a prompt is not preferred (`--slot-prompt-similarity`). */

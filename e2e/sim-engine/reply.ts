@@ -1,4 +1,4 @@
-/** Sends refusals and answers that are wrong as a whole. */
+/** Sends refusals, and answers that are wrong as a whole. */
 import type { ServerResponse } from "node:http";
 import type { Refusal, RefusalKind, SimDialect } from "./answer.ts";
 import type { Fault, FaultKind } from "./faults.ts";

@@ -103,7 +103,10 @@ export function isTokenList(input: unknown): input is number[] {
   return Array.isArray(input) && typeof input[0] === "number";
 }
 
-/** Finds the steering word at the start of a text; `anywhere`: in its first 1,000 characters, behind an instruction. */
+/**
+ * Finds the steering word at the start of a text. With `anywhere`, finds it after an instruction in the first 1,000
+ * characters.
+ */
 export function parseSteering(text: string, anywhere = false): Steering {
   const word = (anywhere ? /(?:^|\s)sim:(\S*)/ : /^\s*sim:(\S*)/).exec(text.slice(0, 1_000))?.[1];
   if (word === undefined) return { text: false };

@@ -60,7 +60,7 @@ describe("sleep", () => {
   });
 });
 
-describe("the count of what was made", () => {
+describe("the count of generated tokens", () => {
   it("stops when the caller leaves and notes the time", async () => {
     const origin = await start({ itlMs: 5 });
     const leaving = new AbortController();

@@ -104,7 +104,7 @@ describe("a stream of vLLM", () => {
   });
 });
 
-describe("what vLLM refuses", () => {
+describe("vLLM", () => {
   const cases: [string, Record<string, unknown>, number, RegExp][] = [
     [
       "a prompt over the context",
@@ -119,7 +119,7 @@ describe("what vLLM refuses", () => {
     ["an empty stop string", { stop: [""] }, 400, /stop cannot contain/],
     ["no messages", { messages: undefined }, 400, /body\.messages/],
   ];
-  it.each(cases)("%s", async (_name, body, status, text) => {
+  it.each(cases)("refuses %s", async (_name, body, status, text) => {
     const origin = await start({ contextTokens: 100 });
     const heard = await ask(origin, "/v1/chat/completions", { messages: [{ role: "user", content: "x" }], ...body });
     expect(heard.status).toBe(status);

@@ -24,7 +24,10 @@ export class TimerWheel {
     return this.#clock.monotonicMs();
   }
 
-  /** Calls `job.due` at `atMs` of this wheel's time or a little later. Jobs cannot be cancelled and check themselves whether they ended. */
+  /**
+   * Calls `job.due` at `atMs` of this wheel's time or a little later. Jobs cannot be cancelled, so they check
+   * themselves whether they have ended.
+   */
   add(atMs: number, job: Job): void {
     const tick = Math.max(Math.ceil(atMs), this.#firstTick);
     const bucket = this.#buckets.get(tick);

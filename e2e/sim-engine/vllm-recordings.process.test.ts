@@ -1,4 +1,6 @@
-/** The simulated vLLM beside recordings of vLLM 0.32.0: the same refusals word for word, the same shapes of answers. */
+/**
+ * Compares the simulated vLLM with recordings of vLLM 0.32.0: the same words of refusals, the same shapes of answers.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readRecording, recordingText } from "../../node-agent/test/exchange/recordings.ts";
 import { ask } from "./sim-client.ts";
@@ -14,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([chat, embed].map((engine) => engine[Symbol.asyncDispose]())));
 
-/** Recorded texts of some length are cut in the middle: this many characters make up for them. */
+/** Recorded texts above some length are cut in the middle. This many characters replace the missing part. */
 const longText = "the cat ".repeat(10_000);
 
 function answerTo(name: string, more: object = {}, engine = chat) {
@@ -36,7 +38,7 @@ test.each<[name: string, more?: object]>([
   ["51-chat-stop-empty"],
   ["52-chat-stream-options-no-stream"],
   ["67-tool-empty"],
-])("v%s is refused word for word", async (name, more = {}) => {
+])("v%s is refused with the recorded words", async (name, more = {}) => {
   const { status, body } = readRecording(`v${name}`);
   const heard = await answerTo(`v${name}`, more);
   expect({ status: heard.status, body: heard.text }).toEqual({ status, body });
@@ -47,19 +49,19 @@ test.each<[name: string, more?: object]>([
   ["146-embed-dimensions"],
   ["147-embed-empty"],
   ["148-embed-empty-list"],
-])("v%s is refused word for word", async (name, more = {}) => {
+])("v%s is refused with the recorded words", async (name, more = {}) => {
   const { status, body } = readRecording(`v${name}`);
   const heard = await answerTo(`v${name}`, more, embed);
   expect({ status: heard.status, body: heard.text }).toEqual({ status, body });
 });
 
-test("v27: JSON that is cut off", async () => {
+test("v27: truncated JSON is refused with the recorded words", async () => {
   const [, body] = /\n\n(?:.*\n)+\n([^]*)$/.exec(recordingText("v27-chat-bad-json"))!;
   const response = await fetch(`${chat.origin}/v1/chat/completions`, { method: "POST", body: '{"messages":[' });
   expect({ status: response.status, body: await response.text() }).toEqual({ status: 400, body: body!.trim() });
 });
 
-test("v35: a bad schema is refused by the first event of a stream, with spaces that bodies have not", async () => {
+test("v35: a bad schema is refused with the first event of a stream, with spaces that bodies do not have", async () => {
   const { body } = readRecording("v35-chat-bad-schema-stream");
   expect((await answerTo("v35-chat-bad-schema-stream")).text).toBe(body);
 });
@@ -73,7 +75,7 @@ test.each([
   ["80-completion"],
   ["85-completion-batch"],
   ["90-tokenize-prompt"],
-])("v%s: a body has these members in this order, and null where it was null", async (name) => {
+])("v%s: a body has the recorded members in the recorded order, with the recorded null values", async (name) => {
   const recorded = JSON.parse(readRecording(`v${name}`).body) as unknown;
   const heard = JSON.parse((await answerTo(`v${name}`)).text) as unknown;
   expect(shapeOf(heard)).toBe(shapeOf(recorded));
@@ -90,12 +92,12 @@ test.each([
   ["72-tool-required-thinking-stream"],
   ["73-tool-named-thinking-stream"],
   ["81-completion-stream"],
-])("v%s: a stream has events of these shapes in this order", async (name) => {
+])("v%s: a stream has events of the recorded shapes in the recorded order", async (name) => {
   const heard = (await answerTo(`v${name}`)).text;
   expect(eventShapes(heard)).toEqual(eventShapes(readRecording(`v${name}`).body));
 });
 
-test("each answer of several counts its own tokens while it runs, and the end counts all", async () => {
+test("each of several answers counts its own tokens while it runs, and the final usage counts all", async () => {
   const counts = (body: string) =>
     dataOf(body).map((data) => {
       const { choices, usage } = JSON.parse(data) as {
@@ -121,13 +123,13 @@ test.each([
   ["173-dev-wake-weights"],
   ["176-dev-wake-kv"],
   ["171-dev-reset-prefix"],
-])("v%s: what the calls of its sleep answer", async (name) => {
+])("v%s: the calls for sleep and wake give the recorded answers", async (name) => {
   const { path, status, body } = readRecording(`v${name}`);
   const response = await fetch(chat.origin + path, { method: "POST" });
   expect({ status: response.status, body: await response.text() }).toEqual({ status, body });
 });
 
-test("v04: every series has the name and the labels of a real one", async () => {
+test("v04: every series has the name and labels of a recorded series", async () => {
   const series = (text: string) =>
     [...text.matchAll(/^(vllm:\w+)\{(.*)\} /gm)].map(
       ([, name, labels]) => `${name} ${labels!.replaceAll(/"[^"]*"/g, "")}`,
@@ -145,7 +147,7 @@ function dataOf(stream: string): string[] {
     .map((event) => event.slice("data: ".length));
 }
 
-/** The shapes of all events, ordered by choice, without repetitions. */
+/** Returns the shapes of all events, ordered by choice, without repetitions. */
 function eventShapes(stream: string): string[] {
   const events = dataOf(stream).map((data) => JSON.parse(data) as { choices: { index: number }[] });
   const indexOf = ({ choices }: (typeof events)[number]) => choices[0]?.index ?? Infinity;
@@ -156,7 +158,7 @@ function eventShapes(stream: string): string[] {
   return [...shapes.filter((shape, at) => shape !== shapes[at - 1]), ...ended];
 }
 
-/** Members in their order, with the kinds of their values instead of these; lists by their first item. */
+/** Returns the members in their order, with the types of their values. The first item represents a list. */
 function shapeOf(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? "[]" : `[${shapeOf(value[0])}]`;
   if (value === null || typeof value !== "object") return value === null ? "null" : typeof value;

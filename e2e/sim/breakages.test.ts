@@ -1,9 +1,9 @@
-/** A simulation is not trusted until it has failed. */
+/** Tests that the simulation of a slot fails for each deliberate breakage. */
 import { expect, test } from "vitest";
 import { breakages } from "./breakages.ts";
 import { simulate } from "./slot-simulation.ts";
 
-/** The rarest one shows once in three hundred seeds. */
+/** The rarest breakage shows once in three hundred seeds. */
 const seedsMax = 2_000;
 
 test.each(Object.keys(breakages))("a slot that forgets %s turns the simulation red", async (forgotten) => {

@@ -1,6 +1,6 @@
 /**
- * Deliberate breakages of a slot's behaviour. Each wraps the real transition and breaks one thing, as if its code had been
- * forgotten; the simulation must find it.
+ * Deliberate breakages of a slot's behaviour. Each wraps the real transition and breaks one thing, as if its code had
+ * been forgotten. The simulation must find each.
  */
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
@@ -18,7 +18,7 @@ const nobody = asId<AccountId>("nobody");
 
 type Behaviour = typeof transition;
 
-/** Makes the behaviour of one agent, by the name of what was forgotten. */
+/** Creates the broken behaviour of one agent, by the name of what it forgets. */
 export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "the epoch check": () =>
     onEvents((event, { state }) =>
@@ -29,7 +29,7 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "to cancel the time at which a drain closes": rememberedClosingTime,
   "that a drain closes": () => onSlots(limited({ drainOpenMsMax: Infinity })),
   "the minimum residency": () => onSlots(limited({ minResidencyMs: 0 })),
-  "that a client who waits may leave": () => without("left"),
+  "that a waiting client may leave": () => without("left"),
   "to end a drain with its last waiter": drainForNobody,
   "the backoff": () => onSlots((slot) => ({ ...slot, backoff: new Map() })),
   "that the backoff grows": () =>
@@ -49,14 +49,14 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
     const backoff = new Map(after.backoff).set(event.model, { failures: 1, untilMs: nowMs + 2_000 });
     return [{ ...after, backoff }, effects];
   },
-  "that an engine under suspicion admits nobody": () =>
+  "that an engine under suspicion admits no request": () =>
     onSlots((slot) => {
       const engine = awakeEngine(slot.state);
       if (!engine || engine.suspectedAtMs === undefined) return slot;
       const { suspectedAtMs: _, ...trusted } = engine;
       return { ...slot, state: { kind: "active", engine: trusted } };
     }),
-  "that a closed drain admits nobody": () =>
+  "that a closed drain admits no request": () =>
     onSlots((slot, event) =>
       event.kind === "request" && slot.state.kind === "draining"
         ? { ...slot, state: { ...slot.state, closesAtMs: Infinity } }
@@ -67,19 +67,19 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "that requests are held for a whole turn": heldWithoutTurn,
   "how much time a request has left": () =>
     onEvents((event) => (event.kind === "request" ? { ...event, leftMs: undefined } : event)),
-  "to hold a request that has time enough": () =>
+  "to hold a request that has enough time": () =>
     onEvents((event) => (event.kind === "request" && event.leftMs ? { ...event, leftMs: 1 } : event)),
   "to wait for the stop before the next start": startWithoutWaiting,
-  "whose turn it is": () =>
+  "which model's turn it is": () =>
     onSlots((slot) => ({ ...slot, waiters: slot.waiters.toSorted((a, b) => a.model.localeCompare(b.model)) })),
-  "how many may wait": () => onSlots(limited({ waitersMax: Infinity })),
-  "how long one may wait": () => onSlots(limited({ waiterMsMax: Infinity })),
-  "how many an engine may run": () =>
+  "how many requests may wait": () => onSlots(limited({ waitersMax: Infinity })),
+  "how long a request may wait": () => onSlots(limited({ waiterMsMax: Infinity })),
+  "how many requests an engine may run": () =>
     onSlots((slot) => ({
       ...slot,
       maxConcurrent: new Map([...slot.maxConcurrent.keys()].map((model) => [model, 99])),
     })),
-  "that a place is given back once": () =>
+  "that a place is returned only once": () =>
     onSlots((slot, event) =>
       event.kind === "released"
         ? { ...slot, taken: Math.max(event.holding.places, slot.taken - event.holding.places) }
@@ -96,7 +96,7 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "that a smaller request does not overtake": () => reordered((a, b) => a.answers - b.answers),
   "that each answer takes a place": () =>
     onEvents((event) => (event.kind === "request" ? { ...event, answers: 1 } : event)),
-  "that an engine cannot give more answers than it runs": () =>
+  "that one request cannot get more answers than the engine has places": () =>
     onSlots((slot) => {
       const engine = awakeEngine(slot.state);
       if (!engine || !("engine" in slot.state)) return slot;
@@ -108,17 +108,17 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
         state: { ...slot.state, engine: { ...engine, endpoint } },
       };
     }),
-  "that one model's queue is not another's": () => (slot, event, nowMs) =>
+  "that each model has its own queue": () => (slot, event, nowMs) =>
     event.kind === "request" && slot.waiters.length >= slot.limits.waitersMax
       ? [slot, [{ kind: "refuse", ticket: event.ticket, refusal: "overloaded", retryAfterMs: 1_000 }]]
       : transition(slot, event, nowMs),
   "how long requests hold their places": () => onSlots((slot) => ({ ...slot, held: new Map() })),
-  "who waits when a place gets free": () => (slot, event, nowMs) => {
+  "the waiters when a place becomes free": () => (slot, event, nowMs) => {
     const [after, effects] = transition(slot, event, nowMs);
     return event.kind === "released" ? [{ ...slot, taken: after.taken }, []] : [after, effects];
   },
   "that engines exit": () => without("exited"),
-  "to tell requests that their engine is gone": () => (slot, event, nowMs) => {
+  "to notify requests that their engine is lost": () => (slot, event, nowMs) => {
     const [after, effects] = transition(slot, event, nowMs);
     return [after, effects.filter((effect) => effect.kind !== "engineLost")];
   },
@@ -143,8 +143,8 @@ export const breakages: Readonly<Record<string, () => Behaviour>> = {
         ? { ...event, found: { ...event.found, loadingForMs: 0 } }
         : event,
     ),
-  "that maintenance admits nobody": () => without("maintenance"),
-  "that a prewarmed model displaces nobody": () =>
+  "that maintenance admits no request": () => without("maintenance"),
+  "that a prewarmed model displaces no other model": () =>
     onEvents((event) =>
       event.kind === "prewarm"
         ? { kind: "request", ticket: -1, model: event.model, account: nobody, answers: 1 }
@@ -194,7 +194,7 @@ function startWithoutWaiting(): Behaviour {
   };
 }
 
-/** Counts a turn from the first waiter for another model, though that one waited through the start. */
+/** Counts a turn from the first waiter for another model, even while that waiter waits for the start. */
 export function turnFromWaiter(): Behaviour {
   return (slot, event, nowMs) => {
     const [after, effects] = transition(slot, event, nowMs);
@@ -217,7 +217,7 @@ function heldWithoutTurn(): Behaviour {
   return (slot, event, nowMs) => fromWaiter(held(slot), event, nowMs);
 }
 
-/** Keeps the closing time of a drain that is over for the next one. */
+/** Keeps the closing time of a finished drain for the next drain. */
 function rememberedClosingTime(): Behaviour {
   let rememberedMs = Infinity;
   return (slot, event, nowMs) => {
@@ -240,7 +240,7 @@ function drainForNobody(): Behaviour {
   };
 }
 
-/** Deadlines kept in wall time, which is set forward by an hour now and then. */
+/** Keeps deadlines in wall time, which sometimes jumps forward by an hour. */
 function jumpingClock(): Behaviour {
   let events = 0;
   let aheadMs = 0;

@@ -1,6 +1,6 @@
 /**
- * Nodes whose engines fail, and what routers then do: they keep away from them, try them with single requests, and come
- * back once they are well. `WEICHE_SEED` takes another seed.
+ * Tests how routers treat nodes whose engines fail: they avoid these nodes, try them with single requests, and use them
+ * again once they work. `WEICHE_SEED` sets another seed.
  */
 import { describe, expect, test } from "vitest";
 import { place } from "@weiche/router/src/nodes/placement.ts";
@@ -17,7 +17,7 @@ const sizes = [
 
 type Given = Partial<PlacementOptions> & Pick<PlacementOptions, "nodes" | "perSecond">;
 
-/** Node 0 meets its fate for 80 s, and is well again for 40 s. */
+/** Lets node 0 fail for 80 s and work again for 40 s. */
 async function run(fate: (attempt: SimAttempt) => Fate, given: Given) {
   const { course } = await simulatePlacement({
     ...{ seed, routers: 1, places: [16], awake: true, startMs: 0, newsMs: 1, conversations: 0, meanRunMs: 500 },
@@ -28,7 +28,7 @@ async function run(fate: (attempt: SimAttempt) => Fate, given: Given) {
   const sum = (from: number, to: number, of: (ten: (typeof course)[number]) => number) =>
     course.slice(from, to).reduce((total, ten) => total + of(ten), 0);
   const minute = sum(0, 6, ({ requests }) => requests);
-  /** The attempts at node 0 as a share of those that each node got on average. */
+  /** Returns the attempts at node 0 as a share of the average per node. */
   const shareOf = (from: number, to: number) => {
     const all = sum(from, to, ({ attempts }) => attempts.reduce((total, count) => total + count, 0));
     return (sum(from, to, ({ attempts }) => attempts[0] ?? 0) * given.nodes) / all;
@@ -46,26 +46,35 @@ async function run(fate: (attempt: SimAttempt) => Fate, given: Given) {
 const atNode0 = (fate: Fate) => (attempt: SimAttempt) => (attempt.node === 0 ? fate : undefined);
 const atOnce = atNode0({ failsAfterMs: 0 });
 
-describe("with one node that fails no request fails, at most 2 % meet its failures in the first minute, then single ones, and it is used again when it is well:", () => {
+describe("with one failing node no request fails, at most 2 % of attempts fail in the first minute and single ones later, and the node is used again:", () => {
   describe.each(sizes)("$nodes nodes", (size) => {
-    /** `most`: of requests that fail only now and then more are needed until that is certain. `least`: of its share. */
+    /**
+     * `most`: the largest share of failing attempts, which is higher for rare failures. `least`: the smallest share of
+     * requests for the node.
+     */
     type Case = [string, (attempt: SimAttempt) => Fate, Partial<PlacementOptions>, most?: number, least?: number];
     test.each<Case>([
-      ["all at once", atOnce, {}],
-      ["all after 50 ms", atNode0({ failsAfterMs: 50 }), {}],
-      ["every second one", (attempt) => (attempt.random() < 0.5 ? atOnce(attempt) : undefined), {}, 0.05],
-      ["one of two models", (attempt) => (attempt.model === 0 ? atOnce(attempt) : undefined), { models: 2 }, 0.02, 0.3],
+      ["all requests fail at once", atOnce, {}],
+      ["all requests fail after 50 ms", atNode0({ failsAfterMs: 50 }), {}],
+      ["every second request fails", (attempt) => (attempt.random() < 0.5 ? atOnce(attempt) : undefined), {}, 0.05],
+      [
+        "the requests for one of two models fail",
+        (attempt) => (attempt.model === 0 ? atOnce(attempt) : undefined),
+        { models: 2 },
+        0.02,
+        0.3,
+      ],
     ])("%s", async (_what, fate, given, most = 0.02, least = 0) => {
       const seen = await run(fate, { ...size, ...given });
       expect(seen).toMatchObject({ failedInFirstMinute: 0, failedAfterwards: 0 });
       expect(seen.attemptsInFirstMinute).toBeLessThanOrEqual(most);
       expect(seen.attemptsAfterwards).toBeLessThanOrEqual(3);
       expect(seen.shareAtTheEnd).toBeGreaterThan(0.5);
-      expect(seen.shareWhileBroken, "its other model is used").toBeGreaterThanOrEqual(least);
+      expect(seen.shareWhileBroken, "the node's other model is used").toBeGreaterThanOrEqual(least);
     });
   });
 
-  test("through three routers, of which each learns by itself", async () => {
+  test("with three routers that learn separately", async () => {
     const seen = await run(atOnce, { nodes: 10, perSecond: 60, routers: 3 });
     expect(seen).toMatchObject({ failedInFirstMinute: 0, failedAfterwards: 0 });
     expect(seen.attemptsInFirstMinute).toBeLessThanOrEqual(0.02);
@@ -73,19 +82,19 @@ describe("with one node that fails no request fails, at most 2 % meet its failur
   });
 });
 
-test("with two of three nodes that fail at most 2 % of the requests fail in the first minute, and none after it", async () => {
+test("with two failing nodes of three, at most 2 % of the requests fail in the first minute, and none later", async () => {
   const seen = await run(({ node }) => (node < 2 ? { failsAfterMs: 0 } : undefined), { nodes: 3, perSecond: 10 });
   expect(seen.failedInFirstMinute).toBeLessThanOrEqual(0.02);
   expect(seen.failedAfterwards).toBe(0);
 });
 
-test("with a node that breaks answers in the middle at most 2 % fail in the first minute, and then single ones", async () => {
+test("with a node that breaks answers in the middle, at most 2 % of the requests fail in the first minute, and single ones later", async () => {
   const seen = await run(atNode0({ failsAfterMs: 200, hasBegun: true }), { nodes: 10, perSecond: 20 });
   expect(seen.failedInFirstMinute).toBeLessThanOrEqual(0.02);
   expect(seen.failedAfterwards).toBeLessThanOrEqual(3);
 });
 
-test("a node whose first byte takes thirty times as long gets a tenth of its share at most", async () => {
+test("a node whose first byte takes thirty times as long gets at most a tenth of its share", async () => {
   const firstByteMs = (node: number) => (node === 0 ? 6_000 : 200);
   const seen = await run(({ node }) => ({ firstByteMs: firstByteMs(node) }), { nodes: 10, perSecond: 20 });
   expect(seen.shareWhileBroken).toBeLessThan(0.1);
@@ -94,31 +103,31 @@ test("a node whose first byte takes thirty times as long gets a tenth of its sha
 test.each<[string, (attempt: SimAttempt) => boolean]>([
   ["on every node", () => true],
   ["on one node", ({ node }) => node === 0],
-])("one account whose requests fail %s takes no node from the others", async (_where, isThere) => {
+])("one account whose requests fail %s makes no router avoid a node", async (_where, isThere) => {
   const fate = (attempt: SimAttempt): Fate =>
     attempt.account === 0 && isThere(attempt) ? { failsAfterMs: 0 } : undefined;
   const { shareWhileBroken, shareAtTheEnd, failedInFirstMinute } = await run(fate, {
     ...{ nodes: 3, perSecond: 20, accounts: 4 },
   });
-  expect(failedInFirstMinute, "its own ones").toBeLessThan(0.35);
+  expect(failedInFirstMinute, "the account's own requests").toBeLessThan(0.35);
   for (const share of [shareWhileBroken, shareAtTheEnd]) expect(Math.abs(share - 1)).toBeLessThan(0.3);
 });
 
-describe("without a part of it", () => {
+describe("without a part of the production strategy", () => {
   const size = { nodes: 2, perSecond: 10 };
-  test("a node that fails at once takes most of the requests if nothing is remembered", async () => {
+  test("a failing node gets most of the requests if routers do not remember outcomes", async () => {
     const { attemptsInFirstMinute } = await run(atOnce, { ...size, strategy: () => forgetful });
     expect(attemptsInFirstMinute).toBeGreaterThan(0.5);
   });
-  test("more than 2 % come to it if nobody waits between the requests that try it", async () => {
+  test("a failing node gets more than 2 % of the requests if routers do not pause between trials", async () => {
     const { attemptsInFirstMinute } = await run(atOnce, { ...size, strategy: () => impatient });
     expect(attemptsInFirstMinute).toBeGreaterThan(0.5);
   });
-  test("it is not used again if nothing tries it", async () => {
+  test("a recovered node is not used again if routers never try it", async () => {
     const { shareAtTheEnd } = await run(atOnce, { ...size, strategy: () => unforgiving });
     expect(shareAtTheEnd).toBe(0);
   });
-  test("requests fail if a failed attempt is not followed by another one", async () => {
+  test("requests fail if routers do not repeat failed attempts", async () => {
     const { failedInFirstMinute } = await run(atOnce, { ...size, attemptsMax: 1 });
     expect(failedInFirstMinute).toBeGreaterThan(0);
   });

@@ -15,9 +15,9 @@ export interface Serving {
   lost: boolean;
 }
 
-/** The facts that the rules about clients judge. */
+/** The facts that the rules about clients check. */
 interface EngineNews {
-  /** `wanted`: there is a reason to start the model although nobody may be waiting for it. */
+  /** `wanted`: there is a reason to start the model even if no request waits for it. */
   started(model: ModelId, wanted: boolean): void;
   ready(): void;
   lost(): void;
@@ -37,12 +37,12 @@ export class EngineRules {
   #phase: Phase = "adopting";
   #phaseSinceMs: number;
   #serving: Serving | undefined;
-  /** The model whose engine was lost or suspected, if no other was started since. */
+  /** The model whose engine was lost or suspected, unless another engine has started since. */
   #toRestart: ModelId | undefined;
   #switchingMs = 0;
-  /** An engine that was found loading: nothing else may be started before it. */
+  /** An engine that was found loading. Nothing else may start before it. */
   #toAdopt: SimEngine | undefined;
-  /** The deadline of the present start. */
+  /** The deadline of the current start. */
   #startUntilMs = Infinity;
 
   constructor(host: SimulatedHost, limits: SlotLimits, news: EngineNews) {
@@ -58,7 +58,7 @@ export class EngineRules {
     return this.#serving;
   }
 
-  /** Whether it is unknown that an engine is awake, so that no request can be served. */
+  /** Whether the agent knows of no awake engine, so that no request can be served. */
   get isStuck(): boolean {
     if (this.#phase === "stuck") return true;
     const calls = this.#phase === "stopping" || this.#phase === "adopting" || this.#phase === "given up";
@@ -91,11 +91,11 @@ export class EngineRules {
     this.#backoff.failedRunning(serving.model, this.#now - serving.sinceMs, this.#now);
   }
 
-  /** The agent asks for the engine to be started or woken. */
+  /** Called when the agent starts or wakes the engine. */
   activating(engine: SimEngine): void {
     const { model, loading } = engine;
     const adopts = this.#toAdopt === engine;
-    if (this.#toAdopt && !adopts) this.#broken(`${model} is started instead of one that loads`);
+    if (this.#toAdopt && !adopts) this.#broken(`${model} is started instead of the engine that loads`);
     if (adopts !== (loading !== undefined)) this.#broken(`${model} is started although it loads`);
     this.#toAdopt = undefined;
     const { startMsMax } = this.#limits;
@@ -107,23 +107,23 @@ export class EngineRules {
     const wanted = this.#wishes.delete(model) || this.#toRestart === model;
     if (this.#toRestart !== model) this.#toRestart = undefined;
     this.#enter("starting");
-    // A start that an earlier agent began goes on, also in maintenance and if no request waits for it.
+    // A start of an earlier agent continues, even in maintenance and without waiters.
     if (!adopts) this.#news.started(model, wanted);
   }
 
-  /** The agent tells a start to give up. */
+  /** Called when the agent gives up a start. */
   gaveUp({ model }: SimEngine): void {
     this.#backoff.failed(model, 0, this.#now);
     this.#enter("given up");
   }
 
-  /** The agent learns that the engine did not start. */
+  /** Called when the agent learns that the engine did not start. */
   notStarted({ model }: SimEngine): void {
     if (this.#phase === "starting") this.#backoff.failed(model, 0, this.#now);
     if (this.#phase === "starting" || this.#phase === "given up") this.#enter("resting");
   }
 
-  /** The agent learns that the engine is awake. */
+  /** Called when the agent learns that the engine is awake. */
   ready({ model, endpoint }: SimEngine): void {
     if (this.#phase !== "starting" && (this.#phase !== "adopting" || this.isStuck)) return;
     this.#serving = { model, origin: endpoint.origin, sinceMs: this.#now, suspect: false, lost: false };
@@ -133,7 +133,7 @@ export class EngineRules {
     this.#news.ready();
   }
 
-  /** The agent asks for the engine to be put away. */
+  /** Called when the agent puts the engine away. */
   retiring({ model }: SimEngine): void {
     const serving = this.#serving;
     if (!serving && this.#phase !== "given up" && !this.isStuck)
@@ -144,15 +144,15 @@ export class EngineRules {
     this.#enter("stopping");
   }
 
-  /** The agent learns that it is put away. */
+  /** Called when the agent learns that the engine is put away. */
   retired(): void {
     if (!this.isStuck) this.#enter("resting");
   }
 
-  /** The agent looks for engines of an earlier one. */
+  /** Called when the agent looks for engines of an earlier agent. */
   readopting(): void {
     if (this.#phase !== "adopting" && this.#phase !== "stuck")
-      this.#broken(`engines are looked for while ${this.#phase}`);
+      this.#broken(`the agent looks for engines while ${this.#phase}`);
     this.#enter("adopting");
   }
 
@@ -166,12 +166,12 @@ export class EngineRules {
     if (!this.isStuck) this.#enter("resting");
   }
 
-  /** The agent learns that putting away or looking failed. */
+  /** Called when the agent learns that putting away or looking failed. */
   failed(): void {
     this.#enter("stuck");
   }
 
-  /** The agent learns that the engine exited. */
+  /** Called when the agent learns that the engine exited. */
   exitTold({ model }: SimEngine): void {
     if (this.#phase === "adopting") return this.#enter("stuck");
     const serving = this.#serving;
@@ -182,7 +182,7 @@ export class EngineRules {
     this.#news.lost();
   }
 
-  /** Judges that no phase lasts longer than it may. */
+  /** Checks that no phase lasts longer than its bound. */
   judge(maintenance: boolean): void {
     const { stopMsMax, backoffMsMax } = this.#limits;
     const bounds: Partial<Record<Phase, number>> = {
@@ -194,9 +194,9 @@ export class EngineRules {
     };
     const ageMs = this.#now - this.#phaseSinceMs;
     if (ageMs > (bounds[this.#phase] ?? Infinity)) this.#broken(`${this.#phase} for ${ageMs} ms`);
-    if (this.#toAdopt) this.#broken(`${this.#toAdopt.model} loads, and nobody waits for it`);
+    if (this.#toAdopt) this.#broken(`${this.#toAdopt.model} loads, and the agent does not wait for it`);
     const model = this.#toRestart;
-    // A timer that is due at this very moment may not have fired yet.
+    // A timer that is due now may not have fired yet.
     const overdue = model && this.isResting && this.#now > this.#backoff.notBeforeMs(model);
     if (overdue && !maintenance) this.#broken(`${model} was lost and is not restarted`);
   }

@@ -1,6 +1,6 @@
 /**
- * Places follow accounts: nobody keeps another account out, and under contention everybody gets the same. Each rule is
- * also broken on purpose, which must be seen.
+ * Tests that places follow accounts. No account keeps another out, and under contention all get the same. Each rule is
+ * also broken on purpose, and the test must notice it.
  */
 import { expect, test } from "vitest";
 import type { Slot, SlotEvent } from "@weiche/node-agent/src/slots/slot-state.ts";
@@ -12,13 +12,16 @@ type Behaviour = typeof transition;
 const nightly = process.env["WEICHE_NIGHTLY"] === "1";
 const seeds = Array.from({ length: nightly ? 100 : 1 }, (_, index) => index + 1);
 const hours = 3_600;
-/** What answers last, in seconds. */
+/** The shortest and longest duration of an answer, in seconds. */
 const usual = [5, 60] as const;
-/** Most requests of the largest package at once. */
+/** The most concurrent requests of the largest package. */
 const parallel = 20;
 const answersMax = 8;
 
-/** How long the first request of other accounts waits beside accounts at every limit of their package, in seconds. */
+/**
+ * Returns how long the first request of other accounts waits, in seconds, beside accounts at every limit of their
+ * package.
+ */
 async function comerWaits(
   { places, hogs = 1, hogAnswers = answersMax }: { places: number; hogs?: number; hogAnswers?: number },
   comer: { gapSeconds?: number; answers?: number; atOnce?: number; accounts?: number },
@@ -31,7 +34,7 @@ async function comerWaits(
   await simulation.pass(120);
   const { gapSeconds = 60, answers = 1, atOnce = 1, accounts } = comer;
   const waits = simulation.comers(gapSeconds, { answers, seconds: usual }, { atOnce, accounts });
-  // The first one finds an account that was alone: it waits for the first place that gets free.
+  // The first newcomer finds an account that was alone, and waits for the first free place.
   await simulation.pass(600);
   const from = waits.length;
   await simulation.pass((nightly ? 10 : 2) * hours);
@@ -39,22 +42,25 @@ async function comerWaits(
 }
 
 test.each([
-  ["an account at every limit, n at its bound", { places: 16 }, {}],
-  ["an account at every limit, n at its bound", { places: 64 }, {}],
-  ["an account at every limit, n 1", { places: 16, hogAnswers: 1 }, {}],
+  ["an account at every limit, with the largest n", { places: 16 }, {}],
+  ["an account at every limit, with the largest n", { places: 64 }, {}],
+  ["an account at every limit, with n = 1", { places: 16, hogAnswers: 1 }, {}],
   ["three such accounts", { places: 16, hogs: 3 }, { accounts: 5 }],
-  ["an account at every limit, n at its bound", { places: 64 }, { atOnce: 5 }],
-  ["an account at every limit, a comer each four minutes", { places: 16 }, { gapSeconds: 240 }],
-] as const)("beside %s, others get their first place within 2 s at p99: %j %j", async (_what, engine, comer) => {
-  for (const seed of seeds) expect(quantile(await comerWaits(engine, comer, seed), 0.99)).toBeLessThanOrEqual(2);
-});
+  ["an account at every limit, with the largest n", { places: 64 }, { atOnce: 5 }],
+  ["an account at every limit, with a newcomer every four minutes", { places: 16 }, { gapSeconds: 240 }],
+] as const)(
+  "beside %s, other accounts get their first place within 2 s at p99: %j %j",
+  async (_what, engine, comer) => {
+    for (const seed of seeds) expect(quantile(await comerWaits(engine, comer, seed), 0.99)).toBeLessThanOrEqual(2);
+  },
+);
 
 test("on an engine of 4 places, the first place comes within the longest answer at p99", async () => {
   for (const seed of seeds)
     expect(quantile(await comerWaits({ places: 4 }, {}, seed), 0.99)).toBeLessThanOrEqual(usual[1]);
 });
 
-test("a comer that asks for eight answers gets them at once on 64 places, and in its turn on 16", async () => {
+test("a newcomer's request for eight answers is admitted at once on 64 places, and in its turn on 16", async () => {
   for (const seed of seeds) {
     expect(quantile(await comerWaits({ places: 64 }, { answers: 8 }, seed), 0.9)).toBeLessThanOrEqual(2);
     const waits = await comerWaits({ places: 16 }, { answers: 8, gapSeconds: 240 }, seed);
@@ -63,7 +69,7 @@ test("a comer that asks for eight answers gets them at once on 64 places, and in
   }
 });
 
-test("an account that is alone has every place, also an hour after another one has asked", async () => {
+test("an account that is alone gets every place, even an hour after a request of another account", async () => {
   const simulation = new FairSimulation({ places: 16, seed: 1 });
   const taken = () => simulation.world.agent.slots.views()[0]!.running;
   simulation.keepAsking(parallel, { account: "alone", seconds: usual });
@@ -71,12 +77,12 @@ test("an account that is alone has every place, also an hour after another one h
   expect(taken()).toBe(16);
   void simulation.ask({ account: "other", seconds: [1, 1] });
   await simulation.pass(300);
-  expect(taken(), "two are kept for the other one").toBe(14);
+  expect(taken(), "two places are kept for the other account").toBe(14);
   await simulation.pass(1.1 * hours);
   expect(taken()).toBe(16);
 });
 
-/** What the second of two accounts gets of all tokens, if the first one asks for more and more at once. */
+/** Returns the second account's share of all tokens while the first account sends ever more concurrent requests. */
 async function shareOfModest(
   many: { answers?: number; seconds?: readonly [number, number] },
   few: { seconds?: readonly [number, number]; afterSeconds?: number },
@@ -99,16 +105,19 @@ test.each([
   ["that are longer", { seconds: [20, 60] }, { seconds: [1, 5] }],
   ["that are shorter", { seconds: [1, 5] }, { seconds: [20, 60] }],
   ["for four answers each", { answers: 4 }, {}],
-] as const)("of two accounts, one with ten times as many requests %s, each gets half", async (_what, many, few) => {
-  for (const seed of seeds) expect(Math.abs((await shareOfModest(many, few, seed)) - 0.5)).toBeLessThanOrEqual(0.025);
-});
+] as const)(
+  "each of two accounts gets half, even if one has ten times as many requests %s",
+  async (_what, many, few) => {
+    for (const seed of seeds) expect(Math.abs((await shareOfModest(many, few, seed)) - 0.5)).toBeLessThanOrEqual(0.025);
+  },
+);
 
-test("an account that comes after an hour gets half from then on, and nothing for the hour", async () => {
+test("an account that arrives after an hour gets half from then on, and no compensation for the hour", async () => {
   for (const seed of seeds)
     expect(Math.abs((await shareOfModest({}, { afterSeconds: hours }, seed)) - 0.5)).toBeLessThanOrEqual(0.1);
 });
 
-test("64 accounts with different wishes get the same (Jain's index 0.95 at least), and no place is idle", async () => {
+test("64 accounts with different demands get equal shares (Jain's index of at least 0.95), and no place is idle", async () => {
   for (const seed of seeds) {
     const simulation = new FairSimulation({ places: 16, seed });
     for (let account = 0; account < 64; account++)
@@ -119,7 +128,7 @@ test("64 accounts with different wishes get the same (Jain's index 0.95 at least
   }
 });
 
-/** The longest wait for eight of 16 places beside many accounts that ask for one each, in seconds. */
+/** Returns the longest wait in seconds for eight of 16 places, beside many accounts with requests for one place. */
 async function longestWaitForMany(seed = 1, behaviour?: Behaviour): Promise<number> {
   const simulation = new FairSimulation({ places: 16, seed, transition: behaviour && (() => behaviour) });
   for (let account = 0; account < 40; account++) simulation.keepAsking(1, { account: `a${account}`, seconds: [1, 10] });
@@ -133,10 +142,10 @@ async function longestWaitForMany(seed = 1, behaviour?: Behaviour): Promise<numb
   return longest;
 }
 
-/** The sum of three waits: for its turn, for the requests that overtake it, and for the longest answer. */
+/** The sum of three waits: for the account's turn, for requests that overtake it, and for the longest answer. */
 const longestWaitSeconds = 60;
 
-test("a request for many places has its turn beside many small ones", async () => {
+test("a request for many places gets its turn beside many small requests", async () => {
   for (const seed of seeds) expect(await longestWaitForMany(seed)).toBeLessThanOrEqual(longestWaitSeconds);
 });
 
@@ -175,22 +184,22 @@ const overtakingWithoutEnd = onSlots((slot) => ({ ...slot, overtaken: undefined 
 
 test.each<[string, () => Promise<boolean>]>([
   [
-    "the level at which accounts enter",
+    "the level at which new accounts start",
     async () => (await shareOfModest({}, { afterSeconds: hours }, 1, enteringAtZero)) <= 0.6,
   ],
   [
     "the reserve",
     async () => quantile(await comerWaits({ places: 16, hogAnswers: 1 }, {}, 1, reservingNothing), 0.99) <= 2,
   ],
-  ["whose request it is", async () => (await shareOfModest({}, {}, 1, oneForAll)) >= 0.475],
+  ["the account of a request", async () => (await shareOfModest({}, {}, 1, oneForAll)) >= 0.475],
   [
-    "what requests used",
+    "how much requests used",
     async () => (await shareOfModest({ seconds: [20, 60] }, { seconds: [1, 5] }, 1, countingNothing)) >= 0.475,
   ],
   [
     "how often a waiter was overtaken",
     async () => (await longestWaitForMany(1, overtakingWithoutEnd)) <= longestWaitSeconds,
   ],
-])("a slot that forgets %s is seen", async (_what, isFair) => {
+])("the tests notice a slot that forgets %s", async (_what, isFair) => {
   expect(await isFair().catch(() => false)).toBe(false);
 });

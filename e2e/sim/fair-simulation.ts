@@ -1,4 +1,4 @@
-/** Accounts that share the places of one engine, on virtual time, with the production slot. */
+/** Simulates accounts that share the places of one engine, on virtual time, with the production slot. */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
 import { costOf, type TokensUsed } from "@weiche/node-agent/src/slots/fair-shares.ts";
@@ -7,21 +7,21 @@ import { noFaults } from "./sim-host.ts";
 import { SlotWorld, usualLimits } from "./slot-world.ts";
 
 const model = asId<ModelId>("a");
-/** Weighted tokens that a running answer makes in a second. */
+/** Weighted tokens that a running answer generates per second. */
 const tokensPerSecond = 40;
 const promptTokens = 500;
 
 interface FairOptions {
   readonly places: number;
   readonly seed: number;
-  /** The real one if absent. */
+  /** Defaults to the real transition. */
   readonly transition?: () => typeof transition;
 }
 
 interface Asking {
   readonly account: string;
   readonly answers?: number;
-  /** Shortest and longest answer. */
+  /** The shortest and longest duration of an answer. */
   readonly seconds: readonly [number, number];
 }
 
@@ -52,7 +52,7 @@ export class FairSimulation {
     });
   }
 
-  /** Asks once. Resolves with the wait in seconds, `Infinity` if it was refused. */
+  /** Sends one request. Resolves with its wait in seconds, or `Infinity` if it was refused. */
   ask({ account, answers = 1, seconds: [shortest, longest] }: Asking): Promise<number> {
     const runMs = 1_000 * (shortest + this.random.next() * (longest - shortest));
     const used: TokensUsed = {
@@ -72,7 +72,7 @@ export class FairSimulation {
     });
   }
 
-  /** An account that always has so many requests at once. */
+  /** Adds an account that always has this many concurrent requests. */
   keepAsking(atOnce: number, asking: Asking): void {
     const keep = async () => {
       for (;;) await this.ask(asking);
@@ -80,7 +80,10 @@ export class FairSimulation {
     for (let count = 0; count < atOnce; count++) void keep();
   }
 
-  /** Waits of accounts that come one after the other, each with so many requests at once; of their first request. */
+  /**
+   * Adds accounts that come one after the other with this many concurrent requests each. Returns the waits of their
+   * first requests.
+   */
   comers(gapSeconds: number, asking: Omit<Asking, "account">, { accounts = Infinity, atOnce = 1 } = {}): number[] {
     const waits: number[] = [];
     const { clock } = this.world;
@@ -99,13 +102,13 @@ export class FairSimulation {
     return -Math.log(1 - this.random.next()) * meanSeconds * 1_000;
   }
 
-  /** Lets time pass. Throws if a rule of slots was broken. */
+  /** Advances the time. Throws if a rule of slots was broken. */
   async pass(seconds: number): Promise<void> {
     const { clock, rules } = this.world;
     if (!(await this.world.advanceTo(clock.monotonicMs() + seconds * 1_000))) throw new Error(rules.broken);
   }
 
-  /** What each account used while this time passed. */
+  /** Advances the time. Returns what each account used meanwhile. */
   async usedWithin(seconds: number): Promise<ReadonlyMap<string, number>> {
     const before = new Map(this.used);
     await this.pass(seconds);
@@ -113,13 +116,13 @@ export class FairSimulation {
   }
 }
 
-/** Jain's index: 1 if all have the same, 1/n if one has everything. */
+/** Returns Jain's index: 1 if all shares are equal, 1/n if one account has everything. */
 export function jainIndex(shares: readonly number[]): number {
   const sum = shares.reduce((total, share) => total + share, 0);
   return sum ** 2 / (shares.length * shares.reduce((total, share) => total + share ** 2, 0));
 }
 
-/** The value that a share of the values does not exceed. */
+/** Returns the value that this share of the values does not exceed. */
 export function quantile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.ceil(share * values.length) - 1]!;
 }

@@ -1,4 +1,4 @@
-/** Judges `retry-after` by the times for which requests of a model were seen to hold their places. */
+/** Checks `retry-after` against the times for which requests of a model held their places. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SimRequest } from "./sim-request.ts";
 
@@ -10,7 +10,7 @@ interface Held {
 interface Turns {
   readonly least: number;
   readonly most: number;
-  /** Those that the request takes itself. */
+  /** The places that the request itself takes. */
   readonly own: number;
 }
 
@@ -20,24 +20,24 @@ const retrySecondsMax = 300;
 export class HeldRule {
   readonly #held = new Map<ModelId, Held>();
 
-  /** A request has given its places back after `heldMs`. */
+  /** Records that a request released its places after `heldMs`. */
   ended(model: ModelId, heldMs: number): void {
     const { shortestMs, longestMs } = this.#held.get(model) ?? { shortestMs: Infinity, longestMs: 0 };
     this.#held.set(model, { shortestMs: Math.min(shortestMs, heldMs), longestMs: Math.max(longestMs, heldMs) });
   }
 
-  /** When the client that was told the latest time comes back. */
+  /** The latest time at which a refused client of each model comes back. */
   readonly #latestMs = new Map<ModelId, number>();
 
-  /** A client of the model was told to wait so many seconds. */
+  /** Records that a client of the model was refused with this `retry-after`. */
   told(model: ModelId, seconds: number, nowMs: number): void {
     this.#latestMs.set(model, Math.max(this.#latestMs.get(model) ?? 0, nowMs + seconds * 1_000));
   }
 
   /**
-   * Whether `seconds` is a plausible `retry-after` while others wait for `turns` of the whole engine. The lower bound is
-   * that many of the shortest requests seen. The upper bound is that many of the longest, or one turn after the latest time
-   * that another client was told.
+   * Returns whether `seconds` is a plausible `retry-after` while the waiters need `turns` of the whole engine. The
+   * lower bound is that many of the shortest requests. The upper bound is that many of the longest requests, or one
+   * turn after the latest time that another client was given.
    */
   isHonest(model: ModelId, seconds: number, turns: Turns, nowMs: number): boolean {
     if (seconds < retrySecondsMin || seconds > retrySecondsMax) return false;
@@ -53,7 +53,10 @@ export class HeldRule {
   }
 }
 
-/** How many times the waiting requests fill the engine. Requests of `oldestMs` or before, which are over their bound, may count or not. */
+/**
+ * Returns how many times the waiting requests fill the engine. Requests of `oldestMs` or before are over their bound,
+ * and may count or not.
+ */
 export function turnsOf(
   { account, answers }: SimRequest,
   waiting: readonly SimRequest[],

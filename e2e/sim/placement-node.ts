@@ -1,6 +1,6 @@
 /**
- * A node as routers place requests on it: the production slot over an engine that needs its time to start, and the
- * production report, each second and when the slot's state changes.
+ * A node on which simulated routers place requests. It has the production slot with an engine that takes time to start,
+ * and sends the production report each second and after each change of the slot's state.
  */
 import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
@@ -16,13 +16,13 @@ import { usualLimits } from "./slot-world.ts";
 interface PlacementNodeOptions {
   readonly name: NodeId;
   readonly clock: Clock;
-  /** Each has a slot of its own. */
+  /** Each model has its own slot. */
   readonly models: readonly ModelId[];
   readonly places: number;
   /** Whether the engine runs from the beginning. */
   readonly awake: boolean;
   readonly startMs: number;
-  /** How long a report is on its way to a router. */
+  /** The time that a report takes to reach a router. */
   readonly newsMs: number;
 }
 
@@ -31,7 +31,7 @@ const silent = new Proxy({} as SlotEvents, { get: () => () => {} });
 
 export class PlacementNode {
   readonly slots: Slots;
-  /** Engines that were started. */
+  /** Number of engine starts. */
   starts = 0;
   readonly #options: PlacementNodeOptions;
   readonly #links = new Map<string, NodeLinkEntry>();
@@ -48,7 +48,10 @@ export class PlacementNode {
     void this.slots.readopt();
   }
 
-  /** Links to the router and reports now, then each second from `afterMs` on: links were not made at the same moment. */
+  /**
+   * Links to the router and reports now, then each second from `afterMs` on, because real links are not made at the
+   * same moment.
+   */
   linkTo(routerId: string, registry: NodeRegistry, afterMs: number): void {
     const { name, clock, models } = this.#options;
     const slots = models.map((model) => ({ name: slotOf(model, 0).name, models: [model] }));

@@ -1,6 +1,6 @@
 /**
- * Several routers that place requests on the same nodes, each by what it knows of their load: reports that are up to a
- * second old, and its own requests in flight. Everything follows from a seed.
+ * Simulates several routers that place requests on the same nodes. Each router knows reports that are up to a second
+ * old, and its own requests in flight. A seed determines everything.
  */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -16,31 +16,31 @@ export interface PlacementOptions {
   readonly seed: number;
   readonly routers: number;
   readonly nodes: number;
-  /** Of the nodes in turn. */
+  /** The places of the nodes, in turn. */
   readonly places: readonly number[];
-  /** Whether the engines run from the beginning. Those that do not start within `startMs`. */
+  /** Whether the engines run from the beginning. Otherwise they start within `startMs`. */
   readonly awake: boolean;
   readonly startMs: number;
-  /** How long a report is on its way to a router. */
+  /** The time that a report takes to reach a router. */
   readonly newsMs: number;
-  /** Requests come by chance (Poisson), each to any of the routers. */
+  /** Requests arrive as a Poisson process, each at a random router. */
   readonly perSecond: number;
-  /** Mean of the exponential distribution of how long a request runs. */
+  /** Mean duration of a request, with an exponential distribution. */
   readonly meanRunMs: number;
-  /** What came before is not counted. */
+  /** Requests in this first period are not counted. */
   readonly warmUpMs: number;
   readonly countedMs: number;
-  /** Requests belong to so many conversations, each to any of them. 0: to none. */
+  /** Number of conversations that requests belong to, chosen at random. With 0, requests belong to none. */
   readonly conversations: number;
-  /** Makes the strategy of each router. */
+  /** Creates the strategy of each router. */
   readonly strategy: () => Strategy;
-  /** Each on all nodes, asked for equally often. Default 1. */
+  /** Number of models, each on all nodes and with equal demand. Defaults to 1. */
   readonly models?: number;
-  /** Requests come from so many accounts, each from any of them. Default 20. */
+  /** Number of accounts, chosen at random for each request. Defaults to 20. */
   readonly accounts?: number;
-  /** What an attempt meets at a node, once what is counted begins. Default: it is served. */
+  /** The fate of an attempt after the warm-up. By default each attempt is served. */
   readonly fate?: (attempt: SimAttempt) => Fate;
-  /** Most attempts of a request. Default 2. */
+  /** The most attempts of a request. Defaults to 2. */
   readonly attemptsMax?: number;
 }
 
@@ -49,42 +49,42 @@ export interface SimAttempt {
   readonly node: number;
   readonly model: number;
   readonly account: number;
-  /** Since what is counted has begun. */
+  /** Time since the end of the warm-up. */
   readonly sinceMs: number;
   readonly random: () => number;
 }
 
 /**
- * The time after which it fails, or until its first byte; by default it is served, and its first byte comes at once. An
- * answer that has begun is not tried again.
+ * The time until an attempt fails, or until its first byte. By default it is served, and its first byte comes at once.
+ * An answer that has begun is not tried again.
  */
 export type Fate =
   | { readonly failsAfterMs: number; readonly hasBegun?: boolean }
   | { readonly firstByteMs: number }
   | undefined;
 
-/** Counts of ten seconds. */
+/** Counts of one period of ten seconds. */
 interface TenSeconds {
   requests: number;
-  /** Were told that they failed. */
+  /** Requests whose clients got a failure. */
   failed: number;
   /** Attempts that failed, whatever became of their requests. */
   failedAttempts: number;
-  /** Attempts that were served or not, by the number of their node. */
+  /** Attempts by the number of their node, served or not. */
   readonly attempts: number[];
 }
 
 /** Counts of requests. */
 export interface PlacementResult {
   requests: number;
-  /** Did not get a place at once. */
+  /** Requests that did not get a place at once. */
   metFull: number;
-  /** Came to the node of their conversation's previous request; of `laterTurns`, those that have one. */
+  /** Requests that came to the node of their conversation's previous request, among the `laterTurns` that have one. */
   hits: number;
   laterTurns: number;
-  /** Engines that were started. */
+  /** Number of engine starts. */
   starts: number;
-  /** Only with a `fate`. */
+  /** Filled only with a `fate`. */
   readonly course: TenSeconds[];
 }
 
@@ -127,7 +127,7 @@ class PlacementWorld {
 
   async run(): Promise<void> {
     const { newsMs, warmUpMs, countedMs } = this.#options;
-    await drained(); // engines that run are found
+    await drained(); // slots find their running engines
     for (const node of this.#nodes.values())
       for (const { id, registry } of this.#routers) node.linkTo(id, registry, this.#random.next() * reportEveryMs);
     await this.#advance(newsMs);
@@ -164,7 +164,7 @@ class PlacementWorld {
     void this.#serve(asked, { model, affinityKey: conversation });
   }
 
-  /** Since what is counted has begun; negative before. */
+  /** Time since the end of the warm-up. Negative before it. */
   #sinceMs(): number {
     return this.#clock.monotonicMs() - this.#options.newsMs - this.#options.warmUpMs;
   }
@@ -177,7 +177,7 @@ class PlacementWorld {
     if (before === node) this.result.hits++;
   }
 
-  /** As the router does it: a failed attempt is followed by another one. */
+  /** Repeats a failed attempt like a router does. */
   async #serve(asked: Asked, request: PlacementRequest): Promise<void> {
     const { router, conversation, isCounted } = asked;
     const { attemptsMax = 2 } = this.#options;
@@ -206,7 +206,7 @@ class PlacementWorld {
     const ended = router.registry.began(of, clock.monotonicMs());
     const requestId = asId<RequestId>(`request-${++this.#requests}`);
     const { signal } = new AbortController();
-    if (isFirst) this.result.metFull++; // until it has a place
+    if (isFirst) this.result.metFull++; // counted down once it has a place
     try {
       const admission = await this.#nodes.get(node)!.slots.admit({
         ...{ requestId, model, account: of.account, slot, answers: 1, routerId: router.id, signal },
@@ -258,7 +258,7 @@ class PlacementWorld {
 interface Asked {
   readonly router: Router;
   readonly model: ModelId;
-  /** Of the model. */
+  /** Number of the model. */
   readonly number: number;
   readonly account: number;
   readonly runMs: number;

@@ -1,10 +1,16 @@
-/** Strategies of placement: the production one, those that it is compared with, and what it would be without a part. */
+/**
+ * Strategies of placement: the production strategy, strategies to compare it with, and the production strategy without
+ * one of its parts.
+ */
 import { hash } from "node:crypto";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import { SlotState, type NodeView } from "@weiche/router/src/nodes/node-view.ts";
 import { place, type Placed, type Placement, type PlacementRequest } from "@weiche/router/src/nodes/placement.ts";
 
-/** Chooses among nodes with one slot each. `nowMs` is monotonic, `random` in [0, 1), `exclude` are nodes that were tried. */
+/**
+ * Chooses among nodes with one slot each. `nowMs` is monotonic, `random` is in [0, 1), and `exclude` contains the nodes
+ * tried already.
+ */
 export type Strategy = (
   request: PlacementRequest,
   nodes: readonly NodeView[],
@@ -17,20 +23,20 @@ export const anyNode: Strategy = (_request, nodes, _nowMs, random) => placedOn(p
 
 export const leastReported: Strategy = (_request, nodes, _nowMs, random) => leastOf(nodes, reportedOn, random);
 
-/** Counts its own requests twice once they are reported. */
+/** Counts its own requests twice once a report contains them. */
 export const bestOfTwo: Strategy = (_request, nodes, _nowMs, random) => {
   const first = pick(nodes, random);
   const others = nodes.filter((node) => node !== first);
   return leastOf([first, pick(others, random)], (node) => reportedOn(node) + node.slots[0]!.inFlight, random);
 };
 
-/** Own requests in flight, and a share of the load that came through other routers. */
+/** Counts own requests in flight, and a share of the load of other routers. */
 export function ownAnd(shareOfOthers: number): Strategy {
   const load = (node: NodeView) => node.slots[0]!.inFlight + shareOfOthers * othersOn(node);
   return (_request, nodes, _nowMs, random) => leastOf(nodes, load, random);
 }
 
-/** The production strategy without what the router knows of its own requests. */
+/** The production strategy without the count of the router's own requests. */
 export const withoutOwn: Strategy = (request, nodes, nowMs, random) => {
   const forgotten = nodes.map(({ node, reachable, reportedAtMs, admitting, maintenance, slots }) => {
     const ownless = slots.map((slot) => ({ ...slot, inFlight: 0 }));
@@ -39,7 +45,7 @@ export const withoutOwn: Strategy = (request, nodes, nowMs, random) => {
   return place(request, forgotten, nowMs, random);
 };
 
-/** The production strategy, except that it knows nothing of how attempts ended. */
+/** The production strategy without memory of attempts' outcomes. */
 export const forgetful: Strategy = (request, nodes, nowMs, random, exclude) => {
   const forgotten = nodes.map(({ node, reachable, reportedAtMs, admitting, maintenance, slots }) => {
     const innocent = slots.map((slot) => ({ ...slot, troubles: undefined }));
@@ -48,7 +54,7 @@ export const forgetful: Strategy = (request, nodes, nowMs, random, exclude) => {
   return place(request, forgotten, nowMs, random, exclude);
 };
 
-/** The production strategy, except that it does not wait between the requests that try a slot. */
+/** The production strategy without pauses between the trials of a slot. */
 export const impatient: Strategy = (request, nodes, nowMs, random, exclude) => {
   const due = nodes.map(({ node, reachable, reportedAtMs, admitting, maintenance, slots }) => {
     const tried = slots.map((slot) => ({
@@ -60,7 +66,7 @@ export const impatient: Strategy = (request, nodes, nowMs, random, exclude) => {
   return place(request, due, nowMs, random, exclude);
 };
 
-/** The production strategy, except that a slot that was in trouble is never tried again. */
+/** The production strategy that never tries a slot again that was in trouble. */
 export const unforgiving: Strategy = (request, nodes, nowMs, random, exclude) => {
   const closed = nodes.map(({ node, reachable, reportedAtMs, admitting, maintenance, slots }) => {
     const shut = slots.map((slot) => ({
@@ -72,7 +78,7 @@ export const unforgiving: Strategy = (request, nodes, nowMs, random, exclude) =>
   return place(request, closed, nowMs, random, exclude);
 };
 
-/** The production strategy, except that it takes each report for true until the next one. */
+/** The production strategy that trusts each report until the next. */
 export const trusting: Strategy = (request, nodes, nowMs, random) => {
   const fresh = nodes.map(({ node, reachable, admitting, maintenance, slots }) => {
     return { node, reachable, admitting, maintenance, slots, reportedAtMs: nowMs };
@@ -80,7 +86,7 @@ export const trusting: Strategy = (request, nodes, nowMs, random) => {
   return place(request, fresh, nowMs, random);
 };
 
-/** A conversation goes to the first node in its own order whose load is below 1.25 times the mean. */
+/** Sends a conversation to the first node in its own order whose load is below 1.25 times the mean. */
 export const firstBelow: Strategy = (request, nodes, nowMs, random) => {
   const { affinityKey } = request;
   if (affinityKey === undefined) return place(request, nodes, nowMs, random);
@@ -91,13 +97,13 @@ export const firstBelow: Strategy = (request, nodes, nowMs, random) => {
   return placedOn(below.reduce((first, node) => (order.get(node)! < order.get(first)! ? node : first)));
 };
 
-/** The production strategy, except that any slot may start an engine while none is known to. */
+/** The production strategy that may start an engine in any slot while no engine is known. */
 export const anyStart: Strategy = (request, nodes, nowMs, random) => {
   const isEmpty = nodes.every(({ slots }) => slots[0]!.state === SlotState.EMPTY);
   return isEmpty ? placedOn(pick(nodes, random)) : place(request, nodes, nowMs, random);
 };
 
-/** Each router sends a conversation where it has sent it before, and knows nothing of where others have. */
+/** Each router sends a conversation to its own previous choice, and knows no choice of other routers. */
 export function ownAffinity(): Strategy {
   const homes = new Map<string, NodeId>();
   return (request, nodes, nowMs, random) => {

@@ -1,6 +1,6 @@
 /**
- * How many requests meet a full node, by strategy: `node e2e/sim/placement-table.ts [SEED]`. 30 nodes, 80 % of whose
- * places are taken on average.
+ * Prints how many requests meet a full node, by strategy: `node e2e/sim/placement-table.ts [SEED]`. There are 30
+ * nodes with 80 % of their places taken on average.
  */
 import { place } from "@weiche/router/src/nodes/placement.ts";
 import { simulatePlacement, type PlacementOptions, type PlacementResult } from "./placement-simulation.ts";
@@ -26,7 +26,7 @@ export const strategies = {
   production: place,
 } as const satisfies Record<string, Strategy>;
 
-/** For conversations. */
+/** Strategies for requests of conversations. */
 export const affinities = {
   "first below 1.25 x mean": firstBelow,
   "production, reports taken for true": trusting,
@@ -44,11 +44,11 @@ export const cases: readonly Case[] = [3, 10].flatMap((routers) =>
 
 const nodes = 30;
 const places = [16];
-/** As many places, unevenly. */
+/** The same number of places, unevenly distributed. */
 export const unevenPlaces = [8, 24];
 const use = 0.8;
 
-/** `requests`: about so many are counted. */
+/** Counts about `requests` requests. */
 export function simulateLoaded(
   { routers, meanRunMs }: Case,
   requests: number,
@@ -57,19 +57,19 @@ export function simulateLoaded(
   const perSecond = (nodes * places[0]! * use * 1_000) / meanRunMs;
   return simulatePlacement({
     ...{ routers, nodes, places, perSecond, meanRunMs, awake: true, startMs: 0, newsMs: 1, conversations: 0 },
-    // Until the jump from no load is over: the first reports after it are of nodes that fill up.
+    // Skips the jump from no load, because the first reports after it describe nodes that fill up.
     warmUpMs: Math.max(3 * meanRunMs, 3_200),
     countedMs: (requests / perSecond) * 1_000,
     ...given,
   });
 }
 
-/** 0 to 100. */
+/** Returns a percentage. */
 export function percentFull({ requests, metFull }: PlacementResult): number {
   return (metFull / requests) * 100;
 }
 
-/** Part of the later requests of conversations that came to the node of the previous one, 0 to 100. */
+/** Returns the percentage of later requests of conversations that came to the node of the previous request. */
 function percentHit({ hits, laterTurns }: PlacementResult): number {
   return (hits / laterTurns) * 100;
 }
@@ -102,7 +102,7 @@ if (import.meta.main) {
     Object.entries(of).map(([name, strategy]) => ({ name, strategy, given }));
   await printTable("Requests that meet a full node, %", rowsOf(strategies, { seed }));
   await printTable(
-    "The same of 300 conversations; in brackets: that come to the node of the previous request, %",
+    "The same for 300 conversations; in brackets: requests that reach the node of the previous request, %",
     rowsOf(affinities, { seed, conversations }),
   );
   await printTable("The same on nodes of 8 and of 24 places in turn", [

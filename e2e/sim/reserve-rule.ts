@@ -1,6 +1,6 @@
 /**
- * Judges the reserve: places that only accounts without a place may take, while such an account has asked lately. Its
- * numbers are written down here once more, so that a change of the product's is noticed.
+ * Checks the reserve: places that only accounts without a place may take, while such an account has sent requests
+ * recently. Its numbers are repeated here, so that a change of the product's numbers is noticed.
  */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import type { SimRequest } from "./sim-request.ts";
@@ -34,7 +34,7 @@ export class ReserveRule {
     note(this.#surely, request);
   }
 
-  /** Whether a request that was admitted just now has taken a place of the reserve that was not for its account. */
+  /** Returns whether a request that was just admitted took a place of the reserve that was not for its account. */
   isTaken(request: SimRequest, engine: Engine): boolean {
     const others = [...engine.running].filter((other) => other.model === request.model && other !== request);
     const holds = others.some(({ account }) => account === request.account);
@@ -43,7 +43,7 @@ export class ReserveRule {
     return holds && isIntoReserve && this.#mayCome(this.#surely, request, engine, "idle");
   }
 
-  /** Whether the reserve may be what a request waits for that would fit. */
+  /** Returns whether a request that would fit may wait because of the reserve. */
   mayKeep(request: SimRequest, free: number, engine: Engine): boolean {
     const reserve = reserveOf(engine.places);
     const isInReserve = engine.needs(request) > free - reserve;

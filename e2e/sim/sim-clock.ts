@@ -9,7 +9,7 @@ export class SimClock extends VirtualClock {
     return super.now() + this.#wallOffsetMs;
   }
 
-  /** Sets the wall clock, as an administrator or NTP does. Timers and monotonic time are not affected. */
+  /** Sets the wall clock like an administrator or NTP. Timers and monotonic time do not change. */
   jumpWall(ms: number): void {
     this.#wallOffsetMs += ms;
   }
@@ -46,7 +46,7 @@ export class ProcessClock implements Clock {
     return timer;
   }
 
-  /** How many timers the process has set. */
+  /** Number of timers that the process has set. */
   get pending(): number {
     return this.#timers.size;
   }
@@ -57,8 +57,8 @@ export class ProcessClock implements Clock {
 }
 
 /**
- * Resolves once all promises that can settle have settled: Node.js runs ticks when its queue of microtasks is empty. Much
- * cheaper than a turn of the event loop.
+ * Resolves once all promises that can settle have settled. Node.js runs ticks when its queue of microtasks is empty,
+ * which is much cheaper than a turn of the event loop.
  */
 export function drained(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));

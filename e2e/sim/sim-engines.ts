@@ -1,7 +1,7 @@
 /**
- * A slot's engines as one agent sees them, simulated behind the real contract: they start and stop in their own time, fail,
- * hang, come up too late, exit, and answer calls that were given up. Ends with its agent; what it began goes on at the host.
- * Tells the rules of every call before it is done, and of every answer.
+ * Simulates a slot's engines behind the real contract, as one agent sees them. They start and stop in their own time,
+ * fail, hang, start too late, exit, and answer calls that were given up. The object ends with its agent, but its work
+ * continues at the host. It notifies the rules before each call and of every answer.
  */
 import type { Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -21,11 +21,11 @@ type Found = FoundEngine | undefined;
 
 /** A call that has not been answered. */
 interface Job {
-  /** Does `step` after `ms`, instead of what was planned. */
+  /** Does `step` after `ms`, instead of the planned step. */
   then(ms: number, step: () => void): void;
   /** Does `step` when faults are healed. */
   onHeal(step: () => void): void;
-  /** Answers the call, unless the agent is gone. `tell` informs the rules. */
+  /** Answers the call unless the agent is gone. `tell` informs the rules. */
   settle(outcome: unknown, tell?: () => void): void;
   readonly settled: boolean;
 }
@@ -43,12 +43,12 @@ export class SimulatedEngines implements SlotEngines {
     host.onCrash = (engine) => this.#crashed(engine);
   }
 
-  /** The agent is killed and gets no answers any more. */
+  /** Detaches a killed agent, which gets no further answers. */
   detach(): void {
     this.#attached = false;
   }
 
-  /** Ends what hangs. */
+  /** Ends all calls that hang. */
   heal(): void {
     for (const heal of this.#heals.splice(0)) heal();
   }
@@ -112,7 +112,7 @@ export class SimulatedEngines implements SlotEngines {
     const stopMs = host.time("stopMs");
     if (host.chance("stopHangs")) {
       job.onHeal(putAway);
-      // Some end at last, when their caller has tried again or will.
+      // Some end at last, after their caller has tried again or before it does.
       if (host.random.chance(0.5)) job.then(stopMs * 21, putAway);
     } else if (host.chance("stopFails")) {
       job.then(stopMs, () => {
@@ -168,7 +168,7 @@ export class SimulatedEngines implements SlotEngines {
     return { beganMs, endsMs, fails: host.chance("startFails") };
   }
 
-  /** The process was told to end: a next agent sees the start fail. */
+  /** Ends a loading process, so that a next agent sees the start fail. */
   #endLoading(engine: SimEngine): void {
     if (engine.loading) engine.loading = { ...engine.loading, endsMs: this.#host.clock.monotonicMs(), fails: true };
   }
@@ -176,14 +176,17 @@ export class SimulatedEngines implements SlotEngines {
   #crashed(engine: SimEngine): void {
     const { incarnation, calls } = engine;
     this.#host.clock.after(this.#host.time("newsMs"), () => {
-      // No news of an engine that was put away or started again in between.
+      // Does not report an engine that was put away or started again meanwhile.
       if (!this.#attached || engine.incarnation !== incarnation || engine.calls !== calls) return;
       this.#rules.exitTold(engine);
       this.#onExit(engine.model, { reason: "signal SIGSEGV", output: "" });
     });
   }
 
-  /** A later call about the same engine takes over: the plan of this one is dropped and `superseded` is its late answer. */
+  /**
+   * Begins a call. A later call about the same engine replaces it: its plan is dropped, and `superseded` is its late
+   * answer.
+   */
   #begin<T>(engine: SimEngine | undefined, superseded: T | Error): readonly [Job, Promise<T>] {
     const host = this.#host;
     const { promise, resolve, reject } = Promise.withResolvers<T>();

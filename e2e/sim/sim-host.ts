@@ -1,6 +1,6 @@
 /**
- * The simulated host of one slot: engines on virtual time that outlive agents. It knows what is true; the agent knows only
- * what `SimulatedEngines` tells it.
+ * The simulated host of one slot. Its engines run on virtual time and survive agents. It knows the true state, while
+ * the agent knows only what `SimulatedEngines` reports.
  */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
@@ -14,22 +14,22 @@ export interface SimTimes {
   readonly wakeMs: Range;
   readonly stopMs: Range;
   readonly probeMs: Range;
-  /** Time from a crash to the news of it. */
+  /** Time from a crash to its report. */
   readonly newsMs: Range;
-  /** Time from waking to the crash of an engine that crashes. */
+  /** Time from the wake to the crash of an engine that crashes. */
   readonly crashMs: Range;
-  /** Time from the moment when a later call takes over to the answer of the earlier one. */
+  /** Time from a later call to the answer of the call that it replaced. */
   readonly lateMs: Range;
 }
 
 /** Chances from 0 to 1. */
 export const noFaults = {
   startFails: 0,
-  /** The start does nothing until it is told to give up. */
+  /** The start does nothing until it is given up. */
   startHangs: 0,
-  /** A start that hangs ignores that it should give up. */
+  /** A hanging start ignores that it was given up. */
   startIgnoresGiveUp: 0,
-  /** A start that should give up succeeds. */
+  /** A start that was given up succeeds. */
   startComesUpLate: 0,
   stopFails: 0,
   stopHangs: 0,
@@ -42,7 +42,7 @@ export type SimFaults = Readonly<typeof noFaults>;
 /** `starting`, `awake` and `stopping` hold GPU memory. */
 type SimEngineState = "gone" | "starting" | "awake" | "stopping" | "asleep";
 
-/** Has one call at a time: a new call takes over from the one before. */
+/** Has one call at a time. A new call replaces the previous one. */
 interface Subject {
   calls: number;
   takeOver: () => void;
@@ -52,20 +52,20 @@ export interface SimEngine extends Subject {
   readonly model: ModelId;
   readonly sleeps: boolean;
   state: SimEngineState;
-  /** The end of a sleep or a wake in progress, which goes on if the agent is killed. */
+  /** The goal of a sleep or wake in progress, which continues if the agent is killed. */
   heading: "asleep" | "awake" | undefined;
-  /** Counts how often it came up. */
+  /** Number of times that the engine came up. */
   incarnation: number;
   readonly parallelMax?: number;
   endpoint: EngineEndpoint;
   awakeSinceMs: number;
-  /** A cold start in progress. It goes on without its agent. */
+  /** A cold start in progress. It continues without its agent. */
   loading: Loading | undefined;
 }
 
 export interface Loading {
   readonly beganMs: number;
-  /** Infinity: it hangs. */
+  /** Infinity if it hangs. */
   readonly endsMs: number;
   readonly fails: boolean;
 }
@@ -87,8 +87,8 @@ interface SimHostOptions {
   readonly times: SimTimes;
   readonly faults: SimFaults;
   /**
-   * Whether an engine of the model sleeps instead of being stopped, and how many answers it says that it gives at once;
-   * absent: it does not say.
+   * Whether an engine of the model sleeps instead of being stopped, and the number of simultaneous answers that it
+   * reports. Undefined if it reports none.
    */
   readonly models: ReadonlyMap<ModelId, { readonly sleeps: boolean; readonly parallelMax?: number }>;
 }
@@ -103,7 +103,7 @@ export class SimulatedHost implements Subject {
   readonly engines: ReadonlyMap<ModelId, SimEngine>;
   /** Called at each crash. */
   onCrash: (engine: SimEngine) => void = () => {};
-  /** Engines started cold or woken. */
+  /** Number of engines started cold or woken. */
   activations = 0;
   coldStarts = 0;
   #crash: Timer | undefined;
@@ -141,7 +141,7 @@ export class SimulatedHost implements Subject {
     this.onCrash(engine);
   }
 
-  /** Puts the engine away at once; a running call about it is overtaken. */
+  /** Puts the engine away at once, and replaces a running call about it. */
   putAway(engine: SimEngine): void {
     this.#takeFrom(engine);
     engine.loading = undefined;
@@ -161,13 +161,13 @@ export class SimulatedHost implements Subject {
     engine.takeOver();
   }
 
-  /** Ends all faults: nothing goes wrong any more. */
+  /** Ends all faults. */
   heal(): void {
     this.faults = noFaults;
     this.#crash?.cancel();
   }
 
-  /** Never whole milliseconds, so that no engine is done at the very moment of a deadline. */
+  /** Never returns whole milliseconds, so that no engine finishes exactly at a deadline. */
   time(kind: keyof SimTimes): number {
     const [min, max] = this.times[kind];
     return min + this.random.below(max - min) + 0.5;

@@ -1,4 +1,4 @@
-/** The promises about switches, on virtual time and in plain numbers. */
+/** Tests the promises about switches, on virtual time and in plain numbers. */
 import { describe, expect, test } from "vitest";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { WireState } from "@weiche/node-agent/src/slots/slot-view.ts";
@@ -28,7 +28,7 @@ function world(seed = 1, sleeping: readonly ModelId[] = [a]): SlotWorld {
   });
 }
 
-/** A client each `gapMs`, for as long as `forMs`. */
+/** Sends a client every `gapMs` for `forMs`. */
 function load(world: SlotWorld, visit: Visit, gapMs: number, forMs: number): void {
   const endMs = world.clock.monotonicMs() + forMs;
   const next = () => {
@@ -44,7 +44,7 @@ async function pass(world: SlotWorld, ms: number): Promise<void> {
 }
 
 describe("under constant load on one model", () => {
-  test("the first request for another is served within 10 s, the longest running request and the switch", async () => {
+  test("the first request for another model is served within 10 s plus the longest running request plus the switch", async () => {
     const slot = world();
     load(slot, { model: a, runMs: 3_000 }, 100, 200_000);
     await pass(slot, 30_000);
@@ -53,11 +53,11 @@ describe("under constant load on one model", () => {
     const first = slot.visit({ model: b, runMs: 1_000 });
     await pass(slot, 60_000 + stopMs + startMs);
     expect(first.answer?.kind).toBe("admitted");
-    // The long request had 55 s left: the drain closed before it ended.
+    // The long request had 55 s left, because the drain closed before its end.
     expect(first.answer!.atMs - first.sinceMs).toBe(55_000 + stopMs + startMs + 1);
   });
 
-  test("and requests that end soon, it is served 10 s and the switch after it came", async () => {
+  test("with short requests, the first request for another model is served within 10 s plus the switch", async () => {
     const slot = world();
     load(slot, { model: a, runMs: 500 }, 100, 200_000);
     await pass(slot, 30_000);
@@ -66,7 +66,7 @@ describe("under constant load on one model", () => {
     expect(first.answer!.atMs - first.sinceMs).toBeLessThanOrEqual(10_000 + 500 + stopMs + startMs + 1);
   });
 
-  test("all models get their turn", async () => {
+  test("all models get their turns", async () => {
     const slot = world();
     load(slot, { model: a, runMs: 500 }, 100, 300_000);
     load(slot, { model: b, runMs: 500 }, 100, 300_000);
@@ -88,7 +88,7 @@ test("under alternating load a slot switches no more often than its minimum resi
   expect(slot.host.activations).toBeGreaterThan(30);
 });
 
-test("an agent that is killed again and again restarts no engine", async () => {
+test("repeated kills of an agent restart no engine", async () => {
   const slot = world();
   load(slot, { model: a, runMs: 700 }, 300, 120_000);
   await pass(slot, 20_000);
@@ -101,7 +101,7 @@ test("an agent that is killed again and again restarts no engine", async () => {
   expect(slot.host.activations).toBe(1);
 });
 
-test("an agent that is killed at any moment of a switch ends with one engine awake", async () => {
+test("a kill of the agent at any moment of a switch leaves one engine awake in the end", async () => {
   for (let atMs = 0; atMs < 20_000; atMs += 250) {
     const slot = world();
     slot.visit({ model: a, runMs: 2_000 });
@@ -116,7 +116,7 @@ test("an agent that is killed at any moment of a switch ends with one engine awa
   }
 });
 
-test("an agent that is killed at any moment of a cold start starts nothing anew, and loses none of the time", async () => {
+test("a kill of the agent at any moment of a cold start repeats no start and loses no time", async () => {
   for (let atMs = 0; atMs < startMs; atMs += 250) {
     const slot = world();
     slot.visit({ model: b, runMs: 2_000 });
@@ -130,7 +130,7 @@ test("an agent that is killed at any moment of a cold start starts nothing anew,
   }
 });
 
-test("an agent that is killed at any moment of a switch between sleepers starts neither of them anew", async () => {
+test("a kill of the agent at any moment of a switch between sleeping engines restarts neither", async () => {
   for (let atMs = 0; atMs < 20_000; atMs += 250) {
     const slot = world(1, [a, b]);
     for (const model of [a, b, a]) {

@@ -1,6 +1,6 @@
 /**
- * Rules that must always hold for a slot, judged from outside: by the requests and answers of clients, and by the calls to
- * the engines. The slot's own report is only compared with it.
+ * Rules that must always hold for a slot. They use only what is visible from outside: requests and answers of clients,
+ * and calls to the engines. The slot's own report is only compared with them.
  */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
@@ -16,7 +16,10 @@ import { TurnRule } from "./turn-rule.ts";
 interface RulesOptions {
   readonly host: SimulatedHost;
   readonly limits: SlotLimits;
-  /** `places`: the most answers at once. `saysPlaces`: the engine says so, and can never give more to one request. */
+  /**
+   * `places`: the most simultaneous answers. `saysPlaces`: the engine reports this number, and can never give more to
+   * one request.
+   */
   readonly models: ReadonlyMap<ModelId, { readonly places: number; readonly saysPlaces?: boolean }>;
   readonly longestRunMs: number;
 }
@@ -31,9 +34,9 @@ export class SlotRules {
   engines: EngineRules;
   readonly #options: RulesOptions;
   readonly #limits: SlotLimits;
-  /** Requests that have not been told yet that their engine is gone. */
+  /** Requests that do not know yet that their engine is lost. */
   #untold = new Set<SimRequest>();
-  /** Judgements that wait until all clients have been told what happened. */
+  /** Checks that wait until all clients have been notified. */
   #toJudge: (() => void)[] = [];
   readonly #turns: TurnRule;
   #held = new HeldRule();
@@ -46,7 +49,7 @@ export class SlotRules {
     this.engines = this.#watchEngines();
   }
 
-  /** A new agent replaces a killed one, whose clients are gone. */
+  /** Called when a new agent replaces a killed one, whose clients are gone. */
   agentStarted(): void {
     this.waiting.clear();
     this.running.clear();
@@ -90,12 +93,12 @@ export class SlotRules {
     if (suspect) return;
     if (this.maintenance) this.#broken(`${model} is put away in maintenance`);
     const wished = this.waiting.size === 0 && [...wishes].some((wish) => wish !== model);
-    if (!this.#oldestOther(model) && !wished) this.#broken(`${model} is put away for nobody`);
+    if (!this.#oldestOther(model) && !wished) this.#broken(`${model} is put away without reason`);
     const rested = this.#now >= sinceMs + this.#limits.minResidencyMs;
     if (!rested && !closed) this.#broken(`${model} is put away before its residency is over`);
   }
 
-  // Rules about requests and their answers.
+  // The following rules concern requests and their answers.
 
   asked(request: SimRequest): void {
     const serving = this.engines.serving;
@@ -110,19 +113,19 @@ export class SlotRules {
   admitted(request: SimRequest, origin: string): void {
     const { model } = request;
     const serving = this.engines.serving;
-    if (!this.#gone(request)) this.#broken("somebody is admitted who does not wait");
+    if (!this.#gone(request)) this.#broken("a request is admitted that does not wait");
     if (!serving || serving.origin !== origin || serving.model !== model || serving.lost)
-      return this.#broken(`${model} is not there`);
+      return this.#broken(`${model} does not run`);
     if (serving.suspect) this.#broken(`a request for ${model} is admitted to an engine under suspicion`);
     if (this.maintenance) this.#broken("a request is admitted in maintenance");
     request.answer = { kind: "admitted", atMs: this.#now };
     request.origin = origin;
     this.running.add(request);
-    if (this.#taken > this.#placesOf(model)) this.#broken(`${model} is given too much at once`);
-    if (this.#isTooMuch(request)) this.#broken(`${model} is asked for more answers than it can give`);
+    if (this.#taken > this.#placesOf(model)) this.#broken(`${model} has too many simultaneous answers`);
+    if (this.#isTooMuch(request)) this.#broken(`${model} gets a request for more answers than it can give`);
     const before = this.#nextOf(model).find(({ account }) => account === request.account);
     if (before && before.order < request.order)
-      this.#broken(`a request for ${model} overtakes one of its account that came before it`);
+      this.#broken(`a request for ${model} overtakes an earlier request of its account`);
     if (!this.#isClosed && this.#reserve.isTaken(request, this.#engine(model)))
       this.#broken(`a request for ${model} takes a place that is kept for others`);
     this.#reserve.admitted(request);
@@ -140,13 +143,13 @@ export class SlotRules {
     const { model, sinceMs } = request;
     if (this.#now - sinceMs > this.#limits.waiterMsMax)
       this.#broken(`a waiter for ${model} is admitted after its bound`);
-    // Its model has its turn: which of its requests goes first is up to the shares of accounts.
+    // During its model's turn, the shares of accounts decide which request is next.
     for (const one of [request, ...this.waiting])
       if (one.model === model && !this.#turns.isInTime(one, this.#moment))
         this.#broken(`the first request for ${model} waited longer than drain, longest request and switch`);
   }
 
-  /** False if it did not wait. */
+  /** Returns false if the request did not wait. */
   #gone(request: SimRequest): boolean {
     this.#turns.gone(request, this.waiting, this.#now);
     return this.waiting.delete(request);
@@ -161,7 +164,7 @@ export class SlotRules {
       if (!this.#isTooMuch(request)) this.#broken(`a request for ${model} is rejected that it could serve`);
       return this.#followDrain();
     }
-    if (!(error.retryAfterSeconds! > 0)) this.#broken("a refusal does not say when to come back");
+    if (!(error.retryAfterSeconds! > 0)) this.#broken("a refusal has no time to come back");
     const same = this.engines.serving?.model === model ? this.engines.serving : undefined;
     const sound: Partial<Record<typeof error.kind, boolean>> = {
       maintenance: this.maintenance,
@@ -175,7 +178,7 @@ export class SlotRules {
     const oldestMs = this.#now - waiterMsMax;
     const turns = turnsOf(request, this.#waitingFor(model), this.#placesOf(model), oldestMs);
     if (isForPlaces && !this.#held.isHonest(model, seconds, turns, this.#now))
-      this.#broken(`a client of ${model} is told to come back in ${seconds} s`);
+      this.#broken(`a client of ${model} gets the wrong time to come back, ${seconds} s`);
     this.#held.told(model, seconds, this.#now);
     this.#followDrain();
   }
@@ -196,12 +199,12 @@ export class SlotRules {
     if (serving && serving.origin === request.origin && !serving.suspect && !serving.lost) this.engines.suspected();
   }
 
-  /** The request's client was told that its engine is lost. */
+  /** Called when the request's client learns that its engine is lost. */
   lost(request: SimRequest): void {
-    if (!this.#untold.delete(request)) this.#broken("a request loses an engine that is there");
+    if (!this.#untold.delete(request)) this.#broken("a request loses an engine that runs");
   }
 
-  // Rules that hold between any two events.
+  // The following rules hold between any two events.
 
   judge(view: SlotView): void {
     for (const judge of this.#toJudge.splice(0)) judge();
@@ -210,7 +213,8 @@ export class SlotRules {
     let wanted = 0;
     const waiting = new Map<ModelId, number>();
     for (const { model, answers, ...rest } of this.waiting) {
-      if (this.#turns.isHopeless(rest)) this.#broken(`a request for ${model} is held whose time ends before its turn`);
+      if (this.#turns.isHopeless(rest))
+        this.#broken(`a request for ${model} is held although its time ends before its turn`);
       wanted += answers;
       waiting.set(model, (waiting.get(model) ?? 0) + 1);
     }
@@ -218,14 +222,14 @@ export class SlotRules {
       if (count > this.#limits.waitersMax) this.#broken(`too many wait for ${model}`);
     if (view.waiting !== wanted) this.#broken(`${view.waiting} waiting answers are reported, not ${wanted}`);
     if (view.running !== this.#taken) this.#broken(`${view.running} running answers are reported, not ${this.#taken}`);
-    if (this.#untold.size > 0) this.#broken("a request is not told that its engine is gone");
+    if (this.#untold.size > 0) this.#broken("a request does not learn that its engine is lost");
     if (view.state === WireState.DRAINING_OPEN && view.stateAgeMs > this.#limits.drainOpenMsMax)
       this.#broken("a drain stays open");
     if (view.state === WireState.DRAINING_CLOSED && !this.engines.serving?.suspect && !this.#isClosed)
       this.#broken("a turn ends before its time");
     this.engines.judge(this.maintenance);
     if (this.maintenance) return;
-    if (this.engines.isResting && this.waiting.size > 0) this.#broken("somebody waits and nothing is started");
+    if (this.engines.isResting && this.waiting.size > 0) this.#broken("a request waits and nothing is started");
     if (this.engines.serving) this.#judgeServing(this.engines.serving);
   }
 
@@ -235,14 +239,16 @@ export class SlotRules {
     const next = this.#nextOf(model).filter(({ order }) => !closed || (other && order < other.order));
     if (next.length > 0 && !suspect) this.#judgeFree(model, next, closed);
     if (this.running.size > 0) return;
-    // Timers that are due at this very moment may not have fired yet.
+    // Timers that are due now may not have fired yet.
     const before = this.#now - 1;
     const overdue = suspect || (closed && this.#turns.isOver(before));
     const rested = other && before >= Math.max(other.sinceMs, sinceMs + this.#limits.minResidencyMs);
     if (overdue || rested) this.#broken(`${model} is idle and others wait`);
   }
 
-  /** `next`: of each account. One that may not have what is free may keep the others waiting. */
+  /**
+   * `next` contains the next request of each account. A request that may not take a free place may block the others.
+   */
   #judgeFree(model: ModelId, next: readonly SimRequest[], closed: boolean): void {
     const free = this.#placesOf(model) - this.#taken;
     const engine = this.#engine(model);
@@ -258,7 +264,7 @@ export class SlotRules {
     return { places: this.#placesOf(model), nowMs: this.#now, running, waiting, needs };
   }
 
-  /** The oldest waiter of each account. */
+  /** Returns the oldest waiter of each account. */
   #nextOf(model: ModelId): readonly SimRequest[] {
     const next = new Map<AccountId, SimRequest>();
     for (const request of this.waiting)
@@ -274,7 +280,7 @@ export class SlotRules {
     return this.#options.models.get(model)!.places;
   }
 
-  /** Places that the request takes: at most all of them. */
+  /** Returns the places that the request takes, at most all places. */
   #needs({ model, answers }: SimRequest): number {
     return Math.min(answers, this.#placesOf(model));
   }
@@ -284,7 +290,7 @@ export class SlotRules {
     return saysPlaces === true && answers > places;
   }
 
-  /** Places that are held. */
+  /** Number of taken places. */
   get #taken(): number {
     return [...this.running].reduce((taken, request) => taken + this.#needs(request), 0);
   }
@@ -313,7 +319,7 @@ export class SlotRules {
     return this.#options.host.clock.monotonicMs();
   }
 
-  /** Notes the first broken rule. An exception would pass through the code that is judged. */
+  /** Records the first broken rule. An exception would pass through the code under test. */
   #broken(rule: string): void {
     this.broken ??= rule;
   }

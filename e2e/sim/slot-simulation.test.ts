@@ -1,6 +1,6 @@
 /**
- * The slot with its runner under seeds: 10,000 of them in a check, a million by night. `WEICHE_SEEDS` sets how many;
- * `WEICHE_SEED` runs one again.
+ * Runs the slot with its runner on 10,000 seeds, or a million in the nightly run. `WEICHE_SEEDS` sets their number, and
+ * `WEICHE_SEED` repeats one.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -11,7 +11,7 @@ const only = process.env["WEICHE_SEED"];
 const count = Number(process.env["WEICHE_SEEDS"] ?? (nightly ? 1_000_000 : 10_000));
 const seeds = only === undefined ? { from: 0, to: count } : { from: Number(only), to: Number(only) + 1 };
 
-test("no seed breaks a rule, and every slot gets well again", { timeout: 60_000 + count * 20 }, async () => {
+test("no seed breaks a rule, and every slot recovers", { timeout: 60_000 + count * 20 }, async () => {
   const broken: string[] = [];
   for (let seed = seeds.from; seed < seeds.to && broken.length < 5; seed++) {
     const result = await simulate(seed);
@@ -21,11 +21,11 @@ test("no seed breaks a rule, and every slot gets well again", { timeout: 60_000 
   expect(broken).toEqual([]);
 });
 
-test("the same seed takes the same course", async () => {
+test("the same seed gives the same run", async () => {
   expect(await simulate(7)).toEqual(await simulate(7));
 });
 
-test("the seeds make slots work hard: switches, refusals, clients that leave", async () => {
+test("the seeds cause many switches, refusals and clients that leave", async () => {
   const sum = { admitted: 0, refused: 0, left: 0, activations: 0 };
   for (let seed = 0; seed < 100; seed++) {
     const result = await simulate(seed);

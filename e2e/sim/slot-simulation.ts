@@ -1,6 +1,7 @@
 /**
- * One seed: a slot under a load, faults and restarts that the seed decides, in two phases. First safety, while things go
- * wrong: no rule may be broken. Then liveness: everything is healed, and every model must be served and all become quiet.
+ * Runs one seed: a slot under a load with faults and restarts that the seed determines. In the safety phase things
+ * fail, and no rule may be broken. In the liveness phase everything is healed, every model must be served, and all work
+ * must end.
  */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
@@ -9,7 +10,7 @@ import { noFaults, type SimFaults, type SimTimes } from "./sim-host.ts";
 import { SlotWorld, type Visit, type WorldOptions } from "./slot-world.ts";
 
 interface SimulationResult {
-  /** The rule that was broken, and when. */
+  /** The broken rule and its time. */
   readonly broken: string | undefined;
   readonly admitted: number;
   readonly refused: number;
@@ -17,7 +18,7 @@ interface SimulationResult {
   readonly activations: number;
 }
 
-/** How requests for the models follow each other. */
+/** The order of the requests for the models. */
 type Load = "constant" | "alternating" | "mixed" | "bursts";
 
 interface Plan extends Omit<WorldOptions, "seed" | "transition"> {
@@ -30,7 +31,7 @@ interface Plan extends Omit<WorldOptions, "seed" | "transition"> {
   readonly disturbances: number;
 }
 
-/** All within the limits of the plans: only a fault takes longer. */
+/** All within the limits of the plans, so that only faults take longer. */
 const times: SimTimes = {
   startMs: [500, 9_000],
   wakeMs: [100, 3_000],
@@ -41,7 +42,7 @@ const times: SimTimes = {
   lateMs: [0, 40_000],
 };
 
-/** Duration of the requests that show at the end that all is well. */
+/** Duration of the final requests, which show that everything works. */
 const lastRunMs = 10;
 
 export async function simulate(seed: number, behaviour?: () => typeof transition): Promise<SimulationResult> {
@@ -166,13 +167,13 @@ async function getWell(world: SlotWorld, plan: Plan): Promise<string | undefined
   const restMs =
     plan.longestRunMs + limits.waiterMsMax + limits.backoffMsMax + limits.startMsMax + 3 * limits.stopMsMax;
   if (!(await world.advanceTo(clock.monotonicMs() + restMs))) return rules.broken;
-  if (rules.waiting.size + rules.running.size > 0) return "it does not come to rest";
+  if (rules.waiting.size + rules.running.size > 0) return "requests are left over";
   const switchMs = Math.max(limits.minResidencyMs, 0) + times.startMs[1] + times.stopMs[1];
   for (const model of plan.models.keys()) {
     const admitted = world.answers.admitted;
     world.visit({ model, runMs: lastRunMs });
     if (!(await world.advanceTo(clock.monotonicMs() + switchMs))) return rules.broken;
-    if (world.answers.admitted !== admitted + 1) return `${model} is not served though all is well`;
+    if (world.answers.admitted !== admitted + 1) return `${model} is not served although everything is healed`;
   }
   if (!(await world.advanceTo(clock.monotonicMs() + limits.minResidencyMs + lastRunMs))) return rules.broken;
   if (rules.running.size > 0) return "a request does not end";

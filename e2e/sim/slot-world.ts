@@ -1,4 +1,4 @@
-/** A simulated host with one slot, its agent and its clients. Everything follows from a seed. */
+/** A simulated host with one slot, its agent and its clients. A seed determines everything. */
 import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
 import { asId, type AccountId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
@@ -15,7 +15,7 @@ import { SimulatedHost, type SimFaults, type SimTimes } from "./sim-host.ts";
 import type { SimRequest } from "./sim-request.ts";
 import { SlotRules } from "./slot-rules.ts";
 
-/** Limits of a slot for simulations that are not about them. */
+/** Limits of a slot for simulations with another subject. */
 export const usualLimits: SlotLimits = {
   minResidencyMs: 1_000,
   drainOpenMsMax: 10_000,
@@ -30,7 +30,7 @@ export const usualLimits: SlotLimits = {
 
 export interface WorldOptions {
   readonly seed: number;
-  /** `places`: most answers at once. `saysPlaces`: the engine says so, and can never give more. */
+  /** `places`: the most simultaneous answers. `saysPlaces`: the engine reports this number, and can never give more. */
   readonly models: ReadonlyMap<
     ModelId,
     { readonly sleeps: boolean; readonly places: number; readonly saysPlaces?: boolean }
@@ -39,18 +39,18 @@ export interface WorldOptions {
   readonly times: SimTimes;
   readonly faults: SimFaults;
   readonly longestRunMs: number;
-  /** Makes the behaviour of each agent; the real one if absent. */
+  /** Creates the behaviour of each agent. Defaults to the real one. */
   readonly transition?: () => typeof transition;
 }
 
 export interface Visit {
   readonly model: ModelId;
   readonly runMs: number;
-  /** Default: the same for all. */
+  /** Defaults to the same account for all. */
   readonly account?: AccountId;
-  /** Default 1. */
+  /** Defaults to 1. */
   readonly answers?: number;
-  /** Time left for the whole answer. Default: not bounded. */
+  /** Time left for the whole answer. Unbounded if undefined. */
   readonly leftMs?: number;
   /** How long the client waits before it leaves. */
   readonly patienceMs?: number;
@@ -81,7 +81,7 @@ export class SlotWorld {
   readonly answers = { admitted: 0, refused: 0, left: 0 };
   readonly #options: WorldOptions;
   #orders = 0;
-  /** The state that routers were told last. */
+  /** The state that routers know. */
   #heard = "";
 
   constructor(options: WorldOptions) {
@@ -97,14 +97,14 @@ export class SlotWorld {
     this.agent = this.#startAgent();
   }
 
-  /** Ends the agent as `kill -9` does: clients are cut off, engines live on, and another agent starts. */
+  /** Ends the agent like `kill -9`: clients are cut off, engines survive, and another agent starts. */
   killAgent(): void {
     this.agent.engines.detach();
     this.agent.clock.kill();
     this.agent = this.#startAgent();
   }
 
-  /** Ends the agent as SIGTERM does; another agent starts when this one has ended. */
+  /** Ends the agent like SIGTERM. Another agent starts when this one has ended. */
   closeAgent(): void {
     const { agent, rules } = this;
     agent.closing = true;
@@ -127,7 +127,7 @@ export class SlotWorld {
     this.agent.slots.prewarm(model);
   }
 
-  /** A client comes, waits, runs and goes. */
+  /** A client comes, waits, runs and leaves. */
   visit(visit: Visit): SimRequest {
     const { model, account = alone, answers = 1, leftMs, patienceMs } = visit;
     const { agent, clock, rules } = this;
@@ -162,7 +162,7 @@ export class SlotWorld {
     return request;
   }
 
-  /** Goes on until `untilMs`. False if a rule was broken. */
+  /** Continues until `untilMs`. Returns false if a rule was broken. */
   async advanceTo(untilMs: number): Promise<boolean> {
     const { clock, rules } = this;
     do {
@@ -178,10 +178,10 @@ export class SlotWorld {
   #judge(): void {
     const view = this.agent.slots.views()[0]!;
     this.rules.judge(view);
-    // A drain closes by time alone: at that very instant its timer may still be due.
+    // A drain closes by time alone, so that its timer may still be due now.
     if (this.clock.isDue) return;
     const now = stateOf(view);
-    if (now !== this.#heard) this.rules.broken ??= `routers were told ${this.#heard}, and it is ${now}`;
+    if (now !== this.#heard) this.rules.broken ??= `routers know the state ${this.#heard}, but it is ${now}`;
   }
 
   #leave(request: SimRequest, leaving: AbortController): void {
@@ -244,7 +244,7 @@ export class SlotWorld {
   }
 }
 
-/** The state that routers are told at once. */
+/** Returns the state that routers learn at once. */
 function stateOf({ state, activeModel, nextModel }: SlotView): string {
   return `${state} ${activeModel ?? "–"} ${nextModel ?? "–"}`;
 }

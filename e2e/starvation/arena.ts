@@ -1,6 +1,6 @@
 /**
- * A router with its default limits, a node, eight streams that run all the time, and attacks beside them: one, or many at
- * once. They are compared with the seconds right before them.
+ * A router with its default limits, a node, eight streams that run all the time, and one or many attacks beside them.
+ * Measurements during an attack are compared with the seconds before it.
  */
 import { readFileSync } from "node:fs";
 import { billingFaults } from "../cluster/billing-check.ts";
@@ -23,9 +23,9 @@ interface Outcome {
   readonly attacked: Gaps;
   /** How good streams ended that were cut or refused. */
   readonly cut: readonly string[];
-  /** Requests of anybody that met a bug of the router. */
+  /** Number of requests, good or bad, that met a bug of the router. */
   readonly bugs: number;
-  /** Resident memory of router and agent: before the attack, and the most during it. */
+  /** Resident memory of router and agent: before the attack, and the largest value during it. */
   readonly memoryMb: Readonly<Record<"router" | "agent", Memory>>;
   readonly tallies: Readonly<Record<string, Tally>>;
   readonly mistakes: readonly string[];
@@ -38,7 +38,7 @@ interface Memory {
 
 const node = "node-1";
 const model = "sim";
-/** Fewer than one account may ask for. */
+/** Fewer than the concurrent requests of one account. */
 const places = 64;
 
 export class Arena implements AsyncDisposable {
@@ -70,7 +70,7 @@ export class Arena implements AsyncDisposable {
     return new Arena(cluster, accountId, new PacedStreams({ baseUrl: cluster.baseUrl, apiKey, model }));
   }
 
-  /** Measures `quietMs` without the attacks, then `attackMs` with all of them at once. */
+  /** Measures `quietMs` without attacks, then `attackMs` with all attacks at once. */
   async run(
     attacks: readonly Attack[],
     { quietMs, attackMs, share = "low" }: { quietMs: number; attackMs: number; share?: Share },
@@ -99,14 +99,14 @@ export class Arena implements AsyncDisposable {
     };
   }
 
-  /** What router and agent hold after garbage collection, in MB. */
+  /** Returns the memory of router and agent after garbage collection, in MB. */
   async keptMb(): Promise<Readonly<Record<"router" | "agent", number>>> {
     const { router, agents } = this.#cluster;
     const [ofRouter, ofAgent] = await Promise.all([keptBytes(router), keptBytes(agents.get(node)!)]);
     return { router: ofRouter / 2 ** 20, agent: ofAgent / 2 ** 20 };
   }
 
-  /** Ends the streams. Resolves once everybody is billed rightly, or after 60 s with what is wrong. */
+  /** Ends the streams. Resolves once all bills are right, or after 60 s with the faults. */
   async billFaults(): Promise<readonly string[]> {
     await this.#streams.stop();
     let faults: readonly string[] = [];
@@ -117,7 +117,7 @@ export class Arena implements AsyncDisposable {
 
   async #faults(): Promise<readonly string[]> {
     const usage = await dumpAllUsage(this.#cluster);
-    // What the agent asks by itself has no id of a request.
+    // The agent's own requests have no request id.
     const made = [node, failingNode]
       .flatMap((name) => readJournal(journalOf(this.#cluster, name), name, paceMs))
       .filter(({ id }) => !id.startsWith("sim-"));

@@ -1,8 +1,8 @@
-/** Whether attackers are billed for what engines made for them: once, and for nothing else. */
+/** Checks that attackers pay once for the tokens that engines generated for them, and for nothing else. */
 import type { Made } from "../cluster/billing-check.ts";
 import type { DumpedRecord, UsageDump } from "../cluster/usage-dump.ts";
 
-/** The part of some accounts. */
+/** Selects the usage of some accounts. */
 export function ofAccounts({ records, totals, days }: UsageDump, has: (accountId: string) => boolean): UsageDump {
   const ofSum = ({ of }: { readonly of: string }) => has(of.split(" ")[1]!);
   return {
@@ -12,7 +12,7 @@ export function ofAccounts({ records, totals, days }: UsageDump, has: (accountId
   };
 }
 
-/** Describes each fault in a sentence. `made`: all that an engine met of them. */
+/** Returns a sentence for each fault. `made` contains all requests of these accounts that an engine received. */
 export function attackFaults({ records }: Pick<UsageDump, "records">, made: readonly Made[]): string[] {
   const paid = Map.groupBy(
     records.filter(({ outcome, credits }) => outcome !== "broken" && outcome !== "void" && credits > 0n),
@@ -31,7 +31,7 @@ export function attackFaults({ records }: Pick<UsageDump, "records">, made: read
   return faults;
 }
 
-/** Tokens of an answer that is broken off within this time may not have come to the agent yet. */
+/** Tokens of an answer that ends within this time may not have reached the agent yet. */
 const newsMsMax = 1_000;
 
 function faultOf(made: Made, paid: readonly DumpedRecord[]): string | undefined {
@@ -41,7 +41,7 @@ function faultOf(made: Made, paid: readonly DumpedRecord[]): string | undefined 
   if (!record) return finished || closedAtMs - firstTokenAtMs > newsMsMax ? "is not billed" : undefined;
   const { completionTokens, promptTokens, outcome } = record;
   if (promptTokens !== prompt_tokens) return `is billed ${promptTokens} tokens of input, not ${prompt_tokens}`;
-  // Of an answer that was broken off, some tokens may be on their way between engine and agent.
+  // Some tokens of an aborted answer may be in transit between engine and agent.
   const isWrong = finished && outcome === "finished" ? completionTokens !== generated : completionTokens > generated;
   return isWrong ? `is billed ${completionTokens} (${outcome})` : undefined;
 }

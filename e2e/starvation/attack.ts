@@ -1,4 +1,4 @@
-/** An attack: what it prepares and does, and how to see that the guard against it works. */
+/** Defines an attack: its preparation, its actions, and how its counts show that the guard works. */
 import { request } from "node:http";
 import type { Cluster } from "../cluster/cluster.ts";
 
@@ -6,7 +6,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 export interface Target {
   readonly apiPort: number;
   readonly portalPort: number;
-  /** The network address that the attack comes from; the good streams come from another one. */
+  /** The network address of the attack. The good streams come from another address. */
   readonly localAddress: string;
   readonly given: Readonly<Record<string, string>>;
 }
@@ -16,21 +16,23 @@ export type Tally = Record<string, number>;
 
 export interface Attack {
   readonly name: string;
-  /** Makes accounts, keys and people before the attack. */
+  /** Creates accounts, keys and people before the attack. */
   readonly prepare?: (cluster: Cluster) => Promise<Record<string, string>>;
-  /** Runs in a process of its own until the signal aborts. */
+  /** Runs in a separate process until the signal aborts. */
   readonly run: (target: Target, signal: AbortSignal) => Promise<Tally>;
-  /** Returns the faults in the counts; none if the guard works. Times are not judged: machines are busy. */
+  /**
+   * Returns the faults in the counts, or none if the guard works. Times are not checked, because machines may be busy.
+   */
   readonly mistakes: (seen: AttackSeen) => string[];
 }
 
 interface AttackSeen {
   readonly tally: Tally;
-  /** The growth of a sample of the router's `/metrics` during the attack; 0 if the sample is not there. */
+  /** The growth of a sample of the router's `/metrics` during the attack. 0 if the sample does not exist. */
   readonly grown: (series: string) => number;
 }
 
-/** Posts JSON from `localAddress` on a connection of its own. Resolves to the status. */
+/** Posts JSON from `localAddress` on a new connection. Resolves with the status. */
 export function postFrom(
   localAddress: string,
   port: number,

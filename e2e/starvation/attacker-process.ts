@@ -1,4 +1,7 @@
-/** An attack in a process of its own, from a network address of its own, so that none uses up the limit of another one. */
+/**
+ * Runs an attack in its own process from its own network address, so that attacks do not share the limits of an
+ * address.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -14,17 +17,20 @@ interface Attacker {
   stop(): Promise<Tally>;
 }
 
-/** `given`: what `prepare` has returned. */
+/** `given` is the result of `prepare`. */
 export function targetOf(cluster: Cluster, attack: Attack, given: Target["given"]): Target {
   const port = (listener: "api" | "portal") => Number(portOf(cluster, listener));
   const localAddress = `127.0.0.${2 + attacks.indexOf(attack)}`;
   return { apiPort: port("api"), portalPort: port("portal"), localAddress, given };
 }
 
-/** How much of the processors an attacker takes: what nobody else wants, or little. Work beside the test starves the first. */
+/**
+ * The attacker's share of the processors: only idle time, or low priority. Other work beside the test leaves no idle
+ * time.
+ */
 export type Share = "idle" | "low";
 
-/** Resolves once it has begun. */
+/** Resolves once the attack has begun. */
 export async function startAttacker({ name }: Attack, target: Target, share: Share = "low"): Promise<Attacker> {
   const args = [file, name, JSON.stringify(target), share];
   const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -36,7 +42,7 @@ export async function startAttacker({ name }: Attack, target: Target, share: Sha
       child.stdin.end();
       const { value, done } = await lines.next();
       await exited;
-      if (done) throw new Error(`the attacker broke off: ${name}`);
+      if (done) throw new Error(`the attacker ended early: ${name}`);
       return JSON.parse(value) as Tally;
     },
   };

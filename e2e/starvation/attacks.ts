@@ -1,4 +1,7 @@
-/** The table of attacks. `npm test` runs each for seconds, `npm run nightly` for longer and with the limits on gaps, `npm run bench` reports the gaps. */
+/**
+ * The table of attacks. The tests run each for seconds. `npm run nightly` runs each longer and checks the gaps. `npm
+ * run bench` reports the gaps.
+ */
 import type { Attack } from "./attack.ts";
 import { failingEngine } from "./failing-engine.ts";
 import { garbageFromNode } from "./garbage-node.ts";

@@ -1,4 +1,4 @@
-/** A node whose engine passes its probe and fails every request. Its slot is always the least loaded one. */
+/** A node whose engine passes its probe and fails every request. Its slot is always the least loaded. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { journalOf } from "../cluster/engine-journal.ts";
 import { simEngine } from "../cluster/sim-node.ts";
@@ -6,10 +6,10 @@ import { tlsOfNode } from "../cluster/node-certificates.ts";
 import { postFrom, type Attack } from "./attack.ts";
 
 export const failingNode = "failing";
-/** A package allows 150 a minute. */
+/** A package allows 150 requests a minute. */
 const pauseMs = 500;
 
-/** Stands for the status where the connection was closed without one. */
+/** Replaces the status if the connection was closed without one. */
 const closed = 0;
 
 export const failingEngine: Attack = {

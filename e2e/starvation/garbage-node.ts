@@ -1,6 +1,7 @@
 /**
- * A node with a valid certificate that sends garbage as fast as its link takes it: records, waiters and slots up to their
- * bounds and beyond, unknown fields, broken frames; and frames of any kind on its data connection. Closed, it dials again.
+ * A node with a valid certificate that sends garbage as fast as its link accepts it: records, waiters and slots up to
+ * their bounds and above, unknown fields, broken frames, and frames of any kind on its data connection. When it is
+ * disconnected, it dials again.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { once } from "node:events";
@@ -23,12 +24,12 @@ import { aborted } from "./rounds.ts";
 
 export const garbageNode = "garbage";
 const pauseMs = 20;
-/** One of so many messages is one that no node may send. */
+/** One of this many messages is one that no node may send. */
 const beyondEach = 10;
-/** On a busy machine fewer may still wait in the attacker. */
+/** On a busy machine, fewer messages may still wait in the attacker. */
 const judgedFrom = 100;
 const seed = 20_261_126;
-/** The same on both, so that its data connection belongs to its link. */
+/** Link and data connection use the same boot id, so that they belong together. */
 const bootId = uuidv7(systemClock);
 
 export const garbageFromNode: Attack = {
@@ -67,7 +68,7 @@ export const garbageFromNode: Attack = {
   },
 };
 
-/** Resolves with the number of messages, once the router has closed the link. */
+/** Resolves with the number of messages once the router has closed the link. */
 async function link({ given }: Target, said: Garbage, random: Random, signal: AbortSignal): Promise<number> {
   const tls = certificateOf(given);
   const channel = tls && credentials.createSsl(tls.ca, tls.key, tls.cert, { checkServerIdentity: () => undefined });
@@ -86,17 +87,20 @@ async function link({ given }: Target, said: Garbage, random: Random, signal: Ab
 }
 
 interface Garbage {
-  /** Messages that a node may send, as large as they may be, and full of what is not true. */
+  /** Messages that a node may send, of the largest size and full of false data. */
   readonly within: readonly Buffer[];
-  /** Messages for which a link is closed. */
+  /** Messages for which the router closes a link. */
   readonly beyond: readonly Buffer[];
 }
 
 const times = <T>(count: number, one: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => one(at));
-/** Empty elements in nearly the 4 MB that a message may have. */
+/** Empty elements that fill nearly the 4 MB of a message. */
 const nearlyMax = 1_900_000;
 
-/** Made once and of plain bytes, so that it costs the node less than the router. The numbers are field numbers of the protocol. */
+/**
+ * Made once from plain bytes, so that a message costs the node less than the router. The numbers are field numbers of
+ * the protocol.
+ */
 function garbage(random: Random): Garbage {
   const nothing = (field: number, count: number) => Buffer.alloc(2 * count, part(field, ""));
   const batch = (...records: readonly Buffer[]) => part(3, Buffer.from([0x08, 1]), ...records);
@@ -108,7 +112,7 @@ function garbage(random: Random): Garbage {
       ...[batch(...times(1_000, record)), batch(nothing(2, 1_000))],
       report(...times(64, (at) => part(2, part(1, `s${at}`), ...waiters))),
       report(part(2, part(1, "s"), Buffer.from([0x10, 3]), part(3, "sim"))),
-      // A field that nobody knows.
+      // An unknown field.
       report(part(15, Buffer.alloc(3 << 20))),
     ],
     beyond: [
@@ -121,7 +125,7 @@ function garbage(random: Random): Garbage {
   };
 }
 
-/** A field of a message that is itself a message, a text or bytes. */
+/** Returns a field whose value is a message, a text or bytes. */
 function part(field: number, ...content: readonly (Buffer | string)[]): Buffer {
   const bytes = Buffer.concat(content.map((each) => Buffer.from(each as string)));
   return Buffer.concat([varint((field << 3) | 2), varint(bytes.length), bytes]);
@@ -157,7 +161,7 @@ async function pourFrames({ given }: Target, random: Random, signal: AbortSignal
   signal.removeEventListener("abort", leave);
 }
 
-/** Undefined: router and nodes are linked without TLS. */
+/** Undefined if router and nodes are linked without TLS. */
 function certificateOf({ ca, key, cert }: Target["given"]) {
   return ca === undefined ? undefined : { ca: readFileSync(ca), key: readFileSync(key!), cert: readFileSync(cert!) };
 }

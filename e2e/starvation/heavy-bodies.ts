@@ -1,9 +1,12 @@
-/** An attack with a key, within its limits: bodies of up to a megabyte that are slow to parse, some of them with too many values. */
+/**
+ * An attack with a key, within its limits: bodies of up to a megabyte that are slow to parse. Some have too many
+ * values.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { postFrom, type Attack, type Target } from "./attack.ts";
 
 const bytesMax = 1_000_000;
-/** Ten lines with a request a second each: what one address may send. */
+/** Ten loops with one request per second each, which is the limit of one address. */
 const linesAtOnce = 10;
 const lineEveryMs = 1_000;
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
@@ -11,7 +14,7 @@ const filled = (item: string, bytes: number) =>
   `[${`${item},`.repeat(Math.floor(bytes / (item.length + 1)) - 1)}${item}]`;
 const members = (count: number) => `{${Array.from({ length: count }, (_, at) => `"m${at}":1`).join()}}`;
 
-/** Stands for the status where the router closed the connection while the body was sent, since the address is over its limit. */
+/** Replaces the status if the router closed the connection during the body, because the address exceeded its limit. */
 const closed = 0;
 const limits: ReadonlySet<number> = new Set([429, 503, closed]);
 
@@ -33,7 +36,7 @@ export const heavyBodies: Attack = {
   async run(target, signal) {
     const tally = { answered: 0, refused: 0, limited: 0, wrong: 0 };
     const lines = Array.from({ length: linesAtOnce }, async (_, line) => {
-      // Each kind is answered at least once, however slow the machine.
+      // Each kind is answered at least once, even on a slow machine.
       for (let n = line; n === line || !signal.aborted; n++) {
         const { extra, isTooMuch } = kinds[n % kinds.length]!;
         const next = sleep(lineEveryMs);
@@ -49,12 +52,12 @@ export const heavyBodies: Attack = {
     return tally;
   },
   mistakes({ tally: { answered = 0, refused = 0, wrong = 0 } }) {
-    const mistakes = wrong === 0 ? [] : [`${wrong} bodies were not answered as they should be`];
+    const mistakes = wrong === 0 ? [] : [`${wrong} bodies got a wrong answer`];
     return answered > 0 && refused > 0 ? mistakes : [...mistakes, `${answered} were answered, ${refused} refused`];
   },
 };
 
-/** Resolves to the status. */
+/** Resolves with the status. */
 function post({ apiPort, localAddress, given }: Target, extra: string): Promise<number> {
   const body = `{"model":"sim","messages":[{"role":"user","content":"sim:tokens=1"}],"x":${extra}}`;
   const headers = { authorization: `Bearer ${given["apiKey"]}` };

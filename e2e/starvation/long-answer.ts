@@ -1,4 +1,4 @@
-/** The raw request for a long answer, which the engine makes as fast as it can. */
+/** Returns the raw request for a long answer, which the engine generates as fast as it can. */
 export function longAnswerRequest(apiKey: string): string {
   const body = JSON.stringify({
     ...{ model: "sim", stream: true, max_tokens: 30_000 },

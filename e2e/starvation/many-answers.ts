@@ -1,15 +1,18 @@
-/** An attack with a key, within its limits: as many requests at once as the package has, each for as many answers as may be. */
+/**
+ * An attack with a key, within its limits: as many concurrent requests as the package allows, each for the largest
+ * number of answers.
+ */
 import { paceMs } from "./paced-streams.ts";
 import { postFrom, type Attack, type Target } from "./attack.ts";
 
 const answersMax = 8;
 const tokens = 400;
-/** How long the longer answers last at the pace of the engine: whoever waits behind them waits for long. */
+/** The duration of the longer answers at the engine's pace. Waiters behind them wait long. */
 export const answerMs = tokens * paceMs;
-/** More than the package allows at once. */
+/** More than the package allows at the same time. */
 const linesAtOnce = 20;
 
-/** Stands for a connection that the router closed, since the address is over its limit. */
+/** Replaces the status if the router closed the connection because the address exceeded its limit. */
 const closed = 0;
 const limits: ReadonlySet<number> = new Set([429, 503, closed]);
 
@@ -23,7 +26,7 @@ export const manyAnswers: Attack = {
     const tally = { answered: 0, refused: 0, limited: 0, wrong: 0 };
     const lines = Array.from({ length: linesAtOnce }, async (_, line) => {
       for (let n = line; n === line || !signal.aborted; n++) {
-        // Few at first, so that one is answered however short the attack is.
+        // Few at first, so that one is answered even in a short attack.
         const answers = n % 4 === 0 ? answersMax * 8 : answersMax;
         const status = await post(target, answers, n === line ? 1 : tokens, signal).catch(() => closed);
         if (signal.aborted && n > line) break;
@@ -37,12 +40,12 @@ export const manyAnswers: Attack = {
     return tally;
   },
   mistakes({ tally: { answered = 0, refused = 0, wrong = 0 } }) {
-    const mistakes = wrong === 0 ? [] : [`${wrong} requests were not answered as they should be`];
+    const mistakes = wrong === 0 ? [] : [`${wrong} requests got a wrong answer`];
     return answered > 0 && refused > 0 ? mistakes : [...mistakes, `${answered} were answered, ${refused} refused`];
   },
 };
 
-/** Resolves to the status. */
+/** Resolves with the status. */
 function post(
   { apiPort, localAddress, given }: Target,
   n: number,
@@ -53,7 +56,7 @@ function post(
   const headers = { authorization: `Bearer ${given["apiKey"]}` };
   return postFrom(localAddress, apiPort, "/v1/chat/completions", JSON.stringify({ model: "sim", messages, n }), {
     headers,
-    // The first ones are waited for.
+    // Awaits the first requests.
     ...(length > 1 && { signal }),
   });
 }

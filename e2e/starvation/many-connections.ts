@@ -1,14 +1,17 @@
-/** Without a key: thousands of connections from forty addresses that stay open and send nothing. The router closes each after its time for a head. */
+/**
+ * An attack without a key: thousands of connections from forty addresses that stay open and send nothing. The router
+ * closes each after the timeout for a request's head.
+ */
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
 import { aborted, inRounds } from "./rounds.ts";
 
 const addresses = 40;
-/** An address may by default open 100 connections at once. */
+/** By default an address may have 100 open connections. */
 const connectionsEach = 75;
 const firstMsMax = 10_000;
-/** Time for a request's head, checked once a second, and a reserve for a busy machine. */
+/** The timeout for a request's head, checked once a second, plus extra time for a busy machine. */
 const headSecondsMax = 25;
 
 export const manyConnections: Attack = {
@@ -26,7 +29,7 @@ export const manyConnections: Attack = {
         return socket.on("error", () => {}).resume();
       });
       await aborted(over);
-      // At the lowest priority three thousand sockets may take longer to make than the attack lasts.
+      // In the idle class, opening three thousand sockets may take longer than the attack.
       await Promise.race([first.promise, sleep(firstMsMax)]);
       tally.seconds = Math.max(tally.seconds, (performance.now() - startedAtMs) / 1_000);
       for (const socket of sockets) socket.destroy();

@@ -1,11 +1,14 @@
-/** With a key, within its limits: clients that ask for long answers as fast as the engine makes them, and read nothing of them. */
+/**
+ * An attack with a key, within its limits: clients that request long answers at the engine's full speed and never read
+ * them.
+ */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Attack } from "./attack.ts";
 import { longAnswerRequest } from "./long-answer.ts";
 import { aborted, inRounds } from "./rounds.ts";
 
-/** A package allows 20 at once. */
+/** A package allows 20 concurrent requests. */
 const streams = 16;
 
 export const neverReading: Attack = {
@@ -35,7 +38,7 @@ export const neverReading: Attack = {
   },
 };
 
-/** The beginning of what has been waiting in the kernel all the time. */
+/** Returns the beginning of the answer that has waited in the kernel. */
 async function firstBytes(socket: Socket): Promise<string> {
   const came = once(socket, "data", { signal: AbortSignal.timeout(2_000) }).catch(() => [""]);
   socket.resume();

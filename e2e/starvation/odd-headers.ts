@@ -1,10 +1,13 @@
-/** With and without a key: heads that are empty in places, unsupported, contradictory or large. None may meet a bug. */
+/**
+ * An attack with and without a key: heads with empty, unsupported, contradictory or large fields. None may trigger a
+ * bug.
+ */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack, Target } from "./attack.ts";
 
-/** Lines with two requests a second each: what one address may send. */
+/** Loops with two requests per second each, which is the limit of one address. */
 const linesAtOnce = 4;
 const pauseMs = 500;
 const answerMsMax = 30_000;
@@ -13,7 +16,7 @@ const body = '{"model":"sim","messages":[{"role":"user","content":"sim:tokens=1"
 const whole = `content-length: ${body.length}`;
 const many = (count: number) => Array.from({ length: count }, (_, at) => `x-${at}: ${at}`).join("\r\n");
 
-/** Lines of a head; `KEY` stands for the key. */
+/** Lines of a head. The test replaces `KEY` by the key. */
 const heads: readonly string[] = [
   `authorization:\r\n${whole}`,
   `authorization: Bearer\r\n${whole}`,
@@ -52,7 +55,7 @@ export const oddHeaders: Attack = {
       for (let n = line; n === line || !signal.aborted; n += linesAtOnce) {
         const status = await statusOf(target, heads[n % heads.length]!);
         if (status === 200) tally.answered++;
-        // Refused by the limit of the address, or closed by it while the head was sent.
+        // The limit of the address refused the request, or closed the connection during the head.
         else if (status === 503 || status === 0) tally.limited++;
         else if (status >= 400 && status < 500) tally.refused++;
         else tally.wrong++;
@@ -63,12 +66,12 @@ export const oddHeaders: Attack = {
     return tally;
   },
   mistakes({ tally: { refused = 0, wrong = 0 } }) {
-    const mistakes = wrong === 0 ? [] : [`${wrong} heads were not answered as they should be`];
+    const mistakes = wrong === 0 ? [] : [`${wrong} heads got a wrong answer`];
     return refused > 0 ? mistakes : [...mistakes, "no head was refused"];
   },
 };
 
-/** Resolves to the status; 0: the connection was closed without one. */
+/** Resolves with the status, or 0 if the connection was closed without one. */
 async function statusOf({ apiPort, localAddress, given }: Target, head: string): Promise<number> {
   const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress }).on("error", () => {});
   const lines = head.replaceAll("KEY", given["apiKey"]!);

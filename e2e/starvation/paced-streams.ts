@@ -1,11 +1,11 @@
-/** Well-behaved streams, and the gaps between their chunks. */
+/** Good streams, and the gaps between their chunks. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { askStream, type Answer, type Question } from "../cluster/api-client.ts";
 import type { Received } from "../cluster/billing-check.ts";
 
 export const paceMs = 20;
 const streams = 8;
-/** Ten seconds each, so that new streams open during an attack, too. */
+/** Each stream takes ten seconds, so that new streams also open during an attack. */
 const tokens = 500;
 
 export interface Gaps {
@@ -13,7 +13,7 @@ export interface Gaps {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** The longest time until a stream that began meanwhile had its first byte. */
+  /** The longest time until the first byte of a stream that began meanwhile. */
   readonly startMaxMs: number;
 }
 
@@ -38,7 +38,7 @@ export class PacedStreams {
     this.#gaps = [];
     this.#startMaxMs = 0;
     await sleep(ms, undefined, { signal });
-    // A stream that is silent at the end has a gap, too.
+    // A stream that is silent at the end also has a gap.
     const open = [...this.#lastMs.values()].map((lastMs) => performance.now() - lastMs);
     const gaps = [...this.#gaps, ...open.filter((gapMs) => gapMs > paceMs)].toSorted((a, b) => a - b);
     const at = (share: number) => gaps[Math.floor(gaps.length * share)] ?? Infinity;
@@ -58,7 +58,7 @@ export class PacedStreams {
 
   async #line(question: Pick<Question, "baseUrl" | "apiKey" | "model">, line: number): Promise<void> {
     const { signal } = this.#stopping;
-    // Not all at once, so that some streams begin at any time.
+    // Streams start at different times, so that some begin at any time.
     const first = Math.ceil((tokens * (line + 1)) / streams);
     for (let next = first; !signal.aborted; next = tokens) {
       const startedMs = performance.now();

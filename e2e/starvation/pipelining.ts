@@ -1,4 +1,4 @@
-/** Without a key: connections that pipeline short requests until the router closes them. */
+/** An attack without a key: connections that pipeline short requests until the router closes them. */
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack, Target } from "./attack.ts";
@@ -7,7 +7,7 @@ const request = "GET / HTTP/1.1\r\nhost:\r\n\r\n";
 const megabyte = request.repeat(Math.ceil(1_000_000 / request.length));
 const connectionsAtOnce = 8;
 const pauseMs = 20;
-/** The router's own count is judged, since answers get lost when a connection is reset. */
+/** The check uses the router's own count, because answers get lost when a connection is reset. */
 const refusals = 'weiche_router_answers_total{code="none",endpoint="other",status="503"}';
 
 export const pipelining: Attack = {
@@ -30,7 +30,7 @@ export const pipelining: Attack = {
   },
 };
 
-/** How many answers come back until the router closes the connection. */
+/** Returns the number of answers until the router closes the connection. */
 async function answersTo(bytes: string, { apiPort, localAddress }: Target, signal: AbortSignal): Promise<number> {
   const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress });
   const stop = () => socket.destroy();

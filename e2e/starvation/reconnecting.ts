@@ -1,10 +1,12 @@
-/** Without a key: one connection after the other, each with one request, with nonsense, or with nothing. */
+/** An attack without a key: one connection after the other, each with one request, with nonsense, or with nothing. */
 import { connect } from "node:net";
 import type { Attack } from "./attack.ts";
 
 const starts = ["GET /v1/models HTTP/1.1\r\nhost:\r\n\r\n", "NONSENSE\r\n\r\n", ""];
 const connectionsAtOnce = 64;
-/** An address may by default open 100 connections at once and 50 a second; the rest are reset when they arrive. */
+/**
+ * By default an address may have 100 open connections and open 50 per second. Further connections are reset on arrival.
+ */
 const [burst, perSecond] = [100, 50];
 const refused = "weiche_router_connections_refused_total{}";
 
@@ -18,7 +20,7 @@ export const reconnecting: Attack = {
         tally.connections++;
         const socket = connect({ port: apiPort, host: "127.0.0.1", localAddress });
         const start = starts[line % starts.length]!;
-        // Reads the answer, or resets the connection at once if it asked nothing.
+        // Reads the answer, or resets the connection at once if it sent nothing.
         socket.on("connect", () => (start === "" ? socket.resetAndDestroy() : socket.write(start)));
         socket.on("data", () => (tally.answers++, socket.resetAndDestroy())).on("error", () => {});
         await new Promise((resolve) => socket.once("close", resolve));
@@ -31,6 +33,8 @@ export const reconnecting: Attack = {
   mistakes({ tally: { connections = 0, seconds = 0 }, grown }) {
     const admitted = connections - grown(refused);
     const admittedMax = burst + perSecond * (seconds + 1) + connectionsAtOnce;
-    return connections > 0 && admitted <= admittedMax ? [] : [`${admitted} of ${connections} connections were let in`];
+    return connections > 0 && admitted <= admittedMax
+      ? []
+      : [`${admitted} of ${connections} connections were admitted`];
   },
 };

@@ -1,10 +1,13 @@
-/** Attacks that last: what the guards close meanwhile is opened again in the next round. */
+/** Runs attacks in rounds. Each round opens again what the guards have closed. */
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Longer than any time after which a router ends what is too slow, which is 30 s. */
+/** Longer than the router's longest timeout for slow clients, which is 30 s. */
 const roundMs = 45_000;
 
-/** Runs `round` at least once, and again until the signal aborts. Each has a signal of its own, which says that it is over. */
+/**
+ * Runs `round` at least once, and again until the signal aborts. Each round gets its own signal, which aborts at the
+ * round's end.
+ */
 export async function inRounds(signal: AbortSignal, round: (over: AbortSignal) => Promise<void>): Promise<void> {
   do await round(AbortSignal.any([signal, AbortSignal.timeout(roundMs)]));
   while (!signal.aborted);

@@ -1,4 +1,7 @@
-/** Without a key and with one: chunked bodies that never end, in chunks of one byte, as fast as the router takes them. */
+/**
+ * An attack with and without a key: chunked bodies without an end, in chunks of one byte, as fast as the router accepts
+ * them.
+ */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,6 +1,6 @@
 /**
- * Wrong passwords from forty networks at once, for people who do not exist. Meanwhile the owner signs in from a known network
- * and must succeed each time. Good streams must keep their pace although passwords are hashed.
+ * Sign-ins with wrong passwords from forty networks at once, for people who do not exist. Meanwhile the owner signs in
+ * from a known network and must succeed each time. Good streams must keep their pace while passwords are hashed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { joinAsOwner, ownerPassword } from "../cluster/portal-owner.ts";
@@ -8,7 +8,7 @@ import { postFrom, type Attack } from "./attack.ts";
 
 const networks = 40;
 const owner = { email: "signing-in@example.com", password: ownerPassword };
-/** The network where the owner joined and the good streams come from. */
+/** The network from which the owner joined and the good streams come. */
 const home = "127.0.0.1";
 const pauseMs = 500;
 const wrong = 'weiche_router_logins_total{outcome="wrong"}';
@@ -47,7 +47,7 @@ export const signIns: Attack = {
   },
 };
 
-/** Resolves to the status. */
+/** Resolves with the status. */
 function post(port: number, localAddress: string, path: string, body: object, signal?: AbortSignal): Promise<number> {
   const headers = { origin: `http://127.0.0.1:${port}` };
   return postFrom(localAddress, port, path, JSON.stringify(body), { headers, signal });

@@ -1,4 +1,4 @@
-/** People of two accounts who take their exports as slowly as they can; a third account exports beside them. */
+/** People of two accounts read their exports as slowly as possible, while a third account exports normally. */
 import { request, type IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -8,7 +8,7 @@ import type { Attack, Target } from "./attack.ts";
 import { inRounds } from "./rounds.ts";
 
 const slowAccounts = ["slow-a", "slow-b"] as const;
-/** Together more than the sockets hold. */
+/** Together more bytes than the sockets hold. */
 const rows = 20_000;
 const nameCharacters = 900;
 const readersEach = 2;
@@ -75,7 +75,7 @@ async function readSlowly(target: Target, cookie: string, over: AbortSignal): Pr
     }
     return answer.statusCode === 200 ? 1 : 0;
   } catch {
-    return 0; // it gave way, or the round is over
+    return 0; // the export was cut, or the round is over
   }
 }
 

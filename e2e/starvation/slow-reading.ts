@@ -1,13 +1,16 @@
-/** With a key, within its limits: clients that ask for long answers and never stop reading them, each slower than its engine. */
+/**
+ * An attack with a key, within its limits: clients that request long answers and read them all the time, but slower
+ * than the engine.
+ */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
 import { longAnswerRequest } from "./long-answer.ts";
 import { inRounds } from "./rounds.ts";
 
-/** The floor is 1,024. */
+/** The router cuts a reader below 1,024 bytes per second. */
 const bytesPerSecond = [1, 512, 2_048] as const;
-/** A package allows 20 at once. */
+/** A package allows 20 concurrent requests. */
 const readersEach = 5;
 const ticksPerSecond = 10;
 
@@ -47,7 +50,7 @@ export const slowReading: Attack = {
   },
 };
 
-/** Looks at the beginning of what has come, and leaves it there. */
+/** Reads the beginning of the received bytes and leaves the rest. */
 function isAdmitted(socket: Socket): boolean {
   const bytes = socket.read() as Buffer | null;
   if (bytes) socket.unshift(bytes);

@@ -1,4 +1,7 @@
-/** At the nodes' ports, without a certificate: connections that are silent, speak HTTP, or begin TLS and show nothing. */
+/**
+ * An attack on the nodes' ports without a certificate: connections that stay silent, send HTTP, or begin TLS and send
+ * nothing.
+ */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
@@ -6,7 +9,7 @@ import type { Attack, Target } from "./attack.ts";
 import { portOf } from "./ports.ts";
 
 const addresses = 4;
-/** More than an address may open at a time. */
+/** More handshakes than an address may have. */
 const connectionsEach = 200;
 const handshakesPerAddressMax = 128;
 const pauseMs = 100;

@@ -1,4 +1,4 @@
-/** Heads without a key and bodies with one that come a byte at a time, from ten addresses. */
+/** An attack from ten addresses: heads without a key and bodies with a key that arrive one byte at a time. */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
@@ -7,7 +7,7 @@ import { inRounds } from "./rounds.ts";
 const addresses = 10;
 const connectionsEach = 20;
 const byteEveryMs = 50;
-/** Time for a request's head, checked once a second, and a reserve for a busy machine. */
+/** The timeout for a request's head, checked once a second, plus extra time for a busy machine. */
 const headSecondsMax = 25;
 
 export const trickling: Attack = {

@@ -1,7 +1,7 @@
 /**
- * With keys of four accounts: bodies of 20 MB that are announced and do not come, or stall after a part. If they held what
- * they announce, three accounts would hold all memory for bodies but what is kept apart, and the fourth that. Meanwhile
- * another account sends bodies of 2 MB, which must be answered.
+ * An attack with keys of four accounts: bodies of 20 MB that are announced and never arrive, or stop after a part. If
+ * announcements took memory, three accounts would hold all memory for bodies except the part kept apart, and the fourth
+ * account that part. Meanwhile another account sends bodies of 2 MB, which must be answered.
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,16 +9,16 @@ import { postFrom, type Attack } from "./attack.ts";
 import { inRounds } from "./rounds.ts";
 
 const accounts = ["a", "b", "c"] as const;
-/** Comes last, and announces one more large body and one that fits into what is left over. */
+/** Comes last. It announces one more large body, and one that fits into the remaining memory. */
 const last = "d";
-/** A package allows 20 at once. */
+/** A package allows 20 concurrent requests. */
 const bodiesEach = 18;
 const announcedBytes = 20 << 20;
 const leftOverBytes = 14_000_000;
 const part = "a".repeat(1_200_000);
 const byteEveryMs = 500;
 
-/** Stands for the status where the connection was closed without one. */
+/** Replaces the status if the connection was closed without one. */
 const closed = 0;
 
 export const unsentBodies: Attack = {

@@ -69,7 +69,7 @@ test("a node has exactly one state and the age of its last report until the rout
   expect([await samples("node_"), await samples("data_sessions")]).toEqual([[], []]);
 });
 
-test("gauges show whether a node is linked and how many data sessions it has", async () => {
+test("gauges show whether a node is linked and how many data connections it has", async () => {
   const link = registry.linkUp(hello, 0);
   for (let n = 0; n < 3; n++) registry.sessionUp(node);
   const both = async () => [...(await samples("node_link_up")), ...(await samples("data_sessions"))];

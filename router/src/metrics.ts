@@ -107,7 +107,7 @@ function createNodeMetrics({ counter, gauge }: MetricRegistry) {
       ["node"],
       "above 3: the router sends no requests to this node",
     ),
-    dataSessions: gauge("weiche_router_data_sessions", "Open data sessions", ["node"], "0 while the link is up"),
+    dataSessions: gauge("weiche_router_data_sessions", "Open data connections", ["node"], "0 while the link is up"),
     attemptsFailed: counter(
       "weiche_router_attempts_failed_total",
       "Attempts that failed by a fault of their node or its engine, also if another node then served the request",
@@ -122,7 +122,7 @@ function createNodeMetrics({ counter, gauge }: MetricRegistry) {
     ),
     nodesRefused: counter(
       "weiche_router_nodes_refused_total",
-      "Refused links and data sessions: no certificate or a foreign one (`tls`), another node's name (`name`), too many of one node (`too-many`) or of clients without a certificate (`crowd`), and the like",
+      "Refused links and data connections: no certificate or a foreign one (`tls`), another node's name (`name`), too many of one node (`too-many`) or of clients without a certificate (`crowd`), and the like",
       ["reason"],
       "it rises",
     ),

@@ -20,7 +20,7 @@ import type { Storage } from "./open-storage.ts";
 
 export type Nodes = Awaited<ReturnType<typeof openNodes>>;
 
-/** The timeout for closing links and data sessions after the last answer has ended. */
+/** The timeout for closing links and data connections after the last answer has ended. */
 const closeMsMax = 2_000;
 
 export async function openNodes(core: Core, { database, grants, ledger }: Storage, routers: LiveRouter) {
@@ -60,7 +60,7 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   const nowMs = () => linkClock.monotonicMs();
   const views = () => registry.view(nowMs());
   const details = () => registry.details(nowMs());
-  /** Fetches the nodes' own metrics over their data sessions. */
+  /** Fetches the nodes' own metrics over their data connections. */
   const metrics: NodesMetrics = {
     names: () => views().map(({ node }) => node),
     metricsOf: (node) => data.metricsOf(asId(node)),

@@ -61,7 +61,7 @@ export type EngineDeath = "alone" | "shared";
  */
 export type NodeFault = "node-failed" | "engine-lost" | "node-busy";
 
-/** Path of the first request on a new data session. The agent answers with a `NodeIdentity` as JSON. */
+/** Path of the first request on a new data connection. The agent answers with a `NodeIdentity` as JSON. */
 export const identityPath = "/weiche/identity";
 
 export interface NodeIdentity {
@@ -116,6 +116,6 @@ export const nodePaths = {
 
 export type NodePath = (typeof nodePaths)[keyof typeof nodePaths];
 
-/** Open streams per data session. A node dials another session for every so many, up to `sessionsMax`. */
+/** Open streams per data connection. A node dials another connection for each such number of streams, up to `sessionsMax`. */
 export const streamsPerSession = 250;
 export const sessionsMax = 8;

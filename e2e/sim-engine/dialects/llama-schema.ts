@@ -1,4 +1,4 @@
-/** Which JSON schemas llama-server 0.5.0 refuses, and what it prints of them at any verbosity. */
+/** Decides which JSON schemas llama-server 0.5.0 refuses, and what it prints about them at any verbosity. */
 import type { Refusal } from "../answer.ts";
 import { asArray, field, type Body } from "../request.ts";
 
@@ -43,7 +43,7 @@ export function judgeSchemas(body: Body): SchemaVerdict {
   };
 }
 
-/** A schema and all that it is made of. */
+/** Returns a schema and all its parts. */
 function partsOf(schema: unknown): Body[] {
   if (schema === null || typeof schema !== "object" || Array.isArray(schema)) return [];
   const { properties, items, anyOf } = schema as Body;

@@ -1,4 +1,4 @@
-/** llama.cpp's server, as its version 0.5.0 talks. */
+/** The dialect of llama.cpp's server, version 0.5.0. */
 import * as words from "../answer.ts";
 import { eachChoice, metric, textOf, usageOf, type Answer, type AnswerForm, type Refusal } from "../answer.ts";
 import type { EngineFacts } from "../engine-facts.ts";
@@ -31,7 +31,7 @@ export const llamaServer: words.SimDialect = {
   form,
   eventOf: ({ body }) => body,
   checkInputs,
-  // `dimensions` and the model's name are ignored
+  // the server ignores `dimensions` and the model's name
   embeddings: (data, tokens, { body }) => ({
     ...{ model: body["model"], object: "list", usage: { prompt_tokens: tokens, total_tokens: tokens } },
     data,
@@ -66,7 +66,7 @@ export const llamaServer: words.SimDialect = {
     metric("llamacpp:requests_deferred", "gauge", figures.waiting),
 };
 
-/** The context that a model was trained for is not the one that it was started with. */
+/** The trained context of a model differs from the context that the server was started with. */
 function models(model: string, contextTokens: number): unknown {
   const meta = { n_ctx: contextTokens, n_ctx_train: contextTokens * 2 };
   const entry = { id: model, aliases: [model], tags: [], object: "model", created: 0, owned_by: "llamacpp", meta };
@@ -126,9 +126,9 @@ function form(answer: Answer): AnswerForm {
     ...{ predicted_n: made, ...rates("predicted") },
   });
   const usage = (made: number) => usageOf(answer, made, { prompt_tokens_details: { cached_tokens: cached } });
-  /** A chat has a chunk of its own for the usage; a completion has it beside the finish. */
+  /** A chat has a separate chunk for the usage. A completion has it in the last chunk. */
   const hasUsageChunk = request.includeUsage && isChat;
-  /** Timings are in every chunk if the request asked for them, and in the last chunk anyway. */
+  /** Every chunk has timings if the request demands them, and the last chunk always has them. */
   const event = (index: number, inner: object, finish?: FinishReason, made?: number) => {
     const isTimed = finish === undefined ? body["timings_per_token"] === true : !hasUsageChunk;
     const isLast = finish !== undefined && made !== undefined;
@@ -142,7 +142,7 @@ function form(answer: Answer): AnswerForm {
   const usageChunk = (made: number) => ({ choices: [], ...chunk, usage: usage(made), timings: timings(made) });
   const role = { delta: { role: "assistant", content: null } };
   return {
-    // The role comes again with each report of progress.
+    // Each report of progress repeats the role.
     reading() {
       if (!isChat || body["return_progress"] !== true) return [];
       const progress = { total: promptTokens, cache: cached, time_ms: 0 };
@@ -166,7 +166,7 @@ function form(answer: Answer): AnswerForm {
       if (!finish) return [piece];
       const reason = finish === "stop" && kind === "arguments" ? "tool_calls" : finish;
       const last = event(index, isChat ? { delta: {} } : { text: "", logprobs: null }, reason, made);
-      // Each of several answers has a usage chunk of its own as soon as it ends.
+      // Each of several answers has its own usage chunk as soon as it ends.
       return hasUsageChunk && choices > 1 ? [piece, last, usageChunk(made)] : [piece, last];
     },
     finish: (reason) => eachChoice(answer, (index) => event(index, isChat ? { delta: {} } : { text: "" }, reason)),
@@ -177,7 +177,7 @@ function form(answer: Answer): AnswerForm {
         isChat
           ? { finish_reason: finish, index, message: message(answer, text, index) }
           : { text: text.content, index, logprobs: null, finish_reason: finish };
-      // The usage is that of the first answer only.
+      // The usage covers only the first answer.
       return { choices: eachChoice(answer, one), ...whole, usage: usage(made) ?? null, timings: timings(made) };
     },
   };

@@ -1,4 +1,4 @@
-/** An engine that follows the convention in its own way, worded as SGLang does. */
+/** An engine that follows the convention in its own words, like SGLang. */
 import * as words from "../answer.ts";
 import { eachChoice, metric, textOf, usageOf, type Answer, type AnswerForm, type Refusal } from "../answer.ts";
 import { asNumber, type FinishReason } from "../request.ts";
@@ -57,7 +57,7 @@ export const openai: words.SimDialect = {
   },
 };
 
-/** Its error object has no `error` around it. */
+/** Its errors have no outer object `error`. */
 function failed(status: number, type: string, message: string): Refusal {
   return { status, body: JSON.stringify({ object: "error", message, type, param: null, code: status }) };
 }

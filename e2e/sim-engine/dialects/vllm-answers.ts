@@ -1,4 +1,4 @@
-/** How vLLM words an answer: as the events of a stream, and as one body. */
+/** Writes answers like vLLM, as events of a stream and as one body. */
 import { eachChoice, logprobsOf, textOf, usageOf, type Answer, type AnswerForm } from "../answer.ts";
 import type { FinishReason } from "../request.ts";
 
@@ -7,7 +7,7 @@ const fingerprint = { system_fingerprint: "vllm-0.32.0-429dd8ad" };
 /** The difference between chats and legacy completions: the entries of `choices`. */
 interface ChoiceWords {
   token(index: number, at: number, finish?: FinishReason): object[];
-  /** An end that no token brings. */
+  /** The end of an answer that comes without a token. */
   last(index: number, finish: FinishReason): object;
   whole(index: number, made: number, finish: FinishReason): object;
 }
@@ -19,7 +19,7 @@ export function answerForm(answer: Answer): AnswerForm {
   const id = `${isChat ? "chatcmpl" : "cmpl"}-${answer.id}`;
   const object = isChat ? "chat.completion" : "text_completion";
   const head = { id, object: isChat ? `${object}.chunk` : object, created, model };
-  /** `made`: tokens of this choice alone. */
+  /** `made` counts the tokens of this choice alone. */
   const event = (choice: object, made: number, tail: object = {}) => {
     const usage = request.continuousUsage ? usageOf(answer, made, reasoningDetails(answer, made)) : undefined;
     return { ...head, choices: [choice], usage, ...tail };
@@ -60,7 +60,7 @@ function chatWords(answer: Answer): ChoiceWords {
       const { kind, text, call = 0, opens } = script.piece(at);
       const logprobs = logprobsOf(answer, text);
       if (kind === "reasoning") return [choice(index, { reasoning: text }, finish, logprobs)];
-      // An end that is a token of its own has no text; one at a limit comes with the last text.
+      // An end token has no text. An end at a limit comes with the last text.
       const isApart = finish !== undefined && (kind === "arguments" || finish !== "length");
       const end = isApart ? [choice(index, {}, finish)] : [];
       if (kind === "content") return [choice(index, { content: text }, isApart ? undefined : finish, logprobs), ...end];
@@ -103,12 +103,15 @@ function completionWords(answer: Answer): ChoiceWords {
   };
 }
 
-/** Tokens of each choice so far. */
+/** Number of tokens of each choice so far. */
 function madeByEach({ entry, request }: Answer): number {
   return Math.floor(entry.generated / request.choices);
 }
 
-/** In every chat, whether or not it thinks. `made`: tokens of one choice; absent: of all of them. */
+/**
+ * Part of every chat, with or without reasoning. `made` counts the tokens of one choice, or of all choices if
+ * undefined.
+ */
 function reasoningDetails(answer: Answer, made?: number): object {
   const { script, choices, kind } = answer.request;
   if (kind !== "chat") return {};

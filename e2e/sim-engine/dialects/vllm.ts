@@ -1,4 +1,4 @@
-/** vLLM's OpenAI server, as its version 0.32 talks. Recordings of that one are beside the node-agent's tests. */
+/** The dialect of vLLM's OpenAI server, version 0.32. The node-agent's tests have recordings of this version. */
 import { frontMetrics, metric, tokenized, type EngineFigures, type Refusal, type SimDialect } from "../answer.ts";
 import type { EngineFacts } from "../engine-facts.ts";
 import { asArray, asNumber, field, text, type SimRequest } from "../request.ts";
@@ -69,7 +69,7 @@ function broken(message: string): Refusal {
   return failed(500, "InternalServerError", message);
 }
 
-/** Pydantic's words for a body that has another shape. */
+/** Pydantic's error text for a body in another format. */
 function invalid(param: string, ...errors: readonly string[]): Refusal {
   const head = `${errors.length} validation error${errors.length === 1 ? "" : "s"}:`;
   return failed(400, "Bad Request", [head, ...errors].join("\n  "), param);
@@ -77,7 +77,7 @@ function invalid(param: string, ...errors: readonly string[]): Refusal {
 
 const schemaTypes: ReadonlySet<string> = new Set("object array string number integer boolean null".split(" "));
 
-/** Parameter and value are named in the message as well, where the engine names them at all. */
+/** The message contains parameter and value, if the engine names them at all. */
 function bad(message: string, param?: string, value?: number | string): Refusal {
   const tail = param === undefined ? "" : ` (parameter=${param}${value === undefined ? "" : `, value=${value}`})`;
   return failed(400, "BadRequestError", message + tail, param);
@@ -89,7 +89,7 @@ function unknownModel(asked: string, model: string): Refusal {
 }
 
 function overflow(promptTokens: number, maxTokens: number, contextTokens: number): Refusal {
-  // The tokeniser stops one past the limit: the message does not tell the true count.
+  // The tokeniser stops one token after the limit, so that the message does not contain the true count.
   const atLeast = Math.min(promptTokens, Math.max(contextTokens - maxTokens, 0) + 1);
   const window = `This model's maximum context length is ${contextTokens} tokens. However, `;
   const message =
@@ -99,7 +99,7 @@ function overflow(promptTokens: number, maxTokens: number, contextTokens: number
   return bad(window + message, "input_tokens", promptTokens > contextTokens ? contextTokens + 1 : atLeast);
 }
 
-/** Error events have spaces that error bodies have not. */
+/** Error events contain spaces that error bodies do not. */
 function spaced(body: string): string {
   const { error } = JSON.parse(body) as { error: Record<string, unknown> };
   const members = Object.entries(error).map(([name, value]) => `"${name}": ${JSON.stringify(value)}`);

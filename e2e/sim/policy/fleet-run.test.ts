@@ -1,4 +1,4 @@
-/** Several slots that share models: what the bench measures, on short loads. */
+/** Tests the bench of several slots that share models, on short loads. */
 import { expect, test } from "vitest";
 import { fleetScenarios, measureFleet } from "./fleet-scenarios.ts";
 import { fleetStrategies } from "./fleet-strategies.ts";
@@ -8,7 +8,7 @@ const load = scenario.load(1).filter(({ atMs }) => atMs < 600_000);
 const measure = (rule: keyof typeof fleetStrategies) =>
   measureFleet(scenario, load, fleetStrategies[rule](), { seed: 1, newsMs: 50 });
 
-test("requests that join those who wait for their model wait less than three quarters as long", () => {
+test("requests that join other waiters for their model wait less than three quarters as long", () => {
   const now = measure("now");
   expect(now.neverServedPercent).toBe(0);
   expect(now.meanSeconds).toBeLessThan(0.75 * measure("before").meanSeconds);

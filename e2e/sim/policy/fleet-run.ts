@@ -68,7 +68,7 @@ export function runFleet(options: FleetOptions): Pick<RunResult, "outcomes" | "r
   return { ...result, switches: nodes.reduce((sum, { starts }) => sum + starts, 0) };
 }
 
-/** The time for the last requests to end. The reports go on without end. */
+/** The time for the last requests to end, because reports continue without end. */
 const settleMs = 3_600_000;
 
 class FleetNode {

@@ -16,7 +16,7 @@ export interface FleetScenario {
   readonly load: (seed: number) => readonly Arrival[];
 }
 
-/** Most requests of a router's view are alike; three routers see each other's only in reports. */
+/** With three routers, each sees most requests only in reports. */
 const routers = 3;
 const places = 16;
 
@@ -29,7 +29,7 @@ export function fleetScenarios(folder: string | undefined): readonly FleetScenar
   ];
 }
 
-/** One answer of a hundred takes 300 s. */
+/** Loads in which one answer of a hundred takes 300 s. */
 export function longScenarios(): readonly FleetScenario[] {
   const hours = [4, 2, 0.5];
   return [2, 4, 30].map((slots, index) => ({
@@ -61,7 +61,7 @@ function generated(): readonly Load[] {
   return loads.map((one) => ({ ...one, load: (seed) => within(one.hours, one.load(seed)) }));
 }
 
-/** ServeGen's days beside each other, each begun at another hour, with models of their own. */
+/** ServeGen's days in parallel, each from another hour on, with separate models. */
 function traced(folder: string): readonly Load[] {
   const days = ["servegen-day5-0.25", "servegen-day9-0.25"].map((name) => readServegen(folder, name));
   if (days.some((day) => day === undefined)) return [];
@@ -85,7 +85,7 @@ function copies(days: readonly (readonly Arrival[])[], count: number): Arrival[]
     .sort((a, b) => a.atMs - b.atMs);
 }
 
-/** Models of unequal use: the second half as often as the first, the third a third as often. */
+/** Models of unequal demand: the second has half the demand of the first, the third a third. */
 function clientsOf(count: number, perSecond: number): FleetScenario["load"] {
   const weights = Array.from({ length: count }, (_, index) => 1 / (index + 1));
   const sum = weights.reduce((total, weight) => total + weight, 0);
@@ -93,7 +93,7 @@ function clientsOf(count: number, perSecond: number): FleetScenario["load"] {
   return (seed) => clients({ perSecond, models, random: createRandom(seed) });
 }
 
-/** The hours from noon on, when clients ask most. */
+/** The hours from noon on, with the most requests. */
 function within(hours: number, load: readonly Arrival[]): readonly Arrival[] {
   const fromMs = dayMs / 2;
   return load.flatMap((one) => {
@@ -105,12 +105,12 @@ function within(hours: number, load: readonly Arrival[]): readonly Arrival[] {
 export interface FleetMeasured {
   readonly meanSeconds: number;
   readonly p99Seconds: number;
-  /** Answers 503 for each 100 requests. */
+  /** Refusals with 503 per 100 requests. */
   readonly refused: number;
   readonly neverServedPercent: number;
 }
 
-/** `newsMs`: age of a report when a router has it. */
+/** `newsMs` is the age of a report when a router gets it. */
 export function measureFleet(
   { slots, switchSeconds }: FleetScenario,
   load: readonly Arrival[],

@@ -1,10 +1,13 @@
-/** Rules of placement among slots that several models share: production, production before, and rules that were tried. */
+/**
+ * Rules of placement among slots that several models share: the production rule, the previous one, and rules that were
+ * tried.
+ */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import { SlotState, waitingFor, type NodeView, type SlotView } from "@weiche/router/src/nodes/node-view.ts";
 import { place } from "@weiche/router/src/nodes/placement.ts";
 import type { Strategy } from "../placement-strategies.ts";
 
-/** Until decision 52: a slot that is on its way to another model counted alike, whether or not requests waited there. */
+/** The rule until decision 52. A slot that switches to another model has the same rank with and without waiters. */
 const before: Strategy = (request, nodes, ...rest) =>
   place(
     request,
@@ -12,7 +15,7 @@ const before: Strategy = (request, nodes, ...rest) =>
     ...rest,
   );
 
-/** Of the slots that serve other models, first the one whose model is active elsewhere. */
+/** Among slots with other models, prefers a slot whose model is active elsewhere. */
 const activeElsewhere: Strategy = (request, nodes, ...rest) => {
   const active = new Map<ModelId, number>();
   for (const { slots } of nodes)
@@ -21,7 +24,7 @@ const activeElsewhere: Strategy = (request, nodes, ...rest) => {
   return place(request, changed(nodes, displacedBy(rank, request.model)), ...rest);
 };
 
-/** Of the slots that serve other models, first the one whose model was asked for least within the last minutes. */
+/** Among slots with other models, prefers the slot whose model had the fewest requests in the last minutes. */
 function leastAsked(): Strategy {
   const asked = new Map<ModelId, { count: number; atMs: number }>();
   const rateOf = (model: ModelId | undefined, nowMs: number) => {
@@ -35,7 +38,7 @@ function leastAsked(): Strategy {
   };
 }
 
-/** A second copy of a model is started when so many times the places of its engines are asked for. */
+/** Starts a second copy of a model when the demand exceeds its engines' places this many times. */
 function secondCopyAt(times: number): Strategy {
   return (request, nodes, ...rest) => {
     const isCrowded = (slot: SlotView) =>
@@ -48,7 +51,7 @@ function secondCopyAt(times: number): Strategy {
   };
 }
 
-/** A long answer goes to no slot that another model waits for while another slot can take it. */
+/** Sends a long answer to no slot that another model waits for, if another slot can take it. */
 const longAside: Strategy = (request, nodes, ...rest) => {
   const isWanted = (slot: SlotView) =>
     slot.state === SlotState.DRAINING_OPEN || slot.waiters.some(({ model }) => model !== request.model);
@@ -56,7 +59,7 @@ const longAside: Strategy = (request, nodes, ...rest) => {
   return place(request, free.length > 0 ? free : nodes, ...rest);
 };
 
-/** Long answers of a model go to one slot of those that serve it. */
+/** Sends the long answers of a model to one of its slots. */
 const longTogether: Strategy = (request, nodes, ...rest) =>
   place(isLong(request) ? { ...request, affinityKey: "long" } : request, nodes, ...rest);
 
@@ -74,7 +77,7 @@ export const longStrategies = {
   "long answers together": () => longTogether,
 } satisfies Readonly<Record<string, () => Strategy>>;
 
-/** A router would know at most `max_tokens`; the bench tells it the truth. */
+/** A router knows at most `max_tokens`. The bench gives it the true length. */
 function isLong(request: Parameters<Strategy>[0] & { readonly tokens?: number }): boolean {
   return (request.tokens ?? 0) >= 4_000;
 }
@@ -87,7 +90,7 @@ function withoutWaiters(slot: SlotView, model: ModelId): SlotView {
   return { ...slot, waiters: slot.waiters.filter((waiter) => waiter.model !== model) };
 }
 
-/** Production displaces the slot that runs least. */
+/** The production rule displaces the slot with the fewest running requests. */
 function displacedBy(rank: (slot: SlotView) => number, model: ModelId): (slot: SlotView) => SlotView {
   const isBusy = (slot: SlotView) =>
     slot.state === SlotState.ACTIVE && slot.activeModel !== model && slot.running > 0 && slot.waiting === 0;

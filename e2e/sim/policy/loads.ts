@@ -1,4 +1,4 @@
-/** Loads of a day: from trace files that the reader has, and from generators. */
+/** Loads of a day, from trace files of the user and from generators. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
@@ -10,7 +10,10 @@ export const dayMs = 86_400_000;
 /** Lengths of a request and of its answer, in tokens. */
 type Sizes = readonly [promptTokens: number, completionTokens: number];
 
-/** ServeGen's days as the README of the traces has them: one JSON object a line, times in ms. Undefined: no such file. */
+/**
+ * Reads ServeGen's days in the format of the traces' README: one JSON object per line, times in ms. Returns undefined
+ * if the file does not exist.
+ */
 export function readServegen(folder: string, name: string): readonly Arrival[] | undefined {
   const lines = linesOf(join(folder, `${name}.jsonl`));
   return lines?.map((line) => {
@@ -33,7 +36,10 @@ interface ServegenLine {
   readonly output_length: number;
 }
 
-/** The sizes of Azure's public trace: a heading, then time, input tokens and output tokens. Undefined: no such file. */
+/**
+ * Reads the sizes of Azure's public trace: a heading, then time, input tokens and output tokens. Returns undefined if
+ * the file does not exist.
+ */
 export function readAzureSizes(folder: string, name: string): readonly Sizes[] | undefined {
   const lines = linesOf(join(folder, `${name}.csv`));
   return lines?.slice(1).map((line) => {
@@ -56,7 +62,7 @@ interface PoissonOptions {
   readonly random: Random;
 }
 
-/** Requests that know nothing of each other, of 40 accounts. */
+/** Independent requests of 40 accounts. */
 export function poisson({ perSecond, models, sizes, random }: PoissonOptions): Arrival[] {
   const load: Arrival[] = [];
   for (let atMs = gapMs(random, perSecond); atMs < dayMs; atMs += gapMs(random, perSecond))
@@ -64,7 +70,10 @@ export function poisson({ perSecond, models, sizes, random }: PoissonOptions): A
   return load;
 }
 
-/** Bursts for one model each: half a second between their requests, two minutes between bursts, and a few requests beside. */
+/**
+ * Bursts for one model each, with half a second between requests and two minutes between bursts, and a few other
+ * requests.
+ */
 export function bursts({ models, random }: Pick<PoissonOptions, "models" | "random">): Arrival[] {
   const load = poisson({ perSecond: 0.05, models, sizes: chatSizes, random });
   for (let atMs = gapMs(random, 1 / 120); atMs < dayMs; atMs += gapMs(random, 1 / 120)) {
@@ -77,8 +86,8 @@ export function bursts({ models, random }: Pick<PoissonOptions, "models" | "rand
 }
 
 /**
- * As in ServeGen, composed of clients: few of them make most of the requests, in bursts (Gamma gaps), by day more than at
- * night. Each client has one model.
+ * A load composed of clients like ServeGen. Few clients send most requests, in bursts with Gamma gaps, and more by day
+ * than at night. Each client has one model.
  */
 export function clients({ perSecond, models, random }: Omit<PoissonOptions, "sizes">): Arrival[] {
   const count = 60;
@@ -96,13 +105,13 @@ export function clients({ perSecond, models, random }: Omit<PoissonOptions, "siz
   return inOrder(load);
 }
 
-/** Azure's chats, log-normal: input mean 1,155 and median 1,020, output 211 and 129. */
+/** Azure's chats, log-normal: input mean 1,155 and median 1,020, output mean 211 and median 129. */
 export function chatSizes(random: Random): Sizes {
   const size = (median: number, sigma: number) => Math.ceil(median * Math.exp(sigma * normal(random)));
   return [size(1_020, 0.5), Math.min(4_000, size(129, 0.99))];
 }
 
-/** The same load, in which each request comes up to a minute later. */
+/** The same load with each request up to a minute later. */
 export function jittered(load: readonly Arrival[], random: Random): Arrival[] {
   return inOrder(load.map((one) => ({ ...one, atMs: one.atMs + random.next() * 60_000 })));
 }
@@ -122,7 +131,7 @@ function pickShare(models: Shares, random: Random): ModelId {
   return asId<ModelId>(found ?? names.at(-1)!);
 }
 
-/** 1 at two in the afternoon, a third of it at two in the night. */
+/** 1 at 2 p.m., a third at 2 a.m. */
 function dayCurve(atMs: number): number {
   return 2 / 3 + Math.cos((2 * Math.PI * (atMs - (14 / 24) * dayMs)) / dayMs) / 3;
 }
@@ -135,7 +144,7 @@ function normal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 }
 
-/** Marsaglia and Tsang (2000), for a shape of at most 1. */
+/** The method of Marsaglia and Tsang (2000), for a shape of at most 1. */
 function gamma(shape: number, random: Random): number {
   const d = shape + 1 - 1 / 3;
   for (;;) {

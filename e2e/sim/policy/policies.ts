@@ -1,4 +1,4 @@
-/** How a slot shares its time among models: as it does now, and as it did before. */
+/** Policies by which a slot shares its time among models: the current one and the previous one. */
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { turnFromWaiter } from "../breakages.ts";

@@ -1,4 +1,4 @@
-/** One slot under a load on virtual time, with clients that come back. */
+/** Runs one slot under a load on virtual time. Refused clients come back. */
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { RefusalKind } from "@weiche/node-agent/src/slots/slot-state.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
@@ -13,28 +13,28 @@ export interface RunOptions extends TimedSlotOptions {
 interface Outcome {
   readonly model: ModelId;
   readonly atMs: number;
-  /** From its first attempt to its admission; undefined: its client gave up. */
+  /** Time from the first attempt to the admission. Undefined if the client gave up. */
   readonly waitedMs: number | undefined;
 }
 
-/** How long an attempt waited that had to, and how long its slot estimated when it came. */
+/** The wait of an attempt, and the slot's estimate of it at the attempt's arrival. */
 export interface Estimate {
   readonly estimatedMs: number;
   readonly waitedMs: number;
 }
 
 export interface RunResult {
-  /** Of those that were admitted. */
+  /** The estimates of the admitted attempts. */
   readonly estimates: readonly Estimate[];
   readonly outcomes: readonly Outcome[];
   readonly refusals: Readonly<Partial<Record<RefusalKind, number>>>;
   readonly switches: number;
 }
 
-/** A client tries again after so many seconds, or after `retry-after` if that is later, and then gives up. */
+/** A client tries again after these seconds, or after `retry-after` if that is later, and then gives up. */
 export const retrySeconds = [1, 2, 4, 8, 8, 8] as const;
 
-/** Asks until it is admitted or gives up. `refused`: called with the result of each attempt that failed. */
+/** Repeats a request until it is admitted or gives up. `refused` gets the result of each failed attempt. */
 export type Attempt = (arrival: Arrival, on: Pick<AttemptEnds, "admitted" | "refused">) => void;
 
 interface AttemptEnds {
@@ -61,7 +61,7 @@ export function runPolicy(options: RunOptions): RunResult {
   return { ...result, estimates, switches: slot.starts };
 }
 
-/** Sends each request of the load when its time comes, and again after refusals, until all have ended or `untilMs`. */
+/** Sends each request of the load at its time, and again after refusals, until all have ended or `untilMs`. */
 export function serveLoad(
   load: readonly Arrival[],
   clock: VirtualClock,

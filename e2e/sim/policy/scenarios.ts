@@ -1,4 +1,4 @@
-/** The loads that policies are compared on. */
+/** The loads on which policies are compared. */
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
@@ -36,7 +36,7 @@ function generated(): readonly Scenario[] {
   ];
 }
 
-/** Loads on which a minimum residency could prevent switches: short answers, and models that are there soon. */
+/** Loads on which a minimum residency could prevent switches: short answers and fast switches. */
 export function quickScenarios(): readonly Scenario[] {
   const quick = (perSecond: number, models: Shares) => (seed: number) =>
     poisson({ perSecond, models, sizes: () => [200, 10], random: createRandom(seed) });
@@ -66,18 +66,18 @@ function traced(folder: string): readonly Scenario[] {
 export interface Measured {
   readonly meanSeconds: number;
   readonly p99Seconds: number;
-  /** Of the model with the fewest requests. */
+  /** The p99 wait for the model with the fewest requests. */
   readonly rareP99Seconds: number;
-  /** Answers 503 for each 100 requests, and those of them that say `model_switching`. */
+  /** Refusals with 503 per 100 requests, and those with `model_switching` among them. */
   readonly refused: number;
   readonly switching: number;
   readonly neverServedPercent: number;
   readonly switchesPerHour: number;
-  /** Of the attempts that waited for more than a second, those whose estimate was within a fifth of their wait. */
+  /** The percentage of waits over a second whose estimate was within a fifth. */
   readonly estimatedPercent: number;
 }
 
-/** `changed`: limits that differ from those of the policy. */
+/** `changed` contains limits that differ from the policy's. */
 export function measure(
   { places, switchSeconds }: Scenario,
   load: readonly Arrival[],
@@ -119,7 +119,7 @@ function shareWithinFifth(estimates: RunResult["estimates"]): number {
   return waited.filter(isNear).length / waited.length;
 }
 
-/** In seconds, ascending. */
+/** Returns the waits in seconds, in ascending order. */
 function waitsOf(outcomes: RunResult["outcomes"]): readonly number[] {
   const served = outcomes.flatMap(({ waitedMs }) => (waitedMs === undefined ? [] : waitedMs / 1_000));
   return served.sort((a, b) => a - b);

@@ -17,7 +17,7 @@ beforeEach(() => {
 
 const chatPath = "/v1/chat/completions";
 
-test("a request id of the client is ignored", async () => {
+test("the router ignores a request id of the client", async () => {
   const answer = await api.post(chatPath, chat(), { "x-request-id": "mine" });
   expect(isUuidv7(answer.headers.get("x-request-id")!)).toBe(true);
   expect(api.nodes.sent.at(-1)!.request.requestId).toBe(answer.headers.get("x-request-id"));
@@ -87,7 +87,7 @@ test.each<[path: string, body: object, tokensMax: number]>([
   ["completions", { prompt: "x", n: 3, max_tokens: 10 }, 4_096 + 6 * 57 + 3 * 11],
   ["embeddings", { input: "x".repeat(4_000) }, 8_192],
   ["embeddings", { input: ["x".repeat(4_000), "y".repeat(4_000)] }, 2 * 8_192],
-])("a node may bill of %s %j at most %i tokens", async (path, body, tokensMax) => {
+])("for %s %j a node may bill at most %i tokens", async (path, body, tokensMax) => {
   const model = path === "embeddings" ? "vl-embedding-2b" : "coder-next";
   expect((await api.post(`/v1/${path}`, { model, ...body })).status).toBe(200);
   expect(api.nodes.sent.map(({ request }) => request.tokensMax)).toEqual([tokensMax]);
@@ -237,9 +237,9 @@ test.each([
 });
 
 test.each([
-  ["no error in it", { status: 500, chunks: ["<html>engine</html>"] }],
+  ["no error object", { status: 500, chunks: ["<html>engine</html>"] }],
   ["a status that agents never send", { status: 302, chunks: ["{}"] }],
-  ["an error without end", { status: 500, chunks: [Buffer.alloc(1 << 20, 65)] }],
+  ["an endless error", { status: 500, chunks: [Buffer.alloc(1 << 20, 65)] }],
 ])("a node's answer with %s counts as a lost node", async (_name, answer) => {
   api.nodes.script = () => answer;
   const { status, text } = await ask();

@@ -70,7 +70,7 @@ test.each<[string, SimAnswer, string]>([
   ["a status that no agent sends", error("rate_limit_exceeded"), "failed"],
   ["another status that no agent sends", error("invalid_api_key"), "failed"],
   ["a slot without room", error("overloaded"), "overloaded"],
-  ["a node that has no room itself", error("overloaded", { nodeFault: "node-busy" }), "untold"],
+  ["a node without room", error("overloaded", { nodeFault: "node-busy" }), "untold"],
   ["a slot that switches", error("model_switching"), "untold"],
   ["a node in maintenance", error("maintenance"), "untold"],
 ])("another node is asked after %s", async (_what, answer, end) => {

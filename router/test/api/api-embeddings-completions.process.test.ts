@@ -1,4 +1,7 @@
-/** Every parameter of embeddings and legacy completions with its range, its refusal and the name that the refusal gives it. */
+/**
+ * Tests every parameter of embeddings and legacy completions: its range, its refusal, and the parameter that the
+ * refusal names.
+ */
 import { describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { startApi } from "./api-harness.ts";
@@ -61,7 +64,7 @@ describe("legacy completions", () => {
     ["logprobs 0", { logprobs: 0 }],
     ["logprobs 20", { logprobs: 20 }],
     ["top_p 0", { top_p: 0 }],
-    ["the least seed of 64 bits", { seed: -(2 ** 63) }],
+    ["the smallest seed of 64 bits", { seed: -(2 ** 63) }],
     ...optional.map((name) => [`${name} null, as if absent`, { [name]: null }] as [string, object]),
     ["an empty prompt", { prompt: "" }],
     ["a prompt as a list of one", { prompt: ["Once"] }],
@@ -90,7 +93,7 @@ describe("legacy completions", () => {
     ["frequency_penalty is at least -2", { frequency_penalty: -2.1 }, "frequency_penalty"],
     ["stream is a boolean", { stream: 1 }, "stream"],
     ["an embedding model does not complete", { model: "vl-embedding-2b" }, "model"],
-    ["beyond the context window", { max_tokens: 40_000 }, "max_tokens"],
+    ["max_tokens exceeds the context window", { max_tokens: 40_000 }, "max_tokens"],
   ])("refuse with 400 and name it: %s", async (_sentence, more, param) => {
     const { status, json } = await api.post("/v1/completions", complete(more));
     expect([status, json.error.param]).toEqual([400, param]);

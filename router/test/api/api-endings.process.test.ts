@@ -137,7 +137,7 @@ const endings: [name: string, answer: () => SimAnswer, act: () => Promise<void>,
   ["503 of every node", () => nodeError(503), () => answered(send(closing)), /refused 503/],
   ["lost nodes", () => ({ lost: true }), () => answered(send(closing)), /refused 503 no_node/],
   [
-    "a stream that is broken off",
+    "a stream that ends early",
     () => ({ kind: "events", chunks: [event], ending: "broken" }),
     () => answered(send(request)),
     /broken 200/,
@@ -155,7 +155,7 @@ const endings: [name: string, answer: () => SimAnswer, act: () => Promise<void>,
     /broken 200/,
   ],
   [
-    "a JSON answer that is broken off",
+    "a JSON answer that ends early",
     () => ({ chunks: ["{}"], ending: "broken" }),
     () => answered(send(closing)),
     /refused 500/,
@@ -166,7 +166,7 @@ function nodeError(status: number): SimAnswer {
   return { status, chunks: ['{"error":{"message":"m","type":"t","param":null,"code":"c"}}'] };
 }
 
-test.each(endings)("%s", async (_name, answer, act, outcome) => {
+test.each(endings)("the place is given back once after %s", async (_name, answer, act, outcome) => {
   const before = api.finished.length;
   api.nodes.script = answer;
   await act();
@@ -186,7 +186,7 @@ test("nothing of a held stream is sent, so that it can still end with a status",
   expect(await send(closing).all()).toMatch(/^HTTP\/1\.1 504 /);
 });
 
-test("a node stops within a second after its client leaves, also before the first byte", async () => {
+test("a node stops within a second after its client leaves, even before the first byte", async () => {
   for (const [answer, phase] of [
     [() => held, atNode],
     [streaming, firstByte],

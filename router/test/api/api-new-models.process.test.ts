@@ -1,4 +1,4 @@
-/** Tests models with rules of their own, which need only entries of the catalogue and no code. */
+/** Tests models with rules of their own. Such models need only entries of the catalogue and no code. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -49,41 +49,77 @@ const url = "messages[0].content[0].image_url.url";
 
 type Row = [sentence: string, model: string, path: string, more: object, refused?: [param: string, message: RegExp]];
 const rows: Row[] = [
-  ["a model chats", "deep-7b", chat, {}],
-  ["its effort is accepted", "deep-7b", chat, { reasoning_effort: "maximal" }],
-  ["others' efforts are not", "deep-7b", chat, { reasoning_effort: "low" }, ["reasoning_effort", /minimal, maximal/]],
+  ["a model for chats answers a chat", "deep-7b", chat, {}],
+  ["a model accepts its own efforts", "deep-7b", chat, { reasoning_effort: "maximal" }],
   [
-    "it cannot be switched off",
+    "a model refuses efforts of other models",
+    "deep-7b",
+    chat,
+    { reasoning_effort: "low" },
+    ["reasoning_effort", /minimal, maximal/],
+  ],
+  [
+    "a model whose reasoning cannot be disabled refuses `none`",
     "deep-7b",
     chat,
     { reasoning_effort: "none" },
     ["reasoning_effort", /minimal, maximal/],
   ],
-  ["it rejects a switch", "deep-7b", chat, thinking, ["chat_template_kwargs", /not accepted/]],
-  ["it takes two images", "deep-7b", chat, images(webp, webp)],
-  ["and not a third", "deep-7b", chat, images(webp, webp, webp), ["messages", /at most 2/]],
-  ["it takes no other format", "deep-7b", chat, images(png), [url, /one of webp/]],
-  ["its window may be asked for", "deep-7b", chat, { max_tokens: 4_096 }],
-  ["and no more", "deep-7b", chat, { max_tokens: 4_097 }, ["max_tokens", /4096.*4097/]],
-  ["another accepts a switch", "plain-3b", chat, thinking],
-  ["another accepts efforts of its own", "plain-3b", chat, { reasoning_effort: "high" }],
-  ["and none between", "plain-3b", chat, { reasoning_effort: "medium" }, ["reasoning_effort", /none, high/]],
-  ["another takes no image", "plain-3b", chat, images(webp), [url, /no images/]],
-  ["another has a larger window", "plain-3b", chat, { max_tokens: 100_000 }],
-  ["and not a still larger one", "plain-3b", chat, { max_tokens: 100_001 }, ["max_tokens", /100000.*100001/]],
-  ["another does not embed", "plain-3b", embeddings, { input: "x" }, ["model", /no embedding model/]],
-  ["a model embeds", "short-vectors", embeddings, { input: "x" }],
-  ["it has fewer dimensions", "short-vectors", embeddings, { input: "x", dimensions: 8 }],
-  ["and no less", "short-vectors", embeddings, { input: "x", dimensions: 7 }, ["dimensions", /from 8 to 32/]],
   [
-    "and no more than that",
+    "a model without template arguments refuses them",
+    "deep-7b",
+    chat,
+    thinking,
+    ["chat_template_kwargs", /not accepted/],
+  ],
+  ["a model accepts its two images", "deep-7b", chat, images(webp, webp)],
+  ["a model refuses a third image", "deep-7b", chat, images(webp, webp, webp), ["messages", /at most 2/]],
+  ["a model refuses another image format", "deep-7b", chat, images(png), [url, /one of webp/]],
+  ["max_tokens may equal the context window", "deep-7b", chat, { max_tokens: 4_096 }],
+  [
+    "max_tokens above the context window is refused",
+    "deep-7b",
+    chat,
+    { max_tokens: 4_097 },
+    ["max_tokens", /4096.*4097/],
+  ],
+  ["a model with template arguments accepts them", "plain-3b", chat, thinking],
+  ["another model accepts its own efforts", "plain-3b", chat, { reasoning_effort: "high" }],
+  [
+    "another model refuses an effort between its own",
+    "plain-3b",
+    chat,
+    { reasoning_effort: "medium" },
+    ["reasoning_effort", /none, high/],
+  ],
+  ["a model without images refuses them", "plain-3b", chat, images(webp), [url, /no images/]],
+  ["max_tokens may equal a larger context window", "plain-3b", chat, { max_tokens: 100_000 }],
+  [
+    "max_tokens above the larger context window is refused",
+    "plain-3b",
+    chat,
+    { max_tokens: 100_001 },
+    ["max_tokens", /100000.*100001/],
+  ],
+  ["a language model refuses embeddings", "plain-3b", embeddings, { input: "x" }, ["model", /no embedding model/]],
+  ["an embedding model embeds", "short-vectors", embeddings, { input: "x" }],
+  ["an embedding model accepts its smallest dimensions", "short-vectors", embeddings, { input: "x", dimensions: 8 }],
+  [
+    "an embedding model refuses fewer dimensions",
+    "short-vectors",
+    embeddings,
+    { input: "x", dimensions: 7 },
+    ["dimensions", /from 8 to 32/],
+  ],
+  [
+    "an embedding model refuses more dimensions than it has",
     "short-vectors",
     embeddings,
     { input: "x", dimensions: 33 },
     ["dimensions", /from 8 to 32/],
   ],
-  ["it does not chat", "short-vectors", chat, {}, ["model", /embedding model/]],
-  ["the five are as they were", "general-3.8-27b", chat, { reasoning_effort: "xhigh", ...thinking }],
+  ["an embedding model refuses chats", "short-vectors", chat, {}, ["model", /embedding model/]],
+  ["the five existing models keep their rules", "general-3.8-27b", chat, { reasoning_effort: "xhigh", ...thinking }],
 ];
 
 test.each(rows)("a catalogue with more models: %s", async (_sentence, model, path, asked, refused) => {
@@ -94,7 +130,7 @@ test.each(rows)("a catalogue with more models: %s", async (_sentence, model, pat
   expect(json.error?.message ?? "").toMatch(message);
 });
 
-test("added models are listed after the five, and nodes are asked for them by name", async () => {
+test("added models are listed after the five existing models, and nodes receive their names", async () => {
   const { json } = await api.get("/v1/models");
   expect(json.data.slice(5).map(({ id }: { id: string }) => id)).toEqual(["deep-7b", "plain-3b", "short-vectors"]);
   await api.post(embeddings, { model: "short-vectors", input: "x" });

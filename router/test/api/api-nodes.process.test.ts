@@ -100,7 +100,7 @@ function openAgent(socket: Socket, identity: object, handle: (stream: SimStream,
 const ask = () => api.post(path, chat({ stream: true }));
 
 test.each(["", "gpu 1", "gpu-1\n", "x".repeat(64), 7])(
-  "a data session is refused if its node is %j, which names no node",
+  "a data connection is refused if its node is %j, which names no node",
   async (node) => {
     const before = refusedSessions.length;
     const socket = connect(data.address.port, data.address.host).on("error", () => {});
@@ -125,8 +125,8 @@ test("a stream with its end reaches the client as a complete answer", async () =
 
 test.each<[name: string, end: (stream: SimStream, socket: Socket) => void]>([
   ["is cancelled", (stream) => stream.cancel()],
-  ["is refused after its beginning", (stream) => stream.frames.cancel("refused")],
-  ["goes with its node", (_stream, socket) => socket.destroy()],
+  ["is refused after its head", (stream) => stream.frames.cancel("refused")],
+  ["is lost with its node", (_stream, socket) => socket.destroy()],
 ])("a stream that %s ends in an error event and without its end", async (_name, end) => {
   script = (stream, _node, socket) => {
     stream.begin();

@@ -1,4 +1,4 @@
-/** Every parameter of chat completions with its range, its refusal and the name that the refusal gives it. */
+/** Tests every parameter of chat completions: its range, its refusal, and the parameter that the refusal names. */
 import { rawJson } from "@weiche/shared/http/kept-json.ts";
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
@@ -38,7 +38,7 @@ const accepted: [sentence: string, more: Record<string, unknown>][] = [
   ["n may be 8", { n: 8 }],
   ["seed is an integer", { seed: 42 }],
   ["seed may be negative", { seed: -1 }],
-  ["seed may be the least of 64 bits", { seed: -(2 ** 63) }],
+  ["seed may be the smallest of 64 bits", { seed: -(2 ** 63) }],
   ["seed may be the largest number below 2^63", { seed: rawJson("9223372036854775807") }],
   ["penalties may be -2", { presence_penalty: -2, frequency_penalty: -2 }],
   ["penalties may be 2", { presence_penalty: 2, frequency_penalty: 2 }],
@@ -98,7 +98,7 @@ const accepted: [sentence: string, more: Record<string, unknown>][] = [
   ["a JPEG as data URI", images(jpeg)],
   ["a WebP as data URI", images(webp)],
   ["a GIF as data URI", images(gif)],
-  ["an image is what its bytes are, not what it is called", images(png.replace("image/png", "image/x-unknown"))],
+  ["the bytes of an image decide its format, not its media type", images(png.replace("image/png", "image/x-unknown"))],
   ["a data URI with parameters", images(png.replace(";base64", ';charset=utf-8;name="a.png";base64'))],
   ["four images", images(png, jpeg, gif, webp)],
   ["an image beside text", messages({ role: "user", content: [{ type: "text", text: "?" }, image(png)] })],
@@ -110,7 +110,7 @@ const accepted: [sentence: string, more: Record<string, unknown>][] = [
   ["unknown fields in tools", { tools: [{ ...tool("f"), cache: 1, function: { name: "f", strict: true } }] }],
   ["null within an optional parameter means absent", { stream_options: { include_usage: null } }],
   ["small-24b with chat_template_kwargs null", small({ chat_template_kwargs: null })],
-  ["max_tokens as large as the context window is the node's to judge", { max_tokens: 32_768 }],
+  ["the node decides about max_tokens as large as the context window", { max_tokens: 32_768 }],
   ["integers may be written as 1.0 or 1e2", { n: 1.0, max_tokens: 1e2 }],
 ];
 /** The optional parameters in the order of the service's table. */
@@ -172,8 +172,8 @@ const refused: [sentence: string, more: Record<string, unknown>, param: string, 
   ["an image that is not Base64", images("data:image/png,abc"), "messages[0].content[0].image_url.url"],
   ["an image of broken Base64", images("data:image/png;base64,%%%%"), "messages[0].content[0].image_url.url"],
   ["an image without bytes", images("data:image/png;base64,"), "messages[0].content[0].image_url.url"],
-  ["an SVG, called what it is", images(svg), "messages[0].content[0].image_url.url", /png, jpeg, webp, gif/],
-  ["an SVG that is called PNG", images(svg.replace("svg+xml", "png")), "messages[0].content[0].image_url.url"],
+  ["an SVG with its own media type", images(svg), "messages[0].content[0].image_url.url", /png, jpeg, webp, gif/],
+  ["an SVG with the media type of PNG", images(svg.replace("svg+xml", "png")), "messages[0].content[0].image_url.url"],
   ["an SVG beside a PNG", images(png, svg), "messages[0].content[1].image_url.url"],
   ["more than four images", images(png, png, png, png, png), "messages", /at most 4/],
   ["small-24b takes no images", { ...images(png), ...small({}) }, "messages[0].content[0].image_url.url", /no images/],

@@ -112,7 +112,7 @@ const sound = fc.oneof(
   fc.tuple(fc.constant("/embeddings"), embedding),
 );
 
-/** A change to the bytes of a valid body. */
+/** Changes the bytes of a valid body. */
 type Mutation = {
   kind: "none" | "cut" | "flip" | "insert" | "double" | "value";
   at: number;

@@ -49,11 +49,17 @@ const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: A
     ["void n1 1", "settled n2 2"],
   ],
   ["both nodes lost", { lost: true }, { lost: true }, toItsEnd, ["void n1 1", "void n2 2"]],
-  ["a node lost, the other one refuses", { lost: true }, refuse(503), toItsEnd, ["void n1 1", "refused n2 2"]],
+  [
+    "a node lost, then a refusal of the other node",
+    { lost: true },
+    refuse(503),
+    toItsEnd,
+    ["void n1 1", "refused n2 2"],
+  ],
   ["a JSON answer cut after some bytes", { chunks: ['{"ok"'], ending: "broken" }, {}, toItsEnd, ["void n1 1"]],
   ["a stream cut after some events", { kind: "events", chunks: [event], failing: true }, {}, toItsEnd, ["void n1 1"]],
   [
-    "a stream that the node itself ended with an error event, and recorded so",
+    "a stream that the node itself ended and recorded with an error event",
     { kind: "events", chunks: [event], ending: "error" },
     {},
     toItsEnd,
@@ -67,11 +73,11 @@ const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: A
     ["settled n1 1"],
   ],
   ["both nodes refuse with a status", refuse(503), refuse(503), toItsEnd, ["refused n1 1", "refused n2 2"]],
-  ["a node refuses for now, then an answer", refuse(503), {}, toItsEnd, ["refused n1 1", "settled n2 2"]],
+  ["a temporary refusal of a node, then an answer", refuse(503), {}, toItsEnd, ["refused n1 1", "settled n2 2"]],
   ["a request that the node refuses", refuse(400), {}, toItsEnd, ["refused n1 1"]],
   ["a node that fails with a status", refuse(500), {}, toItsEnd, ["void n1 1"]],
-  ["a node at its limit of time", refuse(504), {}, toItsEnd, ["void n1 1"]],
-  ["a node that is being stopped", refuse(503, "maintenance"), {}, toItsEnd, ["void n1 1", "settled n2 2"]],
+  ["a node that reaches the time limit", refuse(504), {}, toItsEnd, ["void n1 1"]],
+  ["a node that is stopping", refuse(503, "maintenance"), {}, toItsEnd, ["void n1 1", "settled n2 2"]],
   [
     "a client that leaves while its refusal is read",
     { status: 400, chunks: [busy.slice(0, 10), never] },
@@ -82,11 +88,11 @@ const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: A
   ["a client that leaves before the answer", { held: never }, {}, leave, ["settled n1 1"]],
   ["a client that leaves in the stream", { kind: "events", chunks: flood() }, {}, leaveInStream, ["settled n1 1"]],
   ["a client that does not read", { kind: "events", chunks: flood() }, {}, readNothing, ["settled n1 1"]],
-  ["the time is over before the first byte", { held: never }, {}, toItsEnd, ["settled n1 1"]],
-  ["the time is over in the stream", { kind: "events", chunks: [event, never] }, {}, toItsEnd, ["settled n1 1"]],
+  ["the time limit before the first byte", { held: never }, {}, toItsEnd, ["settled n1 1"]],
+  ["the time limit in the stream", { kind: "events", chunks: [event, never] }, {}, toItsEnd, ["settled n1 1"]],
 ];
 
-test.each(cases)("%s", async (_name, first, second, act, verdicts) => {
+test.each(cases)("the right attempts are settled or void after %s", async (_name, first, second, act, verdicts) => {
   api.nodes.script = (_request: UpstreamRequest, node: NodeId) => (node === "n1" ? first : second);
   const client = new RawClient(api.port).send(
     rawPost(path, JSON.stringify(chat({ stream: true })), ["connection: close"]),
@@ -97,7 +103,7 @@ test.each(cases)("%s", async (_name, first, second, act, verdicts) => {
   expect(api.verdicts).toEqual(verdicts);
 });
 
-test("answers that a stopping router cuts cost nothing, although their clients seem to leave", async () => {
+test("answers that a stopping router cuts cost nothing, although the clients seem to leave", async () => {
   const stopping = await startApi();
   stopping.nodes.script = () => ({ kind: "events", chunks: [event, never] });
   const streams = [1, 2].map(() =>

@@ -130,6 +130,10 @@ test("shutdownAcceptSeconds: a stopping router is unready at once and serves for
   const page = await fetch(`http://${listen.portal}/openapi.json`);
   expect([page.status, page.headers.get("connection")]).toEqual([200, "close"]);
   clock.advance(1);
-  await until("it refuses connections", 5_000, async () => (await statusOf(listen.api, "/v1/models")) === "refused");
+  await until(
+    "the router refuses connections",
+    5_000,
+    async () => (await statusOf(listen.api, "/v1/models")) === "refused",
+  );
   await closed;
 });

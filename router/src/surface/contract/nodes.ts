@@ -7,7 +7,7 @@ const bytes = Type.Optional(Type.Number());
 const share = Type.Optional(Type.Number({ description: "0 to 1." }));
 
 const nodeState = Type.Enum(["live", "maintenance", "not-admitting", "silent", "gone"], {
-  description: "`silent`: linked, but without a recent report or a data session. `gone`: not linked.",
+  description: "`silent`: linked, but without a recent report or a data connection. `gone`: not linked.",
 });
 
 const troubles = [
