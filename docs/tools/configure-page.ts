@@ -59,7 +59,7 @@ export function isSection({ schema }: Key): boolean {
 function* walk({ properties = {}, required = [] }: Schema, above: string): Generator<Key> {
   for (const [name, schema] of Object.entries(properties)) {
     const path = `${above}${name}`;
-    yield { path, isRequired: required.includes(name), schema };
+    yield { path, isRequired: required.includes(name) && schema.default === undefined, schema };
     yield* schema.items ? walk(schema.items, `${path}[].`) : walk(schema, `${path}.`);
   }
 }

@@ -38,9 +38,7 @@ const factorSchema = Type.Object(
     factor: Type.Union([Type.Number(), Type.String()], {
       description: "credits for each token; at most three decimal places, at most 1000",
     }),
-    provisional: Type.Optional(
-      Type.Boolean({ default: false, description: "whether the portal marks the factor as provisional" }),
-    ),
+    provisional: Type.Boolean({ default: false, description: "whether the portal marks the factor as provisional" }),
   },
   closed,
 );
@@ -51,42 +49,41 @@ const reasoningSchema = Type.Object(
       description:
         "`optional`: off unless requested. Reasoning is also switched off explicitly for `unavailable`, because many templates reason by default. Only vLLM with `templateKwargs: rejected` gets no switch",
     }),
-    efforts: Type.Optional(
-      Type.Array(Type.String({ maxLength: effortCharactersMax }), {
-        maxItems: effortsMax,
-        default: [],
-        description:
-          "the accepted values of `reasoning_effort`. If empty, every value is accepted, and all except `none` switch reasoning on",
-      }),
-    ),
+    efforts: Type.Array(Type.String({ maxLength: effortCharactersMax }), {
+      maxItems: effortsMax,
+      default: [],
+      description:
+        "the accepted values of `reasoning_effort`. If empty, every value is accepted, and all except `none` switch reasoning on",
+    }),
     default: Type.Optional(
       Type.String({
         description: "the effort of requests without `reasoning_effort`, one of `efforts`",
         absent: "the engine's default",
       }),
     ),
-    templateKwargs: Type.Optional(
-      Type.Enum(["accepted", "rejected"], {
-        default: "accepted",
-        description: "whether the engine accepts `chat_template_kwargs`",
-      }),
-    ),
+    templateKwargs: Type.Enum(["accepted", "rejected"], {
+      default: "accepted",
+      description: "whether the engine accepts `chat_template_kwargs`",
+    }),
   },
-  { ...closed, description: "whether the model reasons before it answers", absent: "`mode: unavailable`" },
+  {
+    ...closed,
+    description: "whether the model reasons before it answers",
+    absent: "`mode: unavailable`",
+    default: { mode: "unavailable" },
+  },
 );
 
 const imagesSchema = Type.Object(
   {
     max: Type.Integer({ minimum: 1, description: "maximum number of images in one request" }),
-    tokensPerImage: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: tokensPerImageMax,
-        default: tokensPerImageDefault,
-        description:
-          "estimated tokens of one image, for prompts that their engine does not count in time. Usage shows them as estimated",
-      }),
-    ),
+    tokensPerImage: Type.Integer({
+      minimum: 1,
+      maximum: tokensPerImageMax,
+      default: tokensPerImageDefault,
+      description:
+        "estimated tokens of one image, for prompts that their engine does not count in time. Usage shows them as estimated",
+    }),
     formats: Type.Array(Type.Enum(["png", "jpeg", "webp", "gif"]), {
       minItems: 1,
       maxItems: formatsMax,
@@ -140,24 +137,20 @@ export const entrySchema = Type.Object(
       description: "the status that customers see. A `Demnächst` model is neither listed nor callable",
     }),
     contextTokens,
-    answersMax: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 128,
-        default: 8,
-        description:
-          "the maximum number of answers (`n`) of one chat or completion. Each takes a place of the engine, and all begin together",
-      }),
-    ),
-    tokensPerByte: Type.Optional(
-      Type.Number({
-        exclusiveMinimum: 0,
-        maximum: tokensPerByteMax,
-        default: tokensPerByteDefault,
-        description:
-          "estimated tokens per byte (UTF-8), for prompts that their engine does not count before the client leaves (dialect `openai` without early usage). Once a node has seen 30 prompts of the model from at least five accounts, it uses their average instead",
-      }),
-    ),
+    answersMax: Type.Integer({
+      minimum: 1,
+      maximum: 128,
+      default: 8,
+      description:
+        "the maximum number of answers (`n`) of one chat or completion. Each takes a place of the engine, and all begin together",
+    }),
+    tokensPerByte: Type.Number({
+      exclusiveMinimum: 0,
+      maximum: tokensPerByteMax,
+      default: tokensPerByteDefault,
+      description:
+        "estimated tokens per byte (UTF-8), for prompts that their engine does not count before the client leaves (dialect `openai` without early usage). Once a node has seen 30 prompts of the model from at least five accounts, it uses their average instead",
+    }),
     nodes: Type.Optional(
       Type.Array(Type.String({ pattern: namePattern.source }), {
         minItems: 1,
@@ -167,16 +160,14 @@ export const entrySchema = Type.Object(
       }),
     ),
     factors: Type.Array(factorSchema, { minItems: 1 }),
-    reasoning: Type.Optional(reasoningSchema),
-    tools: Type.Optional(
-      Type.Object(
-        {
-          enforced: Type.Boolean({
-            description: "if `false`, `tool_choice: required` and a forced function act as `auto`",
-          }),
-        },
-        { ...closed, absent: "`enforced: true`", description: "function calls" },
-      ),
+    reasoning: reasoningSchema,
+    tools: Type.Object(
+      {
+        enforced: Type.Boolean({
+          description: "if `false`, `tool_choice: required` and a forced function act as `auto`",
+        }),
+      },
+      { ...closed, default: { enforced: true }, absent: "`enforced: true`", description: "function calls" },
     ),
     images: Type.Optional(imagesSchema),
     embeddings: Type.Optional(embeddingsSchema),
@@ -186,6 +177,6 @@ export const entrySchema = Type.Object(
 
 export const listSchema = Type.Array(entrySchema, { minItems: 1 });
 export const catalogueSchema = Type.Object(
-  { models: listSchema, packages: Type.Optional(packagesSchema), changes: Type.Optional(changesSchema) },
+  { models: listSchema, packages: Type.Optional(packagesSchema), changes: changesSchema },
   closed,
 );

@@ -4,13 +4,7 @@
  */
 import type { Static } from "typebox";
 import { isSeq, parseDocument } from "yaml";
-import {
-  catalogueSchema,
-  listSchema,
-  tokensPerByteDefault,
-  tokensPerImageDefault,
-  type entrySchema,
-} from "./catalogue-schema.ts";
+import { catalogueSchema, listSchema, type entrySchema } from "./catalogue-schema.ts";
 import { judgeChanges, readChanges, type ServiceChange } from "./changelog.ts";
 import { checkYaml, type Finding, type Mistake } from "./files/config-file.ts";
 import { parseFactor, type Millicredits } from "./credits.ts";
@@ -121,7 +115,7 @@ export function parseCatalogue(text: string): CatalogueResult {
   if (!value) return { mistakes };
   const catalogue = new Map<ModelId, CatalogueEntry>();
   const wrong: Mistake[] = [];
-  const { models, packages: raw, changes = [] } = Array.isArray(value) ? { models: value } : value;
+  const { models, packages: raw, changes } = Array.isArray(value) ? { models: value, changes: [] } : value;
   for (const entry of models) {
     const read = toEntry(entry);
     if (typeof read === "string") wrong.push({ line: 0, message: `model ${entry.id}: ${read}` });
@@ -133,12 +127,10 @@ export function parseCatalogue(text: string): CatalogueResult {
   return { catalogue, packages, changes: readChanges(changes), mistakes: [] };
 }
 
-function* judgeCatalogue({ changes = [], packages = [] }: Static<typeof catalogueSchema>): Generator<Finding> {
+function* judgeCatalogue({ changes, packages = [] }: Static<typeof catalogueSchema>): Generator<Finding> {
   for (const [path, message] of judgePackages(packages)) yield [["packages", ...path], message];
   for (const [path, message] of judgeChanges(changes)) yield [["changes", ...path], message];
 }
-
-const answersMaxDefault = 8;
 
 /** Largest factor, in thousandths. */
 const factorMax = 1_000_000n;
@@ -155,26 +147,20 @@ function toEntry(raw: Static<typeof entrySchema>): CatalogueEntry | string {
     factors.push({ validFromMs, factor: parsed, ...(provisional && { isProvisional: true }) });
   }
   if (raw.category === "embeddings" && !raw.embeddings) return "an embedding model needs `embeddings`";
-  const reasoning = raw.reasoning ?? { mode: "unavailable" as const };
-  if (reasoning.default !== undefined && !reasoning.efforts?.includes(reasoning.default))
-    return `reasoning.default is not among reasoning.efforts`;
+  const { mode, efforts, default: usual, templateKwargs } = raw.reasoning;
+  if (usual !== undefined && !efforts.includes(usual)) return `reasoning.default is not among reasoning.efforts`;
   return {
     id: asId<ModelId>(raw.id),
     category: raw.category,
     status: raw.status,
     contextTokens: raw.contextTokens,
-    answersMax: raw.answersMax ?? answersMaxDefault,
+    answersMax: raw.answersMax,
     nodes: raw.nodes?.map((node) => asId<NodeId>(node)),
     factors: factors.sort((a, b) => a.validFromMs - b.validFromMs),
-    reasoning: {
-      mode: reasoning.mode,
-      efforts: reasoning.efforts ?? [],
-      default: reasoning.default,
-      templateKwargsAccepted: reasoning.templateKwargs !== "rejected",
-    },
-    toolsEnforced: raw.tools?.enforced ?? true,
-    tokensPerByte: raw.tokensPerByte ?? tokensPerByteDefault,
-    images: raw.images && { tokensPerImage: tokensPerImageDefault, ...raw.images },
+    reasoning: { mode, efforts, default: usual, templateKwargsAccepted: templateKwargs === "accepted" },
+    toolsEnforced: raw.tools.enforced,
+    tokensPerByte: raw.tokensPerByte,
+    images: raw.images,
     embeddings: raw.embeddings,
   };
 }

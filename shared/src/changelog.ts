@@ -30,14 +30,12 @@ export const changesSchema = Type.Array(
           "when the change takes effect, with an offset, such as `2026-12-01T00:00:00+01:00`. It may be in the future",
       }),
       text: Type.Object({ de: text("the announcement in German"), en: text("the same in English") }, closed),
-      models: Type.Optional(
-        Type.Array(Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" }), {
-          uniqueItems: true,
-          default: [],
-          description:
-            "the models that the change is about. If empty, it is about the whole service. Models may have left the catalogue",
-        }),
-      ),
+      models: Type.Array(Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" }), {
+        uniqueItems: true,
+        default: [],
+        description:
+          "the models that the change is about. If empty, it is about the whole service. Models may have left the catalogue",
+      }),
     },
     closed,
   ),
@@ -62,7 +60,7 @@ export function* judgeChanges(changes: RawChanges): Generator<Finding> {
 /** Reads the changes, newest first. Throws if `judgeChanges` finds a mistake. */
 export function readChanges(changes: RawChanges): readonly ServiceChange[] {
   return changes
-    .map(({ at, text: { de, en }, models = [] }) => ({
+    .map(({ at, text: { de, en }, models }) => ({
       atMs: instantOf(at)!,
       text: { de: de.trim(), en: en.trim() },
       models: models.map((model) => asId<ModelId>(model)),

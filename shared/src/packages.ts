@@ -3,6 +3,7 @@
  * valid from an instant on.
  */
 import { Type, type Static } from "typebox";
+import { Value } from "typebox/value";
 import type { Finding } from "./files/config-file.ts";
 
 /** A package's price, credits and limits. All keys of an account share the limits. */
@@ -41,9 +42,7 @@ export const packagesSchema = Type.Array(
         pattern: "^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,58}[A-Za-z0-9+]$",
         description: "the package's name. A package that accounts have, or have ordered, must stay in the file",
       }),
-      trial: Type.Optional(
-        Type.Boolean({ description: "whether the free trial is of this package", absent: "`false`" }),
-      ),
+      trial: Type.Boolean({ default: false, description: "whether the free trial is of this package" }),
       accounts: Type.Optional(
         Type.Array(Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" }), {
           minItems: 1,
@@ -67,15 +66,13 @@ export const packagesSchema = Type.Array(
             requestsPerMinute: Type.Integer({ ...limits, description: "maximum requests per minute of an account" }),
             parallel: Type.Integer({ ...limits, description: "maximum parallel requests of an account" }),
             support: Type.Boolean({ description: "whether the portal shows support by e-mail" }),
-            trialDays: Type.Optional(
-              Type.Integer({
-                minimum: 1,
-                maximum: 366,
-                default: 30,
-                description:
-                  "length of a free trial that begins under these terms. It ends at German midnight, this many days after its first day. A running trial keeps its end",
-              }),
-            ),
+            trialDays: Type.Integer({
+              minimum: 1,
+              maximum: 366,
+              default: 30,
+              description:
+                "length of a free trial that begins under these terms. It ends at German midnight, this many days after its first day. A running trial keeps its end",
+            }),
           },
           closed,
         ),
@@ -104,7 +101,7 @@ export function* judgePackages(raw: Raw): Generator<Finding> {
     if (trial && hasTrial) yield [[index, "trial"], "only one package may have `trial: true`"];
     if (trial && accounts)
       yield [[index, "accounts"], "a package with `trial: true` must be open to every account: remove `accounts`"];
-    hasTrial ||= trial ?? false;
+    hasTrial ||= trial;
     const instants = new Set<number>();
     for (const [at, { validFrom, price }] of terms.entries()) {
       const ms = Date.parse(validFrom);
@@ -120,12 +117,12 @@ export function* judgePackages(raw: Raw): Generator<Finding> {
 
 /** Reads a list in which `judgePackages` finds no mistake. */
 export function readPackageEntries(raw: Raw): readonly PackageEntry[] {
-  return raw.map(({ name, trial = false, accounts, terms }) => ({
+  return raw.map(({ name, trial, accounts, terms }) => ({
     name,
     trial,
     ...(accounts && { accounts }),
     versions: terms
-      .map(({ validFrom, price, credits, requestsPerMinute, parallel, support, trialDays = 30 }) => ({
+      .map(({ validFrom, price, credits, requestsPerMinute, parallel, support, trialDays }) => ({
         validFromMs: Date.parse(validFrom),
         priceCents: Math.round(price * 100),
         creditsPerMonth: BigInt(credits),
@@ -142,7 +139,7 @@ function isWholeCents(price: number): boolean {
   return Math.abs(price * 100 - Math.round(price * 100)) < 1e-6;
 }
 
-function service(name: string, price: number, millions: number, perMinute: number, parallel: number): Raw[number] {
+function service(name: string, price: number, millions: number, perMinute: number, parallel: number) {
   const validFrom = "2026-01-01T00:00:00+01:00";
   const limits = { requestsPerMinute: perMinute, parallel, support: name !== "Starter" };
   const terms = [{ validFrom, price, credits: millions * 1_000_000, ...limits }];
@@ -150,9 +147,11 @@ function service(name: string, price: number, millions: number, perMinute: numbe
 }
 
 /** The packages if the catalogue's file has none. */
-export const servicePackages: readonly PackageEntry[] = readPackageEntries([
-  service("Starter", 7, 5, 30, 5),
-  service("Pro", 35, 80, 60, 10),
-  service("Business", 129, 320, 150, 20),
-  service("Business Plus", 249, 650, 150, 20),
-]);
+export const servicePackages: readonly PackageEntry[] = readPackageEntries(
+  Value.Default(packagesSchema, [
+    service("Starter", 7, 5, 30, 5),
+    service("Pro", 35, 80, 60, 10),
+    service("Business", 129, 320, 150, 20),
+    service("Business Plus", 249, 650, 150, 20),
+  ]) as Raw,
+);

@@ -13,7 +13,7 @@ type Slot = RawAgent["slots"][number];
 const neededKey = { process: "command", systemd: "unit", external: "url" } as const;
 
 export function* contradictions(config: RawAgent): Iterable<Finding> {
-  if (config.listen?.ops !== undefined) yield* address(["listen", "ops"], config.listen.ops);
+  yield* address(["listen", "ops"], config.listen.ops);
   for (const [index, router] of (config.routers ?? []).entries()) yield* address(["routers", index], router);
   yield* doubles(config.slots, (slot) => [slot.name, `slot "${slot.name}" is listed twice`], ["slots"], ["name"]);
   for (const [index, slot] of config.slots.entries()) yield* inSlot(slot, ["slots", index]);
@@ -24,9 +24,8 @@ export function* contradictions(config: RawAgent): Iterable<Finding> {
 }
 
 function* inSlot(slot: Slot, path: Finding[0]): Iterable<Finding> {
-  const gpus = slot.gpus ?? [];
-  yield* doubles(gpus, (gpu) => [gpu, `slot "${slot.name}" lists GPU ${gpu} twice`], [...path, "gpus"]);
-  const { min, max } = slot.backoffSeconds ?? { min: 0, max: 0 };
+  yield* doubles(slot.gpus, (gpu) => [gpu, `slot "${slot.name}" lists GPU ${gpu} twice`], [...path, "gpus"]);
+  const { min, max } = slot.backoffSeconds;
   if (min > max) yield [[...path, "backoffSeconds", "min"], `slot "${slot.name}": backoffSeconds.min exceeds .max`];
   yield* modelsTwice(slot, path);
   for (const [index, engine] of slot.engines.entries()) {
@@ -54,11 +53,10 @@ function* modelsTwice(slot: Slot, path: Finding[0]): Iterable<Finding> {
 }
 
 function* inEngine(engine: RawEngine): Iterable<Finding> {
-  const { command, url, unit } = engine;
+  const { launcher, command, url, unit } = engine;
   if (engine.model !== undefined && engine.models) yield [["models"], `name "model" or "models", not both`];
   if (modelsOf(engine).length === 0) yield [[], `"model" is missing, or "models" for several`];
-  const launcher = engine.launcher ?? "process";
-  const needed = neededKey[launcher as keyof typeof neededKey];
+  const needed = neededKey[launcher];
   if (engine[needed] === undefined) yield [["launcher"], `launcher ${launcher} needs "${needed}"`];
   else if (launcher === "process" && !/\{(port|socket)\}/.test(command!.join(" ")))
     yield [["command"], "the command contains neither {port} nor {socket}, so no request could reach the engine"];

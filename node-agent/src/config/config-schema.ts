@@ -1,6 +1,6 @@
 /**
  * The schema of agent.yaml: names, types, ranges, and the meaning of each key. `node docs/tools/configure-page.ts` makes
- * tables of it. `default` is the value of an absent key. `absent` describes in words what applies if the key is absent.
+ * tables of it. A missing key gets its `default`. `absent` describes in words what applies if the key is absent.
  */
 import { namePattern } from "@weiche/shared/ids.ts";
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
@@ -21,9 +21,8 @@ function modelId(description: string, absent?: string) {
   return Type.String({ minLength: 1, maxLength: modelCharactersMax, description, ...(absent && { absent }) });
 }
 
-/** An optional number of seconds. */
-function seconds(description: string, whenAbsent: number) {
-  return Type.Optional(Type.Number({ minimum: 0, default: whenAbsent, description: `${description}, in seconds` }));
+function seconds(description: string, byDefault: number) {
+  return Type.Number({ minimum: 0, default: byDefault, description: `${description}, in seconds` });
 }
 
 const engineSchema = Type.Object(
@@ -41,13 +40,11 @@ const engineSchema = Type.Object(
     dialect: Type.Enum(["vllm", "llama-server", "openai"], {
       description: "the protocol of the engine; `openai`: the embedded engine, SGLang, TEI and others",
     }),
-    launcher: Type.Optional(
-      Type.Enum(["process", "systemd", "external"], {
-        default: "process",
-        description:
-          "how the engine is started: `process` needs `command`, `systemd` needs `unit`, `external` needs `url`",
-      }),
-    ),
+    launcher: Type.Enum(["process", "systemd", "external"], {
+      default: "process",
+      description:
+        "how the engine is started: `process` needs `command`, `systemd` needs `unit`, `external` needs `url`",
+    }),
     command: Type.Optional(
       Type.Array(Type.String(), {
         minItems: 1,
@@ -84,14 +81,12 @@ const engineSchema = Type.Object(
         },
       ),
     ),
-    maxConcurrent: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        default: 256,
-        description:
-          "the engine's places: the answers that it generates at once. Set what the engine runs (vLLM `--max-num-seqs`, llama-server `-np`, the embedded engine `--parallel`), because a request in the engine's own queue cannot be moved. A request with `n` takes `n` places. If llama-server reports fewer slots, the agent uses those, and fewer still if they [share one context](decisions/0016-places.md)",
-      }),
-    ),
+    maxConcurrent: Type.Integer({
+      minimum: 1,
+      default: 256,
+      description:
+        "the engine's places: the answers that it generates at once. Set what the engine runs (vLLM `--max-num-seqs`, llama-server `-np`, the embedded engine `--parallel`), because a request in the engine's own queue cannot be moved. A request with `n` takes `n` places. If llama-server reports fewer slots, the agent uses those, and fewer still if they [share one context](decisions/0016-places.md)",
+    }),
     cachePrompts: Type.Optional(
       Type.Enum(["per-account", "shared", "off"], {
         description:
@@ -123,66 +118,54 @@ const engineSchema = Type.Object(
 const slotSchema = Type.Object(
   {
     name: name("the slot's name"),
-    gpus: Type.Optional(
-      Type.Array(Type.Integer({ minimum: 0 }), {
-        default: [],
-        description:
-          "indexes of the GPUs that hold one active model at a time. On a host without GPUs they are only labels",
-      }),
-    ),
+    gpus: Type.Array(Type.Integer({ minimum: 0 }), {
+      default: [],
+      description:
+        "indexes of the GPUs that hold one active model at a time. On a host without GPUs they are only labels",
+    }),
     minResidencySeconds: seconds("how long a model keeps the slot after it became active, even if idle", 1),
     drainOpenSeconds: seconds(
       "how long the old model still takes new requests. It counts from the first request for another model, or from when the old model became active if that was later",
       10,
     ),
-    waitersMax: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        default: 512,
-        description: "maximum number of waiting requests for each model",
-      }),
-    ),
+    waitersMax: Type.Integer({
+      minimum: 1,
+      default: 512,
+      description: "maximum number of waiting requests for each model",
+    }),
     waiterSeconds: seconds("the maximum time that a request waits", 300),
-    whileSwitching: Type.Optional(
-      Type.Enum(["hold", "refuse"], {
-        default: "hold",
-        description:
-          "what happens to a request whose model is about to leave the slot. `hold`: it waits for the model's next turn, if that comes within `waiterSeconds` and within the request's own time. `refuse`: it gets 503 `model_switching` until the model is gone",
-      }),
-    ),
+    whileSwitching: Type.Enum(["hold", "refuse"], {
+      default: "hold",
+      description:
+        "what happens to a request whose model is about to leave the slot. `hold`: it waits for the model's next turn, if that comes within `waiterSeconds` and within the request's own time. `refuse`: it gets 503 `model_switching` until the model is gone",
+    }),
     startSeconds: seconds("deadline of an engine's start", 900),
     stopSeconds: seconds("deadline of an engine's stop", 120),
-    memorySeconds: Type.Optional(
-      Type.Object(
-        {
-          room: seconds("how long a start waits for free GPU memory", 30),
-          spare: seconds("after how long a sleeping engine is stopped to make room", 3),
-          return: seconds("how long the GPU memory of a stopped engine may take to become free", 10),
-        },
-        closed,
-      ),
+    memorySeconds: Type.Object(
+      {
+        room: seconds("how long a start waits for free GPU memory", 30),
+        spare: seconds("after how long a sleeping engine is stopped to make room", 3),
+        return: seconds("how long the GPU memory of a stopped engine may take to become free", 10),
+      },
+      { ...closed, default: {} },
     ),
-    memoryReturnShare: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 1,
-        default: 0.75,
-        description:
-          "the share of an engine's memory that must be free again before the memory counts as returned. Lower it for sleepers that keep more than a quarter",
-      }),
-    ),
-    backoffSeconds: Type.Optional(
-      Type.Object(
-        {
-          min: Type.Number({ minimum: 0, description: "the first pause, in seconds; each next one is twice as long" }),
-          max: Type.Number({ minimum: 0, description: "the longest pause, in seconds" }),
-        },
-        {
-          ...closed,
-          description: "pauses after a failed start, and after the second exit or hang in a row",
-          default: { min: 2, max: 30 },
-        },
-      ),
+    memoryReturnShare: Type.Number({
+      minimum: 0,
+      maximum: 1,
+      default: 0.75,
+      description:
+        "the share of an engine's memory that must be free again before the memory counts as returned. Lower it for sleepers that keep more than a quarter",
+    }),
+    backoffSeconds: Type.Object(
+      {
+        min: Type.Number({ minimum: 0, description: "the first pause, in seconds; each next one is twice as long" }),
+        max: Type.Number({ minimum: 0, description: "the longest pause, in seconds" }),
+      },
+      {
+        ...closed,
+        description: "pauses after a failed start, and after the second exit or hang in a row",
+        default: { min: 2, max: 30 },
+      },
     ),
     engines: Type.Array(engineSchema, { minItems: 1, maxItems: enginesPerSlotMax }),
   },
@@ -212,36 +195,28 @@ export const agentSchema = Type.Object(
     ),
     slots: Type.Array(slotSchema, { minItems: 1, maxItems: slotsMax }),
     dataDir: Type.Optional(text("the data directory, as `WEICHE_DATA_DIR`", { absent: "`data` in the project" })),
-    listen: Type.Optional(
-      Type.Object(
-        {
-          ops: Type.Optional(
-            text(
-              "`host:port` of metrics and health, the agent's only listener. Other addresses than loopback need `ops.tls` or `ops.tokenFile`",
-              { default: "127.0.0.1:9465" },
-            ),
-          ),
-        },
-        closed,
-      ),
+    listen: Type.Object(
+      {
+        ops: text(
+          "`host:port` of metrics and health, the agent's only listener. Other addresses than loopback need `ops.tls` or `ops.tokenFile`",
+          { default: "127.0.0.1:9465" },
+        ),
+      },
+      { ...closed, default: {} },
     ),
     ops: Type.Optional(opsSchema),
     requestSeconds: seconds("the maximum duration of a request", 600),
     shutdownSeconds: seconds("how long running answers may continue after SIGTERM", 600),
-    usageKeepHours: Type.Optional(
-      Type.Number({
-        minimum: 1,
-        default: 1,
-        description:
-          "the minimum number of hours for which usage records stay on the node after a router committed them. Set more than the time between two [backups](runbook.md#backup-and-restore): a restored database then receives all usage since the backup again. A record has about 200 bytes, and whole files of 4 MiB are removed",
-      }),
-    ),
-    logLevel: Type.Optional(
-      Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"], {
-        default: "info",
-        description: "the lowest level that is logged",
-      }),
-    ),
+    usageKeepHours: Type.Number({
+      minimum: 1,
+      default: 1,
+      description:
+        "the minimum number of hours for which usage records stay on the node after a router committed them. Set more than the time between two [backups](runbook.md#backup-and-restore): a restored database then receives all usage since the backup again. A record has about 200 bytes, and whole files of 4 MiB are removed",
+    }),
+    logLevel: Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"], {
+      default: "info",
+      description: "the lowest level that is logged",
+    }),
   },
   closed,
 );

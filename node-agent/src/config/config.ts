@@ -73,30 +73,27 @@ function toConfig(raw: RawAgent, baseDir: string, env: NodeJS.ProcessEnv): Agent
     tls,
     slots: raw.slots.map((slot) => ({
       name: asId<SlotName>(slot.name),
-      gpus: slot.gpus ?? [],
-      engines: slot.engines.map((engine) => toEngine(engine, slot.gpus ?? [], baseDir)),
+      gpus: slot.gpus,
+      engines: slot.engines.map((engine) => toEngine(engine, slot.gpus, baseDir)),
       limits: limitsOf(slot),
       memory: {
-        roomMsMax: (slot.memorySeconds?.room ?? 30) * 1000,
-        makeRoomAfterMs: (slot.memorySeconds?.spare ?? 3) * 1000,
-        returnMsMax: (slot.memorySeconds?.return ?? 10) * 1000,
-        returnShareMin: slot.memoryReturnShare ?? 0.75,
+        roomMsMax: slot.memorySeconds.room * 1000,
+        makeRoomAfterMs: slot.memorySeconds.spare * 1000,
+        returnMsMax: slot.memorySeconds.return * 1000,
+        returnShareMin: slot.memoryReturnShare,
       },
     })),
     modelPaths: raw.slots.flatMap(({ engines }) => engines.flatMap((engine) => modelPathsOf(engine, baseDir))),
     stateDir: join(dataDir, "agent"),
     ops: readOpsConfig(
-      parseOwnListen(
-        env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen?.ops ?? "127.0.0.1:9465",
-        "listen.ops or WEICHE_AGENT_OPS_LISTEN",
-      ),
+      parseOwnListen(env["WEICHE_AGENT_OPS_LISTEN"] ?? raw.listen.ops, "listen.ops or WEICHE_AGENT_OPS_LISTEN"),
       raw.ops,
       baseDir,
     ),
-    requestMsMax: (raw.requestSeconds ?? 600) * 1000,
-    shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
-    usageKeepMs: (raw.usageKeepHours ?? 1) * 3_600_000,
-    logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
+    requestMsMax: raw.requestSeconds * 1000,
+    shutdownMsMax: raw.shutdownSeconds * 1000,
+    usageKeepMs: raw.usageKeepHours * 3_600_000,
+    logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel,
   };
 }
 
@@ -108,15 +105,15 @@ export function modelPathsOf(engine: RawEngine, baseDir: string): readonly strin
 /** docs/configuration.md documents the defaults. */
 function limitsOf(slot: RawAgent["slots"][number]) {
   return {
-    minResidencyMs: (slot.minResidencySeconds ?? 1) * 1000,
-    drainOpenMsMax: (slot.drainOpenSeconds ?? 10) * 1000,
-    waitersMax: slot.waitersMax ?? 512,
-    waiterMsMax: (slot.waiterSeconds ?? 300) * 1000,
-    backoffMsMin: (slot.backoffSeconds?.min ?? 2) * 1000,
-    backoffMsMax: (slot.backoffSeconds?.max ?? 30) * 1000,
-    startMsMax: (slot.startSeconds ?? 900) * 1000,
-    stopMsMax: (slot.stopSeconds ?? 120) * 1000,
-    whileSwitching: (slot.whileSwitching ?? "hold") as WhileSwitching,
+    minResidencyMs: slot.minResidencySeconds * 1000,
+    drainOpenMsMax: slot.drainOpenSeconds * 1000,
+    waitersMax: slot.waitersMax,
+    waiterMsMax: slot.waiterSeconds * 1000,
+    backoffMsMin: slot.backoffSeconds.min * 1000,
+    backoffMsMax: slot.backoffSeconds.max * 1000,
+    startMsMax: slot.startSeconds * 1000,
+    stopMsMax: slot.stopSeconds * 1000,
+    whileSwitching: slot.whileSwitching as WhileSwitching,
   };
 }
 
@@ -134,7 +131,7 @@ function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): Eng
     dialect: raw.dialect as DialectName,
     launcher,
     sleepLevel: raw.sleep?.level as 1 | 2 | undefined,
-    maxConcurrent: raw.maxConcurrent ?? 256,
+    maxConcurrent: raw.maxConcurrent,
     cachePrompts: raw.cachePrompts as CachePrompts | undefined,
     silentMsMax: raw.silentSeconds === undefined ? undefined : raw.silentSeconds * 1000,
     memoryBytes: raw.memoryBytes,

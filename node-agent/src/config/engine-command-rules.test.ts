@@ -3,20 +3,24 @@ import type { RawEngine } from "./config-schema.ts";
 import { commandMistakes, commandWarnings, modelPaths } from "./engine-command-rules.ts";
 
 const port = ["--port", "{port}"];
-const vllm = (...flags: string[]): RawEngine => ({ model: "m", dialect: "vllm", command: ["vllm", "serve", ...flags] });
+const engineOf = (given: Partial<RawEngine>): RawEngine => ({
+  model: "m",
+  dialect: "vllm",
+  launcher: "process",
+  maxConcurrent: 256,
+  ...given,
+});
+const vllm = (...flags: string[]) => engineOf({ command: ["vllm", "serve", ...flags] });
 const asleep: Partial<RawEngine> = { sleep: { level: 1 }, env: { VLLM_SERVER_DEV_MODE: "1" } };
 const mistakes = (engine: RawEngine) => [...commandMistakes(engine)].map(([, message]) => message);
 const warnings = (engine: RawEngine) => [...commandWarnings(engine)].map(([, message]) => message);
 
 describe("an engine that other hosts could reach is a mistake", () => {
-  const tei: RawEngine = { model: "m", dialect: "openai", command: ["text-embeddings-router"] };
+  const tei = engineOf({ dialect: "openai", command: ["text-embeddings-router"] });
   const cases: [name: string, engine: RawEngine][] = [
     ["an address of the host", vllm("--host", "0.0.0.0", ...port)],
     ["the same with an equals sign", vllm("--host=::", ...port)],
-    [
-      "in a line for a shell",
-      { model: "m", dialect: "vllm", command: ["sh", "-c", "exec vllm serve --host 10.0.0.1"] },
-    ],
+    ["in a line for a shell", engineOf({ command: ["sh", "-c", "exec vllm serve --host 10.0.0.1"] })],
     ["the host name of TEI", { ...tei, env: { HOSTNAME: "0.0.0.0" } }],
     ["its flag", { ...tei, command: ["text-embeddings-router", "--hostname", "0.0.0.0"] }],
   ];
@@ -25,7 +29,7 @@ describe("an engine that other hosts could reach is a mistake", () => {
   });
 
   test("an engine on another host that sleeps is a mistake too", () => {
-    const engine: RawEngine = { model: "m", dialect: "vllm", launcher: "external", url: "http://10.0.0.1:8000" };
+    const engine = engineOf({ launcher: "external", url: "http://10.0.0.1:8000" });
     expect(mistakes(engine)).toEqual([]);
     expect(mistakes({ ...engine, ...asleep })).toEqual([expect.stringContaining("use loopback only")]);
     expect(mistakes({ ...engine, ...asleep, url: "http://[::1]:8000" })).toEqual([]);
@@ -34,7 +38,7 @@ describe("an engine that other hosts could reach is a mistake", () => {
   test("an engine without an address causes a warning that names the flag", () => {
     expect(warnings(vllm(...port))).toEqual([expect.stringContaining("add --host 127.0.0.1")]);
     expect(warnings(tei)).toEqual([expect.stringContaining("add --hostname 127.0.0.1")]);
-    const hidden: RawEngine = { model: "m", dialect: "vllm", launcher: "systemd", unit: "e@.service" };
+    const hidden = engineOf({ launcher: "systemd", unit: "e@.service" });
     expect(warnings(hidden)).toEqual(["not visible here: see that its vLLM has --host 127.0.0.1"]);
     expect(warnings({ ...hidden, sleep: { level: 1 } })).toEqual([
       "not visible here: see that its vLLM has --host 127.0.0.1 --enable-sleep-mode",
@@ -47,7 +51,7 @@ describe("an engine that other hosts could reach is a mistake", () => {
     const fewer = { ...vllm("--host", "127.0.0.1", ...port), env: { VLLM_MAX_STOP_STRINGS: "4" } };
     expect(warnings(fewer)).toEqual(["the service takes 64 stop strings: remove VLLM_MAX_STOP_STRINGS"]);
     expect(warnings({ ...fewer, env: { VLLM_MAX_STOP_STRINGS: "128" } })).toEqual([]);
-    const external: RawEngine = { model: "m", dialect: "vllm", launcher: "external", url: "http://127.0.0.1:8000" };
+    const external = engineOf({ launcher: "external", url: "http://127.0.0.1:8000" });
     expect(warnings(external)).toEqual([
       "not visible here: see that its vLLM was started with VLLM_MAX_STOP_STRINGS=64",
     ]);
@@ -106,11 +110,8 @@ describe("a sleeping vLLM", () => {
 });
 
 test("a llama-server with unsuitable flags causes a warning", () => {
-  const engine = (...flags: string[]): RawEngine => ({
-    model: "m",
-    dialect: "llama-server",
-    command: ["/opt/llama-server", ...flags],
-  });
+  const engine = (...flags: string[]) =>
+    engineOf({ dialect: "llama-server", command: ["/opt/llama-server", ...flags] });
   expect(warnings(engine())).toEqual([
     "never becomes ready without --alias m",
     expect.stringContaining("without --metrics"),
@@ -141,14 +142,14 @@ test("a llama-server with unsuitable flags causes a warning", () => {
   expect(warnings({ ...engine(...good), env: { LLAMA_ARG_CACHE_RAM: "512" } })).toEqual([saving]);
   expect(warnings({ ...engine(...good, "--cache-ram", "512"), cachePrompts: "shared" })).toEqual([]);
   expect(warnings(engine(...good, "--cache-ram", "0"))).toEqual([]);
-  const external: RawEngine = { model: "m", dialect: "llama-server", launcher: "external", url: "http://127.0.0.1:1" };
+  const external = engineOf({ dialect: "llama-server", launcher: "external", url: "http://127.0.0.1:1" });
   expect(warnings(external)).toEqual([expect.stringContaining("started with --cache-ram 0")]);
   expect(warnings({ ...external, cachePrompts: "shared" })).toEqual([]);
   expect(warnings(engine("-a", "m", "--metrics", "--embeddings")), "it serves no chats").toEqual([]);
 });
 
 describe("the files of models", () => {
-  const llama = (...command: string[]): RawEngine => ({ model: "m", dialect: "llama-server", command });
+  const llama = (...command: string[]) => engineOf({ dialect: "llama-server", command });
   const cases: [name: string, engine: RawEngine, paths: string[]][] = [
     ["llama-server's model", llama("/opt/llama-server", "-m", "small.gguf"), ["small.gguf"]],
     ["and its projector", llama("llama-server", "--model", "/a.gguf", "--mmproj", "/b.gguf"), ["/a.gguf", "/b.gguf"]],

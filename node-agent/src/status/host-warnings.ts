@@ -23,7 +23,7 @@ const ownKeys = {
 /** Finds models that are too large for the memory of their slot's GPUs. */
 export function* hostMistakes(config: RawAgent, { gpus = [] }: HostFacts): Iterable<Finding> {
   for (const [index, slot] of config.slots.entries()) {
-    const totals = (slot.gpus ?? []).map((gpu) => gpus.find((one) => one.index === gpu)?.memoryTotalBytes ?? Infinity);
+    const totals = slot.gpus.map((gpu) => gpus.find((one) => one.index === gpu)?.memoryTotalBytes ?? Infinity);
     const totalBytes = totals.length === 0 ? Infinity : totals.reduce((sum, bytes) => sum + bytes);
     for (const [at, { model, memoryBytes = 0 }] of slot.engines.entries()) {
       if (memoryBytes <= totalBytes) continue;
@@ -39,7 +39,7 @@ export function* hostWarnings(config: RawAgent, baseDir: string, host: HostFacts
   if (remote >= 0)
     yield [["routers", remote], "a router beyond loopback accepts only nodes with certificates: set tls"];
   for (const [index, slot] of config.slots.entries()) {
-    for (const [at, gpu] of (slot.gpus ?? []).entries()) {
+    for (const [at, gpu] of slot.gpus.entries()) {
       const known = host.gpus?.map((one) => one.index);
       if (!known?.includes(gpu)) yield [["slots", index, "gpus", at], missingGpu(gpu, known)];
     }
@@ -57,9 +57,9 @@ function* crowdedGpus(slots: RawAgent["slots"], gpus: NonNullable<HostFacts["gpu
   for (const { index: gpu, memoryTotalBytes } of gpus) {
     let sum = 0;
     for (const [index, slot] of slots.entries()) {
-      const at = slot.gpus?.indexOf(gpu) ?? -1;
+      const at = slot.gpus.indexOf(gpu);
       if (at < 0) continue;
-      sum += Math.max(...slot.engines.map(({ memoryBytes = 0 }) => memoryBytes)) / slot.gpus!.length;
+      sum += Math.max(...slot.engines.map(({ memoryBytes = 0 }) => memoryBytes)) / slot.gpus.length;
       if (memoryTotalBytes === undefined || sum <= memoryTotalBytes) continue;
       yield [
         ["slots", index, "gpus", at],
@@ -76,7 +76,7 @@ function missingGpu(gpu: number, known: readonly number[] | undefined): string {
 }
 
 function* ofEngine(engine: RawEngine, baseDir: string, host: HostFacts): Iterable<Finding> {
-  const launcher = (engine.launcher ?? "process") as keyof typeof ownKeys;
+  const { launcher } = engine;
   const own: readonly string[] = ownKeys[launcher];
   const foreign = Object.values(ownKeys)
     .flat()

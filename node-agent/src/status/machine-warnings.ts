@@ -21,7 +21,7 @@ export function* machineWarnings(config: RawAgent, baseDir: string, facts: Machi
   for (const [index, slot] of config.slots.entries()) {
     for (const [at, engine] of slot.engines.entries()) {
       const path: Finding[0] = ["slots", index, "engines", at];
-      const tooLarge = gpuWarning(slot.gpus ?? [], engine.memoryBytes ?? 0, facts);
+      const tooLarge = gpuWarning(slot.gpus, engine.memoryBytes ?? 0, facts);
       if (tooLarge !== undefined) yield [[...path, "memoryBytes"], `model "${nameOf(engine)}": ${tooLarge}`];
       for (const model of modelPathsOf(engine, baseDir)) {
         const noRoom = roomWarning(model, facts);

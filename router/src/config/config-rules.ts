@@ -13,14 +13,14 @@ import { hostUrls, withOneHost } from "./database-url.ts";
 import type { RawRouter } from "./config-schema.ts";
 import { parseStore } from "./store-address.ts";
 
-/** Listeners: the variable that overrides the file, and the default address. */
-const listeners = {
-  api: { variable: "WEICHE_API_LISTEN", usual: "127.0.0.1:8080" },
-  portal: { variable: "WEICHE_PORTAL_LISTEN", usual: "127.0.0.1:8081" },
-  console: { variable: "WEICHE_CONSOLE_LISTEN", usual: "127.0.0.1:8082" },
-  nodes: { variable: "WEICHE_NODES_LISTEN", usual: "127.0.0.1:7443" },
-  data: { variable: "WEICHE_DATA_LISTEN", usual: "127.0.0.1:7444" },
-  ops: { variable: "WEICHE_OPS_LISTEN", usual: "127.0.0.1:9464" },
+/** The variables that override the listeners in the file. */
+const variables = {
+  api: "WEICHE_API_LISTEN",
+  portal: "WEICHE_PORTAL_LISTEN",
+  console: "WEICHE_CONSOLE_LISTEN",
+  nodes: "WEICHE_NODES_LISTEN",
+  data: "WEICHE_DATA_LISTEN",
+  ops: "WEICHE_OPS_LISTEN",
 } as const;
 
 type RouterListen = Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops", ListenAddress>> & {
@@ -30,9 +30,9 @@ type RouterListen = Readonly<Record<"api" | "portal" | "nodes" | "data" | "ops",
 
 /** Reads the addresses of listeners; variables override the file. Throws a `StartError`. */
 export function readListen(raw: RawRouter, env: NodeJS.ProcessEnv) {
-  const read = (name: keyof typeof listeners) => {
-    const { variable, usual } = listeners[name];
-    const text = env[variable] ?? raw.listen?.[name] ?? usual;
+  const read = (name: keyof typeof variables) => {
+    const variable = variables[name];
+    const text = env[variable] ?? raw.listen[name];
     if (text === "off" && name === "console") return undefined;
     return parseOwnListen(text, `listen.${name} or ${variable}`);
   };
@@ -67,7 +67,7 @@ function isEverywhere(host: string): boolean {
 /** Finds listeners that other hosts could reach without TLS. */
 export function* exposures(raw: RawRouter, listen: RouterListen): Iterable<Finding> {
   for (const what of ["nodes", "data"] as const) {
-    if (raw.nodes?.tls || isLoopback(listen[what].host)) continue;
+    if (raw.nodes.tls || isLoopback(listen[what].host)) continue;
     const message = `listen.${what} ${formatListen(listen[what])} is not loopback: it needs nodes.tls (cert, key, ca)`;
     yield [["listen", what], message];
   }
@@ -81,12 +81,9 @@ export function* exposures(raw: RawRouter, listen: RouterListen): Iterable<Findi
 
 /** Finds mistakes in the file alone, because environment variables may override its listeners. */
 export function* contradictions(raw: RawRouter): Iterable<Finding> {
-  const names = Object.keys(listeners) as (keyof typeof listeners)[];
-  const wrong = names.flatMap((name): Finding[] => {
-    const text = raw.listen?.[name];
-    if (text === undefined || (name === "console" && text === "off")) return [];
-    return whatFails(["listen", name], () => parseListen(text, `listen.${name}`));
-  });
+  const wrong = Object.entries(raw.listen).flatMap(([name, text]) =>
+    name === "console" && text === "off" ? [] : whatFails(["listen", name], () => parseListen(text, `listen.${name}`)),
+  );
   yield* wrong;
   if (wrong.length === 0) {
     const listen = readListen(raw, {});
@@ -95,10 +92,10 @@ export function* contradictions(raw: RawRouter): Iterable<Finding> {
     yield* whatFails(["listen", "ops"], () => checkOpsReach(listen.ops, isProtected));
   }
   for (const key of ["announce", "dataAdvertise"] as const) {
-    const text = raw.nodes?.[key];
+    const text = raw.nodes[key];
     if (text !== undefined) yield* whatFails(["nodes", key], () => parseListen(text, `nodes.${key}`));
   }
-  const { url: databaseUrl } = raw.database ?? {};
+  const { url: databaseUrl } = raw.database;
   if (databaseUrl !== undefined) yield* whatFails(["database", "url"], () => hostUrls(databaseUrl));
   for (const key of ["database", "smtp"] as const) {
     const { url, passwordFile } = raw[key] ?? {};
@@ -110,7 +107,7 @@ export function* contradictions(raw: RawRouter): Iterable<Finding> {
 }
 
 /** Finds mistakes in the settings of the limit store. */
-export function* storeMistakes({ limits = {} }: RawRouter): Iterable<Finding> {
+export function* storeMistakes({ limits }: RawRouter): Iterable<Finding> {
   const { store = "memory", storePasswordFile, storeTls } = limits;
   const wrong = whatFails(["limits", "store"], () => parseStore(store));
   if (wrong.length > 0) return yield* wrong;
@@ -127,6 +124,6 @@ export function* storeMistakes({ limits = {} }: RawRouter): Iterable<Finding> {
 
 /** Lists the settings whose URL contains a password. If there is one, other users must not be able to read the file. */
 export function passwordsIn({ database, smtp, limits }: RawRouter): readonly string[] {
-  const urls = { "database.url": database?.url, "smtp.url": smtp?.url, "limits.store": limits?.store };
+  const urls = { "database.url": database.url, "smtp.url": smtp?.url, "limits.store": limits.store };
   return Object.entries(urls).flatMap(([key, url]) => (holdsPassword(url ?? "") ? [key] : []));
 }

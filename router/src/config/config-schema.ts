@@ -1,28 +1,29 @@
 /**
  * Schema of router.yaml: names, types, ranges and descriptions. `node docs/tools/configure-page.ts` makes the table in
- * docs/configuration.md from it. `default` is the value of a missing key; `absent` describes it in words.
+ * docs/configuration.md from it. A missing key with a `default` gets this value; `absent` describes in words what applies
+ * without a value.
  */
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
 import { Type, type Static, type TSchema } from "typebox";
 
 const closed = { additionalProperties: false } as const;
 
-interface Described {
-  readonly default?: string;
-  readonly absent?: string;
+function text(description: string) {
+  return Type.String({ description });
 }
 
-function text(description: string, options: Described = {}) {
-  return Type.String({ description, ...options });
+/** `absent`: what applies without the key. */
+function optional(description: string, absent: string) {
+  return Type.Optional(Type.String({ description, absent }));
 }
 
 function listener(description: string, defaultAddress: string) {
-  return text(`\`host:port\` of ${description}`, { default: defaultAddress });
+  return Type.String({ description: `\`host:port\` of ${description}`, default: defaultAddress });
 }
 
-/** An optional part of the file, with optional members. */
+/** A part of the file that may be missing. Its members are optional or have defaults. */
 function section<P extends Record<string, TSchema>>(members: P) {
-  return Type.Optional(Type.Partial(Type.Object(members), closed));
+  return Type.Object(members, { ...closed, default: {} });
 }
 
 const listen = section({
@@ -41,26 +42,25 @@ const listen = section({
 });
 
 const addresses = section({
-  api: text("public address of the API, shown in code examples", { absent: "the address of `listen.api`" }),
-  portal: text(
+  api: optional("public address of the API, shown in code examples", "the address of `listen.api`"),
+  portal: optional(
     "public address of the portal, used in links and invitations ([behind a proxy](#the-portal-behind-its-name))",
-    {
-      absent: "the address of `listen.portal`",
-    },
+    "the address of `listen.portal`",
   ),
-  console: text("public address of the console, used in the links of `weiche console`", {
-    absent: "the address of `listen.console`",
-  }),
+  console: optional(
+    "public address of the console, used in the links of `weiche console`",
+    "the address of `listen.console`",
+  ),
 });
 
 const database = section({
-  url: text(
+  url: optional(
     "URL of your PostgreSQL (15 or newer, `fsync` on). A router opens at most 15 connections. With standbys, name all hosts (`postgres://weiche@db1.example,db2.example/weiche`): the router uses the primary, also after a failover ([requirements](runbook.md#a-database-with-standbys))",
-    { absent: "the embedded PostgreSQL" },
+    "the embedded PostgreSQL",
   ),
-  passwordFile: text(
+  passwordFile: optional(
     "a file with the password of `database.url` in one line, for a URL without a password ([how](install.md#passwords)). `weiche backup` and `weiche restore` read it, too",
-    { absent: "none" },
+    "none",
   ),
 });
 
@@ -78,21 +78,20 @@ const tls = Type.Object(
 );
 
 const nodes = section({
-  tls: Type.Object(
-    {
-      cert: text("file of the router's certificate chain"),
-      key: text("file of its private key"),
-      ca: text("file of the authority that signed the certificates of the nodes"),
-    },
-    { ...closed, description: "mutual TLS with nodes", absent: "nodes may connect only by loopback" },
+  tls: Type.Optional(
+    Type.Object(
+      {
+        cert: text("file of the router's certificate chain"),
+        key: text("file of its private key"),
+        ca: text("file of the authority that signed the certificates of the nodes"),
+      },
+      { ...closed, description: "mutual TLS with nodes", absent: "nodes may connect only by loopback" },
+    ),
   ),
-  dataAdvertise: text("the `host:port` that nodes dial for data connections", { absent: "`listen.data`" }),
-  announce: text(
+  dataAdvertise: optional("the `host:port` that nodes dial for data connections", "`listen.data`"),
+  announce: optional(
     "the `host:port` that nodes dial for links. Other routers of the database send it to their nodes. The certificate of `nodes.tls` must name the host",
-    {
-      absent:
-        "the host of `dataAdvertise` with the port of `listen.nodes`, else `listen.nodes`. If that means all addresses, only nodes whose `routers` name this router link to it",
-    },
+    "the host of `dataAdvertise` with the port of `listen.nodes`, else `listen.nodes`. If that means all addresses, only nodes whose `routers` name this router link to it",
   ),
 });
 
@@ -109,24 +108,27 @@ const limits = section({
     description:
       "proxies whose `X-Forwarded-For` is trusted and whose connections are not limited. The header's entries may have a port, brackets or quotes. If a client's entry is empty or names no address, the client has no limit per address and the log names the proxy once, because earlier entries may be invented",
   }),
-  store: text(
+  store: optional(
     "where requests per minute and parallel requests of accounts are counted. `memory`: each router counts its own. An address of Valkey or Redis 7: several routers share their limits ([how](install.md#several-routers))",
-    { absent: "`memory`, and the router refuses to start if another router uses its database" },
+    "`memory`, and the router refuses to start if another router uses its database",
   ),
-  storePasswordFile: text("as `database.passwordFile`, for `limits.store`", { absent: "none" }),
-  storeTls: Type.Partial(
-    Type.Object({
-      ca: text("file of the authority that signed the certificate of `limits.store`", {
-        absent: "the authorities of Node.js",
-      }),
-      cert: text("file of a client certificate, if the store requires one", { absent: "none" }),
-      key: text("file of its private key", { absent: "none" }),
-    }),
-    {
-      ...closed,
-      description: "for `valkeys://`; the files are read at the start",
-      absent: "no client certificate, and the authorities of Node.js",
-    },
+  storePasswordFile: optional("as `database.passwordFile`, for `limits.store`", "none"),
+  storeTls: Type.Optional(
+    Type.Object(
+      {
+        ca: optional(
+          "file of the authority that signed the certificate of `limits.store`",
+          "the authorities of Node.js",
+        ),
+        cert: optional("file of a client certificate, if the store requires one", "none"),
+        key: optional("file of its private key", "none"),
+      },
+      {
+        ...closed,
+        description: "for `valkeys://`; the files are read at the start",
+        absent: "no client certificate, and the authorities of Node.js",
+      },
+    ),
   ),
   whenStoreIsDown: Type.Enum(["full", "share"], {
     default: "full",
@@ -142,7 +144,7 @@ const smtp = Type.Object(
       description: "the server that sends mail, such as `smtps://user:password@mail.example`",
     }),
     from: Type.String({ pattern: "@", description: "the sender, such as `Weiche <portal@example>`" }),
-    passwordFile: Type.Optional(text("as `database.passwordFile`, for `smtp.url`", { absent: "none" })),
+    passwordFile: optional("as `database.passwordFile`, for `smtp.url`", "none"),
   },
   {
     ...closed,
@@ -156,7 +158,7 @@ export const routerSchema = Type.Object(
     catalogue: text("file of the [model catalogue](#catalogueyaml)"),
     listen,
     ops: Type.Optional(opsSchema),
-    dataDir: Type.Optional(text("the data directory, like `WEICHE_DATA_DIR`", { absent: "`data` in the project" })),
+    dataDir: optional("the data directory, like `WEICHE_DATA_DIR`", "`data` in the project"),
     public: addresses,
     portal: section({
       registration: Type.Enum(["closed", "open"], {
@@ -195,32 +197,28 @@ export const routerSchema = Type.Object(
     }),
     limits,
     smtp: Type.Optional(smtp),
-    requestSeconds: Type.Optional(
-      Type.Number({ minimum: 1, default: 600, description: "the maximum duration of a request, in seconds" }),
-    ),
-    shutdownAcceptSeconds: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 60,
-        default: 10,
-        description:
-          "how long new requests are still served after SIGTERM, in seconds, while `/readyz` answers 503. Set it a little longer than your load balancer needs to notice; 0 without a load balancer",
-      }),
-    ),
-    shutdownSeconds: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        default: 600,
-        description:
-          "how long running answers may continue after that, in seconds. Then the router waits for the database, at most 10 s if it does not answer",
-      }),
-    ),
-    logLevel: Type.Optional(
-      Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"], {
-        default: "info",
-        description: "the lowest level that is logged",
-      }),
-    ),
+    requestSeconds: Type.Number({
+      minimum: 1,
+      default: 600,
+      description: "the maximum duration of a request, in seconds",
+    }),
+    shutdownAcceptSeconds: Type.Number({
+      minimum: 0,
+      maximum: 60,
+      default: 10,
+      description:
+        "how long new requests are still served after SIGTERM, in seconds, while `/readyz` answers 503. Set it a little longer than your load balancer needs to notice; 0 without a load balancer",
+    }),
+    shutdownSeconds: Type.Number({
+      minimum: 0,
+      default: 600,
+      description:
+        "how long running answers may continue after that, in seconds. Then the router waits for the database, at most 10 s if it does not answer",
+    }),
+    logLevel: Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"], {
+      default: "info",
+      description: "the lowest level that is logged",
+    }),
   },
   closed,
 );

@@ -42,7 +42,9 @@ export function loadRouterConfig(file: string, env: NodeJS.ProcessEnv): RouterCo
  * for the database run in their own units with their own credentials, and may not read others. Throws a `StartError`.
  */
 export function loadDatabaseUrl(file: string, env: NodeJS.ProcessEnv): string | undefined {
-  const { database: { url, passwordFile } = {} } = loadYaml(file, routerSchema);
+  const {
+    database: { url, passwordFile },
+  } = loadYaml(file, routerSchema);
   if (url === undefined || passwordFile === undefined) return url;
   const baseDir = dirname(resolve(file));
   return fullUrl("database", url, ownCredential(resolve(baseDir, passwordFile), env), baseDir);
@@ -78,7 +80,7 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
   const files = <T extends object>(tls: T) => resolved(tls, baseDir);
   const listen = readListen(raw, env);
   const dialled = (key: "announce" | "dataAdvertise") => {
-    const text = raw.nodes?.[key];
+    const text = raw.nodes[key];
     return text === undefined ? undefined : formatListen(parseListen(text, `nodes.${key}`));
   };
   return {
@@ -87,11 +89,11 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     /** `router/` in the data directory, with lock, admin socket and embedded database. */
     stateDir: join(dataDir, "router"),
     /** Public addresses for code examples, links and invitations. If undefined, the listeners' addresses are used. */
-    publicApi: raw.public?.api,
-    publicPortal: raw.public?.portal,
-    publicConsole: raw.public?.console,
+    publicApi: raw.public.api,
+    publicPortal: raw.public.portal,
+    publicConsole: raw.public.console,
     /** `open`: anybody may open an account in the portal. */
-    registration: raw.portal?.registration ?? "closed",
+    registration: raw.portal.registration,
     /** If undefined, links are shown to the person who makes them. The URL may contain a password. */
     smtp: raw.smtp && { url: fullUrl("smtp", raw.smtp.url, raw.smtp.passwordFile, baseDir), from: raw.smtp.from },
     catalogueFile: catalogueFileOf(raw, baseDir),
@@ -99,39 +101,39 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     databaseUrl: databaseUrlOf(raw, baseDir),
     /** TLS of API and portal. If undefined, they serve plain HTTP behind a proxy. */
     tls: raw.tls && files(raw.tls),
-    nodesTls: raw.nodes?.tls && files(raw.nodes.tls),
+    nodesTls: raw.nodes.tls && files(raw.nodes.tls),
     /** host:port that agents dial for data connections. Defaults to the address of the listener. */
     dataAdvertise: dialled("dataAdvertise"),
     /** host:port that agents dial for links; other routers send it to them. If undefined, `linkAddressOf` decides. */
     announce: dialled("announce"),
     /** For how many days usage records are kept. */
-    usageDays: raw.retention?.usageDays ?? 400,
+    usageDays: raw.retention.usageDays,
     /** For how many days dead keys stay in lists. */
-    deadKeyDays: raw.retention?.deadKeyDays ?? 90,
+    deadKeyDays: raw.retention.deadKeyDays,
     /** For how many days audit entries are kept. */
-    auditDays: raw.retention?.auditDays ?? 3_650,
+    auditDays: raw.retention.auditDays,
     /** How often usage is compared with quotas and limits. */
-    evaluateMs: (raw.credits?.evaluateSeconds ?? 60) * 1000,
+    evaluateMs: raw.credits.evaluateSeconds * 1000,
     limits: {
       /** 0 turns the limit off. */
-      perIpPerSecond: raw.limits?.perIpPerSecond ?? 10,
-      perIpBurst: raw.limits?.perIpBurst ?? 20,
-      trustedProxies: raw.limits?.trustedProxies ?? [],
+      perIpPerSecond: raw.limits.perIpPerSecond,
+      perIpBurst: raw.limits.perIpBurst,
+      trustedProxies: raw.limits.trustedProxies,
     },
     /** The store in which routers share the limits of accounts. If undefined, each router counts in its memory. */
     limitStore: readStore(raw, baseDir),
     /** True if `limits.store` is not set. Then the router must be the only one, because limits would not be shared. */
-    mustBeAlone: raw.limits?.store === undefined,
-    requestMsMax: (raw.requestSeconds ?? 600) * 1000,
+    mustBeAlone: raw.limits.store === undefined,
+    requestMsMax: raw.requestSeconds * 1000,
     /** How long new requests are still served after SIGTERM. */
-    shutdownAcceptMs: (raw.shutdownAcceptSeconds ?? 10) * 1000,
+    shutdownAcceptMs: raw.shutdownAcceptSeconds * 1000,
     /** How long running streams may continue after that. */
-    shutdownMsMax: (raw.shutdownSeconds ?? 600) * 1000,
-    logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel ?? "info",
+    shutdownMsMax: raw.shutdownSeconds * 1000,
+    logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel,
   };
 }
 
-function databaseUrlOf({ database = {} }: RawRouter, baseDir: string): string | undefined {
+function databaseUrlOf({ database }: RawRouter, baseDir: string): string | undefined {
   return database.url && fullUrl("database", database.url, database.passwordFile, baseDir);
 }
 
@@ -141,8 +143,8 @@ function fullUrl(key: string, url: string, passwordFile: string | undefined, bas
   return withOneHost(url, (one) => withPassword(one, password, key));
 }
 
-function readStore({ limits = {} }: RawRouter, baseDir: string): LimitStoreConfig | undefined {
-  const { store = "memory", storePasswordFile: file, storeTls = {}, whenStoreIsDown = "full" } = limits;
+function readStore({ limits }: RawRouter, baseDir: string): LimitStoreConfig | undefined {
+  const { store = "memory", storePasswordFile: file, storeTls = {}, whenStoreIsDown } = limits;
   const address = parseStore(store);
   if (!address) return undefined;
   const password = file === undefined ? address.password : readSecret(resolve(baseDir, file), "a password");

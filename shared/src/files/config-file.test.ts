@@ -22,6 +22,21 @@ describe("a configuration file", () => {
     });
   });
 
+  test("gets the defaults of its missing keys, also in missing sections and in entries of lists", () => {
+    const limits = Type.Object({ waiters: Type.Integer({ default: 512 }) }, { ...closed, default: {} });
+    const slots = Type.Array(Type.Object({ name: Type.String(), limits }, closed));
+    const filled = Type.Object({ slots, limits, file: Type.Optional(Type.String()) }, closed);
+    expect(checkYaml("slots: [{ name: a }, { name: b, limits: { waiters: 1 } }]", filled).value).toEqual({
+      slots: [
+        { name: "a", limits: { waiters: 512 } },
+        { name: "b", limits: { waiters: 1 } },
+      ],
+      limits: { waiters: 512 },
+    });
+    const wrong = [{ line: 1, message: '"limits.waiters" must be integer' }];
+    expect(checkYaml("limits: { waiters: many }\nslots: []", filled).mistakes).toEqual(wrong);
+  });
+
   const mistakes: [name: string, text: string, line: number, message: string][] = [
     [
       "an unknown key is answered with the nearest known one",

@@ -21,7 +21,8 @@ export type Finding = readonly [path: readonly (string | number)[], message: str
 type Judge<T> = (value: T) => Iterable<Finding>;
 
 /**
- * Checks YAML text against a schema. Finds every mistake with its line, and the nearest known key for an unknown one.
+ * Fills missing keys with their defaults from the schema, and checks YAML text against it. Finds every mistake with its
+ * line, and the nearest known key for an unknown one.
  */
 export function checkYaml<Schema extends TSchema>(
   text: string,
@@ -41,7 +42,7 @@ export function checkYaml<Schema extends TSchema>(
       })),
     };
   }
-  const value: unknown = document.toJS() ?? {};
+  const value: unknown = Value.Default(schema, document.toJS() ?? {});
   if (Value.Check(schema, value)) {
     const wrong = locate(text, judge(value as Static<Schema>));
     return wrong.length > 0 ? { mistakes: wrong } : { value: value as Static<Schema>, mistakes: [] };

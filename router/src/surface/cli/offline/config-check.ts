@@ -44,7 +44,7 @@ const uid: number | "other" = process.geteuid?.() || "other";
 function* otherMistakes(file: string, raw: RawRouter): Iterable<Finding> {
   for (const key of passwordsIn(raw))
     yield* whatFails(key.split("."), () => checkPrivate(file, `a password (${key})`, uid));
-  yield* whatFails(["limits", "trustedProxies"], () => createClientAddress(raw.limits?.trustedProxies ?? []));
+  yield* whatFails(["limits", "trustedProxies"], () => createClientAddress(raw.limits.trustedProxies));
 }
 
 function* secretFiles(
@@ -52,9 +52,9 @@ function* secretFiles(
   baseDir: string,
 ): Iterable<readonly [Finding[0], { readonly file: string; readonly read: () => string }]> {
   const passwords: [path: string[], file: string | undefined][] = [
-    [["database", "passwordFile"], raw.database?.passwordFile],
+    [["database", "passwordFile"], raw.database.passwordFile],
     [["smtp", "passwordFile"], raw.smtp?.passwordFile],
-    [["limits", "storePasswordFile"], raw.limits?.storePasswordFile],
+    [["limits", "storePasswordFile"], raw.limits.storePasswordFile],
   ];
   for (const [path, passwordFile] of passwords) {
     if (passwordFile === undefined) continue;
@@ -71,9 +71,9 @@ function* tlsFindings(raw: RawRouter, baseDir: string): Iterable<readonly [Findi
   const nowMs = systemClock.now();
   const uses: [path: string[], paths: Partial<TlsPaths> | undefined, names: string[]][] = [
     [["tls"], raw.tls, []],
-    [["nodes", "tls"], raw.nodes?.tls, dialledNames(raw)],
+    [["nodes", "tls"], raw.nodes.tls, dialledNames(raw)],
     [["ops", "tls"], raw.ops?.tls, []],
-    [["limits", "storeTls"], raw.limits?.storeTls, []],
+    [["limits", "storeTls"], raw.limits.storeTls, []],
   ];
   for (const [path, paths, names] of uses) {
     if (!paths) continue;
@@ -87,7 +87,7 @@ function* tlsFindings(raw: RawRouter, baseDir: string): Iterable<readonly [Findi
 
 /** The host names that agents dial, as far as the file gives them. */
 function dialledNames({ nodes }: RawRouter): string[] {
-  return [nodes?.announce, nodes?.dataAdvertise].flatMap((text) =>
+  return [nodes.announce, nodes.dataAdvertise].flatMap((text) =>
     text === undefined ? [] : [parseListen(text, "nodes").host],
   );
 }
