@@ -90,10 +90,6 @@ function placesInTree(part: Part, found: Needed<Set<string>>): Plugin {
         found.required.add(name);
         return `createRequire(${ownUrl})("${name}")`;
       })
-      .replaceAll(
-        'fileURLToPath(import.meta.resolve("@weiche/proto/descriptors.binpb"))',
-        place("proto/gen/descriptors.binpb"),
-      )
       .replaceAll("import.meta.main", "false");
     const left = /import\.meta\.\w+/.exec(placed);
     if (left) throw new Error(`${file} uses ${left[0]}, which has another meaning in a bundle`);

@@ -23,13 +23,7 @@ export const parts = {
       weiche: "deploy/release/weiche-command.ts",
     },
     external: [],
-    files: [
-      "router/migrations",
-      "router/portal-web/built",
-      "router/portal-web/built-console",
-      "router/src/nodes/health.binpb",
-      "proto/gen/descriptors.binpb",
-    ],
+    files: ["router/migrations", "router/portal-web/built", "router/portal-web/built-console"],
     commands: {
       weiche: { program: "weiche", defaults: dataDir },
       "weiche-router": { program: "weiche-router", defaults: { ...dataDir, WEICHE_CONFIG: "/etc/weiche/router.yaml" } },

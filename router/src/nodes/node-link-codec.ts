@@ -2,8 +2,6 @@
  * Checks the messages of agents on the gRPC link. After this check, every enum value is known, and every name and
  * number is plausible. Also translates usage records and model rules between the protocol's types and ours.
  */
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import type { ServerDuplexStream } from "@grpc/grpc-js";
 import {
   ModelCategory,
@@ -38,7 +36,6 @@ export const linkService = {
     responseSerialize: encodingNewsOnce(link.responseSerialize),
   },
 };
-export const linkServiceName = "weiche.node.v1.NodeControlService";
 export type LinkCall = ServerDuplexStream<Received<LinkRequest>, LinkResponse>;
 
 /** A message of an agent. Undefined if only a later version knows its kind. */
@@ -54,11 +51,6 @@ export function encodingNewsOnce(encode: (response: LinkResponse) => Buffer): (r
     if (last?.message !== message) last = { message, bytes: encode(response) };
     return last.bytes;
   };
-}
-
-/** Returns the `FileDescriptorSet` that buf wrote for reflection. */
-export function readLinkDescriptors(): Buffer {
-  return readFileSync(fileURLToPath(import.meta.resolve("@weiche/proto/descriptors.binpb")));
 }
 
 /** Operators choose the names of models. Any printable ASCII is allowed. */

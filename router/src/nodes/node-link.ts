@@ -1,10 +1,5 @@
-/**
- * The gRPC listener that agents link to, with one bidirectional stream per agent. Health and reflection run beside it,
- * so that `grpcurl` works.
- */
+/** The gRPC listener that agents link to, with one bidirectional stream per agent. */
 import { Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
-import { ReflectionService } from "@grpc/reflection";
-import { HealthImplementation } from "grpc-health-check";
 import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
 import type { StartJob } from "@weiche/shared/time/job.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
@@ -12,11 +7,10 @@ import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { linkKeepAlive } from "@weiche/shared/time/silence.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
 import { pacing } from "./link-pace.ts";
-import { linkService, linkServiceName, type Downlink, type LinkCall } from "./node-link-codec.ts";
+import { linkService, type Downlink, type LinkCall } from "./node-link-codec.ts";
 import { NodeLinkSession, type LinksByNode, type NodeLinkParts } from "./node-link-session.ts";
 import { crowded, openNodeListener } from "./node-listener.ts";
 import type { StrangerLimit } from "./stranger-limit.ts";
-import { describeServices } from "./reflection.ts";
 
 interface NodeLinkOptions extends NodeLinkParts {
   readonly listen: ListenAddress;
@@ -35,28 +29,11 @@ const serverOptions: ServerOptions = {
   "grpc.max_receive_message_length": 4 << 20,
   "grpc.max_send_message_length": 4 << 20,
   "grpc.enable_channelz": 0,
-  // An agent has one call on a connection; `grpcurl` and health probes have a few.
+  // An agent has one call on a connection. Tools such as `grpcurl` may have a few.
   "grpc.max_concurrent_streams": 8,
 };
 
 const heartbeatEveryMs = 1_000;
-
-type AddService = Parameters<Server["addService"]>;
-/** The largest request to health or reflection. It names a service, a symbol or a file. */
-const questionBytesMax = 4 << 10;
-
-/** Adds a service whose messages are not in `node_control.proto`. Refuses long messages before it decodes them. */
-function addSmall(server: Server, methods: AddService[0], implementation: AddService[1]): void {
-  const small = Object.entries(methods).map(([name, method]) => {
-    const { requestDeserialize } = method;
-    const decode = (bytes: Buffer): unknown => {
-      if (bytes.length > questionBytesMax) throw new Error(`more than ${questionBytesMax} bytes`);
-      return requestDeserialize(bytes);
-    };
-    return [name, { ...method, requestDeserialize: decode }] as const;
-  });
-  server.addService(Object.fromEntries(small), implementation);
-}
 
 /**
  * An agent's gRPC dials once more after a failed call, although the agent has given the connection up. Without this
@@ -83,10 +60,6 @@ export async function openNodeLink(options: NodeLinkOptions) {
       if (isStopping) session.refuse("stopping", "the router is stopping");
     },
   });
-  const health = new HealthImplementation({ "": "SERVING", [linkServiceName]: "SERVING" });
-  const beside = { addService: (...of: AddService) => addSmall(server, ...of) } as Server;
-  health.addToServer(beside);
-  new ReflectionService(describeServices()).addToServer(beside);
   // Both node ports use the same listener of ours, so that they share TLS and log refused clients.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = await openNodeListener({
@@ -116,7 +89,6 @@ export async function openNodeLink(options: NodeLinkOptions) {
      */
     goodbye(): void {
       isStopping = true;
-      for (const name of ["", linkServiceName]) health.setStatus(name, "NOT_SERVING");
       for (const session of sessions) session.goodbye();
     },
     /**
