@@ -1,7 +1,4 @@
-/**
- * Rules that must always hold for a slot. They use only what is visible from outside: requests and answers of clients,
- * and calls to the engines. The slot's own report is only compared with them.
- */
+/** Rules that must always hold for a slot. They use only requests and answers of clients, and calls to the engines. */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import type { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
@@ -16,10 +13,7 @@ import { TurnRule } from "./turn-rule.ts";
 interface RulesOptions {
   readonly host: SimulatedHost;
   readonly limits: SlotLimits;
-  /**
-   * `places`: the most simultaneous answers. `saysPlaces`: the engine reports this number, and can never give more to
-   * one request.
-   */
+  /** `places`: the most simultaneous answers. `saysPlaces`: the engine reports this number, which bounds one request. */
   readonly models: ReadonlyMap<ModelId, { readonly places: number; readonly saysPlaces?: boolean }>;
   readonly longestRunMs: number;
 }
@@ -246,9 +240,7 @@ export class SlotRules {
     if (overdue || rested) this.#broken(`${model} is idle and others wait`);
   }
 
-  /**
-   * `next` contains the next request of each account. A request that may not take a free place may block the others.
-   */
+  /** `next`: the next request of each account. A request that may not take a free place may block others. */
   #judgeFree(model: ModelId, next: readonly SimRequest[], closed: boolean): void {
     const free = this.#placesOf(model) - this.#taken;
     const engine = this.#engine(model);

@@ -213,7 +213,7 @@ class Watcher {
     const known = this.#model.known.get(id)!;
     // The agent's END may wait behind earlier bytes. The stream is over once the END is sent.
     if (type === 3 && !this.#isRouter) this.#model.gone(known);
-    if (type === 2) this.#must((known.credit -= payload.length) >= 0, "DATA beyond the credit");
+    if (type === 2) this.#must((known.credit -= payload.length) >= 0, "DATA longer than the credit");
     if (type !== 5) return;
     const given = payload.readUInt32BE();
     known.taken -= given;

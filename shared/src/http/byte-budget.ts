@@ -103,7 +103,7 @@ export class ByteBudget {
   }
 
   #grant(room: CountedRoom, bytes: number): boolean {
-    assert(bytes <= this.#apartBytes, "a body is larger than the largest one");
+    assert(bytes <= this.#apartBytes, "a body exceeds the largest size");
     const more = bytes - room.bytes;
     if (this.#apartOwner !== room) {
       if (this.#fits(room, more)) this.#count(room, more);

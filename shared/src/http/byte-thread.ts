@@ -87,7 +87,7 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
   }
 }
 
-/** The size above which no pool of small buffers exists. */
+/** No pool of small buffers is larger than this. */
 const poolBytesMax = 1 << 20;
 
 /**
