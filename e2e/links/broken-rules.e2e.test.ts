@@ -206,8 +206,8 @@ test("an agent dials at most 16 connections to a router that sends GOAWAY on eac
     await peer.settled();
   }
   await router.peers.at(-1)!.settled();
-  expect([agent.link.sessions, router.peers.length]).toEqual([16, 16]);
+  expect([agent.link.connections, router.peers.length]).toEqual([16, 16]);
   router.peers[0]!.destroy();
   await router.next();
-  expect(agent.link.sessions).toBe(16);
+  expect(agent.link.connections).toBe(16);
 });

@@ -34,7 +34,7 @@ test("1,200 open streams are spread evenly over several connections and all end 
     await turn();
   }
   await linked(router, 5);
-  expect(agent.link.sessions).toBe(5);
+  expect(agent.link.connections).toBe(5);
   expect(streams.filter(({ frames }) => frames.id === 2).length).toBe(5); // the first request of each connection
   expect(router.inFlight()).toBe(1_200);
   for (const stream of streams) stream.finish("done");
@@ -121,7 +121,7 @@ test("both ends notice a silent connection within 5 s and replace it as soon as 
   expect(performance.now()).toBeLessThan(deadline);
   await whole;
   expect(answer.body.ending).toBe("broken");
-  expect(agent.link.sessions).toBe(0);
+  expect(agent.link.connections).toBe(0);
   proxy.speak();
   await linked(router);
 });

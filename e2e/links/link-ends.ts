@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DataLink } from "@weiche/node-agent/src/links/data-link.ts";
-import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
+import type { StreamHandler } from "@weiche/node-agent/src/links/data-connection.ts";
 import { makeAuthority, makeCertificate, type Making } from "@weiche/router/src/certificates/certificate-folder.ts";
 import { createGrants } from "@weiche/router/src/usage/grants.ts";
 import { DataConnections } from "@weiche/router/src/nodes/data-connections.ts";
@@ -119,7 +119,7 @@ export function openAgentEnd(
   const { events, told } = toldEvents<ConstructorParameters<typeof DataLink>[0]["events"]>();
   const { tls } = given;
   const link = new DataLink({
-    onSessions: () => {},
+    onConnections: () => {},
     routerId: "router-1",
     ...(tls ? { tls } : {}),
     clock: systemClock,

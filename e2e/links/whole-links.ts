@@ -6,7 +6,7 @@ import { KnownRouters } from "@weiche/node-agent/src/links/known-routers.ts";
 import type { NodeLoad } from "@weiche/node-agent/src/links/load.ts";
 import { RouterLinks } from "@weiche/node-agent/src/links/router-links.ts";
 import type { RouterLinkEvents } from "@weiche/node-agent/src/links/router-links-options.ts";
-import type { StreamHandler } from "@weiche/node-agent/src/links/data-session.ts";
+import type { StreamHandler } from "@weiche/node-agent/src/links/data-connection.ts";
 import type { UsageChannel } from "@weiche/node-agent/src/outbox/usage-channel.ts";
 import { DataConnections, type DataConnectionsEvents } from "@weiche/router/src/nodes/data-connections.ts";
 import { openNodeLink, type NodeLink } from "@weiche/router/src/nodes/node-link.ts";
@@ -110,7 +110,7 @@ export function openWholeAgent(
       agentVersion: "0",
       slots: [{ name: slot, models: [model], engines: [] }],
     },
-    answers: { linkUp() {}, linkDown() {}, replaced() {}, settled() {}, dataSessions() {} },
+    answers: { linkUp() {}, linkDown() {}, replaced() {}, settled() {}, dataConnections() {} },
     load: () => ({
       slots: [
         {

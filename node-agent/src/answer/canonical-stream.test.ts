@@ -158,7 +158,7 @@ test("an empty piece of a call after the finish is ignored", () => {
 });
 
 test("an impossible order of pieces is refused", () => {
-  expect(() => run([{ index: 1 }])).toThrow("not asked for");
+  expect(() => run([{ index: 1 }])).toThrow("not requested");
   expect(() => run([{ finish: "stop" }, { content: "c" }])).toThrow("after the finish");
   expect(() => run([{ toolCalls: [{ index: 0, arguments: "{}" }] }])).toThrow("without a name");
 });

@@ -72,7 +72,7 @@ export class CanonicalStream {
   #takeDelta(delta: ChoiceDelta): void {
     const { index, reasoning, toolCalls, finish } = delta;
     const choice = this.#choices[index];
-    if (!choice) throw new EngineFault("malformed", "an answer that was not asked for");
+    if (!choice) throw new EngineFault("malformed", "an answer that was not requested");
     if (!choice.hasRole) {
       choice.hasRole = true;
       this.#sink.role(index);

@@ -160,7 +160,7 @@ test("a count that falls in mid-stream invalidates later counts", () => {
   expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "counted" });
 });
 
-test("the same usage twice counts once, and two usages for each of several answers are ignored", () => {
+test("a repeated usage counts once, and repeated usages of several answers are ignored", () => {
   const twice = [word(), finish(), final(10, 2), final(10, 2)];
   expect(counted(twice).finished()).toMatchObject({ completionTokens: 2, source: "engine" });
   expect(counted(twice, { usagePerChoice: true }).finished()).toMatchObject({ completionTokens: 1, source: "counted" });

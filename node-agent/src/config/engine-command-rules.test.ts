@@ -158,7 +158,7 @@ describe("the files of models", () => {
     ["not a name, which is downloaded", vllm("org/name", ...port), []],
     ["not a model that llama-server downloads", llama("llama-server", "-hf", "org/name:Q4"), []],
     ["not the files of a container", llama("docker", "run", "image", "llama-server", "-m", "/models/m.gguf"), []],
-    ["not what a shell fills in", llama("sh", "-c", "exec llama-server -m $MODEL"), []],
+    ["without a name that a shell fills in", llama("sh", "-c", "exec llama-server -m $MODEL"), []],
   ];
   test.each(cases)("%s", (_name, engine, paths) => expect(modelPaths(engine)).toEqual(paths));
 });

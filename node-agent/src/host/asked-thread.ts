@@ -1,7 +1,7 @@
 /**
- * A worker thread that answers one question at a time. The first question starts it; the next one after it died starts
- * another. One that does not answer in time is ended, and no other is started before it is gone: a thread that the
- * kernel does not let go must not be joined by a second one at each question.
+ * A worker thread that answers one question at a time. The first question starts it. After a thread died, the next
+ * question starts another. A thread that does not answer in time is ended. No other thread starts before it is gone, so
+ * that threads which the kernel holds do not accumulate.
  *
  *            ask                    answer
  *   none ──────────▶ answering ◀──────────▶ resting

@@ -7,7 +7,7 @@ const image = (url: string) => ({
 });
 const images = { max: 2, formats: ["png"] };
 
-test("images must be data URLs, and only a model that sees takes them, up to its limit", () => {
+test("images must be data URLs, and only vision models accept them, up to their limit", () => {
   const url = "data:image/png;base64,iVBORw0KGgo=";
   expect(said(image(url), { images })["messages"]).toEqual([
     { role: "user", content: [{ type: "image_url", image_url: { url } }] },

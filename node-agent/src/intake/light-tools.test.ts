@@ -50,11 +50,14 @@ const whole: [name: string, schema: object][] = [
   ["7 after a reference", { $ref: "#/$defs/a", $defs: { a: wide(7) } }],
 ];
 
-test.each(whole)("a tool that costs little, or costs much and has no light form, is sent as it is: %s", (_, schema) => {
-  for (const dialect of all) expect(told([schema], dialect)).toEqual([schema]);
-});
+test.each(whole)(
+  "a tool that costs little, or costs much and has no light form, is sent as written: %s",
+  (_, schema) => {
+    for (const dialect of all) expect(told([schema], dialect)).toEqual([schema]);
+  },
+);
 
-test("a tool that must be called is sent as it is", () => {
+test("a tool that must be called is sent as written", () => {
   for (const dialect of light) expect(told([wide(20)], dialect, { tool_choice: "required" })).toEqual([wide(20)]);
 });
 
@@ -70,7 +73,7 @@ test("a tool gets its light form although a property behind a reference has none
   expect(told([schema], "llama-server")).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
 });
 
-test("the work for light forms is limited, and no tool that fits as it is is refused", () => {
+test("the work for light forms is limited, and no tool that fits as written is refused", () => {
   const deep = JSON.parse(JSON.stringify(wideOf(20, wide(20)))) as object; // Every object appears once.
   const tools = Array.from({ length: 2 }, (_, index): Tool => {
     return { type: "function", function: { name: `f${index}`, parameters: deep } };

@@ -7,11 +7,11 @@ import type { Timer } from "@weiche/shared/time/clock.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
 import { sessionsMax, streamsPerSession } from "@weiche/shared/node-protocol.ts";
 import { Backoff } from "./backoff.ts";
-import { dialDataSession, type DialledSession, type DialOptions } from "./data-session.ts";
+import { dialDataConnection, type DialledConnection, type DialOptions } from "./data-connection.ts";
 
 export interface DataLinkEvents {
-  dataSessionUp(routerId: string, sessions: number): void;
-  dataSessionDown(routerId: string, sessions: number): void;
+  dataSessionUp(routerId: string, connections: number): void;
+  dataSessionDown(routerId: string, connections: number): void;
   /** The router did not accept the data connection. Emitted when the reason changes. */
   dataSessionFailed(routerId: string, reason: string): void;
   /** The router broke a rule of the protocol, and the data connection was closed. */
@@ -22,20 +22,20 @@ interface DataLinkOptions extends Omit<DialOptions, "onStream" | "onBroken"> {
   readonly routerId: string;
   readonly random: () => number;
   /** Called with the number of open data connections when it changes. */
-  readonly onSessions: (sessions: number) => void;
+  readonly onConnections: (connections: number) => void;
   readonly events: DataLinkEvents;
 }
 
 /** The limit of data connections to a router, including those that take no more streams. The router closes those. */
-const sessionsHeldMax = 2 * sessionsMax;
+const connectionsHeldMax = 2 * sessionsMax;
 
 export class DataLink {
   readonly #options: DataLinkOptions;
   readonly #backoff: Backoff;
   /** Data connections with the present certificate. */
-  #current = new Set<DialledSession>();
+  #current = new Set<DialledConnection>();
   /** Data connections with an earlier certificate, kept until their streams end. */
-  readonly #earlier = new Set<DialledSession>();
+  readonly #earlier = new Set<DialledConnection>();
   readonly #ignoreTls: (() => void) | undefined;
   #address: ListenAddress | undefined;
   #isDialling = false;
@@ -65,28 +65,30 @@ export class DataLink {
     this.#redial = undefined;
   }
 
-  get sessions(): number {
+  get connections(): number {
     return this.#current.size + this.#earlier.size;
   }
 
   get streams(): number {
-    return [...this.#current, ...this.#earlier].reduce((sum, session) => sum + session.streams, 0);
+    return [...this.#current, ...this.#earlier].reduce((sum, connection) => sum + connection.streams, 0);
   }
 
   /** Lets running streams end, and cuts the rest after `deadlineMs`. */
   async close(deadlineMs: number): Promise<void> {
     this.rest();
     this.#ignoreTls?.();
-    const sessions = [...this.#current, ...this.#earlier];
-    const deadline = this.#options.clock.after(deadlineMs, () => sessions.forEach((session) => session.destroy()));
-    await Promise.all(sessions.map((session) => session.close()));
+    const connections = [...this.#current, ...this.#earlier];
+    const deadline = this.#options.clock.after(deadlineMs, () =>
+      connections.forEach((connection) => connection.destroy()),
+    );
+    await Promise.all(connections.map((connection) => connection.close()));
     deadline.cancel();
   }
 
   /** Dials one more data connection if there are too few, and checks again when it is up. */
   #fill(): void {
-    if (!this.#address || this.#isDialling || this.#redial || this.#openSessions() >= this.#wanted()) return;
-    if (this.sessions >= sessionsHeldMax) return; // Wait until the router closes one.
+    if (!this.#address || this.#isDialling || this.#redial || this.#openConnections() >= this.#wanted()) return;
+    if (this.connections >= connectionsHeldMax) return; // Wait until the router closes one.
     this.#isDialling = true;
     void this.#dialOne(this.#address).then((isUp) => {
       this.#isDialling = false;
@@ -107,21 +109,21 @@ export class DataLink {
     const { routerId, events } = this.#options;
     const group = this.#current;
     try {
-      const session = await dialDataSession(address, {
+      const connection = await dialDataConnection(address, {
         ...this.#options,
         onStream: () => this.#fill(),
         onBroken: (rule, reason) => events.dataSessionBroken(routerId, rule, reason),
       });
       if (address !== this.#address || group !== this.#current) {
-        session.destroy(); // It is no longer needed, or was dialled with the old certificate.
+        connection.destroy(); // It is no longer needed, or was dialled with the old certificate.
         return true;
       }
-      group.add(session);
+      group.add(connection);
       this.#failure = "";
-      this.#options.onSessions(this.sessions);
-      events.dataSessionUp(routerId, this.sessions);
+      this.#options.onConnections(this.connections);
+      events.dataSessionUp(routerId, this.connections);
       this.#backoff.up();
-      void session.closed.then(() => this.#lost(session));
+      void connection.closed.then(() => this.#lost(connection));
       for (const earlier of this.#earlier) void earlier.close();
       return true;
     } catch (error) {
@@ -135,24 +137,24 @@ export class DataLink {
     this.#failure = reason;
   }
 
-  #lost(session: DialledSession): void {
-    this.#current.delete(session);
-    this.#earlier.delete(session);
-    const { routerId, events, onSessions } = this.#options;
-    onSessions(this.sessions);
-    events.dataSessionDown(routerId, this.sessions);
+  #lost(connection: DialledConnection): void {
+    this.#current.delete(connection);
+    this.#earlier.delete(connection);
+    const { routerId, events, onConnections } = this.#options;
+    onConnections(this.connections);
+    events.dataSessionDown(routerId, this.connections);
     this.#fillLater();
   }
 
   /** Replaces data connections of the old certificate as soon as one with the new certificate is up. */
   #replaceAll(): void {
-    for (const session of this.#current) this.#earlier.add(session);
+    for (const connection of this.#current) this.#earlier.add(connection);
     this.#current = new Set();
     this.#fill();
   }
 
-  #openSessions(): number {
-    return [...this.#current].filter((session) => session.open).length;
+  #openConnections(): number {
+    return [...this.#current].filter((connection) => connection.open).length;
   }
 
   #wanted(): number {

@@ -4,7 +4,7 @@ import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import type { UsageDelivery } from "../outbox/delivery.ts";
 import type { RouterLives } from "../outbox/unsettled-answers.ts";
 import type { DataLinkEvents } from "./data-link.ts";
-import type { StreamHandler } from "./data-session.ts";
+import type { StreamHandler } from "./data-connection.ts";
 import type { KnownRouters } from "./known-routers.ts";
 import type { Resolve, RouterAddressesEvents } from "./router-addresses.ts";
 import type { RouterLinkOptions } from "./router-link.ts";

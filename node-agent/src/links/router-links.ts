@@ -84,7 +84,7 @@ export class RouterLinks {
     return [...this.#dialled.values()].map(({ address, routerId = "" }) => ({
       address: describeAddress(address),
       state: stateOf(this.#live.get(routerId)),
-      dataSessions: this.#dataLinks.get(routerId)?.sessions ?? 0,
+      dataSessions: this.#dataLinks.get(routerId)?.connections ?? 0,
       version: this.#live.get(routerId)?.routerVersion,
     }));
   }
@@ -264,8 +264,8 @@ export class RouterLinks {
     let dataLink = this.#dataLinks.get(routerId);
     if (!dataLink) {
       const identity = { node: hello.node, bootId: hello.bootId };
-      const onSessions = (sessions: number) => answers.dataSessions(routerId, sessions);
-      dataLink = new DataLink({ ...this.#options, routerId, identity, onSessions });
+      const onConnections = (connections: number) => answers.dataConnections(routerId, connections);
+      dataLink = new DataLink({ ...this.#options, routerId, identity, onConnections });
       this.#dataLinks.set(routerId, dataLink);
     }
     // A router that listens on all addresses and advertises none is reached at the address of its link.
@@ -282,7 +282,7 @@ export class RouterLinks {
     this.#options.usage.linkDown(routerId);
     this.#dataLinks.get(routerId)?.rest();
     for (const [id, dataLink] of this.#dataLinks) {
-      if (this.#live.has(id) || dataLink.sessions > 0) continue;
+      if (this.#live.has(id) || dataLink.connections > 0) continue;
       this.#dataLinks.delete(id);
       void dataLink.close(0);
     }

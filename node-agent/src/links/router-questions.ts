@@ -1,7 +1,7 @@
 /** Answers the questions of routers for this agent's metrics, which scrapers may not reach, and for its requests. */
 import type { FrameStream } from "@weiche/shared/frames/frame-stream.ts";
 import { metricsPath, requestsPath, type NodeRequest } from "@weiche/shared/node-protocol.ts";
-import { answerQuestion, deaf, type StreamHandler } from "./data-session.ts";
+import { answerQuestion, deaf, type StreamHandler } from "./data-connection.ts";
 
 interface RouterQuestions {
   /** The text of `/metrics`. */

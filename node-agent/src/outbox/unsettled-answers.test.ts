@@ -17,7 +17,7 @@ beforeEach(() => {
     append: async (record) => void written.push(record),
     events: { answersVoided: (...args) => told.push(args) },
   });
-  answers.dataSessions("one", 2);
+  answers.dataConnections("one", 2);
   answers.linkUp("one");
   for (const number of [1, 2, 3]) answers.finished("one", usageRecord(number));
 });
@@ -25,7 +25,7 @@ beforeEach(() => {
 const numbers = () => written.map(numberOf);
 
 function killRouter(): void {
-  answers.dataSessions("one", 0);
+  answers.dataConnections("one", 0);
   answers.linkDown("one", false);
 }
 
@@ -67,7 +67,7 @@ test("a router whose data connections are up is not dead, however long its link 
   answers.replaced("one");
   await clock.advanceAsync(100_000);
   expect([written, answers.size]).toEqual([[], 3]);
-  answers.dataSessions("one", 0);
+  answers.dataConnections("one", 0);
   await clock.advanceAsync(30_000);
   expect(numbers()).toEqual([1, 2, 3]);
 });

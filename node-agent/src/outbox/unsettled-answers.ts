@@ -28,7 +28,7 @@ interface NamedAttempt {
 }
 
 /** Events of the links that show whether a router is alive. */
-export type RouterLives = Pick<UnsettledAnswers, "linkUp" | "linkDown" | "replaced" | "settled" | "dataSessions">;
+export type RouterLives = Pick<UnsettledAnswers, "linkUp" | "linkDown" | "replaced" | "settled" | "dataConnections">;
 
 const goneMs = 30_000;
 /**
@@ -46,7 +46,7 @@ interface Router {
 export class UnsettledAnswers implements AsyncDisposable {
   readonly #options: UnsettledAnswersOptions;
   readonly #routers = new Map<string, Router>();
-  readonly #withDataSession = new Set<string>();
+  readonly #withDataConnection = new Set<string>();
 
   constructor(options: UnsettledAnswersOptions) {
     this.#options = options;
@@ -89,14 +89,14 @@ export class UnsettledAnswers implements AsyncDisposable {
    * Sets the number of open data connections to the router. While there is one, the router is alive, even without a
    * link.
    */
-  dataSessions(routerId: string, sessions: number): void {
-    if (sessions > 0) this.#withDataSession.add(routerId);
-    else this.#withDataSession.delete(routerId);
+  dataConnections(routerId: string, sessions: number): void {
+    if (sessions > 0) this.#withDataConnection.add(routerId);
+    else this.#withDataConnection.delete(routerId);
   }
 
   /** Another router now answers at this router's address. */
   replaced(routerId: string): void {
-    if (!this.#withDataSession.has(routerId)) void this.#declareVoid(routerId);
+    if (!this.#withDataConnection.has(routerId)) void this.#declareVoid(routerId);
   }
 
   /** Voids the answers of dead routers when this agent stops. */
@@ -113,7 +113,7 @@ export class UnsettledAnswers implements AsyncDisposable {
     if (router.isLinked || router.goneTimer) return;
     router.goneTimer = this.#options.clock.after(goneMs, () => {
       router.goneTimer = undefined;
-      if (this.#withDataSession.has(routerId)) this.#waitForLink(routerId, router);
+      if (this.#withDataConnection.has(routerId)) this.#waitForLink(routerId, router);
       else void this.#declareVoid(routerId);
     });
   }

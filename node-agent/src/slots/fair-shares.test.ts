@@ -36,7 +36,7 @@ test("an account enters at the lowest counter of the waiting accounts, unless it
   expect(usedBy(asked(shares, a, waiting(a, b), 1), a), "it waits already").toBe(500);
 });
 
-test("accounts are forgotten an hour after their last request, and the oldest ones beyond 1,024 accounts", () => {
+test("accounts are forgotten an hour after their last request, and the oldest ones if there are more than 1,024", () => {
   const early = asked(asked(noShares, a, nobody, 0), b, nobody, 1_000);
   const late = asked(early, c, nobody, rememberedMs);
   expect(comersOf(late, rememberedMs).map(({ account }) => account)).toEqual(expect.arrayContaining([b, c]));

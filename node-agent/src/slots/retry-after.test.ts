@@ -129,7 +129,7 @@ test("in a full queue, an account waits for at most as many requests of another 
   expect(toldMs(play.request(a, 1, asId<AccountId>("other"))), "10 s each, one of them").toBe(5_000);
 });
 
-test("a full queue returns more to a request for several answers, and never more than 300 s", () => {
+test("a full queue returns a longer time to a request for several answers, and never more than 300 s", () => {
   const play = active(a, 2);
   play.pass(4_000);
   play.release(1);

@@ -168,7 +168,7 @@ describe("a slot", () => {
     expect(node.engine.asked.at(-1)).toBe("retire a for good");
   });
 
-  test("distinguishes the requests of a new engine from those of the engine before", async () => {
+  test("distinguishes the requests of a new engine from requests of the engine before", async () => {
     const node = await Node.begun();
     const told: string[] = [];
     const before = await node.activated(a);

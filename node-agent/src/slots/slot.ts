@@ -65,7 +65,7 @@ function apply(slot: Slot, event: SlotEvent, nowMs: number, effects: SlotEffect[
     case "exited":
       return exited(slot, event.model, nowMs, effects);
     case "maintenance":
-      // Rule 18: nobody waits in maintenance.
+      // Rule 18: no request waits in maintenance.
       if (event.on) move.refuse(slot.waiters, "maintenance", maintenanceRetryMs, effects);
       return { ...slot, maintenance: event.on, waiters: event.on ? [] : slot.waiters };
     case "prewarm":

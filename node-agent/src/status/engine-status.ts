@@ -35,7 +35,7 @@ interface EngineStatusOptions {
   readonly measured: (slot: SlotName) => EngineMetrics | undefined;
 }
 
-/** Maximum age of GPU measurements: `--watch` asks every second. */
+/** Maximum age of GPU measurements, because `--watch` reads the status every second. */
 const gpuAgeMsMax = 5_000;
 
 export async function engineStatuses(options: EngineStatusOptions): Promise<readonly EngineStatus[]> {

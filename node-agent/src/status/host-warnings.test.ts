@@ -68,7 +68,7 @@ test("on a host without GPUs, a warning says that GPU numbers are only labels", 
   );
 });
 
-test("a router beyond loopback without certificates is a warning", () => {
+test("a router that is not on loopback causes a warning if it has no certificates", () => {
   const plain = text.replace(/tls:\n(?: {2}.*\n){3}/, "");
   expect(warnings(plain, all, [0, 4])[0]).toEqual({
     line: 2,

@@ -38,7 +38,7 @@ export function formatStatus(status: AgentStatus, options: TextOptions = {}): st
     ),
     ...table(["MEMORY", "USED", "OF", "LOAD", "TEMP", "POWER"], memoryRows(status)),
     ...machineTables(status, table, options),
-    ...table(["ROUTER", "LINK", "DATA SESSIONS"], routers),
+    ...table(["ROUTER", "LINK", "DATA CONNECTIONS"], routers),
     ...(status.certificates.length > 0
       ? table(["CERTIFICATE", "FILE", "EXPIRES", "DAYS"], status.certificates.map(certificateRow))
       : []),

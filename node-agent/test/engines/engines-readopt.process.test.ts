@@ -114,7 +114,7 @@ describe("an engine whose agent was killed while it", () => {
     expect(handle).not.toHaveProperty("heading");
   });
 
-  test("was starting it and that does not listen yet, is awaited and adopted", async () => {
+  test("was starting it, so that it does not listen yet, is awaited and adopted", async () => {
     const before = open(sleeper);
     const handle = await before.launchers.process.start(sleeper, "a" as never);
     await before.handles.write(handle);

@@ -1,5 +1,5 @@
 /**
- * Requests that end by their engine, a limit, the disk or a stop: what the client gets, what is recorded and released.
+ * Requests that an engine, a limit, the disk or a stop ends: the client's answer, the usage record, the released place.
  */
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";

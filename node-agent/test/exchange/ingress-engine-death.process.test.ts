@@ -17,19 +17,22 @@ async function deathOf({ answer }: Sent): Promise<unknown> {
 test.each([
   ["alone", 1],
   ["shared", 3],
-])("before the first byte it is a 500 engine_died, and the death is %s with %s running", async (death, requests) => {
-  await using rig = await Rig.open(() => {});
-  const sent = Array.from({ length: requests }, () => rig.chat({ stream: true }));
-  const deaths = sent.map(deathOf);
-  await until(() => rig.engine.asked.length === requests, "the engine to have all of them");
-  rig.slot.loseEngine();
-  for (const { answer } of sent) {
-    const { status, text } = await answer;
-    expect([status, JSON.parse(text).error.code]).toEqual([500, "engine_died"]);
-  }
-  expect(await Promise.all(deaths)).toEqual(sent.map(() => death));
-  expect(rig.outbox.records).toEqual([]);
-});
+])(
+  "before the first byte a dead engine is a 500 engine_died, and the death is %s with %s running",
+  async (death, requests) => {
+    await using rig = await Rig.open(() => {});
+    const sent = Array.from({ length: requests }, () => rig.chat({ stream: true }));
+    const deaths = sent.map(deathOf);
+    await until(() => rig.engine.asked.length === requests, "the engine to have all of them");
+    rig.slot.loseEngine();
+    for (const { answer } of sent) {
+      const { status, text } = await answer;
+      expect([status, JSON.parse(text).error.code]).toEqual([500, "engine_died"]);
+    }
+    expect(await Promise.all(deaths)).toEqual(sent.map(() => death));
+    expect(rig.outbox.records).toEqual([]);
+  },
+);
 
 test("after the first byte the error event is engine_died, and the END frame contains the death", async () => {
   await using rig = await Rig.open(saying(word));

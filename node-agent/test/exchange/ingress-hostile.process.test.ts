@@ -50,7 +50,7 @@ const early: [name: string, says: EngineScript | string, fault: RegExp][] = [
   [
     "an answer that was not requested",
     event({ choices: [{ index: 1, delta: { content: "x" }, finish_reason: null }] }) + good,
-    /not asked for/,
+    /not requested/,
   ],
   ["an answer with no index", event({ choices: [{ delta: { content: "x" } }] }), /index/],
   ["text that is a number", delta({ content: 7 }), /content is not a string/],

@@ -170,7 +170,7 @@ test("each part of an answer that is not a stream is a sign of life", async () =
   expect(rig.slot.suspected).toEqual([]);
 });
 
-test("what the engine's front counts for a refusal is not a sign of life", async () => {
+test("a counter that a refusal moves in the engine's front is not a sign of life", async () => {
   const { rig, clock, asked } = await openSilent(1);
   await using _ = rig;
   const stall = rig.engine.script;

@@ -9,7 +9,7 @@ import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { rawFrames } from "@weiche/shared/testing/raw-frames.ts";
 import { frames } from "@weiche/shared/frames/frame.ts";
 import { identityPath } from "@weiche/shared/node-protocol.ts";
-import { dialDataSession } from "../../src/links/data-session.ts";
+import { dialDataConnection } from "../../src/links/data-connection.ts";
 
 /**
  * Dials a router that answers PINGs, and nothing else until the test asks it. Virtual seconds pass for the agent alone.
@@ -20,7 +20,7 @@ async function dial() {
   const { port } = listener.address() as AddressInfo;
   const clock = new VirtualClock();
   let result = "";
-  const dialled = dialDataSession(
+  const dialled = dialDataConnection(
     { host: "127.0.0.1", port },
     {
       clock,

@@ -72,7 +72,7 @@ test("data connections of two agents are not dialled in step, and within the lim
       dataSessionBroken: () => {},
     };
     const link = new DataLink({
-      onSessions: () => {},
+      onConnections: () => {},
       ...{ routerId: "r", clock, random: dials.random, identity: { node: asId<NodeId>("n"), bootId: "b" }, events },
       handle: (stream) => SimStream.taken(stream),
     });

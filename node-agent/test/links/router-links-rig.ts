@@ -1,4 +1,4 @@
-/** The agent's ends of the links, with simulated routers that share no code with them, and all events. */
+/** The agent's ends of the links, with simulated routers that share no code with them. Records all events. */
 import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
@@ -97,7 +97,7 @@ export class RouterLinksRig {
         linkUp: (routerId) => this.answers.push(["up", routerId]),
         linkDown: (routerId, inOrder) => this.answers.push(["down", routerId, inOrder]),
         replaced: (routerId) => this.answers.push(["replaced", routerId]),
-        dataSessions: () => {},
+        dataConnections: () => {},
         settled: (routerId, attempts) => this.answers.push(["settled", routerId, ...attempts]),
       },
       handle: (stream) => SimStream.taken(stream),

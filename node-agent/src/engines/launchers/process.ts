@@ -1,12 +1,12 @@
 /**
  * Engines as processes of the agent's host. Each leads its own process group and session and writes to a file, so that
- * it outlives the agent however that ends; the next agent finds it by pid, start time and hash of its command.
+ * it outlives the agent. The next agent finds it by pid, start time and hash of its command.
  *
  *   start ── spawned, handle ──▶ living ──▶ exits by itself: onExit; `stop` ends the rest of its group
  *                                  │
  *                                  └─ stop: SIGTERM, 2 s, SIGTERM (llama-server wants two), 10 s, SIGKILL, to the group
  *
- * Child processes in other sessions and groups are stopped, too: all inherit the variable WEICHE_ENGINE, the engine's
+ * Child processes in other sessions and groups are stopped too. All inherit the variable WEICHE_ENGINE, the engine's
  * mark, which is unique per start.
  */
 import { spawn, type ChildProcess } from "node:child_process";

@@ -1,6 +1,6 @@
 /**
- * Output of engines: one file each, held open by the engine itself, so that it goes on writing when the agent is gone.
- * Files are therefore rotated by copy and truncate, never by rename: engines append, so they continue at the new end.
+ * Output of engines: one file each. The engine itself holds it open and keeps writing when the agent is gone. Files are
+ * therefore rotated by copy and truncate, never by rename. Engines append, so they continue at the new end.
  *
  *   started ── its file keeps all output, to explain a failed start
  *      │

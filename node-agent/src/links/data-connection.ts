@@ -38,23 +38,23 @@ export interface DialOptions {
 const dialMsMax = 10_000;
 
 /** Resolves once the router has asked for the agent's identity. Rejects with the reason if it does not. */
-export async function dialDataSession(address: ListenAddress, options: DialOptions): Promise<DialledSession> {
+export async function dialDataConnection(address: ListenAddress, options: DialOptions): Promise<DialledConnection> {
   const { tls, clock } = options;
   const socket = tls ? connectTls({ ...address, ...tls.current, ALPNProtocols: [dataAlpn] }) : connect(address);
   const deadline = clock.after(dialMsMax, () => socket.destroy(new Error(`no answer within ${dialMsMax} ms`)));
   try {
     await once(socket, tls ? "secureConnect" : "connect");
-    const session = new DialledSession(socket, options);
+    const connection = new DialledConnection(socket, options);
     if (socket instanceof TLSSocket && socket.alpnProtocol !== dataAlpn)
       socket.destroy(new Error(`the router does not speak ${dataAlpn}`));
-    await session.taken;
-    return session;
+    await connection.taken;
+    return connection;
   } finally {
     deadline.cancel();
   }
 }
 
-export class DialledSession {
+export class DialledConnection {
   /** Resolves when the router asks for the identity. */
   readonly taken: Promise<void>;
   readonly closed: Promise<void>;
