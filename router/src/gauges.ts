@@ -21,7 +21,7 @@ export interface GaugedParts {
   /** Undefined if no mail server is configured. */
   readonly mail: Pick<Mail, "pending"> | undefined;
   /** If undefined, each router counts the limits of accounts alone. */
-  readonly limitStore: Pick<LimitStoreView, "down"> | undefined;
+  readonly limitStore: LimitStoreView | undefined;
 }
 
 export function publishGauges(metrics: Metrics, parts: GaugedParts): void {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Clock } from "./time/clock.ts";
+import type { WallClock } from "./time/clock.ts";
 
 /** Typed ids: a key's id cannot be passed where an account's is expected. */
 declare const kind: unique symbol;
@@ -25,7 +25,7 @@ export function asId<T extends Id<string>>(text: string): T {
 /**
  * Makes a UUIDv7 (RFC 9562): 48 bits of milliseconds and 74 random bits. Node draws these in advance (0.7 µs, not 2.2).
  */
-export function uuidv7(clock: Pick<Clock, "now">, uuidv4: () => string = randomUUID): string {
+export function uuidv7(clock: WallClock, uuidv4: () => string = randomUUID): string {
   const time = clock.now().toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7${uuidv4().slice(15)}`;
 }

@@ -89,17 +89,21 @@ export interface MachineReading {
 export const holdings = ["models", "state", "outbox"] as const;
 export type Holding = (typeof holdings)[number];
 
-export interface FileSystem {
+/** A file system and its free space. */
+export interface MeasuredFileSystem {
   /** The path where it is mounted. */
   readonly mount: string;
-  /** Some of `holdings`. */
-  readonly holds: readonly string[];
   readonly sizeBytes: number;
   /** Bytes that an unprivileged program can still write. */
   readonly availableBytes: number;
   /** Undefined on file systems without a fixed number of inodes. */
   readonly inodes?: number;
   readonly inodesFree?: number;
+}
+
+export interface FileSystem extends MeasuredFileSystem {
+  /** Some of `holdings`. */
+  readonly holds: readonly string[];
 }
 
 export const parts = ["cpu", "gpu", "memory", "disk", "network", "board"] as const;

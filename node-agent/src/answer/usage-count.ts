@@ -113,7 +113,7 @@ export class UsageCount {
     if (first.reasoning) choice.reasoningTokens = usage.completion;
   }
 
-  #beforeFinal(): Pick<Usage, "prompt" | "completion"> | undefined {
+  #beforeFinal(): Usage | undefined {
     const { usagePerChoice, choices } = this.#limits;
     if (usagePerChoice && choices > 1) return undefined; // It cannot be assigned to one of the answers.
     const running = this.#choices.map((choice) => choice.running?.completion ?? 0);

@@ -74,7 +74,7 @@ function isOfSameStart(stray: EngineHandle, { launcher, model, nonce }: EngineHa
 export async function refuseEngine(
   handle: EngineHandle,
   reason: string,
-  host: Pick<EngineHost, "handles" | "launchers">,
+  host: EngineHost,
   events: RecoveryEvents,
 ): Promise<void> {
   await stopRefused(handle, reason, host, events);
@@ -85,7 +85,7 @@ export async function refuseEngine(
 async function stopRefused(
   handle: EngineHandle,
   reason: string,
-  { launchers }: Pick<EngineHost, "launchers">,
+  { launchers }: EngineHost,
   events: RecoveryEvents,
 ): Promise<void> {
   events.engineNotAdopted(handle.slot, handle.model, reason);

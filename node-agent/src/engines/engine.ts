@@ -10,12 +10,16 @@ export type DialectName = "vllm" | "llama-server" | "openai";
  */
 export type CachePrompts = "per-account" | "shared" | "off";
 
-/** One engine of a slot, as configured in `agent.yaml`. No field comes from a request. */
-export interface EngineSpec {
+/** The models that one engine serves. */
+export interface ServedModels {
   /** Model id of the catalogue, and the engine's served model name. It names the engine. */
   readonly model: ModelId;
   /** Several models that it serves at the same time, including `model`. If undefined, it serves only `model`. */
   readonly models?: readonly ModelId[];
+}
+
+/** One engine of a slot, as configured in `agent.yaml`. No field comes from a request. */
+export interface EngineSpec extends ServedModels {
   readonly dialect: DialectName;
   readonly launcher: LauncherSpec;
   /** Level 1 keeps the weights in host memory, level 2 keeps nothing. If undefined, the engine is stopped instead. */
@@ -34,7 +38,7 @@ export interface EngineSpec {
 }
 
 /** Returns the models that an engine serves at the same time: ids of the catalogue, and its served model names. */
-export function servedBy({ model, models = [model] }: Pick<EngineSpec, "model" | "models">): readonly ModelId[] {
+export function servedBy({ model, models = [model] }: ServedModels): readonly ModelId[] {
   return models;
 }
 

@@ -25,7 +25,7 @@ interface SlotMemoryOptions {
   readonly gpus: readonly number[];
   readonly clock: Clock;
   readonly reader: GpuReader;
-  readonly handles: Pick<HandleStore, "readUse" | "writeUse">;
+  readonly handles: HandleStore;
   readonly events: SlotMemoryEvents;
   /**
    * Returns the process ids of all engines of this node. If undefined, they are unknown, and no process counts as

@@ -82,7 +82,7 @@ export class Exchange implements StreamSink {
   }
 
   /** Records the wait, which the head of the answer reports to the router. */
-  hasWaited({ waitedFor, waitedMs, estimatedMs = 0 }: Pick<Admission, "waitedFor" | "waitedMs" | "estimatedMs">): void {
+  hasWaited({ waitedFor, waitedMs, estimatedMs = 0 }: Admission): void {
     this.#waited = [waitedText(waitedFor, waitedMs), Math.round(estimatedMs)];
   }
 

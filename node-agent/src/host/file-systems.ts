@@ -3,7 +3,7 @@
  */
 import { statSync, statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { holdings, type FileSystem, type Holding } from "@weiche/shared/machine.ts";
+import { holdings, type FileSystem, type Holding, type MeasuredFileSystem } from "@weiche/shared/machine.ts";
 
 /** A file or directory that the agent or its engines keep. */
 export interface KeptPath {
@@ -26,7 +26,7 @@ export function readFileSystems(kept: readonly KeptPath[]): readonly FileSystem[
   return [...found.values()];
 }
 
-function measure(path: string, device: number): Omit<FileSystem, "holds"> | undefined {
+function measure(path: string, device: number): MeasuredFileSystem | undefined {
   try {
     const { bsize, blocks, bavail, files, ffree } = statfsSync(path);
     return {

@@ -10,11 +10,14 @@ import type { MergedLiterals } from "../engines/dialects/schema-bounds.ts";
 import type { PatternCost } from "./pattern-cost.ts";
 import { keyChoicesOf, literalsOf, optionalOf, type Alternative, type SchemaAt } from "./schema-alternatives.ts";
 
-export interface Cost {
-  readonly size: number;
+interface Choices {
   readonly choices: number;
   /** The number of the outermost schema that the schema contains again. Infinity if there is none. */
   readonly loopsTo: number;
+}
+
+export interface Cost extends Choices {
+  readonly size: number;
 }
 
 export interface Inside {
@@ -31,7 +34,7 @@ const digitChoices = 4;
 const choicesOf = { scalar: 5, any: 10, string: 3 };
 
 /** Returns the choices of a value that may be any of these alternatives. */
-export function openChoices(alternatives: readonly Alternative[], scope: Inside): Omit<Cost, "size"> {
+export function openChoices(alternatives: readonly Alternative[], scope: Inside): Choices {
   const objects = alternatives.filter(({ kind, parts }) => kind === "object" || parts.length > 0);
   const anything = alternatives.filter(({ kind, parts }) => kind === "any" && parts.length === 0).length;
   const open = { choices: anything * choicesOf.any, loopsTo: Infinity, from: anything };
@@ -69,7 +72,7 @@ function objectChoices(
   objects: readonly Alternative[],
   open: { readonly choices: number; readonly from: number },
   scope: Inside,
-): Omit<Cost, "size"> {
+): Choices {
   const names = new Map<string, Cost[]>();
   const others: Cost[] = [];
   let keys = 0;

@@ -17,8 +17,8 @@ interface GaugedParts {
   readonly slots: Pick<Slots, "views">;
   readonly ingress: Pick<Ingress, "unreadBytes">;
   readonly links: Pick<RouterLinks, "states">;
-  readonly telemetry: Pick<Telemetry, "host" | "gpus" | "measured">;
-  readonly machine: Pick<MachineSource, "reading">;
+  readonly telemetry: Telemetry;
+  readonly machine: MachineSource;
   readonly maintenance: Pick<Maintenance, "on">;
   readonly certificates: CertificatesInUse<"links" | "ops">;
 }

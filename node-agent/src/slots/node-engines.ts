@@ -56,7 +56,7 @@ async function engineProcesses({ host, specs }: NodeEngineOptions): Promise<Read
  */
 export async function stopForgottenEngines(
   slots: readonly Pick<SlotConfig, "name">[],
-  host: Pick<EngineHost, "handles" | "launchers">,
+  host: EngineHost,
   events: RecoveryEvents,
 ): Promise<{ readonly gone: Promise<unknown> }> {
   const forgotten = (await host.handles.read()).filter((handle) => slots.every(({ name }) => name !== handle.slot));

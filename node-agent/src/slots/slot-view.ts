@@ -5,7 +5,7 @@
 import { SlotState as WireState, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
-import { servedBy, type EngineSpec, type Sleeper, type SwitchPhase } from "../engines/engine.ts";
+import { servedBy, type ServedModels, type Sleeper, type SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, placesOf, type Slot, type SlotState, type Ticket } from "./slot-state.ts";
 import { nextAndLastMs } from "./turn-estimate.ts";
 
@@ -59,7 +59,7 @@ export type SlotChange = "state" | "load";
 /** The parts of a view that are not in the slot's state. */
 interface Surroundings {
   readonly name: SlotName;
-  readonly engines: readonly Pick<EngineSpec, "model" | "models">[];
+  readonly engines: readonly ServedModels[];
   /** The model of a waiting request. Undefined if its client has left just now. */
   readonly askedOf: (ticket: Ticket) => ModelId | undefined;
   /** Oldest first. */

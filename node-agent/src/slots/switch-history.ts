@@ -1,5 +1,5 @@
 /** Stores switches and failed starts of the last hour, for operators who inspect a slot. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { MonotonicClock } from "@weiche/shared/time/clock.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { pastSwitchesMax } from "@weiche/shared/wire/link-bounds.ts";
 import type { SwitchReport } from "./switch-meter.ts";
@@ -15,10 +15,10 @@ export interface PastSwitch {
 const keptMs = 3_600_000;
 
 export class SwitchHistory {
-  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #clock: MonotonicClock;
   #all: ReadonlyMap<SlotName, readonly PastSwitch[]> = new Map();
 
-  constructor(clock: Pick<Clock, "monotonicMs">) {
+  constructor(clock: MonotonicClock) {
     this.#clock = clock;
   }
 

@@ -1,7 +1,7 @@
 /** Warns of too little memory on GPUs that nvidia-smi does not list, and of too little disk space for models. */
 import { dirname } from "node:path";
 import type { Finding } from "@weiche/shared/files/config-file.ts";
-import type { FileSystem, Machine } from "@weiche/shared/machine.ts";
+import type { MeasuredFileSystem, Machine } from "@weiche/shared/machine.ts";
 import { isNearlyFull } from "@weiche/shared/program/machine-text.ts";
 import { modelPathsOf } from "../config/config.ts";
 import type { RawAgent } from "../config/config-schema.ts";
@@ -12,7 +12,7 @@ export interface MachineFacts {
   /** Returns whether the path is an empty directory. */
   isEmpty(path: string): boolean;
   /** Returns the file system of an existing path, or undefined if it cannot be read. */
-  fileSystem(path: string): Omit<FileSystem, "holds"> | undefined;
+  fileSystem(path: string): MeasuredFileSystem | undefined;
   /** Undefined if nvidia-smi lists the GPUs, because its readings are used then. */
   readonly machine?: Machine;
 }

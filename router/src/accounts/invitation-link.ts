@@ -11,7 +11,7 @@ export const invitationMsMax = 7 * 86_400_000;
 
 /** Makes a new link. Only its hash is stored, so it can be shown only now. */
 export async function issueInvitation(
-  context: Pick<AccountsContext, "clock" | "portalUrl" | "origin">,
+  context: AccountsContext,
   transaction: Transaction<Schema>,
   userId: UserId,
 ): Promise<string> {

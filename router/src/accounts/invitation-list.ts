@@ -24,7 +24,7 @@ const orders = {
 } as const;
 
 export async function listInvitations(
-  database: Pick<Database, "kysely">,
+  database: Database,
   accountId: AccountId,
   filter: InvitationFilter,
   page: Page<keyof typeof orders>,

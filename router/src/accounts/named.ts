@@ -4,8 +4,6 @@ import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
 import type { Database } from "../db/database.ts";
 import { RequestError } from "../rights/request-error.ts";
 
-type Rows = Pick<Database, "kysely">;
-
 const prefixLengthMin = 4;
 const shownMax = 5;
 
@@ -13,7 +11,7 @@ const shownMax = 5;
  * Prefers a whole id, then a name in any case, then the beginning of an id. Throws a `RequestError` if nothing or more
  * than one account matches.
  */
-export async function accountNamed({ kysely }: Rows, named: string): Promise<AccountId> {
+export async function accountNamed({ kysely }: Database, named: string): Promise<AccountId> {
   const found = await sql<Candidate<AccountId>>`
     select id, '' as label, case when id::text = ${named} then 1 when lower(name) = lower(btrim(${named})) then 2 else 3 end as rank
     from accounts
@@ -23,7 +21,7 @@ export async function accountNamed({ kysely }: Rows, named: string): Promise<Acc
 }
 
 /** Like `accountNamed`. The name of a user is the e-mail address. */
-export async function userNamed({ kysely }: Rows, named: string): Promise<OfAccount<UserId>> {
+export async function userNamed({ kysely }: Database, named: string): Promise<OfAccount<UserId>> {
   const found = await sql<Candidate<UserId> & { accountId: AccountId }>`
     select id, account_id, '' as label,
       case when id::text = ${named} then 1 when email = lower(btrim(${named})) then 2 else 3 end as rank
@@ -42,7 +40,7 @@ interface KeyScope {
  * Like `accountNamed`. By name, keys that are not revoked are preferred. `scope` limits the search to keys of an account
  * or user.
  */
-export async function keyNamed({ kysely }: Rows, named: string, scope: KeyScope = {}): Promise<OfAccount<KeyId>> {
+export async function keyNamed({ kysely }: Database, named: string, scope: KeyScope = {}): Promise<OfAccount<KeyId>> {
   const { accountId, userId } = scope;
   const isIn = (column: string, id: string | undefined): RawBuilder<boolean> =>
     id === undefined ? sql`true` : sql`${sql.ref(column)} = ${id}`;

@@ -24,11 +24,9 @@ interface NoticeViewer {
   readonly seesAll: boolean;
 }
 
-type Store = Pick<Database, "kysely">;
-
 /** Lists a page of notices, newest first. The result's `unread` counts the unread notices of all pages. */
 export async function listNotices(
-  { kysely }: Store,
+  { kysely }: Database,
   viewer: NoticeViewer,
   page: { readonly limit: number; readonly offset?: number; readonly unread?: boolean },
 ) {
@@ -49,7 +47,7 @@ export async function listNotices(
 
 /** Marks the notices `ids`, or all, as read. Ignores notices that the viewer may not see. */
 export async function markRead(
-  { kysely }: Store,
+  { kysely }: Database,
   viewer: NoticeViewer & { readonly userId: UserId },
   ids: readonly string[] | undefined,
   nowMs: number,

@@ -5,7 +5,7 @@ import { found } from "../rights/request-error.ts";
 import type { Database } from "../db/database.ts";
 import type { Language, Theme } from "../db/schema.ts";
 
-export function createProfile({ kysely }: Pick<Database, "kysely">) {
+export function createProfile({ kysely }: Database) {
   async function show(userId: UserId) {
     const shown = await kysely
       .selectFrom("users as u")

@@ -165,7 +165,7 @@ export async function freeDeletedAddress(transaction: Transaction<Schema>, id: U
 
 /** Adds a user who cannot sign in yet. */
 export async function insertUser(
-  { clock }: Pick<AccountsContext, "clock">,
+  { clock }: AccountsContext,
   transaction: Transaction<Schema>,
   wish: NewUser,
 ): Promise<UserRow> {

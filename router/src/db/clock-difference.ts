@@ -1,5 +1,5 @@
 /** Compares this machine's clock with the database's clock, which dates leases and heartbeats. */
-import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { WallClock } from "@weiche/shared/time/clock.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { Database } from "./database.ts";
 
@@ -9,7 +9,7 @@ const differenceMsMax = 60_000;
  * Returns by how many milliseconds this machine's clock is ahead; negative if it is behind. The query takes time, so this is
  * the smallest possible difference: 0 if the clocks may be equal.
  */
-export async function clockAhead({ pool }: Pick<Database, "pool">, clock: Pick<Clock, "now">): Promise<number> {
+export async function clockAhead({ pool }: Database, clock: WallClock): Promise<number> {
   const beforeMs = clock.now();
   const { rows } = await pool.query<{ ms: number }>(
     "select extract(epoch from clock_timestamp())::float8 * 1000 as ms",
@@ -21,7 +21,7 @@ export async function clockAhead({ pool }: Pick<Database, "pool">, clock: Pick<C
 }
 
 /** Throws a `StartError` if the clocks differ by a minute, because billing periods and retention depend on this clock. */
-export async function requireClock(database: Pick<Database, "pool">, clock: Pick<Clock, "now">): Promise<void> {
+export async function requireClock(database: Database, clock: WallClock): Promise<void> {
   const aheadMs = await clockAhead(database, clock);
   if (Math.abs(aheadMs) < differenceMsMax) return;
   const seconds = Math.round(Math.abs(aheadMs) / 1_000);

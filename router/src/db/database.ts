@@ -175,7 +175,7 @@ const attemptsMax = 5;
 
 /** Runs `work` in a transaction. After a serialization failure or deadlock it runs again, at most 5 times in all. */
 export async function inTransaction<T>(
-  { kysely }: Pick<Database, "kysely">,
+  { kysely }: Database,
   work: (transaction: Transaction<Schema>) => Promise<T>,
 ): Promise<T> {
   return retryConflicts(() => kysely.transaction().execute(work));

@@ -3,7 +3,7 @@
  * its last one.
  */
 import { StartError } from "@weiche/shared/files/start-error.ts";
-import { sleep, type Clock } from "@weiche/shared/time/clock.ts";
+import { sleep, type Clock, type WallClock } from "@weiche/shared/time/clock.ts";
 import { clockAhead } from "./clock-difference.ts";
 import type { Database } from "./database.ts";
 
@@ -88,8 +88,8 @@ export interface LiveRouter extends AsyncDisposable {
 
 /** Joins the routers of the database. Resolves after the first heartbeat. */
 export async function joinRouters(
-  database: Pick<Database, "pool">,
-  clock: Pick<Clock, "now">,
+  database: Database,
+  clock: WallClock,
   identity: RouterIdentity,
   events: LiveRouterEvents,
 ): Promise<LiveRouter> {
@@ -177,14 +177,14 @@ export function addressesOf(routers: readonly KnownRouter[]) {
   );
 }
 
-async function readSeenNodes({ pool }: Pick<Database, "pool">): Promise<ReadonlySet<string>> {
+async function readSeenNodes({ pool }: Database): Promise<ReadonlySet<string>> {
   const { rows } = await pool.query<{ node: string }>(
     "select distinct unnest(nodes) as node from routers where seen_at > now() - interval '1 minute'",
   );
   return new Set(rows.map(({ node }) => node));
 }
 
-async function readOthersHaveNodes({ pool }: Pick<Database, "pool">, id: string): Promise<boolean> {
+async function readOthersHaveNodes({ pool }: Database, id: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     `select from routers where id <> $1 and seen_at > now() - interval '15 seconds'
        and state is distinct from 'stopped' and cardinality(nodes) > 0 limit 1`,
@@ -194,10 +194,7 @@ async function readOthersHaveNodes({ pool }: Pick<Database, "pool">, id: string)
 }
 
 /** Removes earlier rows of this router, because a killed router leaves its row. Returns the ids of the other routers. */
-async function replaceEarlier(
-  { pool }: Pick<Database, "pool">,
-  { host, directory }: RouterIdentity,
-): Promise<ReadonlySet<string>> {
+async function replaceEarlier({ pool }: Database, { host, directory }: RouterIdentity): Promise<ReadonlySet<string>> {
   await pool.query("delete from routers where host = $1 and directory = $2", [host, directory]);
   const { rows } = await pool.query<{ id: string }>("select id from routers where state is distinct from 'stopped'");
   return new Set(rows.map(({ id }) => id));
@@ -205,7 +202,7 @@ async function replaceEarlier(
 
 /** Writes a heartbeat. Returns its time by the database's clock. */
 async function sayFacts(
-  { pool }: Pick<Database, "pool">,
+  { pool }: Database,
   { id, host, directory, version, limitStore }: RouterIdentity,
   { state, linkAddress, dataAddress, runningRequests, nodes }: RouterFacts,
   clockAheadMs: number,
@@ -228,7 +225,7 @@ async function sayFacts(
 
 /** Deletes stopped routers, routers gone for a day, and routers that this one has replaced. Returns the others. */
 async function readRouters(
-  { pool }: Pick<Database, "pool">,
+  { pool }: Database,
   linkAddress: string | undefined,
   id: string,
 ): Promise<readonly KnownRouter[]> {
@@ -256,7 +253,7 @@ async function readRouters(
 const ledgerText = "select id || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as ledger from ledger_identity";
 const identityText = "select id::text as ledger from ledger_identity";
 
-function ledgerReader({ pool }: Pick<Database, "pool">): () => Promise<string> {
+function ledgerReader({ pool }: Database): () => Promise<string> {
   let tellsTimeline = true;
   return async function read(): Promise<string> {
     try {

@@ -10,7 +10,7 @@ import type { Schema } from "../db/schema.ts";
 import { operator, type AccountsContext } from "../rights/accounts-context.ts";
 
 /** Returns the user who makes links in this context; null for the operator. */
-export function linkMaker({ origin = operator }: Pick<AccountsContext, "origin">): UserId | null {
+export function linkMaker({ origin = operator }: AccountsContext): UserId | null {
   return origin.actor === operator.actor ? null : asId<UserId>(origin.actor);
 }
 

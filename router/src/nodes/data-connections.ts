@@ -49,7 +49,7 @@ interface DataConnectionsOptions {
   readonly strangers?: StrangerLimit;
   readonly routerId: string;
   readonly clock: Clock;
-  readonly counts: Pick<NodeRegistry, "sessionUp" | "sessionDown" | "dispatched">;
+  readonly counts: NodeRegistry;
   /** Signs the identity that each attempt may be billed to. */
   readonly grants: Pick<Grants, "sign">;
   readonly events: DataConnectionsEvents;

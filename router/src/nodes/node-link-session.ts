@@ -62,7 +62,7 @@ export interface NodeLinkParts {
   /** The routers that nodes may link to, including this router. */
   readonly routers: () => readonly KnownRouter[];
   readonly clock: Clock;
-  readonly registry: Pick<NodeRegistry, "linkUp">;
+  readonly registry: NodeRegistry;
   readonly ledger: Pick<UsageLedger, "record">;
   /** Returns the rules of these models, without models that are not in the catalogue. */
   readonly rulesOf: (models: readonly ModelId[]) => readonly ModelRules[];

@@ -5,7 +5,7 @@ import type { NodeDetail } from "./registry.ts";
 export const nodeStates = ["live", "not-admitting", "maintenance", "silent", "gone"] as const;
 type NodeState = (typeof nodeStates)[number];
 
-export function nodeState({ view, linked }: Pick<NodeDetail, "view" | "linked">): NodeState {
+export function nodeState({ view, linked }: NodeDetail): NodeState {
   if (!linked) return "gone";
   if (!view.reachable) return "silent";
   if (view.maintenance) return "maintenance";

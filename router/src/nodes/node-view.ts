@@ -82,7 +82,7 @@ export interface SlotView extends SlotReport {
 }
 
 /** Returns the number of waiters for the model's engine, for any of the engine's models. */
-export function waitingFor(slot: Pick<SlotView, "waiters" | "engines">, model: ModelId): number {
+export function waitingFor(slot: SlotView, model: ModelId): number {
   const models: readonly string[] = servedWith(slot, model);
   return slot.waiters.reduce((sum, one) => (models.includes(one.model) ? sum + one.waiting : sum), 0);
 }

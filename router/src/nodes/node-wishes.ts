@@ -13,7 +13,7 @@ export const readWishesMs = 2_000;
 export type NodeWishes = Awaited<ReturnType<typeof openNodeWishes>>;
 
 /** Resolves once the stored wishes are loaded. */
-export async function openNodeWishes({ pool }: Pick<Database, "pool">) {
+export async function openNodeWishes({ pool }: Database) {
   const states = new Map<NodeId, DesiredState>();
   let changed: (node: NodeId) => void = () => {};
 

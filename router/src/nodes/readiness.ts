@@ -15,7 +15,7 @@ interface ReadinessParts {
   readonly reached: () => Iterable<string>;
   /** Returns whether nodes are linked to another router now. */
   readonly othersHaveNodes: () => boolean;
-  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly clock: Clock;
 }
 
 export class Readiness {

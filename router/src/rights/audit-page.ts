@@ -21,8 +21,6 @@ export interface AuditFilter {
   readonly search?: string;
 }
 
-type Log = Pick<Database, "kysely">;
-
 const orders = {
   at: "number",
   actor: "coalesce(actor_name, actor)",
@@ -33,7 +31,7 @@ const orders = {
 
 /** `searchedMax`: searches only this many entries, the newest of the requested time; null searches all. */
 export async function auditPage(
-  database: Log,
+  database: Database,
   accountId: AccountId,
   filter: AuditFilter,
   page: Page<keyof typeof orders>,
@@ -44,14 +42,14 @@ export async function auditPage(
   return { items: rows.map(viewNamed), total, isCut: await hasMore(database, accountId, filter, searchedMax) };
 }
 
-async function hasMore({ kysely }: Log, accountId: AccountId, filter: AuditFilter, searchedMax: number | null) {
+async function hasMore({ kysely }: Database, accountId: AccountId, filter: AuditFilter, searchedMax: number | null) {
   if (searchedMax === null) return false;
   const { rows } = await sql`${newest(accountId, filter, 1)} offset ${searchedMax}`.execute(kysely);
   return rows.length > 0;
 }
 
 /** Lists entries, newest first. */
-export async function auditEntries({ kysely }: Log, accountId: AccountId, filter: AuditFilter, limit: number) {
+export async function auditEntries({ kysely }: Database, accountId: AccountId, filter: AuditFilter, limit: number) {
   const found = matching(accountId, filter, null);
   const { rows } = await sql<Row>`${found} order by number desc limit ${limit}`.execute(kysely);
   return rows.map(viewNamed);

@@ -8,7 +8,7 @@ import { chainStart, hashEntry } from "./audit-log.ts";
 const pageMax = 1_000;
 
 /** Verifies one account's chain, or all. Counts valid entries and finds the first invalid entry of each broken chain. */
-export async function verifyAudit({ kysely }: Pick<Database, "kysely">, accountId?: AccountId) {
+export async function verifyAudit({ kysely }: Database, accountId?: AccountId) {
   const accounts =
     accountId === undefined
       ? (await kysely.selectFrom("accounts").select("id").orderBy("id").execute()).map(({ id }) => id)

@@ -14,7 +14,7 @@ export const rowsMax = 100_000;
 
 /** Reads page and total in one statement. `order` and `tie` are SQL expressions over columns of `matching`; `tie` is unique. */
 export async function readPage<Row>(
-  { kysely }: Pick<Database, "kysely">,
+  { kysely }: Database,
   matching: RawBuilder<unknown>,
   { limit, offset, order: direction }: Pick<Page<string>, "limit" | "offset" | "order">,
   order: string,

@@ -8,7 +8,7 @@ import { periodOf, readSubscription, viewSubscription } from "./subscription.ts"
 
 export type PackageUse = Awaited<ReturnType<typeof packageUse>>;
 
-export async function packageUse({ kysely }: Pick<Database, "kysely">, accountId: AccountId, clockMs: number) {
+export async function packageUse({ kysely }: Database, accountId: AccountId, clockMs: number) {
   const { terms, nowMs, book } = await readSubscription(kysely, accountId, clockMs);
   const period = periodOf(terms, nowMs);
   const booked = period && bookedTerms(period.term, nowMs, book);

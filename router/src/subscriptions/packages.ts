@@ -56,7 +56,7 @@ export function termsAt(book: PackageBook, name: PackageName, atMs: number): Eff
   return versionAt(book.get(name)!.versions, atMs);
 }
 
-export function quotaOf({ creditsPerMonth }: Pick<PackageTerms, "creditsPerMonth">): Millicredits {
+export function quotaOf({ creditsPerMonth }: PackageTerms): Millicredits {
   return millicredits(creditsPerMonth * 1000n);
 }
 

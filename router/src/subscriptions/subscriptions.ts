@@ -195,7 +195,7 @@ function limitsOf(terms: readonly Term[], atMs: number, book: PackageBook) {
 
 function actionOf(
   accountId: AccountId,
-  { book }: Pick<Subscription, "book">,
+  { book }: Subscription,
   { action, package: name }: SubscriptionWish,
 ): SubscriptionAction {
   if (action === "trial" || action === "cancel" || action === "withdraw") {

@@ -11,7 +11,7 @@ import { forecast, paceBeginsMs } from "./forecast.ts";
 /** Returns amounts as credits with three decimal places; null if there is no amount. `own` is the limit of user `userId`. */
 export async function viewCredits(
   database: Database,
-  limiter: Pick<Limiter, "use">,
+  limiter: Limiter,
   clock: Clock,
   accountId: AccountId,
   userId: UserId | undefined,

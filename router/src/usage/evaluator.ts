@@ -31,7 +31,7 @@ export type Evaluator = ReturnType<typeof createEvaluator>;
 export function createEvaluator(
   database: Database,
   clock: Clock,
-  subscriptions: Pick<Subscriptions, "chargeWhatIsDue">,
+  subscriptions: Subscriptions,
   events: EvaluatorEvents,
   catalogue?: Pick<LiveCatalogue, "get" | "changes">,
 ) {

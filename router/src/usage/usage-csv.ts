@@ -33,7 +33,7 @@ export async function openUsageCsv(database: Database, clock: Clock, accountId: 
 
 /** Yields rows in steps. The database ends the transaction if the next step is not read within 30 s. */
 async function* steps(
-  { pool, prompt }: Pick<Database, "pool" | "prompt">,
+  { pool, prompt }: Database,
   { text, order, values }: UsageQuery,
   signal: AbortSignal,
 ): AsyncGenerator<TableRow[], void, undefined> {

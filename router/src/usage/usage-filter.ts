@@ -5,7 +5,7 @@ import type { UsageTableWish } from "./usage-table.ts";
 
 /** A part without a filter is null. A name is null if its object is not in the account or not visible to the asker. */
 export async function nameUsageFilter(
-  { pool }: Pick<Database, "pool">,
+  { pool }: Database,
   accountId: AccountId,
   { model, keyId, userIds }: Pick<UsageTableWish, "model" | "keyId" | "userIds">,
   userId: UserId | undefined,

@@ -28,7 +28,7 @@ export interface VoidAttempt extends Attempt, BillingIdentity {
 
 interface UsageLedgerOptions {
   /** Checks that a router of this database sent the record's request to the node. */
-  readonly grants: Pick<Grants, "faultOf">;
+  readonly grants: Grants;
   /** For how many days records are kept. Totals are kept for ever. */
   readonly keepDays?: number;
   /** Returns whether only a model's input is billed, whatever output a node reports. */

@@ -74,12 +74,7 @@ export async function usageQuery(database: Database, clock: Clock, accountId: Ac
 }
 
 /** Returns the days of the table: the requested days, or else the billing period with its days. */
-async function spanOf(
-  { kysely }: Pick<Database, "kysely">,
-  accountId: AccountId,
-  { from, to }: Pick<UsageTableWish, "from" | "to">,
-  nowMs: number,
-) {
+async function spanOf({ kysely }: Database, accountId: AccountId, { from, to }: UsageTableWish, nowMs: number) {
   const { terms } = await readSubscription(kysely, accountId, nowMs);
   const period = from === undefined && to === undefined ? periodOf(terms, nowMs) : undefined;
   const today = germanDay(nowMs);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
+import { systemClock, type WallClock } from "@weiche/shared/time/clock.ts";
 import type { Database } from "../../src/db/database.ts";
 import { clockAhead, requireClock } from "../../src/db/clock-difference.ts";
 import {
@@ -96,7 +96,7 @@ describe("what routers report about themselves", () => {
     ...more,
   });
   /** Joins a router to a database. It never leaves, like a killed router. */
-  const join = (at: Database, identity: RouterIdentity, clock: Pick<Clock, "now"> = systemClock) =>
+  const join = (at: Database, identity: RouterIdentity, clock: WallClock = systemClock) =>
     joinRouters(at, clock, identity, quiet);
   const age = (at: Database, id: string, interval: string) =>
     at.pool.query("update routers set seen_at = seen_at - $2::interval where id = $1", [id, interval]);

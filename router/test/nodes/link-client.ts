@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { credentials, loadPackageDefinition, type ClientDuplexStream, type ServiceError } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { WallClock } from "@weiche/shared/time/clock.ts";
 
 type Message = Readonly<Record<string, unknown>>;
 
@@ -70,6 +70,6 @@ export function helloOf(node: string, bootId: string, models: readonly string[] 
 }
 
 /** Boot ids in the order of their index. */
-export function bootId(index: number, clock: Pick<Clock, "now"> = { now: () => 0 }): string {
+export function bootId(index: number, clock: WallClock = { now: () => 0 }): string {
   return `${(clock.now() + index).toString(16).padStart(8, "0")}-0000-7000-8000-000000000000`;
 }

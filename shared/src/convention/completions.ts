@@ -17,7 +17,7 @@ export const completionSchema = Type.Object({
 export const completionBody = bodyReader(completionSchema);
 
 /** Returns the text to continue. Some clients send it as a list. */
-export function promptOf({ prompt }: Pick<CompletionBody, "prompt">): string {
+export function promptOf({ prompt }: CompletionBody): string {
   return typeof prompt === "string" ? prompt : prompt[0]!;
 }
 

@@ -45,10 +45,7 @@ export function checkModelRules(facts: RequestFacts, rules: ModelRules): void {
 }
 
 /** Throws a 400 for more answers (`n`) than the model gives per request. Embeddings have no `n`. */
-export function checkAnswers(
-  { embeds, answers }: RequestFacts,
-  { answersMax }: Pick<CatalogueEntry, "answersMax">,
-): void {
+export function checkAnswers({ embeds, answers }: RequestFacts, { answersMax }: CatalogueEntry): void {
   if (embeds || answers <= answersMax) return;
   const must = `must be at most ${answersMax} for this model, not ${answers}; send several requests for more answers`;
   throw new ApiError("invalid_request", `Invalid 'n': ${must}.`, { param: "n", reason: "too_many_answers" });

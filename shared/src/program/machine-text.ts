@@ -1,5 +1,5 @@
 /** Describes a GPU host for people, in lines and tables. Unknown facts have no line. */
-import type { FileSystem, Machine, MachineReading } from "../machine.ts";
+import type { MeasuredFileSystem, Machine, MachineReading } from "../machine.ts";
 import { plainText } from "./plain-text.ts";
 import type { Cell } from "./table.ts";
 
@@ -95,7 +95,7 @@ export function fileSystemTable({ fileSystems }: MachineReading): TextTable {
 }
 
 /** Returns whether less than 5 % of the bytes or of the inodes are free. */
-export function isNearlyFull({ sizeBytes, availableBytes, inodes, inodesFree }: Omit<FileSystem, "holds">): boolean {
+export function isNearlyFull({ sizeBytes, availableBytes, inodes, inodesFree }: MeasuredFileSystem): boolean {
   const isShort = inodes !== undefined && inodesFree !== undefined && inodesFree < inodes / 20;
   return availableBytes < sizeBytes / 20 || isShort;
 }

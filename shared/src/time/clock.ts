@@ -2,13 +2,19 @@
  * Time as an argument. All code that waits or reads the time gets a clock, so that the same code runs on virtual time
  * in simulations. Only this file touches the real clock.
  */
-export interface Clock {
-  /** Wall time in milliseconds since the epoch. May jump. */
-  now(): number;
-  /** Monotonic milliseconds; only differences are meaningful. */
-  monotonicMs(): number;
+export interface Clock extends WallClock, MonotonicClock {
   /** Calls `callback` once, `delayMs` from now. */
   after(delayMs: number, callback: () => void): Timer;
+}
+
+export interface WallClock {
+  /** Wall time in milliseconds since the epoch. May jump. */
+  now(): number;
+}
+
+export interface MonotonicClock {
+  /** Monotonic milliseconds; only differences are meaningful. */
+  monotonicMs(): number;
 }
 
 export interface Timer {

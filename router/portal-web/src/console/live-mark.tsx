@@ -4,7 +4,7 @@ import { Skeleton } from "../elements/loaded.tsx";
 import type { Live, LiveItem } from "./live.ts";
 import { useConsoleTexts } from "./texts.ts";
 
-function LiveMark({ live: { state, asOf } }: { readonly live: Pick<Live<ConsolePage>, "state" | "asOf"> }) {
+function LiveMark({ live: { state, asOf } }: { readonly live: Live<ConsolePage> }) {
   const { c, format } = useConsoleTexts();
   const time = asOf && format.second(asOf);
   if (!time) return <p className="live-mark soft">{c.live.connecting}</p>;

@@ -10,7 +10,7 @@ import { asOperated, operated } from "../server/operated.ts";
 import { asRequestError, errorAnswers } from "../server/error-answers.ts";
 
 interface AdminSocketDeps {
-  readonly database: Pick<Database, "kysely">;
+  readonly database: Database;
   readonly handlers: Handlers<Contract>;
   readonly events: AdminEvents;
 }

@@ -24,7 +24,7 @@ const periodMs = 1_000;
  * example during its restart. Throws if the router does not answer the first query.
  */
 export async function watch(
-  { printLine, terminal, wantsJson, width }: Pick<Actions, "printLine" | "terminal" | "wantsJson" | "width">,
+  { printLine, terminal, wantsJson, width }: Actions,
   look: () => Promise<Scene>,
   timeoutMs: number = Infinity,
 ): Promise<boolean> {

@@ -20,7 +20,7 @@ const served = new Set<Route>(consoleRoutes.map((name) => contract[name]));
 
 interface ConsoleDeps extends WebServerDeps {
   readonly sessions: ConsoleSessions;
-  readonly database: Pick<Database, "kysely">;
+  readonly database: Database;
 }
 
 export async function openConsole(deps: ConsoleDeps) {
@@ -35,7 +35,7 @@ export async function openConsole(deps: ConsoleDeps) {
 }
 
 /** Admits operators to the console by their session cookie. */
-function consoleEntrance(listener: BrowserListener, sessions: Pick<ConsoleSessions, "find">): Entrance {
+function consoleEntrance(listener: BrowserListener, sessions: ConsoleSessions): Entrance {
   return browserEntrance(listener, {
     serve: (route) => (served.has(route) ? (asOperated(route) ?? route) : undefined),
     cookieName: consoleCookieName(listener.isTls),

@@ -13,7 +13,7 @@ export interface Waiting {
 
 interface ChatWaitsParts {
   readonly ofNode: (node: NodeId) => Promise<readonly NodeRequest[]>;
-  readonly clock: Pick<Clock, "after" | "monotonicMs">;
+  readonly clock: Clock;
 }
 
 const firstMs = 1_000;

@@ -44,7 +44,7 @@ export async function exportCsv(
 export async function sendCsv(
   { takeOver }: Pick<Call<Route>, "takeOver">,
   clock: Clock,
-  place: Pick<ExportPlace, "offer" | "took" | "onGiveWay">,
+  place: ExportPlace,
   fileName: string,
   lines: AsyncGenerator<string, void, undefined>,
 ): Promise<void> {

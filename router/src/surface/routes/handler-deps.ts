@@ -29,7 +29,7 @@ export interface HandlerDeps {
   readonly clock: Clock;
   readonly accounts: Accounts;
   readonly identity: Identity;
-  readonly limiter: Pick<Limiter, "use">;
+  readonly limiter: Limiter;
   readonly evaluator: Evaluator;
   readonly exports: ExportPlaces;
   /** Base URL of the public API, without `/v1`. */

@@ -125,11 +125,7 @@ function secondFactor({ identity }: HandlerDeps): Pick<Profile, TotpRoutes> {
  * Counts the users and one-time links that an account's people make, because each may send a mail. Throws `RequestError` if
  * there were too many.
  */
-export async function countLink(
-  { invitations }: Pick<Identity, "invitations">,
-  { user }: Session,
-  address: string,
-): Promise<void> {
+export async function countLink({ invitations }: Identity, { user }: Session, address: string): Promise<void> {
   const waitMs = await invitations.count(user.accountId, address);
   if (waitMs > 0) throw tooManyAttempts(waitMs);
 }

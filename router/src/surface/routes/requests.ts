@@ -143,7 +143,7 @@ async function askNodes(exchanges: readonly Exchange[], { requests }: HandlerDep
   return { told, silentNodes };
 }
 
-function factsOf(exchange: Exchange, { clock }: Pick<HandlerDeps, "clock">): FinishedRequest {
+function factsOf(exchange: Exchange, { clock }: HandlerDeps): FinishedRequest {
   return exchange.finishedAt(clock.monotonicMs(), clock.now());
 }
 

@@ -45,7 +45,7 @@ function viewStore(store: LimitStoreView | undefined) {
 }
 
 /** Measures the time of a database query. Returns undefined if the query fails or takes too long. */
-async function answerMsOf({ pool }: Pick<Database, "pool">, clock: Clock): Promise<number | undefined> {
+async function answerMsOf({ pool }: Database, clock: Clock): Promise<number | undefined> {
   const startMs = clock.monotonicMs();
   let answerMs: number | undefined;
   const asked = pool.query("select 1").then(

@@ -11,8 +11,6 @@ import { RequestError } from "../../rights/request-error.ts";
 import { accountName, keyName, object, userName, type Route, type Routes } from "../contract/route.ts";
 import type { Call, Handlers } from "./add-routes.ts";
 
-type Rows = Pick<Database, "kysely">;
-
 /**
  * Returns the route with the operator's query and body, or undefined if the operator may not call it. `account` selects the
  * account, `limit` replaces pages, and users and keys may be given by other names than their ids.
@@ -45,7 +43,7 @@ function withUserNamed(body: TObject | undefined): TObject | undefined {
  * Wraps the handlers: finds the account, user and key of a call by their names, and requests whole lists or their first
  * `limit` items.
  */
-export function operated<C extends Routes>(routes: C, handlers: Handlers<C>, database: Rows): Handlers<C> {
+export function operated<C extends Routes>(routes: C, handlers: Handlers<C>, database: Database): Handlers<C> {
   const all = Object.entries(handlers).map(([name, handler]) => {
     const answer = async (call: Call<Route>) => {
       const { of } = routes[name]!;
@@ -76,7 +74,7 @@ interface Meant {
 }
 
 /** Finds the account: of the user or key `id` in the path, the one named by `account`, or of the user `userId`. */
-async function meantBy(of: NonNullable<Route["of"]>, call: Call<Route>, rows: Rows): Promise<Meant> {
+async function meantBy(of: NonNullable<Route["of"]>, call: Call<Route>, rows: Database): Promise<Meant> {
   const { params, query, body } = call as unknown as Readonly<Record<"params" | "query" | "body", Named | undefined>>;
   const { id = "", account, user, userId }: Named = { ...params, ...query, ...body };
   const accountId = account === undefined ? undefined : await accountNamed(rows, account);

@@ -24,7 +24,7 @@ export function snippetOf(kind: SnippetKind, facts: SnippetFacts): SnippetText {
 }
 
 /** By default, LangChain for Python sends another model's token ids instead of texts. */
-export function embeddingsSnippet(facts: Pick<SnippetFacts, "apiUrl" | "model">): SnippetText {
+export function embeddingsSnippet(facts: SnippetFacts): SnippetText {
   return {
     install: "pip install langchain-openai",
     code: `import os
@@ -40,7 +40,7 @@ print(len(embeddings.embed_query("Hello")))`,
   };
 }
 
-function baseOf({ apiUrl }: Pick<SnippetFacts, "apiUrl">): string {
+function baseOf({ apiUrl }: SnippetFacts): string {
   return `${apiUrl.replace(/\/$/, "")}/v1`;
 }
 

@@ -79,10 +79,13 @@ function Submit({ quote: { action, dueCents } }: { readonly quote: Quote }) {
   return dueCents > 0 ? submit.paid(format.euros(dueCents)) : submit.free;
 }
 
-interface FactsProps {
-  readonly quote: Quote;
+interface ChangeProps {
   readonly wish: PackageWish;
   readonly now: Packages;
+}
+
+interface FactsProps extends ChangeProps {
+  readonly quote: Quote;
 }
 
 function QuoteFacts({ quote, wish, now }: FactsProps) {
@@ -133,7 +136,7 @@ function packageOf({ action, package: name }: PackageWish, { packages }: Package
 }
 
 /** Shows both packages' monthly prices and their difference, of which the remaining days are charged. */
-function Difference({ wish, now: { subscription, packages } }: Omit<FactsProps, "quote">) {
+function Difference({ wish, now: { subscription, packages } }: ChangeProps) {
   const { t, format } = useTexts();
   const price = (wanted: string | null | undefined) => packages.find(({ name }) => name === wanted)?.priceCents;
   const [before, after] = [price(subscription.package), price(wish.package)];
@@ -145,7 +148,7 @@ function Difference({ wish, now: { subscription, packages } }: Omit<FactsProps, 
   );
 }
 
-function QuotaFact({ wish, now }: Omit<FactsProps, "quote">) {
+function QuotaFact({ wish, now }: ChangeProps) {
   const { t, format } = useTexts();
   const texts = t.packages.quote;
   const { quota } = now;
@@ -164,7 +167,7 @@ function QuotaFact({ wish, now }: Omit<FactsProps, "quote">) {
   );
 }
 
-function DowngradeNote({ wish, now: { quota, packages } }: Omit<FactsProps, "quote">) {
+function DowngradeNote({ wish, now: { quota, packages } }: ChangeProps) {
   const { t, format } = useTexts();
   const next = packages.find(({ name }) => name === wish.package);
   if (!next || !quota) return null;

@@ -32,7 +32,7 @@ interface Listed {
 
 /** Returns the item `total`, and one page's accounts by their ids with their places on the page. */
 export async function accountItems(
-  { database, clock, limiter }: Pick<HandlerDeps, "database" | "clock" | "limiter">,
+  { database, clock, limiter }: HandlerDeps,
   { search, at = 1, sort = "name" }: AccountsWish,
 ): Promise<Items> {
   const nowMs = clock.now();

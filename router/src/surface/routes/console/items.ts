@@ -13,7 +13,7 @@ export function nodeItems({ details, nowMs }: Fleet): Items {
 }
 
 /** Returns a function that makes the items. A history stays the same object until the next switch, so it is not sent again. */
-export function createSlotItems({ fleet, clock }: Pick<HandlerDeps, "fleet" | "clock">): () => Items {
+export function createSlotItems({ fleet, clock }: HandlerDeps): () => Items {
   const views = new WeakMap<readonly PastSwitch[], { readonly history: ConsoleHistory }>();
   return () => {
     const nowMs = fleet.nowMs();

@@ -12,7 +12,7 @@ import { seconds } from "../nodes.ts";
 const answerMsMax = 2_000;
 
 export async function viewPipeline(
-  { database, clock, fleet }: Pick<HandlerDeps, "database" | "clock" | "fleet">,
+  { database, clock, fleet }: HandlerDeps,
   parts: PipelineParts,
 ): Promise<ConsolePipeline> {
   const ranAtMs = parts.jobRanAtMs("credits");
@@ -49,7 +49,7 @@ function viewOutboxes({ details }: Fleet): ConsolePipeline["unacknowledged"] {
 }
 
 /** Measures the time of a small database query, which counts the records that were set aside. */
-async function ask({ pool }: Pick<Database, "pool">, clock: Clock) {
+async function ask({ pool }: Database, clock: Clock) {
   const beganMs = clock.monotonicMs();
   const late = Promise.withResolvers<undefined>();
   const timer = clock.after(answerMsMax, () => late.resolve(undefined));
