@@ -26,6 +26,7 @@ function isTest(file: string): boolean {
 function importsOf(file: string, pattern = /(?:from|import)\s*\(?\s*["']([^"']+)["']/g): string[] {
   return [...source.get(file)!.matchAll(pattern)].map(([, specifier]) => {
     if (specifier!.startsWith(".")) return relative(root, resolve(root, dirname(file), specifier!));
+    if (specifier === "@weiche/proto/words.ts") return "proto/words.ts";
     if (specifier!.startsWith("@weiche/proto/")) return specifier!.replace("@weiche/proto/", "proto/gen/");
     const workspace = /^@weiche\/([a-z-]+)\/(.*)$/.exec(specifier!);
     return workspace ? `${workspace[1]}/${workspace[1] === "shared" ? "src/" : ""}${workspace[2]}` : specifier!;

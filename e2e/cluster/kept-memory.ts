@@ -1,4 +1,5 @@
-/** Measures the memory that a program holds after garbage collection, through V8's inspector. */
+/** Measures the memory of programs: what they hold after garbage collection, through V8's inspector, and what is resident. */
+import { readFileSync } from "node:fs";
 import type { RunningProgram } from "./cluster.ts";
 
 /** The environment that opens a program's inspector. */
@@ -20,6 +21,15 @@ export async function keptBytes(program: RunningProgram): Promise<number> {
   const answer = await call(socket, "Runtime.evaluate", { expression, returnByValue: true });
   socket.close();
   return (answer as { result: { value: number } }).result.value;
+}
+
+/** Returns the resident memory of a process, or 0 if it has ended. */
+export function residentBytes(pid: number): number {
+  try {
+    return 1_024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 /** Calls one method of the inspector. Do not call it concurrently. */

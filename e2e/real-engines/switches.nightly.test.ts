@@ -2,10 +2,10 @@
  * Switches two models on one slot under load, with every real engine found on this machine. `WEICHE_SWITCHES` sets the
  * number of switches.
  */
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Answer } from "../cluster/api-client.ts";
+import { residentBytes } from "../cluster/kept-memory.ts";
 import { readSamples } from "../cluster/metrics-text.ts";
 import { findEngines } from "./engine-kinds.ts";
 import { first, second, Service } from "./service.ts";
@@ -85,15 +85,6 @@ async function switchesOf({ cluster }: Service): Promise<number> {
   const samples = [...(await readSamples(agent!))];
   const own = samples.filter(([series]) => series.startsWith('weiche_agent_switch_seconds_count{slot="chat"'));
   return own.reduce((sum, [, value]) => sum + value, 0);
-}
-
-/** Returns the resident memory in bytes, or 0 if the process has ended. */
-function residentBytes(pid: number): number {
-  try {
-    return 1_024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
-  } catch {
-    return 0;
-  }
 }
 
 function mostOf(values: readonly number[]): number {

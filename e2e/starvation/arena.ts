@@ -2,11 +2,10 @@
  * A router with its default limits, a node, eight streams that run all the time, and one or many attacks beside them.
  * Measurements during an attack are compared with the seconds before it.
  */
-import { readFileSync } from "node:fs";
 import { billingFaults } from "../cluster/billing-check.ts";
 import { Cluster, until } from "../cluster/cluster.ts";
 import { journalOf, readJournal } from "../cluster/engine-journal.ts";
-import { inspected, keptBytes } from "../cluster/kept-memory.ts";
+import { inspected, keptBytes, residentBytes } from "../cluster/kept-memory.ts";
 import { readSamples } from "../cluster/metrics-text.ts";
 import { nodeCertificates, tlsOfNode } from "../cluster/node-certificates.ts";
 import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
@@ -140,7 +139,7 @@ export class Arena implements AsyncDisposable {
 }
 
 function watchMemory(pid: number): { stop(): Memory } {
-  const residentMb = () => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1_024;
+  const residentMb = () => residentBytes(pid) / 2 ** 20;
   const before = residentMb();
   let peak = before;
   const timer = setInterval(() => (peak = Math.max(peak, residentMb())), 50);

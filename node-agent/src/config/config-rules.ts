@@ -15,7 +15,8 @@ const neededKey = { process: "command", systemd: "unit", external: "url" } as co
 export function* contradictions(config: RawAgent): Iterable<Finding> {
   yield* address(["listen", "ops"], config.listen.ops);
   for (const [index, router] of (config.routers ?? []).entries()) yield* address(["routers", index], router);
-  yield* doubles(config.slots, (slot) => [slot.name, `slot "${slot.name}" is listed twice`], ["slots"], ["name"]);
+  const names = config.slots.map(({ name }, index) => ({ key: name, path: ["slots", index, "name"] }));
+  yield* doubles(names, (name) => `slot "${name}" is listed twice`);
   for (const [index, slot] of config.slots.entries()) yield* inSlot(slot, ["slots", index]);
   yield* sameNames(config.slots);
   const models = new Set(config.slots.flatMap(({ engines }) => engines.flatMap(modelsOf))).size;
@@ -24,7 +25,8 @@ export function* contradictions(config: RawAgent): Iterable<Finding> {
 }
 
 function* inSlot(slot: Slot, path: Finding[0]): Iterable<Finding> {
-  yield* doubles(slot.gpus, (gpu) => [gpu, `slot "${slot.name}" lists GPU ${gpu} twice`], [...path, "gpus"]);
+  const gpus = slot.gpus.map((gpu, index) => ({ key: gpu, path: [...path, "gpus", index] }));
+  yield* doubles(gpus, (gpu) => `slot "${slot.name}" lists GPU ${gpu} twice`);
   const { min, max } = slot.backoffSeconds;
   if (min > max) yield [[...path, "backoffSeconds", "min"], `slot "${slot.name}": backoffSeconds.min exceeds .max`];
   yield* modelsTwice(slot, path);
@@ -40,16 +42,12 @@ function* modelsTwice(slot: Slot, path: Finding[0]): Iterable<Finding> {
   const all = slot.engines.flatMap((engine, index) =>
     modelsOf(engine).map((model, at) => {
       const key = engine.models && engine.model === undefined ? ["models", at] : ["model"];
-      return { model, path: [...path, "engines", index, ...key] };
+      return { key: model, path: [...path, "engines", index, ...key] };
     }),
   );
   if (all.length > enginesPerSlotMax)
     yield [[...path, "engines"], `slot "${slot.name}" has ${all.length} models, at most ${enginesPerSlotMax} fit`];
-  const seen = new Set<string>();
-  for (const { model, path: at } of all) {
-    if (seen.has(model)) yield [at, `slot "${slot.name}" lists model "${model}" twice`];
-    seen.add(model);
-  }
+  yield* doubles(all, (model) => `slot "${slot.name}" lists model "${model}" twice`);
 }
 
 function* inEngine(engine: RawEngine): Iterable<Finding> {
@@ -68,16 +66,13 @@ function* inEngine(engine: RawEngine): Iterable<Finding> {
   yield* commandMistakes(engine);
 }
 
-function* doubles<T>(
-  items: readonly T[],
-  describe: (item: T) => readonly [key: unknown, message: string],
-  path: Finding[0],
-  below: Finding[0] = [],
+function* doubles(
+  listed: readonly { readonly key: string | number; readonly path: Finding[0] }[],
+  describe: (key: string | number) => string,
 ): Iterable<Finding> {
-  const seen = new Set<unknown>();
-  for (const [index, item] of items.entries()) {
-    const [key, message] = describe(item);
-    if (seen.has(key)) yield [[...path, index, ...below], message];
+  const seen = new Set<string | number>();
+  for (const { key, path } of listed) {
+    if (seen.has(key)) yield [path, describe(key)];
     seen.add(key);
   }
 }

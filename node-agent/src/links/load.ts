@@ -16,7 +16,7 @@ import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
 import { cutMachine } from "@weiche/shared/wire/cut-machine.ts";
 import { machinePartsMax } from "@weiche/shared/wire/link-bounds.ts";
 import { machineLoad, readingLoad } from "./machine-load.ts";
-import { optionalUint32, optionalUint64, uint32 } from "./whole-numbers.ts";
+import { optionalUint32, optionalUint64, wholeTimes } from "./whole-numbers.ts";
 
 /** Every router gets a report this often. All routers also get one when a slot's state changes. */
 export const reportEveryMs = 1_000;
@@ -66,24 +66,12 @@ export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, t
 
 function slotLoad(slot: SlotView, routerId: string, engine: EngineMetrics | undefined): SlotLoad {
   const { running, waiting } = engine ?? {};
-  const { switching } = slot;
-  return {
+  return wholeTimes({
     ...slot,
     runningOfRouter: slot.runningByRouter.get(routerId) ?? 0,
-    oldestRunningMs: optionalUint32(slot.oldestRunningMs),
-    closesInMs: optionalUint32(slot.closesInMs),
-    stateAgeMs: uint32(slot.stateAgeMs),
-    retryInMs: optionalUint32(slot.retryInMs),
-    oldestWaitingMs: optionalUint32(slot.oldestWaitingMs),
-    waiters: slot.waiters.map(({ nextServedMs, lastServedMs, ...waiters }) => ({
-      ...{ ...waiters, nextServedMs: optionalUint32(nextServedMs), lastServedMs: optionalUint32(lastServedMs) },
-    })),
-    switching: switching && {
-      ...{ ageMs: uint32(switching.ageMs), phase: switching.phase, usualMs: optionalUint32(switching.usualMs) },
-    },
     history: undefined,
     engine: engine && { ...engine, running: optionalUint32(running), waiting: optionalUint32(waiting) },
-  };
+  });
 }
 
 function historyOf(slot: SlotName, { past }: NodeLoad, told: Told): SlotHistory | undefined {
@@ -94,18 +82,18 @@ function historyOf(slot: SlotName, { past }: NodeLoad, told: Told): SlotHistory 
 
 function pastLoad({ endedAtMs, model, report }: PastSwitch, nowMs: number): WireSwitch {
   const { drain, stop, memory, start, probe } = report?.phasesMs ?? {};
-  return {
-    endedAgoMs: uint32(nowMs - endedAtMs),
+  return wholeTimes({
+    endedAgoMs: nowMs - endedAtMs,
     fromModel: report?.from,
     model,
     failed: report === undefined,
-    tookMs: uint32(report?.tookMs ?? 0),
-    drainMs: optionalUint32(drain),
-    stopMs: optionalUint32(stop),
-    memoryMs: optionalUint32(memory),
-    startMs: optionalUint32(start),
-    probeMs: optionalUint32(probe),
-  };
+    tookMs: report?.tookMs ?? 0,
+    drainMs: drain,
+    stopMs: stop,
+    memoryMs: memory,
+    startMs: start,
+    probeMs: probe,
+  });
 }
 
 function hostLoad(host: HostReading | undefined, gpus: readonly GpuReading[]): HostLoad {

@@ -4,11 +4,7 @@
  */
 import { makeGenericClientConstructor, type Client, type ClientDuplexStream } from "@grpc/grpc-js";
 import {
-  ModelCategory,
   NodeControlServiceService,
-  ReasoningMode,
-  RequestOutcome,
-  UsageSource,
   type Hello,
   type LinkRequest,
   type LinkResponse,
@@ -16,6 +12,7 @@ import {
   type SlotDescription,
   type UsageRecord as WireRecord,
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import { categories, outcomes, reasoningModes, sources, wordOf } from "@weiche/proto/words.ts";
 import type { SlotConfig } from "../config/config.ts";
 import { servedBy } from "../engines/engine.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
@@ -49,15 +46,6 @@ export function describeSlot({ name, engines }: Pick<SlotConfig, "name" | "engin
 
 export type Uplink = NonNullable<LinkRequest["message"]>;
 export type Downlink = NonNullable<LinkResponse["message"]>;
-
-const sources = { engine: UsageSource.ENGINE, counted: UsageSource.COUNTED } as const;
-const outcomes = {
-  finished: RequestOutcome.FINISHED,
-  "client-ended": RequestOutcome.CLIENT_ENDED,
-  "limit-ended": RequestOutcome.LIMIT_ENDED,
-  broken: RequestOutcome.BROKEN,
-  void: RequestOutcome.VOID,
-} as const;
 
 export function encodeRecord({
   factor,
@@ -93,17 +81,6 @@ export function readRules(wires: readonly WireRules[]) {
   return { rules, unreadable };
 }
 
-const categories: Readonly<Record<number, ModelRules["category"]>> = {
-  [ModelCategory.LANGUAGE]: "language",
-  [ModelCategory.CODING]: "coding",
-  [ModelCategory.EMBEDDINGS]: "embeddings",
-};
-const reasoningModes: Readonly<Record<number, ModelRules["reasoning"]["mode"]>> = {
-  [ReasoningMode.UNAVAILABLE]: "unavailable",
-  [ReasoningMode.OPTIONAL]: "optional",
-  [ReasoningMode.DEFAULT_ON]: "default-on",
-};
-
 /** Returns the rules, or the reason why they cannot be applied. */
 function readRulesOf({
   id,
@@ -112,8 +89,8 @@ function readRulesOf({
   reasoning,
   ...wire
 }: WireRules): ModelRules | string {
-  const category = categories[wireCategory];
-  const mode = reasoning && reasoningModes[reasoning.mode];
+  const category = wordOf(categories, wireCategory);
+  const mode = reasoning && wordOf(reasoningModes, reasoning.mode);
   if (!category) return `category ${wireCategory} is unknown`;
   if (!mode) return `reasoning mode ${reasoning?.mode ?? "(absent)"} is unknown`;
   if (contextTokens === 0) return "the context window is absent";

@@ -11,6 +11,17 @@ export function optionalUint32(value: number | undefined): number | undefined {
   return value === undefined ? undefined : uint32(value);
 }
 
+/** Rounds the times of a message: members whose names end in `Ms`, also in its parts. */
+export function wholeTimes<Message>(message: Message): Message {
+  const convert = (value: unknown, name = ""): unknown => {
+    if (typeof value === "number") return name.endsWith("Ms") ? uint32(value) : value;
+    if (Array.isArray(value)) return value.map((each) => convert(each));
+    if (typeof value !== "object" || value === null || value instanceof Map) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, convert(part, key)]));
+  };
+  return convert(message) as Message;
+}
+
 export function optionalUint64(value: number | undefined): bigint | undefined {
   return value === undefined ? undefined : BigInt(Math.max(0, Math.round(value)));
 }

@@ -3,27 +3,18 @@
  * protocol.
  */
 import { SlotState as WireState, type SlotLoad } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import { stateWords, type KnownSlotState } from "@weiche/proto/words.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
 import { servedBy, type ServedModels, type Sleeper, type SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, placesOf, type Slot, type SlotState, type Ticket } from "./slot-state.ts";
 import { nextAndLastMs } from "./turn-estimate.ts";
 
-export { WireState };
+export { stateWords, WireState };
 
 /** A slot's state as a word, for people and metrics. */
 export type SlotStateWord = (typeof stateWords)[ShownState];
-export type ShownState = Exclude<WireState, typeof WireState.UNSPECIFIED | typeof WireState.UNRECOGNIZED>;
-
-export const stateWords = {
-  [WireState.EMPTY]: "empty",
-  [WireState.STARTING]: "starting",
-  [WireState.ACTIVE]: "active",
-  [WireState.DRAINING_OPEN]: "draining-open",
-  [WireState.DRAINING_CLOSED]: "draining-closed",
-  [WireState.STOPPING]: "stopping",
-  [WireState.FAILED]: "failed",
-} as const;
+export type ShownState = KnownSlotState;
 
 /** The part of a report that is the same for every router, plus fields for this host only. Times may have fractions. */
 export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine" | "history"> {

@@ -4,11 +4,7 @@
  */
 import type { ServerDuplexStream } from "@grpc/grpc-js";
 import {
-  ModelCategory,
   NodeControlServiceService,
-  ReasoningMode,
-  RequestOutcome,
-  UsageSource,
   type Hello,
   type LinkRequest,
   type LinkResponse,
@@ -18,6 +14,7 @@ import {
   type SlotLoad,
   type UsageRecord as WireRecord,
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import { categories, outcomes, reasoningModes, sources, wordOf } from "@weiche/proto/words.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { isUuidv7, namePattern } from "@weiche/shared/ids.ts";
@@ -109,17 +106,6 @@ function isPlausible({ model, fromModel = model }: PastSwitch): boolean {
   return modelPattern.test(model) && modelPattern.test(fromModel);
 }
 
-const sources: Readonly<Record<number, UsageRecord["source"]>> = {
-  [UsageSource.ENGINE]: "engine",
-  [UsageSource.COUNTED]: "counted",
-};
-const outcomes: Readonly<Record<number, UsageRecord["outcome"]>> = {
-  [RequestOutcome.FINISHED]: "finished",
-  [RequestOutcome.CLIENT_ENDED]: "client-ended",
-  [RequestOutcome.LIMIT_ENDED]: "limit-ended",
-  [RequestOutcome.BROKEN]: "broken",
-  [RequestOutcome.VOID]: "void",
-};
 /** Far more than any context window times 128 answers. */
 const tokensMax = 1_000_000_000;
 /** A factor has at most nine digits before its three decimal places. */
@@ -141,8 +127,8 @@ export function readRecords(wires: readonly WireRecord[]) {
 
 /** Returns the record, or a description of its mistake. */
 function readRecord(wire: WireRecord): UsageRecord | string {
-  const source = sources[wire.source];
-  const outcome = outcomes[wire.outcome];
+  const source = wordOf(sources, wire.source);
+  const outcome = wordOf(outcomes, wire.outcome);
   const tokens = wire.promptTokens + wire.completionTokens;
   if (!isUuidv7(wire.requestId)) return "request_id is not a UUIDv7";
   if (wire.attempt < 1 || wire.attempt > attemptMax) return "attempt is out of range";
@@ -157,17 +143,6 @@ function readRecord(wire: WireRecord): UsageRecord | string {
   const translated = { factor: millicredits(factorMillicredits), grant: grant.toString("base64url"), source, outcome };
   return { ...same, ...translated, tokensMax: Number(wire.tokensMax) } as UsageRecord;
 }
-
-const categories = {
-  language: ModelCategory.LANGUAGE,
-  coding: ModelCategory.CODING,
-  embeddings: ModelCategory.EMBEDDINGS,
-} as const;
-const reasoningModes = {
-  unavailable: ReasoningMode.UNAVAILABLE,
-  optional: ReasoningMode.OPTIONAL,
-  "default-on": ReasoningMode.DEFAULT_ON,
-} as const;
 
 export function encodeRules(rules: ModelRules): WireRules {
   const { embeddings } = rules;

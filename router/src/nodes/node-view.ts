@@ -9,13 +9,12 @@ import {
   type PastSwitch as WirePastSwitch,
   type SlotLoad,
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
+import type { KnownSlotState } from "@weiche/proto/words.ts";
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import type { Trouble } from "./outcomes/standing.ts";
 
 export { SlotState };
-
-/** The states that this version knows. */
-type KnownSlotState = Exclude<SlotState, typeof SlotState.UNSPECIFIED | typeof SlotState.UNRECOGNIZED>;
+export { stateWords } from "@weiche/proto/words.ts";
 
 /** The checked first message of an agent. */
 export interface NodeHello extends Omit<Hello, "slots"> {
@@ -99,13 +98,3 @@ export function servedWith({ engines }: Pick<SlotView, "engines">, model: ModelI
 export function isServedBy(slot: Pick<SlotView, "engines">, named: ModelId | undefined, model: ModelId): boolean {
   return named === model || (named !== undefined && servedWith(slot, model).includes(named));
 }
-
-export const stateWords = {
-  [SlotState.EMPTY]: "empty",
-  [SlotState.STARTING]: "starting",
-  [SlotState.ACTIVE]: "active",
-  [SlotState.DRAINING_OPEN]: "draining-open",
-  [SlotState.DRAINING_CLOSED]: "draining-closed",
-  [SlotState.STOPPING]: "stopping",
-  [SlotState.FAILED]: "failed",
-} as const;
