@@ -2,8 +2,8 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { writeHuggingFace } from "../../node-agent/models/train/hugging-face.ts";
 import { findProgram, versionOf } from "./find-program.ts";
+import { writeHuggingFace } from "./tiny-model/hugging-face.ts";
 
 const root = join(import.meta.dirname, "../..");
 const tinyModel = join(root, "node-agent/models/weiche-tiny.gguf");

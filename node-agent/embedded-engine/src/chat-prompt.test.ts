@@ -1,9 +1,11 @@
-import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { readGgufFileInfo } from "node-llama-cpp";
 import { expect, test } from "vitest";
 import { ChatTemplate } from "./chat-prompt.ts";
 import { readChatRequest } from "./request/chat-request.ts";
 
-const chatMl = readFileSync(new URL("../../models/train/chat_template.jinja", import.meta.url), "utf8");
+const tinyModel = fileURLToPath(new URL("../../models/weiche-tiny.gguf", import.meta.url));
+const chatMl = (await readGgufFileInfo(tinyModel)).metadata.tokenizer.chat_template;
 const special = { bos_token: "<s>", eos_token: "</s>" };
 const asIs = (value: unknown) => value;
 

@@ -1,14 +1,16 @@
 /** The tiny model in the layout of Hugging Face, read back. */
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Template } from "@huggingface/jinja";
 import { readGgufFileInfo } from "node-llama-cpp";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readRecording } from "../../test/exchange/recordings.ts";
+import { readRecording } from "../../../node-agent/test/exchange/recordings.ts";
 import { writeHuggingFace } from "./hugging-face.ts";
 
-const gguf = join(import.meta.dirname, "../weiche-tiny.gguf");
+const models = join(import.meta.dirname, "../../../node-agent/models");
+const gguf = join(models, "weiche-tiny.gguf");
 let directory: string;
 
 beforeAll(async () => {
@@ -20,6 +22,11 @@ afterAll(() => rmSync(directory, { recursive: true }));
 function json<Content>(name: string): Content {
   return JSON.parse(readFileSync(join(directory, name), "utf8")) as Content;
 }
+
+test("the page of the model has the checksum of its file", () => {
+  const checksum = createHash("sha256").update(readFileSync(gguf)).digest("hex");
+  expect(readFileSync(join(models, "README.md"), "utf8")).toContain(`\`${checksum}\``);
+});
 
 test("its shape is the model's", () => {
   expect(json("config.json")).toMatchObject({
