@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createProgram } from "../../router/src/surface/cli/cli.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -103,14 +103,55 @@ function anchorsOf(page: string): ReadonlySet<string> {
   );
 }
 
-test("the index of decisions has each decision once, by its title", () => {
+describe("decisions", () => {
   const folder = join(root, "docs/decisions");
   const index = readFileSync(join(folder, "README.md"), "utf8");
-  const named = [...index.matchAll(/^- (\d+): \[(.+)\]\((\S+)\)$/gm)].map(
-    ([, id, title, file]) => `${file}: # ${id}. ${title}`,
-  );
-  const there = readdirSync(folder)
-    .filter((file) => /^\d/.test(file))
-    .map((file) => `${file}: ${readFileSync(join(folder, file), "utf8").split("\n")[0]}`);
-  expect(named.toSorted()).toEqual(there.toSorted());
+  const files = readdirSync(folder).filter((file) => /^\d/.test(file));
+  const textOf = (file: string) => readFileSync(join(folder, file), "utf8");
+
+  test("the index has each decision once, by its title", () => {
+    const named = [...index.matchAll(/^- (\d+): \[(.+)\]\((\S+)\)(?:, (?:changed|overtaken) by .+)?$/gm)].map(
+      ([, id, title, file]) => `${file}: # ${id}. ${title}`,
+    );
+    const there = files.map((file) => `${file}: ${textOf(file).split("\n")[0]}`);
+    expect(named.toSorted()).toEqual(there.toSorted());
+  });
+
+  /** A line under the title, such as `**Changed by [35](0035-fair-places.md)**: accounts share the places.` */
+  const change = /^\*\*(Changed|Overtaken) by (\[.+\]\(.+\))\*\*: .+\.$/;
+  const changes = files.map((file) => {
+    const lines = textOf(file).split("\n").slice(2);
+    const under = lines.slice(0, lines.indexOf(""));
+    const named = under.flatMap((line) => [...(change.exec(line)?.[2]!.matchAll(/\[(\d+)\]\(([^)]+)\)/g) ?? [])]);
+    return { file, under, later: named.map(([, id, to]) => ({ id: Number(id), to: to! })) };
+  });
+  const changed = changes.filter(({ later }) => later.length > 0);
+
+  test("a line about a change stands under the title and links to later decisions that exist", () => {
+    const wrong = changed.filter(
+      ({ file, under, later }) =>
+        under.some((line) => !change.test(line)) ||
+        later.some(
+          ({ id, to }) => id <= Number(file.slice(0, 4)) || id !== Number(to.slice(0, 4)) || !files.includes(to),
+        ),
+    );
+    expect(wrong).toEqual([]);
+    const elsewhere = changes.filter(({ file, under }) => {
+      const inPage = [...textOf(file).matchAll(/\*\*(Changed|Overtaken) by/g)];
+      return inPage.length !== under.filter((line) => change.test(line)).length;
+    });
+    expect(elsewhere).toEqual([]);
+    expect(changed.length).toBeGreaterThan(10);
+  });
+
+  test("the index marks the decisions that later ones change, and no others", () => {
+    const marked = [...index.matchAll(/\]\((\S+)\), (changed|overtaken) by (.+)$/gm)].map(
+      ([, file, kind, ids]) => `${file} ${kind} by ${ids}`,
+    );
+    const said = changed.map(({ file, under, later }) => {
+      const kind = under.some((line) => line.startsWith("**Overtaken")) ? "overtaken" : "changed";
+      return `${file} ${kind} by ${later.map(({ id }) => id).join(", ")}`;
+    });
+    expect(marked.toSorted()).toEqual(said);
+  });
 });
