@@ -93,7 +93,9 @@ export async function startProgram(bench: Bench, program: Program): Promise<Runn
   const { result } = await measure(bench, running, { ...proof, connections: 1, each: 1, seconds: 10 });
   if (result.endings.whole === 1) return running;
   await running[Symbol.asyncDispose]();
-  throw new Error(`it does not pass a stream on as it should: ${JSON.stringify(result.endings)} ${result.lastStatus}`);
+  throw new Error(
+    `${program.name} does not relay a whole stream: ${JSON.stringify(result.endings)} ${result.lastStatus}`,
+  );
 }
 
 export async function runRounds(

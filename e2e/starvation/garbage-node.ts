@@ -24,9 +24,12 @@ import { aborted } from "./rounds.ts";
 
 export const garbageNode = "garbage";
 const pauseMs = 20;
-/** One of this many messages is one that no node may send. */
+/** One in this many messages is of a kind for which the router closes the link. */
 const beyondEach = 10;
-/** On a busy machine, fewer messages may still wait in the attacker. */
+/**
+ * Minimum number of messages before an open link counts as a mistake. On a busy machine, a smaller number may still be
+ * in the attacker's send buffer.
+ */
 const judgedFrom = 100;
 const seed = 20_261_126;
 /** Link and data connection use the same boot id, so that they belong together. */
@@ -64,7 +67,7 @@ export const garbageFromNode: Attack = {
     if (messages === 0) return ["nothing was sent"];
     return linksEnded > 0 || messages < judgedFrom
       ? []
-      : [`no link was closed through ${messages} messages of garbage`];
+      : [`the router closed no link during ${messages} messages of garbage`];
   },
 };
 

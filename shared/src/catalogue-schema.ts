@@ -123,7 +123,7 @@ const embeddingsSchema = Type.Object(
       ),
     ),
   },
-  { ...closed, description: "required for a model of category `embeddings`", absent: "for other models" },
+  { ...closed, description: "required for a model of category `embeddings`", absent: "none" },
 );
 
 export const entrySchema = Type.Object(

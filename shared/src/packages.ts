@@ -14,7 +14,7 @@ export interface PackageTerms {
   readonly requestsPerMinute: number;
   readonly parallelRequests: number;
   readonly emailSupport: boolean;
-  /** Length in German days of a free trial that begins under these terms, if the package has the trial. */
+  /** Length of a free trial in German calendar days. Applies only to the package that offers the trial. */
   readonly trialDays: number;
 }
 
@@ -24,7 +24,7 @@ export interface PackageVersion extends PackageTerms {
 
 export interface PackageEntry {
   readonly name: string;
-  /** Whether the free trial is of this package. */
+  /** Whether this package offers the free trial. */
   readonly trial: boolean;
   /** Ids of the only accounts that may see and order the package. If undefined, every account may. */
   readonly accounts?: readonly string[];
@@ -42,7 +42,7 @@ export const packagesSchema = Type.Array(
         pattern: "^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,58}[A-Za-z0-9+]$",
         description: "the package's name. A package that accounts have, or have ordered, must stay in the file",
       }),
-      trial: Type.Boolean({ default: false, description: "whether the free trial is of this package" }),
+      trial: Type.Boolean({ default: false, description: "whether this package offers the free trial" }),
       accounts: Type.Optional(
         Type.Array(Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" }), {
           minItems: 1,

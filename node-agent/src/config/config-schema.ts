@@ -27,7 +27,9 @@ function seconds(description: string, byDefault: number) {
 
 const engineSchema = Type.Object(
   {
-    model: Type.Optional(modelId("the model's id in the catalogue, under which the engine serves it", "with `models`")),
+    model: Type.Optional(
+      modelId("the model's id in the catalogue, under which the engine serves it", "`models` is required"),
+    ),
     models: Type.Optional(
       Type.Array(modelId("such an id"), {
         minItems: 1,
@@ -48,8 +50,9 @@ const engineSchema = Type.Object(
     command: Type.Optional(
       Type.Array(Type.String(), {
         minItems: 1,
-        description: "program and arguments; `{port}` and `{socket}` are filled in",
-        absent: "with another launcher",
+        description:
+          "program and arguments, required with `launcher: process`. The agent fills in `{port}` and `{socket}`",
+        absent: "none",
       }),
     ),
     env: Type.Optional(
@@ -63,9 +66,13 @@ const engineSchema = Type.Object(
       text("where `command` runs, relative to the file", { absent: "the directory of the file" }),
     ),
     unit: Type.Optional(
-      text("the [unit](install.md#engines-as-units-of-their-own) of the engine", { absent: "with another launcher" }),
+      text("the [unit](install.md#engines-as-units-of-their-own) of the engine, required with `launcher: systemd`", {
+        absent: "none",
+      }),
     ),
-    url: Type.Optional(text("address of an engine that is started elsewhere", { absent: "with another launcher" })),
+    url: Type.Optional(
+      text("address of an engine that is started elsewhere, required with `launcher: external`", { absent: "none" }),
+    ),
     sleep: Type.Optional(
       Type.Object(
         {

@@ -160,7 +160,7 @@ function machineTables({ machine, reading }: AgentStatus, table: Table, options:
   ];
 }
 
-/** If the oldest record is older than this, routers no longer take records. */
+/** An older record is shown in red, because it means that delivery to the routers has stopped. */
 const lateSeconds = 60;
 
 function outboxLine({ outbox: { records, oldestAgeSeconds } }: AgentStatus, options: TextOptions): string {

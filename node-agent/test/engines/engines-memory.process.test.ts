@@ -161,11 +161,11 @@ test("a foreign process that leaves no room fails the start with that reason, an
   expect(await memory.foreignProcesses()).toMatchObject([{ pid: process.pid }]);
 });
 
-test("without a configured need, a foreign process is compared with what the engine held the last time", async () => {
+test("without a configured need, the memory that the engine held last decides whether a foreign process leaves enough", async () => {
   const { engines, memory } = open(faultEngine(modelA));
   await gpu.set(50_000, [[process.pid, 50_000]]);
   await engines.activate(modelA, never, quiet);
-  expect(await memory.foreignProcesses(), "it is told").toMatchObject([{ pid: process.pid }]);
+  expect(await memory.foreignProcesses(), "the foreign process is found").toMatchObject([{ pid: process.pid }]);
   await engines.stopAll();
   await gpu.setSeen(host, 0);
   await engines.activate(modelA, never, quiet);

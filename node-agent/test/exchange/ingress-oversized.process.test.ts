@@ -138,7 +138,7 @@ test("an engine that reports more tokens than requested is billed by the tokens 
 
 const wide = { ...chatRules, contextTokens: 32_768 };
 
-test("a count of the prompt that is impossible for its bytes ends no request, and the prompt is estimated", async () => {
+test("a prompt count that is impossible for the prompt's bytes does not end the request, and the prompt is estimated", async () => {
   const lie = delta({ content: "So" }, "stop", { usage: usageOf(40_000, 1) });
   await using rig = await Rig.open(lie + done, { rules: wide });
   const { status, text } = await rig.chat().answer;
@@ -148,7 +148,7 @@ test("a count of the prompt that is impossible for its bytes ends no request, an
   expect(await rig.records()).toMatchObject([{ outcome: "finished", ...estimated, source: "counted" }]);
 });
 
-test("a refusal because of such a count is the engine's fault", async () => {
+test("a refusal with a prompt count that is impossible for the prompt's bytes is a fault of the engine", async () => {
   const error = { code: 400, message: "x", type: "exceed_context_size_error", n_prompt_tokens: 40_000, n_ctx: 32_768 };
   await using rig = await Rig.open((socket) => respond(socket, 400, JSON.stringify({ error })), { rules: wide });
   expect(await rig.chat().answer).toMatchObject({ status: 500 });

@@ -30,7 +30,7 @@ export interface Database extends AsyncDisposable {
   readonly kysely: Kysely<Schema>;
   /** Runs plain SQL that may take some time. */
   readonly pool: Pool;
-  /** Only for usage records: they must not wait behind other statements, nor long for a dead connection. */
+  /** Runs only statements for usage records, which must not wait behind other statements or long for a dead connection. */
   readonly usagePool: Pool;
   /** Runs the statements of requests. */
   readonly prompt: PromptQueries;
@@ -38,19 +38,19 @@ export interface Database extends AsyncDisposable {
   /** Settings for a connection outside the pools. */
   readonly connection: ConnectionSettings;
   /**
-   * Call it when a connection did not answer. It replaces all idle connections, because they may be dead too, and searches
-   * the primary.
+   * Replaces all idle connections and searches the primary. Called when a connection did not answer, because the idle
+   * ones may be dead too.
    */
   doubt(): void;
-  /** Makes all statements fail, running and new ones, when a stop has waited long enough. */
+  /** Makes all running and new statements fail. Called when a shutdown has waited long enough. */
   abandon(): void;
-  /** A line for the operator at the start. */
+  /** A line for the operator, logged at startup. */
   readonly notice?: string;
 }
 
 const versionMin = 15;
 const connectionsMax = 8;
-/** One connection commits at a time; the second replaces it when it is lost. */
+/** One connection commits at a time. If it is lost, the second connection replaces it. */
 const usageConnectionsMax = 2;
 
 const limits = {

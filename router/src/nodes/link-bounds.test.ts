@@ -9,9 +9,9 @@ import { boundedDecoder, measureMessage, unknownMax } from "@weiche/shared/wire/
 import type { FieldBounds, MessageBounds } from "@weiche/shared/wire/message-bounds.ts";
 
 const roots = [linkRequestBounds, linkResponseBounds];
-/** Empty elements of this many bytes exceed every bound of a count. */
+/** This many bytes of empty elements exceed the count limit of every repeated field. */
 const fillBytes = 64 << 10;
-/** So many elements take about 30 ms and 20 MB to decode. */
+/** Decoding this many elements takes about 30 ms and 20 MB. */
 const elementsMax = 200_000;
 
 function fieldsOf({ fields }: MessageBounds): readonly FieldBounds[] {

@@ -244,7 +244,7 @@ describe("a slot that refuses because it has no room", () => {
   });
 });
 
-test("an agent that starts again begins without trouble", () => {
+test("a restart of the agent clears the troubles of its slots", () => {
   registry.linkUp(hello, 0).report(report(), 0);
   for (let time = 0; time < 3; time++)
     registry.began({ node, slot, model, account: asId("x"), bodyBytes: 1 }, 0)({ outcome: "failed" }, 0);

@@ -81,7 +81,7 @@ test("if too many wait, the last request of the busiest network is refused, and 
   expect(begun).toEqual(["a0", "k1", "a1", "b1", "c1", "a2"]);
 });
 
-test("a request that waited too long is refused and leaves no place and no timer", async () => {
+test("a request that waits too long is refused, and its place and timer are released", async () => {
   const { ask, end, begun, refused, clock } = workplace();
   ask("a", stranger("1"));
   ask("b", stranger("1"));

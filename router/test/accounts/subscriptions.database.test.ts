@@ -100,7 +100,10 @@ describe("a package", () => {
   });
 });
 
-/** Waits until the key cache has the new limit: it polls over real sockets under a virtual clock. */
+/**
+ * Waits until the key cache has the new limit. The cache polls over real sockets, so advancing the virtual clock alone
+ * is not enough.
+ */
 async function until150(find: () => unknown): Promise<boolean> {
   for (let n = 0; n < 200; n++) {
     const caller = (await find()) as { requestsPerMinute?: number };

@@ -77,7 +77,7 @@ test("a stopping listener does not begin a request behind a running one, and clo
 test.each([
   ["a stream that does not end", { kind: "events" as const, chunks: ["data: 1\n\n", never] }],
   ["a held request", { held: never }],
-])("a listener whose time to stop is over cuts %s", async (_name, answer) => {
+])("a listener cuts %s when its time for shutdown is over", async (_name, answer) => {
   const api = await startApi();
   api.nodes.script = () => answer;
   const clients = Array.from({ length: 20 }, () => new RawClient(api.port).send(request));

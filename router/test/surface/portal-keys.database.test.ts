@@ -102,7 +102,7 @@ describe("keys", () => {
   });
 
   test("are limited to 25 per user, also if 200 are made at once", async () => {
-    // So many requests may wait too long for a busy machine's database. They are refused and retry.
+    // On a busy machine, some of these requests wait too long for the database. They are refused and sent again.
     const create = async (n: number): Promise<Answer> => {
       const answer = await portal.send("POST", "/keys", { name: `key ${n}` }, ben);
       return answer.status === 503 ? create(n) : answer;

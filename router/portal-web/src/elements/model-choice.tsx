@@ -1,14 +1,14 @@
-/** Chooses every model, or some. */
 interface ModelChoiceProps {
   readonly legend: string;
   readonly every: string;
   readonly only: string;
   readonly models: readonly string[];
-  /** null for every model. */
+  /** null means every model. */
   readonly chosen: readonly string[] | null;
   readonly onChange: (chosen: readonly string[] | null) => void;
 }
 
+/** Lets the user choose all models or some of them. */
 export function ModelChoice({ legend, every, only, models, chosen, onChange }: ModelChoiceProps) {
   // A chosen model that no longer exists can be removed.
   const offered = [...new Set([...models, ...(chosen ?? [])])];
