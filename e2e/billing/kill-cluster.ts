@@ -144,7 +144,7 @@ export class KillCluster implements AsyncDisposable {
   async killEngine(node: string): Promise<void> {
     await this.outage("engine killed", async () => {
       const { pid } = this.engine(node);
-      if (pid !== undefined) process.kill(pid, "SIGKILL");
+      if (pid !== undefined && isAlive(pid)) process.kill(pid, "SIGKILL");
       await until("the engine to be gone", () => this.engine(node).pid !== pid);
     });
   }
