@@ -182,8 +182,8 @@ test("the package's print view has only the invoice lines with the account's nam
   const { page } = tab;
   await page.goto("/package");
   const lines = page.getByRole("table", { name: "Invoice lines" });
-  await lines.waitFor();
   const [account, packages] = [page.locator(".print-only"), page.getByRole("heading", { name: "Business Plus" })];
+  await Promise.all([lines.waitFor(), packages.waitFor()]);
   expect([await account.isVisible(), await packages.isVisible()]).toEqual([false, true]);
   await page.emulateMedia({ media: "print" });
   expect([await account.isVisible(), await packages.isVisible()]).toEqual([true, false]);
