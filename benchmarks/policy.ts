@@ -106,7 +106,7 @@ function pageOf(all: readonly Row[]): readonly string[] {
     "",
     "## Minimum residency",
     "",
-    "How long a model keeps its slot although it is idle and another one is waited for ([decision 53](../../docs/decisions/0053-minimum-residency.md)). Mean wait in seconds, and switches an hour in brackets; one seed.",
+    "The minimum residency is the time for which an idle model keeps its slot while requests wait for another model ([decision 53](../../docs/decisions/0053-minimum-residency.md)). The table has the mean wait in seconds and, in brackets, the switches per hour, of one seed.",
     "",
     ...residencyTable(),
     "",

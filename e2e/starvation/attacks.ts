@@ -1,6 +1,6 @@
 /**
- * The table of attacks. The tests run each for seconds. `npm run nightly` runs each longer and checks the gaps. `npm
- * run bench` reports the gaps.
+ * The table of attacks. The tests run each for seconds. `npm run nightly` runs each longer and checks the gaps
+ * between tokens of good streams. `npm run bench` reports these gaps.
  */
 import type { Attack } from "./attack.ts";
 import { failingEngine } from "./failing-engine.ts";

@@ -10,7 +10,7 @@ import { readGgufFileInfo } from "node-llama-cpp";
 import { tokenizerConfigOf, tokenizerOf, type GgufTokenizer } from "./hugging-face-tokenizer.ts";
 import { floatsOf, safetensors, type Tensor } from "./safetensors.ts";
 
-/** `file`: the GGUF. `directory`: made if it is not there. Throws if the model is of another architecture. */
+/** `file`: the GGUF. `directory`: made if it is not there. Throws unless the model's architecture is `qwen3`. */
 export async function writeHuggingFace(file: string, directory: string): Promise<void> {
   const { metadata, fullTensorInfo = [] } = await readGgufFileInfo(file);
   const { architecture } = metadata.general;

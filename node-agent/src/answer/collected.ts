@@ -1,7 +1,7 @@
 import { AnswerFull } from "./answer-full.ts";
 
 /**
- * Exceeds the text of any context window, and the log probabilities of a full one with 20 alternatives for each token.
+ * Large enough for an answer that fills any context window, with the log probabilities of 20 alternatives for each token.
  */
 const charactersMax = 64 << 20;
 

@@ -163,7 +163,7 @@ test("a full queue behind a closed drain returns the time of the next turn, not 
   ).toBe(55_000);
 });
 
-test("a full queue of a suspected engine returns the time of its restart", () => {
+test("if the queue of a suspected engine is full, `retry-after` includes the engine's restart", () => {
   const play = active(a, 1);
   play.news("suspected");
   for (let count = 0; count < 4; count++) play.request(a);

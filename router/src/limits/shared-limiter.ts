@@ -176,7 +176,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
       this.#refusals.set(account, { untilMs, perMinute: limits.perMinute });
       return decision;
     }
-    // Other requests may have been admitted here since the question. A store that lost its data does not count them.
+    // This router may have admitted other requests while it waited for the store. A store that lost its data does not count them.
     const again = own.judge(account, request, limits);
     if (again.admitted) own.count(account, request, askedAtMs);
     else this.leave(account, request);

@@ -37,7 +37,7 @@ export let ada: Tab;
 
 /** Starts everything. Call it once per file. */
 export function journeys(): void {
-  /** The first person calls the API with curl, and the others continue. */
+  /** The first person calls the API with curl, and the other journeys build on the result. */
   const ifRun = needs("curl");
   beforeEach(({ task, skip }) => {
     Object.assign(task.meta, ifRun.meta);

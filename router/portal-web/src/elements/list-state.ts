@@ -48,7 +48,7 @@ export function useListState(): ListState {
   };
 }
 
-/** Returns the value if it is a known one, because an address may contain any text. */
+/** Returns `value` if it is one of `values`, because the query of a URL may contain any text. */
 export function oneOf<const T extends string>(values: readonly T[], value: string | undefined): T | undefined {
   return values.find((one) => one === value);
 }
