@@ -8,7 +8,7 @@ import { readFileSync, readdirSync, statSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { CanaryEngine, engineFailures } from "./canary-engine.ts";
 import { Cluster, until } from "../cluster/cluster.ts";
 import { SimNodeEngine, simEngine } from "../cluster/sim-node.ts";
@@ -27,7 +27,7 @@ const failures: string[] = [];
 let asked = 0;
 
 beforeAll(async () => {
-  process.env["WEICHE_LOG_LEVEL"] = "trace";
+  vi.stubEnv("WEICHE_LOG_LEVEL", "trace");
   engine = await CanaryEngine.start(inAnswer);
   const external = (model: string) => ({
     model,
@@ -69,6 +69,7 @@ beforeAll(async () => {
   secrets.push(apiKey, apiKey.slice("sk-weiche-".length));
 });
 afterAll(async () => {
+  vi.unstubAllEnvs();
   await cluster[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 });
