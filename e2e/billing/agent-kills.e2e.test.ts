@@ -4,7 +4,7 @@
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { isAlive, until } from "../cluster/cluster.ts";
+import { isAlive, killed, until } from "../cluster/cluster.ts";
 import { dumpUsage } from "../cluster/usage-dump.ts";
 import {
   a,
@@ -191,9 +191,7 @@ test.each(["stopping", "starting"] as const)(
 
 test("an engine that dies while its memory is awaited is removed, and requests for the other engine are served", async () => {
   const { waiting } = await memoryAwaited("stopping");
-  const { pid } = c();
-  process.kill(pid!, "SIGKILL");
-  await until("the engine to be dead", () => !isAlive(pid!));
+  await killed(c().pid!);
   await holdsMemory(0);
   expect(await waiting).toMatchObject({ ending: "whole" });
   await until("the engine to be cleared away", () => c().pid === undefined);
@@ -203,8 +201,7 @@ test("an engine that dies while its memory is awaited is removed, and requests f
 test("a sleeping engine that dies while memory for its wake is awaited is started for the same request", async () => {
   const { waiting } = await memoryAwaited("starting");
   const { pid } = d();
-  process.kill(pid!, "SIGKILL");
-  await until("the engine to be dead", () => !isAlive(pid!));
+  await killed(pid!);
   await holdsMemory(0);
   expect(await waiting).toMatchObject({ ending: "whole" });
   expect([d().pid === pid, await awakeOf(c(), d())]).toEqual([false, 1]);

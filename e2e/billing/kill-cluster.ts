@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { billingFaults, type Outage, type Received } from "../cluster/billing-check.ts";
 import { ask, type Reading } from "../cluster/api-client.ts";
-import { Cluster, isAlive, until } from "../cluster/cluster.ts";
+import { Cluster, isAlive, killed, until } from "../cluster/cluster.ts";
 import { journalOf, readJournal } from "../cluster/engine-journal.ts";
 import { catalogueOf, SimNodeEngine, simEngine } from "../cluster/sim-node.ts";
 import { dumpAllUsage, postmasterOf } from "../cluster/usage-dump.ts";
@@ -172,8 +172,7 @@ export class KillCluster implements AsyncDisposable {
   async killDatabase(): Promise<void> {
     await this.outage("database killed", async () => {
       const { pid } = postmasterOf(this.cluster);
-      process.kill(pid, "SIGKILL");
-      await until("the database to be dead", () => !isAlive(pid));
+      await killed(pid);
       await this.databaseBack();
     });
   }

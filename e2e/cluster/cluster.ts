@@ -264,6 +264,12 @@ export function reachableDirectory(prefix: string): string {
   return directory;
 }
 
+/** Kills a process, and resolves when it no longer runs. */
+export async function killed(pid: number): Promise<void> {
+  process.kill(pid, "SIGKILL");
+  await until("the process to be dead", () => !isAlive(pid));
+}
+
 /** Returns whether a process runs. A zombie does not count. */
 export function isAlive(pid: number): boolean {
   try {

@@ -13,7 +13,7 @@ export interface EngineWork {
   soFar(): TokenCounts;
 }
 
-/** The engine of a request, and the way to its client. */
+/** What an answer needs: the engine of its request, and where its events are sent. */
 export interface EngineAccess {
   readonly dialect: Dialect;
   readonly dialectName: DialectName;

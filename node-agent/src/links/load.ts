@@ -20,7 +20,7 @@ import { optionalUint32, optionalUint64, wholeTimes } from "./whole-numbers.ts";
 
 /** Every router gets a report this often. All routers also get one when a slot's state changes. */
 export const reportEveryMs = 1_000;
-/** The minimum pause between reports of changes, because a busy node changes with every request. */
+/** The minimum pause between reports of changes. Without it, a busy node would send a report for each request. */
 export const reportSpacingMs = 20;
 
 /** The load of the node, the same for every router. Values that are not measured are undefined. */

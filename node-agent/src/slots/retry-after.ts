@@ -4,7 +4,7 @@
  */
 import type { AccountId, ModelId } from "@weiche/shared/ids.ts";
 import { placesFor } from "./slot-places.ts";
-import { awakeEngine, placesOf } from "./slot-state.ts";
+import { awakeEngine, isDrainClosed, placesOf } from "./slot-state.ts";
 import type { Awake, Slot, Waiter } from "./slot-state.ts";
 import { heldEstimateMs, placesAhead, runningMs, turnEstimateMs } from "./turn-estimate.ts";
 
@@ -35,7 +35,7 @@ export function waitEstimateMs(slot: Slot, model: ModelId, nowMs: number, accoun
   const engine = awakeEngine(state);
   // A drain ends with its last waiter, which may have left just now.
   const isForOthers = slot.waiters.some((waiter) => waiter.model !== model);
-  const isClosed = state.kind === "draining" && nowMs >= state.closesAtMs && isForOthers;
+  const isClosed = isDrainClosed(state, nowMs) && isForOthers;
   const bounded = (ms: number) => Math.min(retryMsMax, Math.max(retryMsMin, ms));
   if (engine?.model !== model || engine.suspectedAtMs !== undefined || isClosed)
     return bounded(turnEstimateMs(slot, model, nowMs, account));

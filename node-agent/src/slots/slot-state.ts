@@ -203,6 +203,11 @@ export function createSlot(config: SlotConfig, nowMs: number): Slot {
   };
 }
 
+/** Returns whether a drain has closed. Then new requests for the slot's model wait for its next turn, or are refused. */
+export function isDrainClosed(state: SlotState, nowMs: number): boolean {
+  return state.kind === "draining" && nowMs >= state.closesAtMs;
+}
+
 export function awakeEngine(state: SlotState): Awake | undefined {
   return state.kind === "active" || state.kind === "draining" ? state.engine : undefined;
 }

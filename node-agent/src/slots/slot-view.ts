@@ -7,7 +7,7 @@ import { stateWords, type KnownSlotState } from "@weiche/proto/words.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
 import { servedBy, type ServedModels, type Sleeper, type SwitchPhase } from "../engines/engine.ts";
-import { awakeEngine, placesOf, type Slot, type SlotState, type Ticket } from "./slot-state.ts";
+import { awakeEngine, isDrainClosed, placesOf, type Slot, type SlotState, type Ticket } from "./slot-state.ts";
 import { nextAndLastMs } from "./turn-estimate.ts";
 
 export { stateWords, WireState };
@@ -108,7 +108,7 @@ export function shownState(state: SlotState, nowMs: number): ShownState {
     case "active":
       return WireState.ACTIVE;
     case "draining":
-      return nowMs < state.closesAtMs ? WireState.DRAINING_OPEN : WireState.DRAINING_CLOSED;
+      return isDrainClosed(state, nowMs) ? WireState.DRAINING_CLOSED : WireState.DRAINING_OPEN;
     case "stopping":
       return WireState.STOPPING;
     case "failed":

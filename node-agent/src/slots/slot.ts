@@ -22,7 +22,7 @@ import * as move from "./slot-moves.ts";
 import { heldInMs, tell, waitEstimateMs } from "./retry-after.ts";
 import { admit, release, sharesOf } from "./slot-places.ts";
 import { switchEstimateMs, turnEstimateMs } from "./turn-estimate.ts";
-import { awakeEngine, currentEpoch } from "./slot-state.ts";
+import { awakeEngine, currentEpoch, isDrainClosed } from "./slot-state.ts";
 import type { Awake, RefusalKind, Slot, SlotEffect, SlotEvent, Waiter } from "./slot-state.ts";
 
 const maintenanceRetryMs = 30_000;
@@ -129,7 +129,7 @@ function request(
   const restsMs = move.backoffLeftMs(slot, model, nowMs);
   if (engine?.model === model && engine.suspectedAtMs === undefined) {
     // Rule 10: a closed drain takes a request only for a turn that comes in time.
-    if (state.kind === "draining" && nowMs >= state.closesAtMs) {
+    if (isDrainClosed(state, nowMs)) {
       if (slot.limits.whileSwitching === "refuse") return refused("model_switching", heldInMs(slot, engine, 0, nowMs));
       const turnMs = turnEstimateMs(slot, model, nowMs, account);
       const lateMs = turnMs - Math.min(slot.limits.waiterMsMax, leftMs);

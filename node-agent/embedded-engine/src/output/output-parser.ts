@@ -181,7 +181,7 @@ function firstMarker(text: string, markers: readonly string[]): { index: number;
   return first;
 }
 
-/** Returns the length of the longest end of `text` with which a marker begins. */
+/** Returns the length of the longest suffix of `text` that is a prefix of a marker. */
 function heldBack(text: string, markers: readonly string[]): number {
   let longest = 0;
   for (const marker of markers) {
