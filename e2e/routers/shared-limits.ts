@@ -96,17 +96,20 @@ export class SharedLimits implements AsyncDisposable {
 
   /**
    * Returns the result of a run in which the store decided on every request. On a busy machine the store may take
-   * longer than its 0.1 s, so that a router decides alone. Such a run is repeated.
+   * longer than its 0.1 s, so that a router decides alone. Such a run is repeated, up to four times.
    */
   async shared<T>(run: () => Promise<T>): Promise<T> {
-    for (let left = 4; ; left--) {
+    const alone: string[] = [];
+    while (alone.length < 5) {
       await until("all routers to use the store", async () => (await this.storeUp()).every((up) => up !== 0));
       const before = await this.#sample(decidedAlone);
       const result = await run();
       const after = await this.#sample(decidedAlone);
       // A killed router reports no count.
-      if (left === 0 || after.every((count, index) => count === undefined || count === before[index])) return result;
+      if (after.every((count, index) => count === undefined || count === before[index])) return result;
+      alone.push(`${before.join(" ")} to ${after.join(" ")}`);
     }
+    throw new Error(`in each run a router decided alone: ${alone.join("; ")}`);
   }
 
   /** Returns 1 for each router that reaches the store, and undefined for a killed router. */
@@ -114,11 +117,17 @@ export class SharedLimits implements AsyncDisposable {
     return await this.#sample("weiche_router_limit_store_up");
   }
 
+  /** Returns the value of each router, and undefined for a killed one. Throws if a running router does not tell it. */
   async #sample(name: string): Promise<readonly (number | undefined)[]> {
     return await Promise.all(
-      this.group.routers.map(async (router) =>
-        (await readSamples(router).catch(() => undefined))?.get(seriesOf(name, {})),
-      ),
+      this.group.routers.map(async (router) => {
+        const samples = await readSamples(router).catch((error: Error) => {
+          if ((error.cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED") return undefined;
+          throw new Error(`the metrics of a running router: ${error.message}`, { cause: error });
+        });
+        if (samples && !samples.has(seriesOf(name, {}))) throw new Error(`a router has no metric ${name}`);
+        return samples?.get(seriesOf(name, {}));
+      }),
     );
   }
 
