@@ -33,18 +33,21 @@ function importsOf(file: string, pattern = /(?:from|import)\s*\(?\s*["']([^"']+)
   });
 }
 
-test("imports run one way: proto and shared, then router, node-agent and embedded engine, which do not import each other, then e2e, then benchmarks", () => {
+test("imports run one way: proto and shared, then node-agent and embedded engine, then router, of which the simulator alone imports the agent's slots, then e2e, then benchmarks", () => {
   const forbidden: Record<string, RegExp> = {
     shared: /^(router|node-agent|benchmarks|e2e|deploy|docs|proto)\//,
+    // The simulator runs the production slot, so it may import what the slot and its reports are made of.
     router: /^(node-agent|benchmarks|e2e|deploy|docs)\//,
     "router/portal-web": /^(shared|proto|node-agent|benchmarks|e2e|deploy|docs)\//,
     "node-agent": /^(router|benchmarks|e2e|deploy|docs|node-agent\/embedded-engine)\//,
     "node-agent/embedded-engine": /^(proto|router|benchmarks|e2e|deploy|docs|node-agent\/(?!embedded-engine))\//,
   };
   const workspaceOf = (file: string) => file.slice(0, file.indexOf("/src/"));
+  const isOfSlot = (to: string) => /^node-agent\/src\/(slots|engines\/engine|config\/config|links\/load)\b/.test(to);
+  const maySimulate = (file: string, to: string) => file.startsWith("router/src/simulate/") && isOfSlot(to);
   const against = production.flatMap((file) =>
     importsOf(file)
-      .filter((to) => forbidden[workspaceOf(file)]!.test(to))
+      .filter((to) => forbidden[workspaceOf(file)]!.test(to) && !maySimulate(file, to))
       .map((to) => `${file} -> ${to}`),
   );
   const fromWholeSystem = files
@@ -52,6 +55,13 @@ test("imports run one way: proto and shared, then router, node-agent and embedde
     .flatMap((file) => importsOf(file).map((to) => `${file} -> ${to}`))
     .filter((arrow) => arrow.includes("-> benchmarks/"));
   expect([...against, ...fromWholeSystem]).toEqual([]);
+});
+
+test("slot and placement exist once, so that the simulator answers with the code that decides", () => {
+  const simulating = files.filter((file) => /^(shared|router|node-agent|e2e|benchmarks)\//.test(file));
+  const declares = (file: string) => /\bfunction (transition|place)\b/.test(source.get(file)!);
+  const declared = simulating.filter(declares);
+  expect(declared.toSorted()).toEqual(["node-agent/src/slots/slot.ts", "router/src/nodes/placement.ts"]);
 });
 
 test("the pages in the browser import only types, route addresses and usage columns from the router", () => {
