@@ -6,6 +6,9 @@ import { NodeLost, type AnswerBody, type UpstreamResponse } from "../nodes/upstr
 import type { Exchange } from "./exchange.ts";
 import type { NodeRefusal } from "./node-refusal.ts";
 
+/** A second node is asked if the first one was lost, failed or was busy before the first byte. */
+export const attemptsMax = 2;
+
 /** Reports the end of an attempt. Later calls are ignored. */
 export type AttemptEnded = (end: AttemptEnd | "overloaded") => void;
 
@@ -16,11 +19,14 @@ const untold = { outcome: "untold" } as const;
  * Returns whether another node may be asked after a refusal: after a 503, or after a fault of the node or its engine. Not
  * after the engine died or hung, because the request may do the same to the next engine.
  */
-export function mayAskAnother({ status }: NodeRefusal, { nodeFault }: AnswerBody): boolean {
+export function mayAskAnother({ status }: Pick<NodeRefusal, "status">, { nodeFault }: Pick<AnswerBody, "nodeFault">): boolean {
   return status === 503 || nodeFault === "node-failed";
 }
 
-export function endOfRefusal(refusal: NodeRefusal, body: AnswerBody): AttemptEnd | "overloaded" {
+export function endOfRefusal(
+  refusal: Pick<NodeRefusal, "body">,
+  body: Pick<AnswerBody, "nodeFault" | "engineDeath">,
+): AttemptEnd | "overloaded" {
   if (body.nodeFault === "node-busy") return untold;
   if (body.nodeFault ?? body.engineDeath) return failed;
   const { code } = refusal.body.error;

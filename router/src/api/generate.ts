@@ -9,7 +9,7 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../callers/caller.ts";
-import { endOfAnswer, endOfError, endOfRefusal, mayAskAnother, type AttemptEnded } from "./attempt-end.ts";
+import { attemptsMax, endOfAnswer, endOfError, endOfRefusal, mayAskAnother, type AttemptEnded } from "./attempt-end.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Attempted } from "../nodes/outcomes/outcomes.ts";
@@ -50,8 +50,6 @@ export interface GenerateDeps {
   readonly times: BodyTimes & { readonly stallMsMax: number; readonly graceMs: number };
 }
 
-/** A second node is asked if the first one was lost, failed or was busy before the first byte. */
-const attemptsMax = 2;
 const maintenanceRetrySeconds = 5;
 /** The maximum retry time while no node is available. */
 const awayRetrySecondsMax = 30;

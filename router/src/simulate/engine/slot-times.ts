@@ -1,0 +1,40 @@
+/** How a slot spends its time: with which model active, in drains, in switches, and how often it switches. */
+import type { ModelId } from "@weiche/shared/ids.ts";
+import type { SlotState } from "@weiche/node-agent/src/slots/slot-state.ts";
+import { activeOf } from "@weiche/node-agent/src/slots/slot-view.ts";
+
+export class SlotTimes {
+  /** Time for which each model was active, including its drains. */
+  readonly activeMs = new Map<ModelId, number>();
+  /** Number of starts of each model after another model, which are switches. */
+  readonly switches = new Map<ModelId, number>();
+  drainMs = 0;
+  /** Time for stops and starts of engines. */
+  switchMs = 0;
+  #sinceMs: number;
+  #last: ModelId | undefined;
+
+  constructor(nowMs: number) {
+    this.#sinceMs = nowMs;
+  }
+
+  moved(before: SlotState, after: SlotState, nowMs: number): void {
+    if (before === after) return;
+    this.count(before, nowMs);
+    if (after.kind !== "starting" || before.kind === "starting") return;
+    if (this.#last !== undefined && this.#last !== after.model)
+      this.switches.set(after.model, (this.switches.get(after.model) ?? 0) + 1);
+    this.#last = after.model;
+  }
+
+  /** Adds the time until now to the state. */
+  count(state: SlotState, nowMs: number): void {
+    const tookMs = nowMs - this.#sinceMs;
+    this.#sinceMs = nowMs;
+    if (state.kind === "draining") this.drainMs += tookMs;
+    if (state.kind === "starting" || state.kind === "stopping") this.switchMs += tookMs;
+    if (state.kind !== "active" && state.kind !== "draining") return;
+    const model = activeOf(state)!;
+    this.activeMs.set(model, (this.activeMs.get(model) ?? 0) + tookMs);
+  }
+}
