@@ -19,7 +19,10 @@ const untold = { outcome: "untold" } as const;
  * Returns whether another node may be asked after a refusal: after a 503, or after a fault of the node or its engine. Not
  * after the engine died or hung, because the request may do the same to the next engine.
  */
-export function mayAskAnother({ status }: Pick<NodeRefusal, "status">, { nodeFault }: Pick<AnswerBody, "nodeFault">): boolean {
+export function mayAskAnother(
+  { status }: Pick<NodeRefusal, "status">,
+  { nodeFault }: Pick<AnswerBody, "nodeFault">,
+): boolean {
   return status === 503 || nodeFault === "node-failed";
 }
 

@@ -14,7 +14,7 @@ export interface EngineSpeed {
   readonly cacheTokens: number;
 }
 
-export interface Work {
+interface Work {
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** The prompt has been read, and the first token comes after one step. */

@@ -33,8 +33,6 @@ export interface SimulationOptions {
   readonly retryMs: readonly number[];
   /** Whether accounts share the places of engines. Otherwise all requests count as those of one account. */
   readonly isFair: boolean;
-  /** Called with the virtual time after each thousand requests. Ends the run if it returns true. */
-  readonly onProgress?: (nowMs: number) => boolean;
 }
 
 interface Router {
@@ -71,7 +69,7 @@ export class Simulation {
   readonly #requests: Iterator<LoadRequest>;
   #begun = 0;
   #live = 0;
-  #isCut = false;
+  #isBegun = false;
 
   constructor(options: SimulationOptions) {
     this.#options = options;
@@ -88,13 +86,21 @@ export class Simulation {
     this.#requests = options.load[Symbol.iterator]();
   }
 
-  /** Runs until every request has ended. Returns false if `onProgress` ended it early. */
-  run(): boolean {
-    this.#next();
-    while (!this.#isCut && this.#live > 0 && this.clock.step());
+  /**
+   * Handles at most this many events. Returns whether requests of the load are left. The number has no influence on the
+   * result.
+   */
+  advance(events: number): boolean {
+    if (!this.#isBegun) this.#next();
+    this.#isBegun = true;
+    for (let left = events; left > 0 && this.#live > 0; left--) if (!this.clock.step()) break;
+    return this.#live > 0;
+  }
+
+  /** Ends the run, so that the times of slots are complete. */
+  end(): void {
     const nowMs = this.clock.monotonicMs();
     for (const node of this.nodes) for (const { slot, times } of node.slots) times.count(slot.state, nowMs);
-    return !this.#isCut;
   }
 
   /** Schedules the next request of the load, so that only one is in memory before it comes. */
@@ -112,7 +118,6 @@ export class Simulation {
     const tally = this.tally.of(request.model);
     tally.requests++;
     const id = asId<RequestId>(`${++this.#begun}`);
-    if (this.#begun % 1_000 === 0) this.#isCut = this.#options.onProgress?.(this.clock.monotonicMs()) ?? false;
     this.#attempt({ request, model: asId<ModelId>(request.model), tally, id, attempts: 0 });
   }
 

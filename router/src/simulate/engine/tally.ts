@@ -17,6 +17,17 @@ export class ModelTally {
   readonly wait = new Histogram();
   /** From the first attempt to the first token. */
   readonly firstToken = new Histogram();
+
+  addAll(other: ModelTally): void {
+    this.requests += other.requests;
+    this.served += other.served;
+    this.attempts += other.attempts;
+    this.refused += other.refused;
+    this.limited += other.limited;
+    this.gaveUp += other.gaveUp;
+    this.wait.addAll(other.wait);
+    this.firstToken.addAll(other.firstToken);
+  }
 }
 
 export class Tally {

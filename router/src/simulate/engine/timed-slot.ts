@@ -2,6 +2,7 @@
  * One slot on virtual time: the production `transition`, whose effects are performed by engines that only take time.
  * Nothing else of the agent runs, so a simulated day takes seconds.
  */
+import { unreachable } from "@weiche/shared/assert.ts";
 import type { AccountId, ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
@@ -32,7 +33,7 @@ export interface TimedSlotOptions {
 }
 
 /** A request, and the callbacks for what happens to it. */
-export interface Asking {
+interface Asking {
   readonly model: ModelId;
   readonly account: AccountId;
   readonly inputTokens: number;
@@ -139,8 +140,12 @@ export class TimedSlot {
         return this.#stop(effect.model, effect.epoch);
       case "start":
         return this.#start(effect.model, effect.epoch);
-      default:
+      case "reject":
+      case "giveUp":
+      case "engineLost":
         throw new Error(`an engine that only takes time has no ${effect.kind}`);
+      default:
+        return unreachable(effect);
     }
   }
 

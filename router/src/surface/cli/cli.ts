@@ -9,6 +9,7 @@ import { addAuditCommands } from "./audit-commands.ts";
 import { addBackupCommands } from "./offline/backup-commands.ts";
 import { addCertificateCommands } from "./offline/certificate-commands.ts";
 import { addCheckCommand } from "./offline/check-command.ts";
+import { addSimulateCommand } from "./offline/simulate-command.ts";
 import { failureOf } from "./cli-error.ts";
 import { itemText, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
@@ -87,6 +88,7 @@ export function createProgram(env: NodeJS.ProcessEnv, terminal: Terminal = proce
   addNodeCommands(program, actions);
   addBackupCommands(program, actions, env);
   addCheckCommand(program, actions, env);
+  addSimulateCommand(program, actions);
   addRequestCommands(program, actions);
   addRouterCommands(program, actions);
   addCertificateCommands(

@@ -1,0 +1,85 @@
+/** The answer as text: the answer first, then the table, then what was assumed. */
+import { formatTable } from "@weiche/shared/program/table.ts";
+import type { Answer } from "./answer.ts";
+
+type Fleet = NonNullable<Answer["fleet"]>;
+
+export function answerText(answer: Answer, width?: number): string {
+  return [headOf(answer), ...boundLines(answer), ...tableOf(answer, width), ...assumedLines(answer)].join("\n");
+}
+
+/** One line before the first run. */
+export function boundText({ lowerBound }: Pick<Answer, "lowerBound">): string {
+  return `lower bound: ${plural(lowerBound.slots, "slot")}, if no request waits and no switch takes time`;
+}
+
+function headOf(answer: Answer): string {
+  const { fleet, oneLess, isStopped, goals } = answer;
+  if (!fleet) return "stopped before any fleet was measured";
+  const size = `${plural(fleet.slots, "slot")} on ${plural(fleet.nodes, "node")}`;
+  if (isStopped) return `stopped: ${size} measured last, ${valuesOf(fleet)}. The search had not ended`;
+  if (goals.length === 0) return `${size}: ${summaryOf(answer)}`;
+  if (!fleet.isMet) return `${size} ${fleet.slots === 1 ? "does" : "do"} not meet the goals: ${valuesOf(fleet)}`;
+  const less = oneLess && !oneLess.isMet ? ` (${plural(oneLess.slots, "slot")}: ${valuesOf(oneLess)})` : "";
+  return `${size} ${fleet.slots === 1 ? "suffices" : "suffice"}${less}`;
+}
+
+function summaryOf({ all }: Answer): string {
+  return `wait p50 ${seconds(all!.waitSeconds.p50)}, p99 ${seconds(all!.waitSeconds.p99)}, refused ${percent(all!.refusedShare)}`;
+}
+
+function valuesOf({ verdicts }: Fleet): string {
+  if (verdicts.length === 0) return "without goals";
+  const shown = verdicts.filter(({ isMet }) => !isMet);
+  return (shown.length > 0 ? shown : verdicts)
+    .map(({ name, isShare, upper, model }) => `${name} ${isShare ? percent(upper) : seconds(upper)} for ${model}`)
+    .join(", ");
+}
+
+function boundLines(answer: Answer): readonly string[] {
+  return [boundText(answer), ""];
+}
+
+function tableOf({ models, slots }: Answer, width: number | undefined): readonly string[] {
+  if (models.length === 0) return [];
+  const rows = models.map(({ model, waitSeconds, firstTokenSeconds, refusedShare, activeSlots, switchesPerHour }) => [
+    ...[model, `${fixed(waitSeconds.p50)} / ${fixed(waitSeconds.p99)}`, seconds(firstTokenSeconds.p99)],
+    ...[percent(refusedShare), activeSlots.toFixed(2), switchesPerHour.toFixed(1)],
+  ]);
+  const heads = ["model", "wait s p50/p99", "first token p99", "refused", "slots active", "switches/h"];
+  const busy = slots
+    .filter(({ switchingShare, drainingShare }) => switchingShare + drainingShare >= 0.01)
+    .toSorted((a, b) => b.switchingShare + b.drainingShare - a.switchingShare - a.drainingShare)
+    .slice(0, 3)
+    .map(
+      ({ node, slot, switchingShare, drainingShare }) =>
+        `slot ${slot} of ${node}: ${percent(switchingShare)} of the time switching, ${percent(drainingShare)} draining`,
+    );
+  return [formatTable(heads, rows, width), ...busy];
+}
+
+function assumedLines({ assumed }: Answer): readonly string[] {
+  if (assumed.length === 0) return ["", "nothing was assumed"];
+  const byModels = Map.groupBy(assumed, ({ models }) => models.join(", "));
+  const lines = Array.from(byModels, ([models, values]) => {
+    const shown = values.map(({ path, value }) => `${path} ${Array.isArray(value) ? value.join("/") : String(value)}`);
+    return `  ${models === "" ? "" : `${models}: `}${shown.join(", ")}`;
+  });
+  return ["", "assumed, neither measured nor given:", ...lines];
+}
+
+function plural(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
+function seconds(value: number): string {
+  return `${fixed(value)} s`;
+}
+
+function fixed(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toFixed(1);
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}

@@ -1,0 +1,83 @@
+/** Plans: mistakes with their lines, goals, and what is assumed. */
+import { expect, test } from "vitest";
+import { ModelTally } from "../engine/tally.ts";
+import { parseGoal } from "./goals.ts";
+import { planOf } from "./plan.ts";
+
+const models = `models:
+  - model: coder
+    demand: { perSecond: 2 }
+  - model: small
+    startSeconds: 20
+    demand: { perSecond: 0.1, inputTokens: 100, outputTokens: 10, accounts: 3 }
+`;
+
+test("a plan without a fleet has one group of all models", () => {
+  expect(planOf(models, "plan.yaml").fleet).toEqual([{ models: ["coder", "small"] }]);
+});
+
+test("values that the plan does not give are assumed, with their models", () => {
+  const { assumed } = planOf(models, "plan.yaml");
+  const find = (path: string) => assumed.filter((each) => each.path === path);
+  expect(find("startSeconds")).toEqual([{ path: "startSeconds", models: ["coder"], value: 60 }]);
+  expect(find("places")).toEqual([{ path: "places", models: ["coder", "small"], value: 32 }]);
+  expect(find("demand.inputTokens").map((each) => each.models)).toEqual([["coder"]]);
+  expect(find("rules.drainOpenSeconds")).toEqual([{ path: "rules.drainOpenSeconds", models: [], value: 10 }]);
+  expect(planOf(`${models}routers: 3\n`, "plan.yaml").assumed.some(({ path }) => path === "routers")).toBe(false);
+});
+
+test.each([
+  ["an unknown key", `${models}goal: []\n`, 'plan.yaml:7: unknown key "goal"; did you mean "goals"?'],
+  [
+    "an unknown model in a group",
+    `${models}fleet:\n  - models: [coder, smal]\n`,
+    'plan.yaml:8: "smal" is no model of the plan. Did you mean "small"?',
+  ],
+  [
+    "a model that no group serves",
+    `${models}fleet:\n  - models: [coder]\n`,
+    'plan.yaml:4: no group of the fleet serves "small"',
+  ],
+  ["a model that is written twice", `${models}  - model: coder\n`, 'plan.yaml:7: the model "coder" is written twice'],
+  ["a plan in which no model has a demand", "models: [{ model: coder }]\n", "plan.yaml:1: no model has a demand"],
+  [
+    "a goal that cannot be read",
+    `${models}goals: [fast]\n`,
+    'plan.yaml:7: cannot read the goal "fast": write it like wait.p99<=30s or refused<=1%',
+  ],
+  [
+    "a model in two groups of which one is searched",
+    `${models}fleet:\n  - { models: [coder, small], slots: 1 }\n  - { models: [small] }\n`,
+    "so each of them needs a number of slots",
+  ],
+])("%s is a mistake with its line and what to do", (_, text, message) => {
+  expect(() => planOf(text, "plan.yaml")).toThrow(message);
+});
+
+test("two bounds for one value contradict each other, also between plan and command line", () => {
+  const text = `${models}goals: ["wait.p99<=30s"]\n`;
+  expect(() => planOf(text, "plan.yaml", ["wait.p99<=10s"])).toThrow(
+    '"wait.p99<=30s" and "wait.p99<=10s" give two bounds',
+  );
+  expect(planOf(text, "plan.yaml", ["coder wait.p99<=10s", "wait.p50<=1s"]).parsedGoals).toHaveLength(3);
+});
+
+test.each([
+  ["wait.p99<=30%", "compares a time"],
+  ["wait<=30s", "compares a time"],
+  ["refused<=3s", "compares a share"],
+  ["wiat.p99<=30s", 'Did you mean "wait"?'],
+  ["codr wait.p99<=30s", 'Did you mean "coder"?'],
+])("the goal %s is refused: it %s", (text, message) => {
+  expect(() => parseGoal(text, ["coder"])).toThrow(message);
+});
+
+test("a goal compares seconds or shares of a model's requests", () => {
+  const tally = new ModelTally();
+  for (const ms of [0, 0, 0, 1_000, 60_000]) tally.wait.add(ms);
+  [tally.attempts, tally.refused] = [200, 3];
+  const [wait, refused] = [parseGoal("wait.p80<=500ms", []), parseGoal("refused <= 1 %", [])];
+  expect([wait.most, refused.most]).toEqual([0.5, 0.01]);
+  expect(wait.of(tally)).toBeCloseTo(1, 1);
+  expect(refused.of(tally)).toBe(0.015);
+});

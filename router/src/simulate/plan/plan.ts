@@ -1,0 +1,108 @@
+/** Reads a plan and lists what it leaves to assumptions. */
+import { parse } from "yaml";
+import { checkYaml, formatMistakes, nearest, type Finding } from "@weiche/shared/files/config-file.ts";
+import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
+import { contradictingGoals, parseGoal, type Goal } from "./goals.ts";
+import { planSchema, type RawModel, type RawPlan } from "./plan-schema.ts";
+
+export interface Plan extends Omit<RawPlan, "models"> {
+  readonly models: Readonly<Record<string, RawModel>>;
+  readonly fleet: NonNullable<RawPlan["fleet"]>;
+  readonly parsedGoals: readonly Goal[];
+  /** The values that the plan does not give, as paths with `.` between keys. */
+  readonly assumed: readonly Assumed[];
+}
+
+interface Assumed {
+  readonly path: string;
+  /** Models for which it is assumed. Empty for a value of the whole plan. */
+  readonly models: readonly string[];
+  readonly value: unknown;
+}
+
+/** Throws `StartError` with every mistake of the file and its line. `goals`: those of the command line. */
+export function readPlan(file: string, goals: readonly string[]): Plan {
+  return planOf(readForStart(file).toString(), file, goals);
+}
+
+export function planOf(text: string, file: string, goals: readonly string[] = []): Plan {
+  const { value, mistakes } = checkYaml(text, planSchema, contradictions);
+  if (!value) throw new StartError(formatMistakes(file, mistakes).join("; "));
+  const models = value.models.map(({ model }) => model);
+  const parsedGoals = [...value.goals, ...goals].map((goal) => parseGoal(goal, models));
+  const contradicting = contradictingGoals(parsedGoals);
+  if (contradicting.length > 0) throw new StartError(contradicting.join("; "));
+  return {
+    ...value,
+    models: Object.fromEntries(value.models.map((each) => [each.model, each])),
+    fleet: value.fleet ?? [{ models }],
+    parsedGoals,
+    assumed: assumedIn(value, parse(text)),
+  };
+}
+
+function* contradictions(plan: RawPlan): Iterable<Finding> {
+  const models = plan.models.map(({ model }) => model);
+  for (const [index, model] of models.entries())
+    if (models.indexOf(model) < index) yield [["models", index], `the model "${model}" is written twice`];
+  if (plan.models.every(({ demand }) => !demand))
+    yield [["models"], "no model has a demand, so there is nothing to simulate"];
+  for (const [index, goal] of plan.goals.entries()) yield* mistakeOf(["goals", index], goal, models);
+  const fleet = plan.fleet ?? [];
+  for (const [index, group] of fleet.entries())
+    for (const [at, model] of group.models.entries()) {
+      const path = ["fleet", index, "models", at];
+      if (!models.includes(model)) {
+        const near = nearest(model, models);
+        yield [path, `"${model}" is no model of the plan${near ? `. Did you mean "${near}"?` : ""}`];
+      }
+      const others = fleet.filter((other) => other !== group && other.models.includes(model));
+      if (others.length > 0 && [group, ...others].some(({ slots }) => slots === undefined))
+        yield [path, `"${model}" is in several groups, so each of them needs a number of slots`];
+    }
+  for (const [index, model] of models.entries())
+    if (plan.fleet && !fleet.some((group) => group.models.includes(model)))
+      yield [["models", index], `no group of the fleet serves "${model}"`];
+}
+
+function mistakeOf(path: Finding[0], goal: string, models: readonly string[]): Finding[] {
+  try {
+    parseGoal(goal, models);
+    return [];
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return [[path, error.message]];
+  }
+}
+
+/** Compares the plan with defaults to the plan as written. Lists goals, runs and hours never, because they are choices. */
+function assumedIn(plan: RawPlan, written: unknown): readonly Assumed[] {
+  const choices = new Set(["goals", "seeds", "seed", "hours", "models", "fleet"]);
+  const own = missing(plan, written, []).filter(([path]) => !choices.has(path[0]!));
+  const all = own.map(([path, value]): Assumed => ({ path: path.join("."), models: [], value }));
+  const byKey = new Map<string, { path: string; models: string[]; value: unknown }>();
+  for (const [index, given] of plan.models.entries()) {
+    const writtenModel = (written as { models: readonly unknown[] }).models[index];
+    for (const [path, value] of missing(given, writtenModel, [])) {
+      const key = `${path.join(".")} ${JSON.stringify(value)}`;
+      const known = byKey.get(key);
+      if (known) known.models.push(given.model);
+      else byKey.set(key, { path: path.join("."), models: [given.model], value });
+    }
+  }
+  return [...byKey.values(), ...all];
+}
+
+/** Returns the leaves of `value` that `written` does not have. */
+function missing(
+  value: unknown,
+  written: unknown,
+  path: readonly string[],
+): [path: readonly string[], value: unknown][] {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return written === undefined ? [[path, value]] : [];
+  const parts = (written ?? {}) as Record<string, unknown>;
+  return Object.entries(value).flatMap(([key, inner]) =>
+    path.length === 0 && key === "models" ? [] : missing(inner, parts[key], [...path, key]),
+  );
+}
