@@ -8,6 +8,7 @@ import { contract, type Contract } from "../contract/contract.ts";
 import { addRoutes, type ErrorAnswer, type Handlers } from "../server/add-routes.ts";
 import { asOperated, operated } from "../server/operated.ts";
 import { asRequestError, errorAnswers } from "../server/error-answers.ts";
+import { schemaChecks } from "../server/schema-checks.ts";
 
 interface AdminSocketDeps {
   readonly database: Database;
@@ -25,7 +26,7 @@ export async function openAdminSocket(socketPath: string, deps: AdminSocketDeps)
   const { database, handlers, events } = deps;
   const app = fastify({
     exposeHeadRoutes: false,
-    ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false } },
+    ajv: schemaChecks,
   });
   addRoutes(app, contract, operated(contract, handlers, database), {
     serve: (route) => (route.only === "console" ? undefined : asOperated(route)),

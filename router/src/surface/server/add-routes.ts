@@ -9,7 +9,16 @@ import { lightValuesMax, readJson, scanJson } from "@weiche/shared/http/json-gua
 import type { Session } from "../../sign-in/sessions.ts";
 import type { Origin } from "../../rights/accounts-context.ts";
 import { RequestError } from "../../rights/request-error.ts";
-import type { OperatorPart, Part, Reply, Route, Routes, RouteTable, RouteTerms } from "../contract/route.ts";
+import {
+  object,
+  type OperatorPart,
+  type Part,
+  type Reply,
+  type Route,
+  type Routes,
+  type RouteTable,
+  type RouteTerms,
+} from "../contract/route.ts";
 import { readQuery } from "./query.ts";
 import type { WriteCookie } from "./session-cookie.ts";
 
@@ -99,6 +108,8 @@ export function addRoutes<C extends Routes>(
   }
 }
 
+const noQuery = object({});
+
 function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance: Entrance): void {
   app.route({
     method: route.method,
@@ -107,7 +118,7 @@ function addRoute(app: FastifyInstance, route: Route, handler: Handler, entrance
     // Fastify warns of parts that are present but undefined.
     schema: {
       ...(route.params && { params: route.params }),
-      querystring: route.query ?? { type: "object", additionalProperties: false },
+      querystring: route.query ?? noQuery,
       ...(route.body && { body: route.body }),
     },
     onRequest: async (request: Known) => {

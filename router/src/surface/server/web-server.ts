@@ -23,6 +23,7 @@ import { answerRaw } from "../../edge/raw-answer.ts";
 import { RequestError } from "../../rights/request-error.ts";
 import type { BrowserListener } from "./browser-entrance.ts";
 import { addPages } from "./built-pages.ts";
+import { schemaChecks } from "./schema-checks.ts";
 import type { WebEvents } from "./web-answers.ts";
 
 export interface WebServerDeps {
@@ -146,7 +147,7 @@ function createApp(deps: WebServerDeps, complete: Promise<void>): FastifyInstanc
     bodyLimit: bodyBytesMax,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 200 },
-    ajv: { customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false } },
+    ajv: schemaChecks,
     clientErrorHandler(error, socket) {
       // A client would take the error for part of an earlier answer on the connection.
       if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
