@@ -8,6 +8,7 @@ import { createJobs, type StartJob } from "@weiche/shared/time/job.ts";
 import type { RouterConfig } from "./config/config.ts";
 import { LiveCatalogue } from "./config/live-catalogue.ts";
 import { createEvents, createJobEvents, type JobRuns, type RouterEvents } from "./events.ts";
+import type { JobName } from "./job-names.ts";
 import { MemoryLimiter } from "./limits/memory-limiter.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
@@ -24,7 +25,7 @@ export interface Core extends Given {
   readonly routerId: string;
   readonly metrics: Metrics;
   readonly events: RouterEvents;
-  readonly job: StartJob;
+  readonly job: StartJob<JobName>;
   readonly jobRuns: JobRuns;
   readonly logLevel: LogLevelSwitch;
   /** `isLeaving`: the router stops. Requests that still arrive are answered, and their connections then closed. */

@@ -5,6 +5,7 @@ import { beginAtZero } from "@weiche/shared/program/metric-registry.ts";
 import type { Counter } from "prom-client";
 import type { Endpoint, Outcome } from "./api/exchange.ts";
 import { pageRefusals } from "./edge/html-pages.ts";
+import { databaseUses } from "./job-names.ts";
 import type { LetterKind } from "./mail/letters.ts";
 import type { DataConnectionsEvents } from "./nodes/data-connections.ts";
 import type { RefusalReason as LinkRefusal } from "./nodes/node-link-session.ts";
@@ -42,10 +43,6 @@ const loginOutcomes: Words<LoginOutcome> = {
   ...{ blocked: true, "account-blocked": true, throttled: true, overloaded: true },
 };
 const letters: Words<LetterKind> = { invitation: true, reset: true };
-const databaseUses = [
-  ...["connection", "restart", "key-changes", "key-lookup", "portal", "usage-commit"],
-  ...["audit-retention", "credits", "identity-sweep", "node-wishes", "refusals", "routers", "usage-days"],
-];
 const apiEndpoints: readonly Endpoint[] = ["chat", "completions", "embeddings", "models"];
 
 export function beginCountersAtZero(metrics: Counters): void {

@@ -16,6 +16,7 @@ import type { VoidEvents } from "./usage/void-declarations.ts";
 import type { DatabaseEvents } from "./db/database.ts";
 import type { SharedLimiterEvents } from "./limits/shared-limiter.ts";
 import type { MailEvents } from "./mail/mail.ts";
+import { jobFailures, usesDatabase, type DatabaseUse, type JobName } from "./job-names.ts";
 import type { Metrics } from "./metrics.ts";
 import { createNodeEvents } from "./node-events.ts";
 import { auditMessage, loggedDeed, type AuditEvents } from "./rights/audit-entry.ts";
@@ -138,7 +139,7 @@ function createDatabaseEvents(
   VoidEvents &
   EvaluatorEvents &
   Pick<WebEvents, "databaseUnavailable"> & { auditEntriesRemoved(entries: number): void } {
-  const failed = (what: string, message: string) => (error: unknown) => {
+  const failed = (what: DatabaseUse, message: string) => (error: unknown) => {
     metrics.databaseErrors.inc({ what });
     log.warn(describeError(error), message);
   };
@@ -211,29 +212,18 @@ function createLimitEvents(log: Log, metrics: Metrics): SharedLimiterEvents {
   };
 }
 
-/** Messages by job name. All these jobs use the database. */
-const jobFailures: Readonly<Record<string, string>> = {
-  "audit-retention": "old entries of the audit log could not be removed",
-  credits: "credits could not be evaluated; limits hold as they were",
-  "identity-sweep": "sessions, links and keys that are over could not be deleted; they open no door",
-  "node-wishes": "what operators want of the nodes cannot be read",
-  refusals: "counts of refused requests could not be stored; they are kept in memory",
-  routers: "which routers there are cannot be read",
-  "usage-days": "partitions of usage records could not be made or dropped",
-};
-
 /** When each job last ended without an error, in ms since 1970. */
-export type JobRuns = Map<string, number>;
+export type JobRuns = Map<JobName, number>;
 
-export function createJobEvents(log: Log, metrics: Metrics, clock: Clock, runs: JobRuns): JobEvents {
+export function createJobEvents(log: Log, metrics: Metrics, clock: Clock, runs: JobRuns): JobEvents<JobName> {
   return {
     jobRan(job) {
       runs.set(job, clock.now());
       metrics.jobRuns.set({ name: job }, clock.now() / 1000);
     },
     jobFailed(job, error) {
-      metrics.databaseErrors.inc({ what: job });
-      log.warn(describeError(error), jobFailures[job] ?? `the job ${job} failed`);
+      if (usesDatabase(job)) metrics.databaseErrors.inc({ what: job });
+      log.warn(describeError(error), jobFailures[job]);
     },
   };
 }

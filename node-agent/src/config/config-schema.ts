@@ -6,6 +6,7 @@ import { namePattern } from "@weiche/shared/ids.ts";
 import { opsSchema } from "@weiche/shared/program/ops-access.ts";
 import { enginesPerSlotMax, modelCharactersMax, slotsMax } from "@weiche/shared/wire/link-bounds.ts";
 import { Type, type Static } from "typebox";
+import { dialectNames } from "../engines/engine.ts";
 
 const closed = { additionalProperties: false } as const;
 
@@ -39,7 +40,7 @@ const engineSchema = Type.Object(
         absent: "the engine serves `model` alone",
       }),
     ),
-    dialect: Type.Enum(["vllm", "llama-server", "openai"], {
+    dialect: Type.Enum([...dialectNames], {
       description: "the protocol of the engine; `openai`: the embedded engine, SGLang, TEI and others",
     }),
     launcher: Type.Enum(["process", "systemd", "external"], {

@@ -13,7 +13,7 @@ import { nameOf } from "./engine-models.ts";
 import { modelPaths } from "./engine-command-rules.ts";
 import { secretOf } from "./config-secrets.ts";
 import { agentSchema, type RawAgent, type RawEngine } from "./config-schema.ts";
-import type { CachePrompts, DialectName, EngineSpec, LauncherSpec } from "../engines/engine.ts";
+import type { EngineSpec, LauncherSpec } from "../engines/engine.ts";
 
 export interface SlotConfig {
   readonly name: SlotName;
@@ -23,9 +23,6 @@ export interface SlotConfig {
   readonly limits: SlotLimits;
   readonly memory: MemoryLimits;
 }
-
-/** What happens to requests for a model that is about to leave its slot. */
-type WhileSwitching = "hold" | "refuse";
 
 /** Limits that users can observe. */
 export type SlotLimits = Readonly<ReturnType<typeof limitsOf>>;
@@ -113,27 +110,32 @@ function limitsOf(slot: RawAgent["slots"][number]) {
     backoffMsMax: slot.backoffSeconds.max * 1000,
     startMsMax: slot.startSeconds * 1000,
     stopMsMax: slot.stopSeconds * 1000,
-    whileSwitching: slot.whileSwitching as WhileSwitching,
+    whileSwitching: slot.whileSwitching,
   };
 }
 
 function toEngine(raw: RawEngine, gpus: readonly number[], baseDir: string): EngineSpec {
-  const env = { ...(gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: gpus.join(",") } : {}), ...raw.env };
-  const launcher: LauncherSpec =
-    raw.launcher === "external"
-      ? { kind: "external", url: raw.url! }
-      : raw.launcher === "systemd"
-        ? { kind: "systemd", unit: raw.unit!, env }
-        : { kind: "process", command: raw.command!, env, directory: resolve(baseDir, raw.directory ?? ".") };
   return {
     model: asId<ModelId>(nameOf(raw)),
     models: raw.models?.map((model) => asId<ModelId>(model)),
-    dialect: raw.dialect as DialectName,
-    launcher,
-    sleepLevel: raw.sleep?.level as 1 | 2 | undefined,
+    dialect: raw.dialect,
+    launcher: launcherOf(raw, gpus, baseDir),
+    sleepLevel: raw.sleep?.level,
     maxConcurrent: raw.maxConcurrent,
-    cachePrompts: raw.cachePrompts as CachePrompts | undefined,
+    cachePrompts: raw.cachePrompts,
     silentMsMax: raw.silentSeconds === undefined ? undefined : raw.silentSeconds * 1000,
     memoryBytes: raw.memoryBytes,
   };
+}
+
+function launcherOf(raw: RawEngine, gpus: readonly number[], baseDir: string): LauncherSpec {
+  const env = { ...(gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: gpus.join(",") } : {}), ...raw.env };
+  switch (raw.launcher) {
+    case "external":
+      return { kind: "external", url: raw.url! };
+    case "systemd":
+      return { kind: "systemd", unit: raw.unit!, env };
+    case "process":
+      return { kind: "process", command: raw.command!, env, directory: resolve(baseDir, raw.directory ?? ".") };
+  }
 }

@@ -2,7 +2,8 @@
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { Type, type Static } from "typebox";
 
-export type DialectName = "vllm" | "llama-server" | "openai";
+export const dialectNames = ["vllm", "llama-server", "openai"] as const;
+export type DialectName = (typeof dialectNames)[number];
 
 /**
  * Which requests share the engine's prefix cache. With `shared`, the time to the first token reveals to one account

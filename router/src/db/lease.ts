@@ -1,13 +1,13 @@
 /** Leases for work of one router at a time: rows with a holder and an end by the database's clock. */
 import type { Pool } from "pg";
-import type { JobOptions, StartJob } from "@weiche/shared/time/job.ts";
+import type { StartJob } from "@weiche/shared/time/job.ts";
 
 /**
  * Runs a job on one router only: the router with the lease of the job's name. The other routers try to take the lease each
  * time. This counts as a successful run too, so that alerts on a job's last run work on every router.
  */
-export function jobOfOneRouter(job: StartJob, pool: Pool, holder: string): StartJob {
-  return (name: string, everyMs: number, work: () => unknown, options?: JobOptions) => {
+export function jobOfOneRouter<Name extends string>(job: StartJob<Name>, pool: Pool, holder: string): StartJob<Name> {
+  return (name, everyMs, work, options) => {
     const workIfMine = async () => {
       if (await takeLease(pool, name, holder, everyMs * 1.5)) await work();
     };

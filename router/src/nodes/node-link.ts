@@ -15,7 +15,7 @@ import type { StrangerLimit } from "./stranger-limit.ts";
 interface NodeLinkOptions extends NodeLinkParts {
   readonly listen: ListenAddress;
   readonly strangers?: StrangerLimit;
-  readonly job: StartJob;
+  readonly job: StartJob<"heartbeats">;
   /** Names the state of the database that the router commits usage to. */
   readonly ledgerName: () => string;
   /** The router closes a connection without a call after this time. Defaults to `unusedMsMax`. */

@@ -41,6 +41,7 @@ export const refusalCodes = {
 >;
 
 export type RefusalCode = keyof typeof refusalCodes;
+export type RefusalAdvice = (typeof refusalCodes)[RefusalCode]["advice"];
 
 /** Codes of refused requests whose key is unknown or was not checked. */
 const withoutKey = ["invalid_api_key", "address_limit", "path_not_supported"] as const;

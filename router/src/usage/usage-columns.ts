@@ -12,6 +12,8 @@ export const usageColumns = [
   { name: "estimatedTokens", adds: ["estimated_tokens"], isMain: false },
 ] as const;
 
+/** A sum of records: their column. `requests` counts them. */
+export type SummedColumn = Exclude<UsageColumn["adds"][number], "requests">;
 type UsageColumn = (typeof usageColumns)[number];
 export type UsageSum = UsageColumn["name"];
 

@@ -10,7 +10,7 @@ import { germanDay, type BillingPeriod } from "../subscriptions/billing-period.t
 import { periodIn } from "../subscriptions/subscription-rules.ts";
 import { instantText } from "../db/database.ts";
 import { measurement } from "./usage-check.ts";
-import { usageColumns } from "./usage-columns.ts";
+import type { SummedColumn } from "./usage-columns.ts";
 
 /** A record whose grant was checked. */
 export type CheckedRecord = Omit<UsageRecord, "tokensMax" | "grant">;
@@ -56,7 +56,20 @@ interface Column {
   readonly value: (entry: NodeRecord, periods: Periods) => Value;
 }
 
+const summed: Readonly<Record<SummedColumn, Pick<Column, "type" | "value">>> = {
+  prompt_tokens: { type: "integer", value: ({ record }) => record.promptTokens },
+  completion_tokens: { type: "integer", value: ({ record }) => record.completionTokens },
+  credits: {
+    type: "bigint",
+    value: ({ record }) => creditsOf(record.promptTokens, record.completionTokens, record.factor),
+  },
+  estimated_tokens: { type: "integer", value: ({ record }) => estimatedOf(record) },
+};
+/** The columns of a usage record that are added to sums. */
+export const summedColumns = Object.keys(summed) as SummedColumn[];
+
 const columns: readonly Column[] = [
+  ...summedColumns.map((name) => ({ name, ...summed[name] })),
   { name: "request_id", type: "uuid", value: ({ record }) => record.requestId },
   { name: "attempt", type: "smallint", value: ({ record }) => record.attempt },
   { name: "account_id", type: "uuid", value: ({ record }) => record.accountId },
@@ -66,17 +79,9 @@ const columns: readonly Column[] = [
   { name: "node", type: "text", quoted: true, value: ({ node }) => node },
   { name: "period_start", type: "timestamptz", value: ({ record }, periods) => periods.startOf(record) },
   { name: "day", type: "date", value: ({ record }, periods) => periods.dayOf(record) },
-  { name: "prompt_tokens", type: "integer", value: ({ record }) => record.promptTokens },
-  { name: "completion_tokens", type: "integer", value: ({ record }) => record.completionTokens },
   { name: "reasoning_tokens", type: "integer", value: ({ record }) => measurement(record.reasoningTokens) },
   { name: "cached_tokens", type: "integer", value: ({ record }) => measurement(record.cachedTokens) },
-  { name: "estimated_tokens", type: "integer", value: ({ record }) => estimatedOf(record) },
   { name: "factor", type: "bigint", value: ({ record }) => record.factor },
-  {
-    name: "credits",
-    type: "bigint",
-    value: ({ record }) => creditsOf(record.promptTokens, record.completionTokens, record.factor),
-  },
   { name: "source", type: "text", value: ({ record }) => record.source },
   { name: "outcome", type: "text", value: ({ record }) => record.outcome },
   { name: "duration_ms", type: "integer", value: ({ record }) => measurement(record.durationMs) ?? 0 },
@@ -152,7 +157,7 @@ export function creditsByModel(rows: string): string {
     from (select model, sum(credits)::text as credits from ${rows} group by model) s`;
 }
 
-const moved = [...new Set(usageColumns.flatMap(({ adds }) => adds))];
+const moved = ["requests", ...summedColumns];
 const totalKeys = "account_id, period_start, scope, subject";
 const dayKeys = "account_id, day, period_start, user_id, key_id, model";
 

@@ -5,7 +5,16 @@
 import type { Pool } from "pg";
 import { asId } from "@weiche/shared/ids.ts";
 import type { Attempt } from "@weiche/shared/usage-record.ts";
-import { arrays, creditsByModel, movedSums, names, rowsOf, type CreditsTexts, type NodeRecord } from "./usage-rows.ts";
+import {
+  arrays,
+  creditsByModel,
+  movedSums,
+  names,
+  rowsOf,
+  summedColumns,
+  type CreditsTexts,
+  type NodeRecord,
+} from "./usage-rows.ts";
 
 interface Split {
   readonly records: readonly NodeRecord[];
@@ -70,15 +79,12 @@ const commitSql = `
     insert into usage_records as r (${names})
     select * from unnest(${arrays})
     on conflict (request_id, attempt) do update set outcome = 'void',
-      voided_prompt_tokens = r.prompt_tokens, voided_completion_tokens = r.completion_tokens, voided_credits = r.credits,
-      voided_estimated_tokens = r.estimated_tokens,
-      prompt_tokens = 0, completion_tokens = 0, estimated_tokens = 0, credits = 0
+      ${summedColumns.map((name) => `voided_${name} = r.${name}, ${name} = 0`).join(", ")}
     where r.outcome not in ('broken', 'void')
     returning *
   ), voided as (
-    select account_id, period_start, day, user_id, key_id, model, 1 as requests, voided_prompt_tokens as prompt_tokens,
-      voided_completion_tokens as completion_tokens, voided_estimated_tokens as estimated_tokens,
-      voided_credits as credits
+    select account_id, period_start, day, user_id, key_id, model, 1 as requests,
+      ${summedColumns.map((name) => `voided_${name} as ${name}`).join(", ")}
     from declared where voided_credits is not null
   ), ${movedSums("voided", "-")}
   select (select count(*) from voided)::integer as voided, (${creditsByModel("voided")}) as credits`;

@@ -1,12 +1,16 @@
 /** Opens a browser and a console with nodes in every state, for the tests of its pages. */
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
+import type { ConsolePage } from "../../src/surface/contract/console.ts";
 import { SlotState, type PastSwitch, type SlotView } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
 import { quietNode, startConsole, type ConsoleRig } from "../surface/console-rig.ts";
 import { PutForwardClock } from "../surface/put-forward-clock.ts";
 import { axeFindings, openTab, startBrowser, type Browser, type Tab } from "./browser.ts";
 
-export const consolePages = ["/", "/slots", "/accounts", "/pipeline"] as const;
+const consolePaths = {
+  ...{ nodes: "/", slots: "/slots", accounts: "/accounts", pipeline: "/pipeline" },
+} as const satisfies Record<ConsolePage, string>;
+export const consolePages = Object.values(consolePaths);
 
 interface ConsoleVisited extends AsyncDisposable {
   readonly browser: Browser;

@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../time/clock.ts";
 import { ReadTurns } from "../time/read-turns.ts";
 import { TransientMap } from "../transient-map.ts";
-import { BrokenRule, cancelCode, frames, streamsMax, type Rule } from "./frame.ts";
+import { BrokenRule, cancelCode, frames, streamsMax, type Rule, type WholeFrameType } from "./frame.ts";
 import { FrameReader, type DataTaker, type FrameTarget } from "./frame-reader.ts";
 import { FrameStream, type StreamSink } from "./frame-stream.ts";
 import { FrameWriter } from "./frame-writer.ts";
@@ -110,7 +110,7 @@ export class FrameConnection implements FrameTarget {
   }
 
   /** @internal For the reader. */
-  frame(type: number, id: number, payload: Buffer): void {
+  frame(type: WholeFrameType, id: number, payload: Buffer): void {
     switch (type) {
       case frames.head:
         return this.#headCame(id, payload.toString());
@@ -124,6 +124,8 @@ export class FrameConnection implements FrameTarget {
         return this.#find(id)?.doneCame();
       case frames.ping:
         return this.#writer.pong(payload);
+      case frames.pong:
+        return; // any bytes are a sign of life
       case frames.goAway:
         return this.#goAwayCame(payload.toString());
     }

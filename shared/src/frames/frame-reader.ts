@@ -1,11 +1,19 @@
 /**
  * Cuts the bytes of a socket into frames. It passes on a body in the received pieces, and every other frame as a whole.
  */
-import { BrokenRule, frames, headerBytes, lengths } from "./frame.ts";
+import {
+  BrokenRule,
+  frameRules,
+  frames,
+  headerBytes,
+  type FrameRule,
+  type FrameType,
+  type WholeFrameType,
+} from "./frame.ts";
 
 export interface FrameTarget {
   /** Called for a frame other than DATA. `payload` is a slice of the received bytes. */
-  frame(type: number, stream: number, payload: Buffer): void;
+  frame(type: WholeFrameType, stream: number, payload: Buffer): void;
   /** Called for the header of a DATA. Returns the receiver of its bytes. Undefined drops them. */
   dataBegins(stream: number, length: number): DataTaker | undefined;
 }
@@ -55,14 +63,13 @@ export class FrameReader {
   #takeFrame(bytes: Buffer, at: number): number {
     if (bytes.length - at < headerBytes) return 0;
     const length = bytes.readUInt32BE(at);
-    const type = bytes[at + 4]!;
+    const type = bytes[at + 4]! as FrameType;
     const stream = bytes.readUInt32BE(at + 5);
-    const bounds = lengths[type];
-    if (!bounds) throw new BrokenRule("type", `a frame of type ${type}`);
-    if (length < bounds[0] || length > bounds[1])
-      throw new BrokenRule("length", `a frame of type ${type} with ${length} bytes`);
-    const isOfConnection = type >= frames.ping && type <= frames.goAway;
-    if ((stream === 0) !== isOfConnection)
+    const rule: FrameRule | undefined = frameRules[type];
+    if (!rule) throw new BrokenRule("type", `a frame of type ${type}`);
+    const [min, max] = rule.bytes;
+    if (length < min || length > max) throw new BrokenRule("length", `a frame of type ${type} with ${length} bytes`);
+    if ((stream === 0) !== (rule.of === "connection"))
       throw new BrokenRule("stream", `a frame of type ${type} for stream ${stream}`);
     if (type === frames.data) {
       this.#dataTaker = this.#target.dataBegins(stream, length);

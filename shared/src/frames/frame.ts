@@ -2,6 +2,8 @@
 
 export const frames = { head: 1, data: 2, end: 3, cancel: 4, window: 5, ping: 6, pong: 7, goAway: 8, done: 9 } as const;
 export type FrameType = (typeof frames)[keyof typeof frames];
+/** DATA is passed on in pieces, other frames as a whole. */
+export type WholeFrameType = Exclude<FrameType, typeof frames.data>;
 
 /** Bytes of length, type and stream. */
 export const headerBytes = 9;
@@ -9,19 +11,24 @@ export const headerBytes = 9;
 export const windowBytes = 256 << 10;
 export const streamsMax = 2_000;
 
-/** Bounds of a payload by the frame's type, in bytes. */
-export const lengths: readonly (readonly [min: number, max: number] | undefined)[] = [
-  undefined,
-  [1, 16 << 10],
-  [1, 64 << 10],
-  [1, 1],
-  [1, 1],
-  [4, 4],
-  [8, 8],
-  [8, 8],
-  [0, 1 << 10],
-  [0, 0],
-];
+export interface FrameRule {
+  /** A frame of the connection has stream 0. */
+  readonly of: "stream" | "connection";
+  /** Bounds of the payload, in bytes. */
+  readonly bytes: readonly [min: number, max: number];
+}
+
+export const frameRules: Readonly<Record<FrameType, FrameRule>> = {
+  [frames.head]: { of: "stream", bytes: [1, 16 << 10] },
+  [frames.data]: { of: "stream", bytes: [1, 64 << 10] },
+  [frames.end]: { of: "stream", bytes: [1, 1] },
+  [frames.cancel]: { of: "stream", bytes: [1, 1] },
+  [frames.window]: { of: "stream", bytes: [4, 4] },
+  [frames.ping]: { of: "connection", bytes: [8, 8] },
+  [frames.pong]: { of: "connection", bytes: [8, 8] },
+  [frames.goAway]: { of: "connection", bytes: [0, 1 << 10] },
+  [frames.done]: { of: "stream", bytes: [0, 0] },
+};
 
 /** How a body ended, as an END reports it. Later versions may add codes. */
 export const ends = {

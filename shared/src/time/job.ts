@@ -1,13 +1,14 @@
 /** Periodic work with a name. Operators see when it last succeeded and why it failed. */
 import type { Clock, Timer } from "./clock.ts";
 
-export interface JobEvents {
-  jobRan(name: string): void;
+/** A program lists the names of its jobs, so that the compiler finds what a new job lacks. */
+export interface JobEvents<Name extends string = string> {
+  jobRan(name: Name): void;
   /** A run has failed. The next run follows after the usual pause. */
-  jobFailed(name: string, error: unknown): void;
+  jobFailed(name: Name, error: unknown): void;
 }
 
-export interface JobOptions {
+interface JobOptions {
   /** Run at once, not only after the first pause. */
   readonly atStart?: boolean;
   /** Run once more when the job is stopped. */
@@ -18,15 +19,19 @@ export interface JobOptions {
  * Runs `work` repeatedly, `everyMs` after the end of the previous run. The pause varies by up to a tenth, so that
  * processes do not run in step. Disposing stops the job and waits for a current run.
  */
-export type StartJob = (
-  name: string,
+export type StartJob<Name extends string = string> = (
+  name: Name,
   everyMs: number,
   work: () => void | Promise<unknown>,
   options?: JobOptions,
 ) => AsyncDisposable;
 
 /** `random` is in [0, 1). */
-export function createJobs(clock: Clock, random: () => number, events: JobEvents): StartJob {
+export function createJobs<Name extends string>(
+  clock: Clock,
+  random: () => number,
+  events: JobEvents<Name>,
+): StartJob<Name> {
   return (name, everyMs, work, { atStart, atEnd } = {}) => {
     let running: Promise<void> = Promise.resolve();
     let timer: Timer | undefined;

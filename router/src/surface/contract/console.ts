@@ -71,7 +71,9 @@ const pipeline = object({
   evaluateEverySeconds: Type.Number(),
   database: object({
     answersInMs: orNull(Type.Number({ description: "null if the database does not answer." })),
-    pools: Type.Array(object({ pool: Type.String(), used: count, max: count, waiting: count })),
+    pools: Type.Array(
+      object({ pool: Type.Enum(["general", "usage", "requests"]), used: count, max: count, waiting: count }),
+    ),
     keysReadSecondsAgo: Type.Number(),
   }),
 });
@@ -126,7 +128,7 @@ export const consoleContract = {
     may: ["operator"],
     only: "console",
     query: object({
-      show: Type.Enum(["nodes", "slots", "accounts", "pipeline"]),
+      show: Type.Enum(Object.keys(consoleItems) as ConsolePage[]),
       search: Type.Optional(Type.String({ maxLength: 200 })),
       at: Type.Optional(
         Type.Integer({ minimum: 1, maximum: 100_000, description: "Page number of the accounts list." }),

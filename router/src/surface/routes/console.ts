@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { version } from "@weiche/shared/program/version.ts";
 import { instantText } from "../../db/database.ts";
 import { RequestError } from "../../rights/request-error.ts";
-import type { consoleContract } from "../contract/console.ts";
+import type { consoleContract, ConsolePage } from "../contract/console.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import { accountItems, type AccountsWish } from "./console/accounts.ts";
 import { createSlotItems, nodeItems } from "./console/items.ts";
@@ -62,7 +62,7 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
     },
   };
 
-  function lookOf({ show, ...wish }: AccountsWish & { readonly show: string }): Look {
+  function lookOf({ show, ...wish }: AccountsWish & { readonly show: ConsolePage }): Look {
     switch (show) {
       case "nodes":
         return { everyMs: memoryEveryMs, read: () => nodeItems(deps.fleet) };
@@ -70,7 +70,7 @@ export function consoleHandlers(deps: HandlerDeps): Handlers<typeof consoleContr
         return { everyMs: memoryEveryMs, read: createSlotItems(deps) };
       case "accounts":
         return { everyMs: databaseEveryMs, read: () => accountItems(deps, wish) };
-      default:
+      case "pipeline":
         return {
           everyMs: databaseEveryMs,
           read: async () => new Map([["pipeline", await viewPipeline(deps, parts().pipeline)]]),

@@ -107,7 +107,7 @@ export interface PipelineParts {
   /** Number of usage records in this router that wait for the database. */
   readonly waitingForCommit: () => number;
   /** When a job last ended without an error, in ms since 1970. Undefined if it has not. */
-  readonly jobRanAtMs: (job: string) => number | undefined;
+  readonly jobRanAtMs: (job: "credits") => number | undefined;
   readonly evaluateMs: number;
   /** Time since the key cache last read changes. */
   readonly keysAgeMs: () => number;

@@ -115,7 +115,7 @@ function Database({ database: { answersInMs, pools, keysReadSecondsAgo } }: Pick
         rows={pools}
         rowKey={({ pool }) => pool}
         columns={[
-          { name: "pool", title: columns.pool, cell: ({ pool }) => poolName(pool, c.pipeline.pools) },
+          { name: "pool", title: columns.pool, cell: ({ pool }) => c.pipeline.pools[pool] },
           {
             name: "used",
             title: columns.used,
@@ -127,10 +127,6 @@ function Database({ database: { answersInMs, pools, keysReadSecondsAgo } }: Pick
       />
     </section>
   );
-}
-
-function poolName(pool: string, names: Readonly<Record<string, string>>): string {
-  return names[pool] ?? pool;
 }
 
 function SetAside({ pipeline: { setAside } }: PartProps) {

@@ -1,3 +1,5 @@
+import type { RefusalAdvice, RefusalCode } from "../../../../src/usage/refusal-codes.ts";
+
 export const overview = {
   leads: {
     fine: (until: string) => `The quota lasts at this pace; a new one begins on ${until}.`,
@@ -46,7 +48,7 @@ export const overview = {
     "choose-allowed-model": "Choose a model that the key may call.",
     "retry-later": "Try again after some seconds.",
     other: "See the answer's message.",
-  },
+  } satisfies Record<RefusalAdvice | "other", string>,
   codes: {
     key_revoked: "revoked key",
     key_expired: "expired key",
@@ -74,5 +76,5 @@ export const overview = {
     no_node_available: "no server for the model",
     maintenance: "maintenance",
     timeout: "took too long",
-  },
+  } satisfies Record<RefusalCode, string>,
 };

@@ -8,6 +8,7 @@ const refreshMs = 60_000;
 export function RefusalsCard() {
   const { t, format } = useTexts();
   const read = useRead("showRefusals", {}, { refreshMs });
+  // During an update a newer router may have counted a code that this page does not know.
   const codes: Readonly<Record<string, string>> = t.overview.codes;
   const advice: Readonly<Record<string, string>> = t.overview.advice;
   return (

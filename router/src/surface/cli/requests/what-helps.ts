@@ -4,8 +4,23 @@ import type { Answer } from "../client.ts";
 
 type Outcome = NonNullable<Answer<"explainRequest">["ended"]>["outcome"];
 
-/** Sentences for refusals whose word of advice is not enough. */
-const refusals: Partial<Record<RefusalWord, string>> = {
+/** Refusals without a sentence: their word of advice is enough, or nobody's key was known. */
+type Plain =
+  | "invalid_api_key"
+  | "address_limit"
+  | "path_not_supported"
+  | "key_revoked"
+  | "key_expired"
+  | "key_blocked_by_limit"
+  | "user_blocked"
+  | "account_blocked"
+  | "no_package"
+  | "insufficient_quota"
+  | "too_large"
+  | "invalid_request"
+  | "key_model_access_denied";
+
+const refusals: Readonly<Record<Exclude<RefusalWord, Plain>, string>> = {
   rate_limit_minute:
     "Its `retry-after` was the time until this request would have been admitted. The account's package sets the limit: `weiche credits show`",
   rate_limit_parallel:
@@ -33,7 +48,7 @@ const refusals: Partial<Record<RefusalWord, string>> = {
   timeout: "To end a hanging engine earlier, lower `engines[].silentSeconds` in agent.yaml",
 };
 
-const outcomes: Partial<Record<Outcome, string>> = {
+const outcomes: Readonly<Record<Exclude<Outcome, "answered" | "refused" | "client-gone">, string>> = {
   broken:
     "`weiche nodes` shows nodes and engines in trouble, and the node agent's log has the fault. The request costs nothing",
   timeout:
@@ -44,6 +59,7 @@ const outcomes: Partial<Record<Outcome, string>> = {
 
 /** Returns at most one text. */
 export function whatHelps({ outcome, refusal }: { readonly outcome: Outcome; readonly refusal?: string }): string[] {
-  const sentence = outcome === "refused" ? refusals[refusal as RefusalWord] : outcomes[outcome];
-  return sentence === undefined ? [] : [`${sentence}.`];
+  const sentences: Readonly<Record<string, string>> = outcome === "refused" ? refusals : outcomes;
+  const word = outcome === "refused" ? refusal : outcome;
+  return word !== undefined && Object.hasOwn(sentences, word) ? [`${sentences[word]}.`] : [];
 }

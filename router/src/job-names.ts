@@ -1,0 +1,30 @@
+/** The router's jobs and their log messages if they fail, and the words for faults of the database. */
+
+/** Messages by job name. */
+export const jobFailures = {
+  "audit-retention": "old entries of the audit log could not be removed",
+  credits: "credits could not be evaluated; limits hold as they were",
+  heartbeats: "heartbeats could not be sent to the nodes",
+  "identity-sweep": "sessions, links and keys that are over could not be deleted; they open no door",
+  "node-wishes": "what operators want of the nodes cannot be read",
+  refusals: "counts of refused requests could not be stored; they are kept in memory",
+  routers: "which routers there are cannot be read",
+  "usage-days": "partitions of usage records could not be made or dropped",
+} as const;
+
+export type JobName = keyof typeof jobFailures;
+type DatabaseJob = Exclude<JobName, "heartbeats">;
+
+const otherUses = ["connection", "restart", "key-changes", "key-lookup", "portal", "usage-commit"] as const;
+
+/** What a fault of the database disturbed. */
+export type DatabaseUse = (typeof otherUses)[number] | DatabaseJob;
+
+export function usesDatabase(job: JobName): job is DatabaseJob {
+  return job !== "heartbeats";
+}
+
+export const databaseUses: readonly DatabaseUse[] = [
+  ...otherUses,
+  ...(Object.keys(jobFailures) as JobName[]).filter(usesDatabase),
+];
