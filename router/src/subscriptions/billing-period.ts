@@ -52,6 +52,11 @@ export function germanDay(atMs: number): string {
   return germanDate(atMs).toString();
 }
 
+/** Returns the German midnight with which the day begins that is `more` days after `day`. */
+export function startOfGermanDay(day: string, more = 0): number {
+  return Temporal.PlainDate.from(day).add({ days: more }).toZonedDateTime(timeZone).epochMilliseconds;
+}
+
 function germanDate(atMs: number): Temporal.PlainDate {
   return Temporal.Instant.fromEpochMilliseconds(atMs).toZonedDateTimeISO(timeZone).toPlainDate();
 }

@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { AccountId, KeyId, UserId } from "@weiche/shared/ids.ts";
-import { timeZone } from "../subscriptions/billing-period.ts";
+import { startOfGermanDay } from "../subscriptions/billing-period.ts";
 import { instantText } from "../db/database.ts";
 import { refusalCodes, type RefusalCode } from "./refusal-codes.ts";
 import { hourMs } from "./refusal-counts.ts";
@@ -45,8 +45,4 @@ export async function reportRefusals(
     total: codes.reduce((sum, { count }) => sum + count, 0),
     codes: codes.toSorted((a, b) => b.count - a.count),
   };
-}
-
-function startOfGermanDay(day: string, more = 0): number {
-  return Temporal.PlainDate.from(day).add({ days: more }).toZonedDateTime(timeZone).epochMilliseconds;
 }

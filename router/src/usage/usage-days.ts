@@ -88,7 +88,7 @@ export function dayOfPartition(name: string): number | undefined {
 }
 
 /** Returns the lowest UUID whose first 48 bits are this time. */
-function lowestId(ms: number): string {
+export function lowestId(ms: number): string {
   const hex = ms.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }

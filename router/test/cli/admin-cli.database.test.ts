@@ -1,6 +1,12 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
-import { asId } from "@weiche/shared/ids.ts";
+import { createRandom } from "@weiche/shared/testing/random.ts";
+import { asId, type ModelId } from "@weiche/shared/ids.ts";
+import { readUsageTrace } from "../../src/usage/usage-trace.ts";
+import { temporaryFolder } from "../db/database-fixture.ts";
+import { grantedNode, makeRecord } from "../usage/usage-records.ts";
 import { startAdmin } from "./admin-rig.ts";
 
 const admin = await forThisFile(startAdmin());
@@ -187,5 +193,49 @@ describe("an account that used some of its credits", () => {
       models: [],
     });
     expect((await admin.weiche(["credits", "show", bare.id])).out).toMatch(/^package +none$/m);
+  });
+});
+
+test("an exported trace has each request once, without content or ids, and the command that checks traces reads it", async () => {
+  const nowMs = Date.now();
+  const accountId = crypto.randomUUID();
+  const sent = (minutesAgo: number, more: object) =>
+    makeRecord(createRandom(minutesAgo), nowMs - minutesAgo * 60_000, {
+      ...{ accountId: asId(accountId), model: asId<ModelId>("traced"), promptTokens: 40, completionTokens: 2 },
+      ...more,
+    });
+  const first = sent(9, { outcome: "broken", promptTokens: 0, completionTokens: 0 });
+  await admin.ledger.record(grantedNode, [
+    ...[sent(8, {}), first, sent(9, { requestId: first.requestId, attempt: 2, completionTokens: 7 })],
+  ]);
+
+  using folder = temporaryFolder();
+  const file = join(folder.path, "trace.jsonl");
+  const { out, error, code } = await admin.weiche(["usage", "export", "--trace"]);
+  expect([code, error]).toEqual([0, ""]);
+  const lines = out.split("\n").filter((line) => line.includes('"traced"'));
+  expect(lines.map((line) => Object.keys(JSON.parse(line) as object).join())).toEqual(
+    Array<string>(2).fill("at,account,model,inputTokens,outputTokens"),
+  );
+  expect(out).not.toContain(accountId);
+  writeFileSync(file, lines.join("\n"));
+  expect(await admin.json("usage", "trace", file)).toMatchObject({
+    ...{ requests: 2, seconds: 60, accounts: 1, failed: 0, assumed: [] },
+    models: [{ model: "traced", input: { mean: 40 }, output: { mean: 4.5 } }],
+  });
+
+  const again = await admin.weiche(["usage", "export", "--trace"]);
+  expect(again.out.split("\n").filter((line) => lines.includes(line))).toEqual([]);
+  const early = ["--from", "2020-01-01", "--to", "2020-01-31"];
+  expect(await admin.weiche(["usage", "export", "--trace", ...early])).toMatchObject({ code: 0, out: "" });
+  const page = { fromMs: nowMs - 540_000, toMs: nowMs };
+  const one = await readUsageTrace(admin.database.pool, page, 1);
+  const two = await readUsageTrace(admin.database.pool, { ...page, after: one.after! }, 1);
+  expect([...one.items, ...two.items].map(({ outputTokens }) => outputTokens)).toEqual([7, 2]);
+  expect(await admin.weiche(["usage", "export"])).toMatchObject({ code: 2 });
+  writeFileSync(file, `${lines[1]}\n${lines[0]}`);
+  expect(await admin.weiche(["usage", "trace", file])).toMatchObject({
+    code: 1,
+    error: `weiche: ${file}:2: the time goes back by 60 s: sort the lines by time\n`,
   });
 });

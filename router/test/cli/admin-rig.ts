@@ -57,6 +57,7 @@ interface AdminRig extends AsyncDisposable {
   readonly database: Database;
   readonly handlers: Handlers<Contract>;
   readonly accounts: Accounts;
+  readonly ledger: Awaited<ReturnType<typeof createUsageLedger>>;
   /** The router's bugs. */
   readonly failures: readonly unknown[];
   /** The catalogue's mistakes, or undefined. */
@@ -113,7 +114,7 @@ export async function startAdmin(): Promise<AdminRig> {
   const ledger = opened.use(await createUsageLedger(database, systemClock, ledgerEvents, { grants }));
   const closing = opened.move();
   const rig: AdminRig = {
-    ...{ dataDir, database, handlers, accounts, failures, mistakes: undefined },
+    ...{ dataDir, database, handlers, accounts, ledger, failures, mistakes: undefined },
     record(accountId, keyId, userId = keyId) {
       const counts = { promptTokens: 40, completionTokens: 21, factor: 1000n as never };
       const owner = { accountId: asId(accountId), keyId: asId(keyId), userId: asId(userId) } as never;

@@ -54,6 +54,7 @@ export const operatorsOwn = [
   "verifyAudit",
   "evaluateCredits",
   "listSetAside",
+  "traceUsage",
   "listNodes",
   "showNode",
   "setMaintenance",

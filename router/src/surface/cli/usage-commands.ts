@@ -1,4 +1,4 @@
-/** `weiche usage …`: shows an account's usage, and usage records that were set aside. */
+/** `weiche usage …`: shows an account's usage, usage records that were set aside, and traces of requests. */
 import { CommanderError, Option, type Command } from "commander";
 import { csvLine } from "../../usage/csv.ts";
 import { usageSums } from "../../usage/usage-columns.ts";
@@ -6,8 +6,10 @@ import { accountHelp, listText } from "./cli-text.ts";
 import type { Actions } from "./actions.ts";
 import type { Answer } from "./client.ts";
 import { keyName } from "./credits-commands.ts";
+import { addTraceCommands } from "./trace-commands.ts";
 
-export function addUsageCommands(usage: Command, { ask, print, terminal }: Actions): void {
+export function addUsageCommands(usage: Command, actions: Actions): void {
+  const { ask, print, terminal } = actions;
   usage
     .description("Show an account's usage in its current billing period or between two days.")
     .option("--account <account>", accountHelp)
@@ -32,6 +34,7 @@ export function addUsageCommands(usage: Command, { ask, print, terminal }: Actio
       const refused = await ask("listSetAside", { query });
       print(refused, (width) => listText(refused.map(shown), setAsideColumns, width));
     });
+  addTraceCommands(usage, actions);
 }
 
 interface UsageOptions extends Readonly<Partial<Record<"from" | "to" | "by", string>>> {

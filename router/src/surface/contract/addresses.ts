@@ -64,6 +64,7 @@ const operatorAddresses = {
   turnUserTotpOff: "DELETE /users/:id/totp",
   evaluateCredits: "POST /credits/evaluate",
   listSetAside: "GET /usage/refused",
+  traceUsage: "GET /usage/trace",
   verifyAudit: "POST /audit/verify",
   createAccount: "POST /accounts",
   quoteAccount: "POST /accounts/quotes",

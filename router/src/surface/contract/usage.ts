@@ -179,4 +179,25 @@ export const usageContract = {
       ),
     ),
   },
+  traceUsage: {
+    summary: "List requests by the time of acceptance, without content, to repeat their load in a simulation",
+    may: ["operator"],
+    query: object({
+      from: Type.Optional(day),
+      to: Type.Optional(day),
+      after: Type.Optional(id),
+    }),
+    reply: object({
+      items: Type.Array(
+        object({
+          atMs: count,
+          accountId: id,
+          model: Type.String(),
+          inputTokens: count,
+          outputTokens: count,
+        }),
+      ),
+      after: orNull(Type.String({ description: "`after` of the next page. null on the last one." })),
+    }),
+  },
 } as const satisfies RouteTable;

@@ -5,8 +5,10 @@ import { viewCredits } from "../../usage/credits-view.ts";
 import { reportRefusals } from "../../usage/refusal-report.ts";
 import { openUsageCsv } from "../../usage/usage-csv.ts";
 import { listSetAside } from "../../usage/records-set-aside.ts";
+import { readUsageTrace } from "../../usage/usage-trace.ts";
 import { nameUsageFilter } from "../../usage/usage-filter.ts";
 import { readUsageTable, type UsagePart, type UsageTableWish } from "../../usage/usage-table.ts";
+import { startOfGermanDay } from "../../subscriptions/billing-period.ts";
 import { isDay } from "../../db/calendar-text.ts";
 import { exportCsv } from "./csv-answer.ts";
 import { RequestError } from "../../rights/request-error.ts";
@@ -16,6 +18,9 @@ import { pageWindow, type Part } from "../contract/route.ts";
 import type { usageContract } from "../contract/usage.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 import { nodeMeant } from "./nodes.ts";
+
+/** How far a trace goes back if no first day is given. */
+const tracedMs = 7 * 86_400_000;
 
 export function usageHandlers(deps: HandlerDeps): Handlers<typeof usageContract> {
   const { database, limiter, clock, exports, evaluator, fleet } = deps;
@@ -48,6 +53,14 @@ export function usageHandlers(deps: HandlerDeps): Handlers<typeof usageContract>
     evaluateCredits: () => evaluator.evaluate(),
     listSetAside: ({ query: { node, limit = 100 } }) =>
       listSetAside(database.pool, { node: node === undefined ? undefined : nodeMeant(node, fleet), limit }),
+
+    traceUsage({ query }) {
+      checkDays(query);
+      const { from, to, after } = query;
+      const toMs = to === undefined ? clock.now() : startOfGermanDay(to, 1);
+      const fromMs = from === undefined ? toMs - tracedMs : startOfGermanDay(from);
+      return readUsageTrace(database.pool, { fromMs, toMs, after });
+    },
   };
 }
 

@@ -1,0 +1,171 @@
+/** Reads a trace file as a load. The whole file is checked first, so that a simulation never ends at a bad line. */
+import { nearest, type Mistake } from "@weiche/shared/files/config-file.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
+import type { Load, LoadRequest } from "../load.ts";
+import { linesOf } from "./lines.ts";
+import { formatOf, type TraceFormat } from "./trace-formats.ts";
+import { LineFault, type TraceRow } from "./trace-row.ts";
+
+export interface TraceOptions {
+  /** The model of requests whose trace names none. */
+  readonly model?: string | undefined;
+  /** The known models. Undefined if every name is right. */
+  readonly models?: readonly string[] | undefined;
+}
+
+export interface Trace {
+  readonly format: string;
+  readonly load: Load;
+  /** When the load begins, in milliseconds after midnight. 0 if the trace does not tell. */
+  readonly startsAtMs: number;
+  readonly requests: number;
+  /** Requests of the trace that have failed and are left out. */
+  readonly failed: number;
+  /** What the trace does not tell, in sentences. */
+  readonly assumed: readonly string[];
+}
+
+type CheckedTrace =
+  | { readonly trace: Trace; readonly mistakes: readonly [] }
+  | { readonly trace?: undefined; readonly mistakes: readonly Mistake[] };
+
+const mistakesMax = 10;
+const dayMs = 86_400_000;
+/** Times that differ by more than this are a gap, such as a week without records. */
+const gapMsMax = dayMs;
+
+/** Checks every line. Throws `StartError` if the file cannot be read. */
+export function openTrace(file: string, options: TraceOptions = {}): CheckedTrace {
+  const first = read(file, () => linesOf(file).next().value);
+  if (first === undefined || first === "") return { mistakes: [{ line: 1, message: "the file has no requests" }] };
+  const format = formatOf(first);
+  if (typeof format === "string") return { mistakes: [{ line: 1, message: format }] };
+  const check = new TraceCheck(options);
+  read(file, () => {
+    for (const numbered of rowsOf(file, format)) if (!check.take(numbered)) break;
+  });
+  const { mistakes, firstMs, requests, failed } = check;
+  if (mistakes.length > 0) return { mistakes };
+  if (requests === 0) return { mistakes: [{ line: 1, message: "the file has no requests" }] };
+  return {
+    mistakes: [],
+    trace: {
+      ...{ format: format.name, requests, failed, assumed: check.assumed(format) },
+      startsAtMs: format.hasInstants ? firstMs % dayMs : 0,
+      load: { [Symbol.iterator]: () => requestsOf(file, format, firstMs, options) },
+    },
+  };
+}
+
+interface NumberedRow {
+  readonly line: number;
+  /** Undefined: the request failed. A text says what is wrong. */
+  readonly row: TraceRow | string | undefined;
+}
+
+function* rowsOf(file: string, { hasHeading, reader }: TraceFormat): Generator<NumberedRow, void, undefined> {
+  const readLine = reader();
+  let line = 0;
+  for (const text of linesOf(file)) {
+    line++;
+    if ((hasHeading && line === 1) || text === "") continue;
+    yield { line, row: rowOf(readLine, text) };
+  }
+}
+
+function rowOf(readLine: (text: string) => TraceRow | undefined, text: string): NumberedRow["row"] {
+  try {
+    return readLine(text);
+  } catch (error) {
+    if (error instanceof LineFault) return error.message;
+    throw error;
+  }
+}
+
+function* requestsOf(
+  file: string,
+  format: TraceFormat,
+  firstMs: number,
+  { model = "" }: TraceOptions,
+): Generator<LoadRequest, void, undefined> {
+  for (const { line, row } of rowsOf(file, format)) {
+    if (typeof row === "string") throw new StartError(`${file}:${line}: ${row} (the file has changed since its check)`);
+    if (row === undefined) continue;
+    const { timeMs, account = "unknown", model: named = model, inputTokens, outputTokens, conversation } = row;
+    const request = { atMs: timeMs - firstMs, account, model: named, inputTokens, outputTokens };
+    yield conversation === undefined ? request : { ...request, conversation };
+  }
+}
+
+/** Finds mistakes of a trace row by row. */
+class TraceCheck {
+  readonly mistakes: Mistake[] = [];
+  firstMs = 0;
+  requests = 0;
+  failed = 0;
+  readonly #options: TraceOptions;
+  readonly #unknown = new Set<string>();
+  #lastMs = 0;
+  #hasAccounts = true;
+  #hasModels = true;
+
+  constructor(options: TraceOptions) {
+    this.#options = options;
+  }
+
+  /** Returns whether further mistakes are worth telling. */
+  take({ line, row }: NumberedRow): boolean {
+    const found = typeof row === "string" ? [row] : row === undefined ? this.#fail() : [...this.#judge(row)];
+    for (const message of found) this.mistakes.push({ line, message });
+    return this.mistakes.length < mistakesMax;
+  }
+
+  assumed({ name }: TraceFormat): string[] {
+    return [
+      ...(this.#hasModels ? [] : [`${name} names no models: every request is for ${this.#options.model}`]),
+      ...(this.#hasAccounts ? [] : [`${name} names no accounts: all requests come from one account`]),
+    ];
+  }
+
+  #fail(): [] {
+    this.failed++;
+    return [];
+  }
+
+  *#judge(row: TraceRow): Generator<string, void, undefined> {
+    const { timeMs, account, model } = row;
+    if (this.requests++ === 0) this.firstMs = timeMs;
+    else if (timeMs < this.#lastMs)
+      yield `the time goes back by ${seconds(this.#lastMs - timeMs)}: sort the lines by time`;
+    else if (timeMs - this.#lastMs > gapMsMax)
+      yield `nothing happens for ${seconds(timeMs - this.#lastMs)} before this line: use a part without the gap`;
+    this.#lastMs = timeMs;
+    this.#hasAccounts &&= account !== undefined;
+    this.#hasModels &&= model !== undefined;
+    const fault = this.#faultOfModel(model ?? this.#options.model);
+    if (fault !== undefined) yield fault;
+  }
+
+  /** Tells each unknown model once. */
+  #faultOfModel(model: string | undefined): string | undefined {
+    const known = this.#options.models;
+    if (model === undefined) return this.requests > 1 ? undefined : "the trace names no model: give one with --model";
+    if (known === undefined || known.includes(model) || this.#unknown.has(model)) return undefined;
+    this.#unknown.add(model);
+    const near = nearest(model, known);
+    return `unknown model "${model}"; ${near === undefined ? `known are ${known.join(", ")}` : `did you mean "${near}"?`}`;
+  }
+}
+
+function seconds(ms: number): string {
+  return `${Number((ms / 1_000).toFixed(3))} s`;
+}
+
+function read<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw code === undefined ? error : new StartError(`cannot read ${file}: ${code}`);
+  }
+}

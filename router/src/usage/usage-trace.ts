@@ -1,0 +1,53 @@
+/** Reads usage records as a trace of requests: times, tokens, accounts and models, in the order of acceptance. */
+import type { Pool } from "pg";
+import { lowestId } from "./usage-days.ts";
+
+const pageMax = 5_000;
+
+/** A request without its content. Its times, accounts and models are as recorded. */
+export interface TracedRequest {
+  /** Milliseconds since 1970, from the request id. */
+  readonly atMs: number;
+  readonly accountId: string;
+  readonly model: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+interface TraceQuery {
+  /** Milliseconds since 1970. The end is not included. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** The last request id of the page before. */
+  readonly after?: string | undefined;
+}
+
+/**
+ * Reads one page. A request with several attempts counts once, with its last attempt. Attempts that broke off or are void
+ * count too, because their requests were asked for.
+ */
+export async function readUsageTrace(pool: Pool, { fromMs, toMs, after }: TraceQuery, rowsMax = pageMax) {
+  const { rows } = await pool.query<TraceRow>(
+    `select * from (
+       select distinct on (request_id) request_id as id, account_id as "accountId", model,
+         prompt_tokens as "inputTokens", completion_tokens as "outputTokens"
+       from usage_records where request_id >= $1 and request_id < $2 and ($3::uuid is null or request_id > $3)
+       order by request_id, attempt desc) requests
+     order by id limit ${rowsMax}`,
+    [lowestId(fromMs), lowestId(toMs), after ?? null],
+  );
+  return {
+    items: rows.map(({ id, ...request }): TracedRequest => ({ atMs: acceptedAtMs(id), ...request })),
+    /** The place of the next page, or null after the last one. */
+    after: rows.length < rowsMax ? null : rows.at(-1)!.id,
+  };
+}
+
+interface TraceRow extends Omit<TracedRequest, "atMs"> {
+  readonly id: string;
+}
+
+/** The time in a UUIDv7. */
+function acceptedAtMs(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
