@@ -21,16 +21,14 @@ export async function viewCredits(
   const sinceMs = paceBeginsMs(nowMs, terms[0]?.startMs ?? nowMs);
   const values = [accountId, userId, periodStart, germanDay(sinceMs)];
   const { rows } = await database.pool.query<Amounts>(amountsSql, values);
-  const { ownUsed, recent, limit, reachedUntil } = rows[0]!;
+  const { ownUsed, recent, limit, reachedUntil, hasCalled, hasCalledOwn } = rows[0]!;
   const remaining = quota === null ? null : millicredits(quota - used);
   const pace = { used: recent, sinceMs, nowMs };
   const expected = period && remaining !== null ? forecast(pace, remaining, period.endMs) : undefined;
   const inUse = await limiter.use(accountId);
   return {
     asOf: instantText(nowMs),
-    package: subscription.package,
-    periodStart: subscription.periodStart,
-    periodEnd: subscription.periodEnd,
+    ...subscription,
     quota: text(quota),
     used: period ? formatCredits(used) : null,
     remaining: text(remaining),
@@ -52,7 +50,9 @@ export async function viewCredits(
       limit: text(limit),
       remaining: limit === null || !period ? null : formatCredits(millicredits(limit - ownUsed)),
       reachedUntil: reachedUntil && reachedUntil.epochMilliseconds > nowMs ? reachedUntil.toString() : null,
+      hasCalled: hasCalledOwn,
     },
+    hasCalled,
   };
 }
 
@@ -63,13 +63,18 @@ interface Amounts {
   readonly recent: Millicredits;
   readonly limit: Millicredits | null;
   readonly reachedUntil: Temporal.Instant | null;
+  readonly hasCalled: boolean;
+  readonly hasCalledOwn: boolean;
 }
 
 const amountsSql = `
   select coalesce((select t.credits from usage_totals t where t.account_id = a.id and t.period_start = $3::timestamptz
       and t.scope = 'user' and t.subject = u.id::text), 0) as "ownUsed",
     coalesce((select sum(d.credits)::bigint from usage_days d where d.account_id = a.id and d.day >= $4), 0) as recent,
-    u.credit_limit as limit, u.limit_reached_until as "reachedUntil"
+    u.credit_limit as limit, u.limit_reached_until as "reachedUntil",
+    exists(select from usage_totals t where t.account_id = a.id and t.scope = 'account') as "hasCalled",
+    exists(select from usage_totals t where t.account_id = a.id and t.scope = 'user' and t.subject = u.id::text)
+      as "hasCalledOwn"
   from accounts a left join users u on u.account_id = a.id and u.id = $2 where a.id = $1`;
 
 function text(amount: Millicredits | null): string | null {

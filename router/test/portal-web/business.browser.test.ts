@@ -117,11 +117,15 @@ test.each(hands)("%s: a downgrade and a cancellation are announced, and each can
   await hand.press(page, /^Cancel the package$/);
   await page.getByText(/After that the API answers 403 no_package/).waitFor();
   await hand.press(page, /^Cancel at the end of the period$/);
-  await page.getByText(/Cancelled for/).waitFor();
+  const ended = page.getByText(/^(Your package|Business) is cancelled and ends after/);
+  await ended.waitFor();
+  await hand.goTo(page, "Overview");
+  await ended.waitFor();
+  await hand.goTo(page, "Package");
   await hand.press(page, /^Withdraw$/);
   await page.getByRole("button", { name: "Confirm" }).waitFor();
   await hand.press(page, /^Confirm$/);
-  await page.getByText(/Cancelled for/).waitFor({ state: "detached" });
+  await page.getByText(/is cancelled and ends/).waitFor({ state: "detached" });
   tab.check();
 });
 
@@ -136,12 +140,13 @@ test.each(hands)("%s: a new account starts its trial and goes on to Pro at the f
   await page.getByRole("main").getByRole("link", { name: "Paket" }).click();
   await page.getByRole("button", { name: "Test beginnen" }).waitFor();
   await hand.press(page, /^Test beginnen$/);
-  const end = createFormat("de").date(new Date(trialEndMs(Date.now(), 30)).toISOString());
+  const end = createFormat("de").lastDay(new Date(trialEndMs(Date.now(), 30)).toISOString());
   await page.getByRole("dialog").getByText(`Der Test ist bis ${end} kostenlos.`).waitFor();
   await hand.press(page, /^Test beginnen$/);
   await page.getByText("Der Test hat begonnen").waitFor();
   await hand.press(page, /^Hochstufen: Pro /);
   await page.getByRole("button", { name: /Für 35,00.€ netto bestellen/ }).waitFor();
+  await page.getByText("5.000.000 → 80.000.000; ein neuer Zeitraum beginnt, noch ohne Verbrauch").waitFor();
   await hand.press(page, /^Für 35,00.€ netto bestellen$/);
   await page.getByText(/^Pro, 35,00.€ netto im Monat/).waitFor();
   const lines = (await portal.get("/package/invoice-lines", owner)).json.items;

@@ -118,11 +118,20 @@ test("an Owner can make a key for another user of the account, an Admin only for
   expect(await isValid()).toBe(false);
   await page.getByLabel("For", { exact: true }).fill(cleo.email);
   await expect.poll(isValid).toBe(true);
+  const limit = page.getByLabel("Credit limit");
+  await limit.fill("2.000");
+  await page.getByText("2.000 can mean 2 or 2,000.").waitFor();
+  await page.keyboard.press("Enter");
+  expect(await limit.inputValue()).toBe("2.000"); // the form stays as it is
+  await limit.fill("2.000.000");
+  await page.getByText("= 2,000,000 credits, 3% of the package").waitFor();
   expect(await axeFindings(page)).toEqual([]);
   await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
   await page.getByRole("button", { name: "I have stored it" }).click();
   await page.getByRole("row", { name: new RegExp(`for Cleo.*${cleo.email}`) }).waitFor();
-  expect((await portal.get("/keys", cleo)).json.items).toMatchObject([{ name: "for Cleo", userId: cleo.id }]);
+  expect((await portal.get("/keys", cleo)).json.items).toMatchObject([
+    { name: "for Cleo", userId: cleo.id, creditLimit: "2000000.000" },
+  ]);
   await using his = await openTab(browser, portal.origin, { cookie: (await portal.newUser(ada, "admin")).cookie });
   await his.page.goto("/keys");
   await his.page.getByRole("button", { name: "Create key" }).click();
@@ -164,7 +173,7 @@ test("the overview shows the account's state, and dismissed notices disappear", 
     [ada.accountId],
   );
   await page.goto("/");
-  await page.getByText("Kontingent").first().waitFor();
+  await page.getByText("Credits des Pakets").waitFor();
   await page.getByRole("link", { name: "Hinweise, 3 ungelesen" }).waitFor();
   expect(await axeFindings(page)).toEqual([]);
   expect(tab.asked().length).toBeLessThanOrEqual(4); // the session and three of the page
@@ -191,7 +200,7 @@ test("if a list cannot be refreshed, the old one stays with its time and the fai
   const { page } = tab;
   await page.goto("/");
   const notices = page.getByRole("region", { name: "Unread notices" });
-  const dismiss = notices.getByRole("button", { name: /^Dismiss: .*expires/ });
+  const dismiss = notices.getByRole("button", { name: /^Dismiss: .*works until/ });
   await dismiss.waitFor();
   const error = { message: "internal error", code: "internal" };
   await page.route("**/api/notices?*", (route) =>

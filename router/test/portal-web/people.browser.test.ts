@@ -101,7 +101,7 @@ test.each(hands)("%s: somebody is invited, joins by the link, is changed, blocke
   await hand.reach(page, /^Credit limit/);
   await page.keyboard.type("250000");
   await hand.submit(page, /^Save$/);
-  await row("Member active .*250K").waitFor();
+  await row("Member active .*250,000").waitFor();
   await act("Block");
   await page.getByRole("dialog", { name: `Block ${email}?` }).waitFor();
   await hand.press(page, /^Block$/);

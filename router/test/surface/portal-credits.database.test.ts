@@ -57,15 +57,20 @@ describe("credits", () => {
     const { json } = await portal.get("/credits", await portal.signIn(ada)); // the first one has ended
     expect(json).toMatchObject({
       package: "Starter",
+      state: "active",
+      pending: null,
       quota: "5000000.000",
       used: "1500000.000",
       remaining: "3500000.000",
       rate: { lastMinute: 2, perMinute: 30, parallel: 1, parallelMax: 5 },
-      own: { used: "1500000.000", limit: "2000000.000", remaining: "500000.000" },
+      own: { used: "1500000.000", limit: "2000000.000", remaining: "500000.000", hasCalled: true },
     });
     expect(json.forecast).toEqual({ perDay: "750000.000", until: expect.stringMatching(/^2026-11-2/) });
     clock.advance(-2 * dayMs);
-    expect((await portal.get("/credits", ben)).json.own).toMatchObject({ used: "0.000", limit: null });
+    expect((await portal.get("/credits", ben)).json).toMatchObject({
+      own: { used: "0.000", limit: null, hasCalled: false },
+      hasCalled: true, // by somebody else
+    });
   });
 
   test("belong to the package that a router with a fast clock has just changed", async () => {

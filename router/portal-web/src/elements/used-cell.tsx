@@ -14,9 +14,9 @@ interface UsedCellProps {
 export function UsedCell({ label, used, limit, children }: UsedCellProps) {
   const { format } = useTexts();
   return (
-    <div className="used-cell" title={format.number(used)}>
-      {format.short(used)}
-      {limit !== null && ` / ${format.short(limit)}`}
+    <div className="used-cell">
+      {format.number(used)}
+      {limit !== null && ` / ${format.number(limit)}`}
       {limit !== null && <QuotaBar label={label} used={used} limit={limit} isSmall />}
       {children}
     </div>

@@ -3,6 +3,7 @@ import { account } from "./de/account.ts";
 import { audit } from "./de/audit.ts";
 import { changes } from "./de/changes.ts";
 import { chat } from "./de/chat.ts";
+import { credits } from "./de/credits.ts";
 import { keys } from "./de/keys.ts";
 import { models } from "./de/models.ts";
 import { notices } from "./de/notices.ts";
@@ -21,6 +22,7 @@ export const de: Messages = {
   audit,
   changes,
   chat,
+  credits,
   keys,
   models,
   notices,

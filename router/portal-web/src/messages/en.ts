@@ -3,6 +3,7 @@ import { account } from "./en/account.ts";
 import { audit } from "./en/audit.ts";
 import { changes } from "./en/changes.ts";
 import { chat } from "./en/chat.ts";
+import { credits } from "./en/credits.ts";
 import { keys } from "./en/keys.ts";
 import { models } from "./en/models.ts";
 import { notices } from "./en/notices.ts";
@@ -20,6 +21,7 @@ export const en = {
   audit,
   changes,
   chat,
+  credits,
   keys,
   models,
   notices,

@@ -1,7 +1,11 @@
 /** Numbers, amounts, days and times as a language writes them. Days and times are German ones, wherever the browser is. */
+import { isGermanMidnight, lastGermanDay } from "../time/german-day.ts";
+
 export type Language = "de" | "en";
 
 const timeZone = "Europe/Berlin";
+/** In German, a smaller compact number has no unit, so that 12.300 for 12345 looks exact. */
+const shortFrom = 1_000_000;
 
 export type Format = ReturnType<typeof createFormat>;
 
@@ -25,20 +29,29 @@ export function createFormat(language: Language) {
   const second = time({ timeStyle: "medium" });
   const tenths = number({ maximumFractionDigits: 1 });
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
+  const longDay = (day: string) => date.format(new Date(`${day}T12:00:00Z`));
+  const lastDay = (end: string) => longDay(lastGermanDay(end));
   const list = new Intl.ListFormat(locale, { type: "conjunction" });
   return {
     language,
     /** Exact. Takes credits as the API writes them. */
     number: (value: number | string) => plain.format(value as number),
-    /** Three digits and a unit: 33.6M. */
-    short: (value: number | string) => compact.format(value as number),
+    /**
+     * From a million on three digits and a unit, such as 33.6M; below it, exact. Beside a limit, use `number`: a rounded
+     * sum may look like the limit itself.
+     */
+    short: (value: number | string) => (Math.abs(Number(value)) < shortFrom ? plain : compact).format(value as number),
     euros: (cents: number) => euros.format(cents / 100),
     percent: (part: number) => share.format(part),
     date: (instant: string) => date.format(new Date(instant)),
     /** A German day of the API, such as 2026-11-21. */
     day: (day: string) => dayAndMonth.format(new Date(`${day}T12:00:00Z`)),
-    longDay: (day: string) => date.format(new Date(`${day}T12:00:00Z`)),
+    longDay,
     dateTime: (instant: string) => dateTime.format(new Date(instant)),
+    /** The last day of what ends at this instant. Every end in the API is exclusive, and most are midnight. */
+    lastDay,
+    /** The last day of what ends at midnight; of anything else, the time at which it ends. */
+    lastMoment: (end: string) => (isGermanMidnight(end) ? lastDay(end) : dateTime.format(new Date(end))),
     clock: (ms: number) => clock.format(ms),
     /** A time of the day with its second. */
     second: (instant: string) => second.format(new Date(instant)),

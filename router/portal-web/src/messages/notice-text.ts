@@ -71,18 +71,18 @@ export function noticeText(notice: Notice, texts: Texts): string {
     case "quota-90":
     case "quota-100": {
       const percent = format.percent(Number(kind.slice("quota-".length)) / 100);
-      return notices.quota(percent, facts.package, format.date(facts.periodEnd));
+      return notices.quota(percent, facts.package, format.lastDay(facts.periodEnd));
     }
     case "key-limit":
-      return notices.keyLimit(key, format.number(facts.limit), format.date(facts.periodEnd));
+      return notices.keyLimit(key, format.number(facts.limit), format.lastDay(facts.periodEnd));
     case "user-limit": {
       const user = notice.user?.email ?? shell.unknown;
-      return notices.userLimit(user, format.number(facts.limit), format.date(facts.periodEnd));
+      return notices.userLimit(user, format.number(facts.limit), format.lastDay(facts.periodEnd));
     }
     case "key-expiring":
-      return notices.keyExpiring(key, format.dateTime(facts.expiresAt));
+      return notices.keyExpiring(key, format.lastMoment(facts.expiresAt));
     case "trial-ending":
-      return notices.trialEnding(format.date(facts.endsAt));
+      return notices.trialEnding(format.lastDay(facts.endsAt));
     case "package-terms": {
       const { package: name, at, from, to } = facts;
       if (to === null) return notices.termsStay(name, format.date(at), termsText(from, texts));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addDays, endOfGermanDay, germanDay, lastGermanDay } from "./german-day.ts";
+import { addDays, endOfGermanDay, germanDay, isGermanMidnight, lastGermanDay } from "./german-day.ts";
 
 test.each([
   ["2026-01-31", "2026-01-31T23:00:00.000Z"],
@@ -11,6 +11,8 @@ test.each([
 ])("the German day %s ends at %s, and is the last day before this instant", (day, instant) => {
   expect(endOfGermanDay(day)).toBe(instant);
   expect(lastGermanDay(instant)).toBe(day);
+  expect(isGermanMidnight(instant)).toBe(true);
+  expect(isGermanMidnight(new Date(Date.parse(instant) + 1).toISOString())).toBe(false);
 });
 
 test("days are counted across months and clock changes", () => {

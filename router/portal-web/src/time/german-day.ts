@@ -19,6 +19,10 @@ export function lastGermanDay(instant: string): string {
   return germanDay(Date.parse(instant) - 1);
 }
 
+export function isGermanMidnight(instant: string): boolean {
+  return lastGermanDay(instant) !== germanDay(Date.parse(instant));
+}
+
 /** Returns the day that is so many days later. */
 export function addDays(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);

@@ -1,6 +1,7 @@
 /** Routes of an account's credits, usage and refusals. Members see only their own. */
 import { Type } from "typebox";
 import { usageSums, type UsageSums } from "../../usage/usage-columns.ts";
+import { subscriptionFields } from "./package.ts";
 import {
   count,
   credits,
@@ -11,7 +12,6 @@ import {
   object,
   ofAccount,
   orNull,
-  packageName,
   pageQuery,
   type RouteTable,
 } from "./route.ts";
@@ -61,9 +61,7 @@ export const usageContract = {
     ...ofAccount,
     reply: object({
       asOf: instant,
-      package: orNull(packageName),
-      periodStart: orNull(instant),
-      periodEnd: orNull(instant),
+      ...subscriptionFields,
       quota: orNull(credits),
       used: orNull(credits),
       remaining: orNull(Type.String({ description: "Negative if the last requests exceeded the quota." })),
@@ -86,7 +84,9 @@ export const usageContract = {
         limit: orNull(credits),
         remaining: orNull(Type.String()),
         reachedUntil: orNull(instant),
+        hasCalled: Type.Boolean({ description: "Whether this user has ever used a model." }),
       }),
+      hasCalled: Type.Boolean({ description: "Whether anybody in the account has ever used a model." }),
     }),
   },
   showUsage: {

@@ -80,7 +80,7 @@ function useColumns(onManage: (account: ConsoleAccount) => void): readonly Colum
       cell: ({ package: booked, state, periodEnd }) => (
         <span>
           {booked === null ? states[state] : `${booked}, ${states[state]}`}
-          {periodEnd && <small className="reason">{c.accounts.until(format.date(periodEnd))}</small>}
+          {periodEnd && <small className="reason">{c.accounts.until(format.lastDay(periodEnd))}</small>}
         </span>
       ),
     },

@@ -10,12 +10,13 @@ export const notices: Shape<typeof english> = {
   empty: "Noch keine Hinweise",
   emptyHint: "Hier erfahren Sie von erreichten Limits, ablaufenden Schlüsseln und Änderungen an Modellen.",
   named: (name) => `„${name}“`,
-  quota: (percent, name, end) => `${percent} der Credits von ${name} sind verbraucht, bis ${end}.`,
-  keyLimit: (key, limit, end) => `Schlüssel ${key} hat sein Limit von ${limit} Credits erreicht, bis ${end}.`,
+  quota: (percent, name, end) => `${percent} der Credits von ${name} sind verbraucht. Der Zeitraum endet am ${end}.`,
+  keyLimit: (key, limit, end) =>
+    `Schlüssel ${key} hat seine ${limit} Credits verbraucht. Er ist gesperrt, bis der Zeitraum am ${end} endet.`,
   userLimit: (user, limit, end) =>
-    `${user} hat das Limit von ${limit} Credits erreicht, bis ${end}. Alle Schlüssel dieses Benutzers erhalten 401.`,
-  keyExpiring: (key, at) => `Schlüssel ${key} läuft am ${at} ab.`,
-  trialEnding: (at) => `Der Test endet am ${at}. Danach wird das Paket berechnet, wenn es nicht gekündigt wird.`,
+    `${user} hat alle ${limit} Credits verbraucht. Die Schlüssel dieser Person erhalten 401, bis der Zeitraum am ${end} endet.`,
+  keyExpiring: (key, at) => `Schlüssel ${key} gilt bis ${at}.`,
+  trialEnding: (at) => `Ihr Test endet am ${at}. Danach wird das Paket berechnet, wenn Sie nicht kündigen.`,
   terms: (name, at, terms) => `${name} ab ${at}: ${terms}. Laufende Zeiträume bleiben, wie sie sind.`,
   termsStay: (name, at, terms) => `${name} bleibt, wie es ist: ${terms}. Die Ankündigung für ${at} entfällt.`,
   termsText: (price, credits, perMinute, parallel, hasSupport) =>

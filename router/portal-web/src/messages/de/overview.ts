@@ -3,12 +3,18 @@ import type { Shape } from "../shape.ts";
 
 export const overview: Shape<typeof english> = {
   leads: {
-    fine: (until) => `Das Kontingent reicht bei diesem Tempo; ein neues beginnt am ${until}.`,
-    short: (until, next) => `Bei diesem Tempo reicht das Kontingent bis ${until}; ein neues beginnt am ${next}.`,
-    unknown: (next) => `Ein neues Kontingent beginnt am ${next}.`,
-    exhausted: (next) => `Das Kontingent ist bis ${next} verbraucht: Die API antwortet mit 429.`,
-    ownExhausted: (next) => `Ihr Limit ist bis ${next} erreicht: Ihre Schlüssel erhalten 401.`,
-    noPackage: "Es gibt kein Paket: Die API antwortet mit 403.",
+    fine: "Bei diesem Tempo reichen Ihre Credits.",
+    short: (until) => `Bei diesem Tempo reichen Ihre Credits bis ${until}.`,
+    exhausted: "Ihre Credits sind verbraucht: Die API antwortet mit 429.",
+    ownExhausted: "Ihr eigenes Limit ist erreicht: Ihre Schlüssel erhalten 401.",
+    noPackage: "Sie haben kein Paket: Die API antwortet mit 403.",
+  },
+  next: {
+    renewal: (day) => `Neue Credits gibt es am ${day}.`,
+    downgrade: (name, day) => `Am ${day} wechselt Ihr Paket zu ${name}.`,
+    trial: (name, last) =>
+      `Ihr ${name}-Test läuft bis ${last}. Danach wird das Paket berechnet, wenn Sie nicht kündigen.`,
+    cancelled: (name, last) => `${name} ist gekündigt und endet am ${last}.`,
   },
   quota: "Credits des Pakets",
   own: "Ihr eigenes Limit",
@@ -26,8 +32,8 @@ export const overview: Shape<typeof english> = {
   notices: "Ungelesene Hinweise",
   dismiss: "Erledigt",
   dismissNotice: (text) => `Erledigt: ${text}`,
-  first: "Noch keine Anfrage",
-  firstLead: "Machen Sie Ihren ersten Aufruf: ein Schlüssel, eine Zeile Code und die Antwort.",
+  first: "Machen Sie Ihren ersten Aufruf",
+  firstLead: "Schlüssel anlegen, einen Befehl ausführen, und ein Modell antwortet.",
   firstAction: "Erster Aufruf",
   times: (count) => `${count} ×`,
   advice: {

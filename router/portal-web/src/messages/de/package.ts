@@ -5,11 +5,11 @@ export const packages: Shape<typeof english> = {
   leads: {
     active: (name, price, end) => `${name}, ${price} netto im Monat; der nächste Zeitraum beginnt am ${end}.`,
     trial: (name, price, end) =>
-      `${name}-Test bis ${end}; danach ${price} netto im Monat, wenn er nicht gekündigt wird.`,
+      `Ihr ${name}-Test läuft bis ${end}. Danach kostet das Paket ${price} netto im Monat, wenn Sie nicht kündigen.`,
     none: "Es gibt kein Paket: Die API antwortet mit 403 no_package.",
   },
   pending: {
-    cancellation: (at) => `Gekündigt zum ${at}. Danach antwortet die API mit 403 no_package.`,
+    cancellation: (at) => `Ihr Paket ist gekündigt und endet am ${at}. Danach antwortet die API mit 403 no_package.`,
     downgrade: (name, at) => `Wechselt am ${at} zu ${name}.`,
     withdraw: "Zurücknehmen",
   },
@@ -47,16 +47,18 @@ export const packages: Shape<typeof english> = {
     then: "Ab dem nächsten Zeitraum, netto im Monat",
     quota: "Credits",
     quotaChange: (before, after, used) => `${before} → ${after}; ${used} bleiben verbraucht`,
+    quotaAnew: (before, after) => `${before} → ${after}; ein neuer Zeitraum beginnt, noch ohne Verbrauch`,
     quotaNew: (quota) => `${quota} ab sofort`,
     when: "Wann",
     atOnce: "sofort",
     at: (day) => `am ${day}`,
+    atEndOf: (day) => `am Ende des ${day}`,
     downgradeNote: (quota, used) =>
       `Das neue Kontingent ist ${quota} im Monat; in diesem Zeitraum haben Sie bisher ${used} verbraucht.`,
     trialNote: (end, name, price) =>
-      `Der Test ist bis ${end} kostenlos. Mit dem Beginn ist bestellt: ${name} läuft für ${price} netto im Monat weiter, wenn Sie nicht vorher kündigen.`,
+      `Der Test ist bis ${end} kostenlos. Mit dem Beginn bestellen Sie das Paket: Danach kostet ${name} ${price} netto im Monat, wenn Sie nicht vorher kündigen.`,
     cancelNote: (at) =>
-      `Das Paket gilt bis ${at}. Danach antwortet die API mit 403 no_package. Bis dahin können Sie die Kündigung zurücknehmen.`,
+      `Das Paket gilt bis zum Ende des ${at}. Danach antwortet die API mit 403 no_package. Bis dahin können Sie die Kündigung zurücknehmen.`,
     withdraws: "Damit wird auch zurückgenommen, was ansteht.",
     line: (name, days, all) => `${name}, ${days} von ${all} Tagen`,
     difference: (next, now, between) => `${next} − ${now} = ${between} mehr im Monat`,

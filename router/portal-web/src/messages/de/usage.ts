@@ -44,5 +44,7 @@ export const usage: Shape<typeof english> = {
     `Davon sind ${tokens} Token geschätzt: Das Modell hatte noch keine Zahl gemeldet, als der Client ging. Die CSV-Datei enthält die Zahl je Zeile.`,
   empty: "Nichts in diesen Tagen",
   emptyHint: "Andere Tage haben vielleicht etwas. Gab es noch keine Anfrage, machen Sie die erste.",
+  periodSince: (start) =>
+    `Der Zeitraum begann am ${start}. Was am selben Tag davor verbraucht wurde, gehört zum vorigen Zeitraum; andere Tage werden ganz gezeigt.`,
   range: (from, to) => `${from} bis ${to}`,
 };

@@ -7,13 +7,14 @@ export const notices = {
   empty: "No notices yet",
   emptyHint: "Here you learn of limits that are reached, keys that expire and models that change.",
   named: (name: string) => `“${name}”`,
-  quota: (percent: string, name: string, end: string) => `${percent} of the credits of ${name} are used, until ${end}.`,
+  quota: (percent: string, name: string, end: string) =>
+    `${percent} of the credits of ${name} are used. The period ends on ${end}.`,
   keyLimit: (key: string, limit: string, end: string) =>
-    `Key ${key} reached its limit of ${limit} credits, until ${end}.`,
+    `Key ${key} used all of its ${limit} credits. It is blocked until the period ends on ${end}.`,
   userLimit: (user: string, limit: string, end: string) =>
-    `${user} reached the limit of ${limit} credits, until ${end}. All keys of this user get 401.`,
-  keyExpiring: (key: string, at: string) => `Key ${key} expires on ${at}.`,
-  trialEnding: (at: string) => `The trial ends on ${at}. After that, the package is charged unless it is cancelled.`,
+    `${user} used all of their ${limit} credits. Their keys get 401 until the period ends on ${end}.`,
+  keyExpiring: (key: string, at: string) => `Key ${key} works until ${at}.`,
+  trialEnding: (at: string) => `Your trial ends on ${at}. After that the package is charged, unless you cancel.`,
   terms: (name: string, at: string, terms: string) => `${name} from ${at}: ${terms}. Running periods stay as they are.`,
   termsStay: (name: string, at: string, terms: string) =>
     `${name} stays as it is: ${terms}. What was announced for ${at} does not come.`,

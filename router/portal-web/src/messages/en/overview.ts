@@ -2,18 +2,24 @@ import type { RefusalAdvice, RefusalCode } from "../../../../src/usage/refusal-c
 
 export const overview = {
   leads: {
-    fine: (until: string) => `The quota lasts at this pace; a new one begins on ${until}.`,
-    short: (until: string, next: string) => `At this pace the quota lasts until ${until}; a new one begins on ${next}.`,
-    unknown: (next: string) => `A new quota begins on ${next}.`,
-    exhausted: (next: string) => `The quota is used up until ${next}: the API answers 429.`,
-    ownExhausted: (next: string) => `Your limit is reached until ${next}: your keys get 401.`,
-    noPackage: "There is no package: the API answers 403.",
+    fine: "At this pace your credits last.",
+    short: (until: string) => `At this pace your credits last until ${until}.`,
+    exhausted: "Your credits are used up: the API answers 429.",
+    ownExhausted: "You have reached your own limit: your keys get 401.",
+    noPackage: "You have no package: the API answers 403.",
+  },
+  next: {
+    renewal: (day: string) => `New credits come on ${day}.`,
+    downgrade: (name: string, day: string) => `On ${day} your package changes to ${name}.`,
+    trial: (name: string, last: string) =>
+      `Your ${name} trial runs until ${last}. After that the package is charged, unless you cancel.`,
+    cancelled: (name: string, last: string) => `${name} is cancelled and ends after ${last}.`,
   },
   quota: "Credits of the package",
   own: "Your own limit",
   used: (used: string, quota: string) => `${used} of ${quota} used`,
   left: (left: string) => `${left} left`,
-  over: (over: string) => `${over} beyond it`,
+  over: (over: string) => `${over} over`,
   perDay: (credits: string) => `${credits} a day, as in the last 7 days`,
   period: (from: string, to: string) => `${from} to ${to}`,
   now: "Now",
@@ -25,8 +31,8 @@ export const overview = {
   notices: "Unread notices",
   dismiss: "Dismiss",
   dismissNotice: (text: string) => `Dismiss: ${text}`,
-  first: "No request yet",
-  firstLead: "Make your first call: a key, one line of code, and the answer.",
+  first: "Make your first call",
+  firstLead: "Create a key, run one command, and a model answers.",
   firstAction: "First call",
   times: (count: string) => `${count} ×`,
   advice: {

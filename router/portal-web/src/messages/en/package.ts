@@ -3,11 +3,12 @@ export const packages = {
     active: (name: string, price: string, end: string) =>
       `${name}, ${price} net a month; the next period begins on ${end}.`,
     trial: (name: string, price: string, end: string) =>
-      `${name} trial until ${end}; after that ${price} net a month unless it is cancelled.`,
+      `Your ${name} trial runs until ${end}. After that it costs ${price} net a month, unless you cancel.`,
     none: "There is no package: the API answers 403 no_package.",
   },
   pending: {
-    cancellation: (at: string) => `Cancelled for ${at}. After that the API answers 403 no_package.`,
+    cancellation: (at: string) =>
+      `Your package is cancelled and ends after ${at}. After that the API answers 403 no_package.`,
     downgrade: (name: string, at: string) => `Changes to ${name} on ${at}.`,
     withdraw: "Withdraw",
   },
@@ -45,16 +46,18 @@ export const packages = {
     then: "From the next period on, net a month",
     quota: "Credits",
     quotaChange: (before: string, after: string, used: string) => `${before} → ${after}; ${used} stay used`,
+    quotaAnew: (before: string, after: string) => `${before} → ${after}; a new period begins, with nothing used`,
     quotaNew: (quota: string) => `${quota} from now on`,
     when: "When",
     atOnce: "at once",
     at: (day: string) => `on ${day}`,
+    atEndOf: (day: string) => `at the end of ${day}`,
     downgradeNote: (quota: string, used: string) =>
       `The new quota is ${quota} a month; you used ${used} in this period so far.`,
     trialNote: (end: string, name: string, price: string) =>
-      `The trial is free until ${end}. Starting it is the order: ${name} goes on for ${price} net a month unless you cancel before.`,
+      `The trial is free until ${end}. Starting it orders the package: after that, ${name} costs ${price} net a month, unless you cancel before.`,
     cancelNote: (at: string) =>
-      `The package works until ${at}. After that the API answers 403 no_package. You can withdraw until then.`,
+      `The package works until the end of ${at}. After that the API answers 403 no_package. You can withdraw until then.`,
     withdraws: "This also withdraws what is pending.",
     line: (name: string, days: string, all: string) => `${name}, ${days} of ${all} days`,
     difference: (next: string, now: string, between: string) => `${next} − ${now} = ${between} more a month`,

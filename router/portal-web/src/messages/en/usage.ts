@@ -41,5 +41,7 @@ export const usage = {
     `Of these tokens, ${tokens} were estimated: the model had reported no count when the client left. The CSV file has the number of each row.`,
   empty: "Nothing in these days",
   emptyHint: "Other days may have something. If there was no request yet, make the first one.",
+  periodSince: (start: string) =>
+    `The period began on ${start}. What was used earlier on that day belongs to the period before; other choices of days show the whole day.`,
   range: (from: string, to: string) => `${from} to ${to}`,
 };

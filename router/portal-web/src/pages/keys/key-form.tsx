@@ -2,6 +2,7 @@
 import { useState } from "react";
 import type { Ask } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
+import { CreditsField } from "../../elements/credits-field.tsx";
 import { TextField } from "../../elements/field.tsx";
 import { FormDialog, type FormDialogProps } from "../../elements/form.tsx";
 import { addDays, endOfGermanDay, germanDay, lastGermanDay } from "../../time/german-day.ts";
@@ -39,7 +40,7 @@ export function KeyForm({ before, onSubmit, children, ...dialog }: KeyFormProps)
         onSubmit({
           name: name!.trim(),
           allowedModels: chosen && [...chosen],
-          creditLimit: limit?.trim() ? limit.trim() : null,
+          creditLimit: limit || null,
           expiresAt: expiryOf(expiry, before),
         })
       }
@@ -66,15 +67,12 @@ export function KeyForm({ before, onSubmit, children, ...dialog }: KeyFormProps)
         onChange={setChosen}
       />
       <div className="columns">
-        <TextField
+        <CreditsField
           name="limit"
           label={t.keys.form.limit}
           hint={t.keys.form.limitHint}
           error={error("creditLimit")}
-          defaultValue={before?.creditLimit ? String(Number(before.creditLimit)) : ""}
-          inputMode="decimal"
-          pattern="\d{1,9}(\.\d{1,3})?"
-          autoComplete="off"
+          before={before?.creditLimit}
         />
         <TextField
           name="expiry"

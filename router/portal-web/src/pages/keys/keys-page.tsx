@@ -109,7 +109,7 @@ function useColumns(onWish: (wish: KeyWish) => void): readonly Column<ListedKey>
       name: "expires",
       title: columns.expires,
       sort: "expires",
-      cell: ({ expiresAt: at }) => (at ? <time title={format.dateTime(at)}>{format.date(at)}</time> : noExpiry),
+      cell: ({ expiresAt: at }) => (at ? <time title={format.dateTime(at)}>{format.lastDay(at)}</time> : noExpiry),
     },
     {
       name: "actions",
@@ -153,7 +153,7 @@ function KeyUse({ listed: { state, creditsUsed, creditLimit, binding, name } }: 
   const isBoundByUser = state === "active" && binding?.by === "user";
   return (
     <UsedCell label={name} used={creditsUsed} limit={creditLimit}>
-      {isBoundByUser && <small>{t.keys.userLimitLeft(format.short(binding.left))}</small>}
+      {isBoundByUser && <small>{t.keys.userLimitLeft(format.number(binding.left))}</small>}
     </UsedCell>
   );
 }

@@ -21,13 +21,13 @@ export function CreditsCard({ credits }: CardProps) {
       {quota !== null && used !== null ? (
         <>
           <p className="figure number">
-            {format.short(used)} <small>/ {format.short(quota)}</small>
+            {format.number(used)} <small>/ {format.number(quota)}</small>
             <Remaining value={remaining} />
           </p>
           <QuotaBar label={t.overview.used(format.number(used), format.number(quota))} used={used} limit={quota} />
           <p className="card-foot">
             {periodStart && periodEnd && (
-              <span>{t.overview.period(format.date(periodStart), format.date(periodEnd))}</span>
+              <span>{t.overview.period(format.date(periodStart), format.lastDay(periodEnd))}</span>
             )}
             {forecast && <span>{t.overview.perDay(format.short(forecast.perDay))}</span>}
             <span>{t.shell.asOf(format.clock(Date.parse(asOf)))}</span>
@@ -52,7 +52,7 @@ export function OwnLimitCard({ credits: { own } }: CardProps) {
     <section className="card" aria-labelledby="own">
       <h2 id="own">{t.overview.own}</h2>
       <p className="figure number">
-        {format.short(own.used)} <small>/ {format.short(own.limit)}</small>
+        {format.number(own.used)} <small>/ {format.number(own.limit)}</small>
         <Remaining value={own.remaining} />
       </p>
       <QuotaBar
@@ -68,7 +68,7 @@ function Remaining({ value }: { readonly value: string | null }) {
   const { t, format } = useTexts();
   if (value === null) return null;
   const isOver = value.startsWith("-");
-  const amount = format.short(value.replace("-", ""));
+  const amount = format.number(value.replace("-", ""));
   return <span className="remaining">{isOver ? t.overview.over(amount) : t.overview.left(amount)}</span>;
 }
 

@@ -3,9 +3,11 @@ import { useRead } from "../../api/queries.ts";
 import { ButtonLink } from "../../elements/button.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
 import { Page } from "../../elements/page.tsx";
-import { useTexts, type Texts } from "../../messages/messages.ts";
+import { useTexts } from "../../messages/messages.ts";
+import { useSession } from "../../session/session.ts";
 import { CreditsCard, OwnLimitCard, RateCard, type Credits } from "./credits-cards.tsx";
 import { NoticesCard } from "./notices-card.tsx";
+import { overviewLead } from "./overview-lead.ts";
 import { RefusalsCard } from "./refusals-card.tsx";
 
 const refreshMs = 15_000;
@@ -23,10 +25,13 @@ export default function OverviewPage() {
 
 function Overview({ credits }: { readonly credits: Credits }) {
   const { t } = useTexts();
+  const { role } = useSession().user;
   const hasOwnLimit = credits.own.limit !== null;
+  // Owners and Admins may leave the calls to others.
+  const hasCalled = role === "member" ? credits.own.hasCalled : credits.hasCalled;
   return (
     <>
-      {Number(credits.own.used ?? 0) === 0 && credits.package !== null && (
+      {!hasCalled && credits.package !== null && (
         <section className="card hero">
           <div>
             <h2>{t.overview.first}</h2>
@@ -48,16 +53,4 @@ function Overview({ credits }: { readonly credits: Credits }) {
       </div>
     </>
   );
-}
-
-/** The sentence about the state of the account or the user's own limit. */
-function overviewLead(credits: Credits, { t, format }: Texts): string {
-  const { leads } = t.overview;
-  const { periodEnd, forecast, exhaustedUntil, own } = credits;
-  if (credits.package === null || periodEnd === null) return leads.noPackage;
-  if (exhaustedUntil) return leads.exhausted(format.dateTime(exhaustedUntil));
-  if (own.reachedUntil) return leads.ownExhausted(format.dateTime(own.reachedUntil));
-  if (!forecast) return leads.unknown(format.date(periodEnd));
-  if (forecast.until === null) return leads.fine(format.date(periodEnd));
-  return leads.short(format.dateTime(forecast.until), format.date(periodEnd));
 }

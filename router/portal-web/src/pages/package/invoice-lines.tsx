@@ -48,7 +48,7 @@ function useColumns(): (totalCents: number) => readonly Column<Line>[] {
     {
       name: "period",
       title: columns.period,
-      cell: (line) => `${format.date(line.periodStart)} – ${format.date(line.periodEnd)}`,
+      cell: (line) => `${format.date(line.periodStart)} – ${format.lastDay(line.periodEnd)}`,
       total,
     },
     { name: "what", title: columns.what, cell: (line) => what(reasons[line.reason], line.package) },

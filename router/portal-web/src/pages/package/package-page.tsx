@@ -41,7 +41,7 @@ function leadOf({ subscription, packages }: Packages, { t, format }: Texts): str
   const current = packages.find((one) => one.name === name);
   if (state === "trial") {
     const after = current?.coming.findLast(({ at }) => at <= periodEnd) ?? current;
-    return leads.trial(name, format.euros(after?.priceCents ?? 0), format.date(periodEnd));
+    return leads.trial(name, format.euros(after?.priceCents ?? 0), format.lastDay(periodEnd));
   }
   const price = current?.priceCents ?? 0;
   return leads.active(name, format.euros(price), format.date(periodEnd));
@@ -62,8 +62,8 @@ function Pending({ data: { subscription, actions }, onWish }: PartProps) {
     <div className="note with-action">
       <p>
         {pending.change === "cancellation"
-          ? texts.cancellation(format.dateTime(pending.at))
-          : texts.downgrade(pending.package ?? t.shell.unknown, format.dateTime(pending.at))}
+          ? texts.cancellation(format.lastDay(pending.at))
+          : texts.downgrade(pending.package ?? t.shell.unknown, format.date(pending.at))}
       </p>
       {mayChange && actions.includes("withdraw") && (
         <Button onClick={() => onWish({ action: "withdraw" })}>{texts.withdraw}</Button>
@@ -75,7 +75,7 @@ function Pending({ data: { subscription, actions }, onWish }: PartProps) {
 function Used({ data: { quota } }: Pick<PartProps, "data">) {
   const { t, format } = useTexts();
   if (!quota) return null;
-  const text = t.packages.used(format.short(quota.used), format.short(quota.credits));
+  const text = t.packages.used(format.number(quota.used), format.number(quota.credits));
   return (
     <div className="card slim">
       <p className="number">{text}</p>

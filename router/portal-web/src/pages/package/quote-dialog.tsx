@@ -98,8 +98,14 @@ function QuoteFacts({ quote, wish, now }: FactsProps) {
     <>
       <dl className="facts quote">
         <dt>{texts.when}</dt>
-        <dd>{isLater && at ? texts.at(format.date(at)) : texts.atOnce}</dd>
-        <QuotaFact wish={wish} now={now} />
+        <dd>
+          {!isLater || !at
+            ? texts.atOnce
+            : wish.action === "cancel"
+              ? texts.atEndOf(format.lastDay(at))
+              : texts.at(format.date(at))}
+        </dd>
+        <QuotaFact quote={quote} wish={wish} now={now} />
         {charges.map((line) => (
           <div className="fact-line" key={line.periodStart}>
             <dt>
@@ -121,9 +127,9 @@ function QuoteFacts({ quote, wish, now }: FactsProps) {
         )}
       </dl>
       {wish.action === "trial" && after.package !== null && after.periodEnd !== null && (
-        <p>{texts.trialNote(format.date(after.periodEnd), after.package, format.euros(thenCents ?? 0))}</p>
+        <p>{texts.trialNote(format.lastDay(after.periodEnd), after.package, format.euros(thenCents ?? 0))}</p>
       )}
-      {wish.action === "cancel" && at && <p>{texts.cancelNote(format.dateTime(at))}</p>}
+      {wish.action === "cancel" && at && <p>{texts.cancelNote(format.lastDay(at))}</p>}
       {wish.action === "downgrade" && <DowngradeNote wish={wish} now={now} />}
       {withdraws && wish.action !== "withdraw" && <p>{texts.withdraws}</p>}
     </>
@@ -148,20 +154,23 @@ function Difference({ wish, now: { subscription, packages } }: ChangeProps) {
   );
 }
 
-function QuotaFact({ wish, now }: ChangeProps) {
+function QuotaFact({ quote, wish, now }: FactsProps) {
   const { t, format } = useTexts();
   const texts = t.packages.quote;
-  const { quota } = now;
+  const { quota, subscription } = now;
   const next = packageOf(wish, now);
   if (!next || wish.action === "downgrade") return null;
-  const after = format.short(next.creditsPerMonth);
+  const [before, after] = [format.number(quota?.credits ?? 0), format.number(next.creditsPerMonth)];
   return (
     <>
       <dt>{texts.quota}</dt>
       <dd className="number">
-        {quota
-          ? texts.quotaChange(format.short(quota.credits), after, format.short(quota.used))
-          : texts.quotaNew(after)}
+        {!quota
+          ? texts.quotaNew(after)
+          : // An upgrade out of the trial begins a period of its own.
+            quote.after.periodStart !== subscription.periodStart
+            ? texts.quotaAnew(before, after)
+            : texts.quotaChange(before, after, format.number(quota.used))}
       </dd>
     </>
   );
@@ -171,5 +180,5 @@ function DowngradeNote({ wish, now: { quota, packages } }: ChangeProps) {
   const { t, format } = useTexts();
   const next = packages.find(({ name }) => name === wish.package);
   if (!next || !quota) return null;
-  return <p>{t.packages.quote.downgradeNote(format.short(next.creditsPerMonth), format.short(quota.used))}</p>;
+  return <p>{t.packages.quote.downgradeNote(format.number(next.creditsPerMonth), format.number(quota.used))}</p>;
 }

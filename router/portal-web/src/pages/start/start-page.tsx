@@ -10,9 +10,12 @@ import { Snippet } from "../../elements/snippet/snippet.tsx";
 import { keyVariable } from "../../elements/snippet/snippet-code.ts";
 import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";
+import { addDays, germanDay } from "../../time/german-day.ts";
 import { CreateKey } from "../keys/key-dialogs.tsx";
+import { usedByPrograms, usedSince, type Used } from "./first-call.ts";
 
 const refreshMs = 2_000;
+const calledBeforeDays = 90;
 
 export default function StartPage() {
   const { t } = useTexts();
@@ -20,9 +23,13 @@ export default function StartPage() {
   const [isCreating, setCreating] = useState(false);
   const keys = useRead("listKeys", { query: { userId: user.id, state: "active", sort: "created", order: "desc" } });
   const models = useRead("listModels", {});
-  const usage = useRead("showUsage", { query: { by: "key", userId: user.id } }, { refreshMs });
-  const calls = usage.data?.items.filter(({ key }) => key?.kind === "api") ?? [];
-  const isDone = calls.length > 0;
+  // Beyond the billing period: a first call is made once.
+  const [from] = useState(() => addDays(germanDay(Date.now()), -calledBeforeDays));
+  const usage = useRead("showUsage", { query: { by: "key", userId: user.id, from } }, { refreshMs });
+  const now = usage.data && usedByPrograms(usage.data.items);
+  const [before, setBefore] = useState(now);
+  if (now && !before) setBefore(now);
+  const isDone = now !== undefined && now.totalTokens > 0;
   return (
     <Page title={t.shell.pages.start} lead={isDone ? t.start.leadDone : t.start.lead}>
       <Loaded read={models}>
@@ -57,7 +64,7 @@ export default function StartPage() {
                 )}
               </Step>
               <Step title={t.start.answer} isDone={isDone}>
-                <AnswerStep calls={calls} />
+                <AnswerStep before={before} now={now} />
               </Step>
             </ol>
           );
@@ -68,25 +75,30 @@ export default function StartPage() {
   );
 }
 
-interface Call {
-  readonly totalTokens: number;
-  readonly credits: string;
+interface AnswerProps {
+  /** Used by the person's keys when the page was opened. Undefined until it is known. */
+  readonly before: Used | undefined;
+  readonly now: Used | undefined;
 }
 
-function AnswerStep({ calls }: { readonly calls: readonly Call[] }) {
+/** Shows what was called since the page was opened. */
+function AnswerStep({ before, now }: AnswerProps) {
   const { t, format } = useTexts();
-  if (calls.length === 0)
+  if (!before || !now || now.totalTokens === 0)
     return (
       <output className="waiting">
         <span className="pulse" aria-hidden="true" />
         {t.start.waiting}
       </output>
     );
-  const tokens = calls.reduce((sum, { totalTokens }) => sum + totalTokens, 0);
-  const credits = calls.reduce((sum, call) => sum + Number(call.credits), 0);
+  const since = usedSince(before, now);
   return (
     <>
-      <output>{t.start.answered(format.number(tokens), format.number(credits))}</output>
+      <output>
+        {since.totalTokens > 0
+          ? t.start.answered(format.number(since.totalTokens), format.number(since.credits))
+          : t.start.answeredBefore}
+      </output>
       <ButtonLink to="/">{t.shell.pages.overview}</ButtonLink>
     </>
   );

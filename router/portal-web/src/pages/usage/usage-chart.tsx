@@ -29,7 +29,7 @@ export function UsageChart({ series, bars }: DayBars) {
   const index = Math.min(chosen ?? bars.findLastIndex(({ credits }) => credits > 0), bars.length - 1);
   const bar = bars[index];
   if (!bar) return null;
-  const said = t.usage.bar(format.longDay(bar.day), format.short(bar.credits));
+  const said = t.usage.bar(format.longDay(bar.day), format.number(bar.credits));
   const every = Math.ceil(bars.length / (width / 96));
   return (
     <figure className="chart card">

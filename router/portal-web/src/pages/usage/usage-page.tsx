@@ -4,7 +4,7 @@ import { useRead } from "../../api/queries.ts";
 import { addressOf } from "../../api/client.ts";
 import { ButtonLink } from "../../elements/button.tsx";
 import { Empty } from "../../elements/empty.tsx";
-import { germanDay } from "../../time/german-day.ts";
+import { germanDay, isGermanMidnight } from "../../time/german-day.ts";
 import { Icon } from "../../elements/icons.tsx";
 import { oneOf, useListState } from "../../elements/list-state.ts";
 import { Loaded } from "../../elements/loaded.tsx";
@@ -72,6 +72,9 @@ export default function UsagePage() {
                 {t.usage.range(format.longDay(usage.from), format.longDay(usage.to))} ·{" "}
                 {t.usage.asOf(format.clock(Date.parse(usage.asOf)))}
               </p>
+              {usage.periodStart !== null && !isGermanMidnight(usage.periodStart) && (
+                <p className="hint">{t.usage.periodSince(format.dateTime(usage.periodStart))}</p>
+              )}
               {usage.totals.estimatedTokens > 0 && (
                 <p className="hint">{t.usage.estimated(format.number(usage.totals.estimatedTokens))}</p>
               )}

@@ -2,8 +2,9 @@
 import { useState } from "react";
 import type { Answer, Ask } from "../../api/client.ts";
 import { useRead } from "../../api/queries.ts";
+import { CreditsField } from "../../elements/credits-field.tsx";
 import { EmailField } from "../../elements/credential-fields.tsx";
-import { SelectField, TextField } from "../../elements/field.tsx";
+import { SelectField } from "../../elements/field.tsx";
 import { FormDialog, type FormDialogProps } from "../../elements/form.tsx";
 import { ModelChoice } from "../../elements/model-choice.tsx";
 import { fieldText } from "../../messages/problem-text.ts";
@@ -39,7 +40,7 @@ export function UserForm({ before, onSubmit, ...dialog }: UserFormProps) {
         onSubmit(before?.email ?? email!.trim(), {
           role,
           allowedModels: chosen && [...chosen],
-          creditLimit: limit?.trim() ? limit.trim() : null,
+          creditLimit: limit || null,
         })
       }
     >
@@ -66,15 +67,12 @@ export function UserForm({ before, onSubmit, ...dialog }: UserFormProps) {
         chosen={chosen}
         onChange={setChosen}
       />
-      <TextField
+      <CreditsField
         name="limit"
         label={form.limit}
         hint={form.limitHint}
         error={error("creditLimit")}
-        defaultValue={before?.creditLimit ? String(Number(before.creditLimit)) : ""}
-        inputMode="decimal"
-        pattern="\d{1,9}(\.\d{1,3})?"
-        autoComplete="off"
+        before={before?.creditLimit}
       />
     </FormDialog>
   );

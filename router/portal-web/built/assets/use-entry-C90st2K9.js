@@ -1,1 +1,0 @@
-import{c as e,i as t,r as n}from"./queries-B1gcZqGh.js";import{c as r}from"./messages-DeFF5sSd.js";function i(i){let[,a]=r();return t({mutationFn:t=>e(i,t),onSuccess:async()=>{await n.resetQueries({queryKey:[`session`]}),a(`/`,{replace:!0})}})}export{i as t};
