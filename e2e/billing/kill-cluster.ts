@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { billingFaults, type Outage, type Received } from "../cluster/billing-check.ts";
 import { ask, type Reading } from "../cluster/api-client.ts";
-import { Cluster, isAlive, killed, until } from "../cluster/cluster.ts";
+import { Cluster, isAlive, killed, until, type RunningProgram } from "../cluster/cluster.ts";
 import { journalOf, readJournal } from "../cluster/engine-journal.ts";
 import { catalogueOf, SimNodeEngine, simEngine } from "../cluster/sim-node.ts";
 import { dumpAllUsage, postmasterOf } from "../cluster/usage-dump.ts";
@@ -19,6 +19,8 @@ import { commandFaults, stillBusy } from "./settled-checks.ts";
 
 /** The length of the first node's answers. Those of each further node are a token longer. */
 const shortestAnswer = 40;
+/** How long an engine fails all requests if its agent does not restart it. */
+const failingMs = 5_000;
 export const chatModel = "sim";
 export const embeddingModel = "sim-embed";
 
@@ -55,6 +57,8 @@ export class KillCluster implements AsyncDisposable {
   readonly #options: Required<KillClusterOptions>;
   readonly #opened: AsyncDisposableStack;
   readonly #given = new Map<Attack, Readonly<Record<string, string>>>();
+  /** Agents that have restarted an engine that failed all requests. */
+  readonly #restarted = new WeakSet<RunningProgram>();
   #marks = 0;
 
   private constructor(
@@ -149,12 +153,20 @@ export class KillCluster implements AsyncDisposable {
     });
   }
 
-  /** Makes all requests fail at this engine until its agent restarts it. */
+  /**
+   * Makes all requests fail at this engine until its agent restarts it. An agent restarts an engine for this once in five
+   * minutes, so the engine recovers by itself after the second time.
+   */
   async failEngine(node: string): Promise<void> {
     await this.outage("engine killed", async () => {
+      const agent = this.cluster.agents.get(node)!;
       const { pid } = this.engine(node);
       if (pid !== undefined) await this.engine(node).setFaults("500:1");
-      await until("the agent to restart the engine", () => this.engine(node).pid !== pid, 60_000);
+      if (this.#restarted.has(agent)) {
+        await sleep(failingMs);
+        if (this.engine(node).pid === pid) await this.engine(node).setFaults();
+      } else await until("the agent to restart the engine", () => this.engine(node).pid !== pid, 60_000);
+      this.#restarted.add(agent);
     });
   }
 
