@@ -78,7 +78,8 @@ class Billing {
       for (const id of ids) known.add(id);
       const paid = [...ids].flatMap((id) => this.#paid.get(id) ?? []);
       const fault = this.#faultOf(one, made, paid);
-      if (fault) yield `request ${one.mark} (${one.kind}, ${one.ending}${detail(one)}) ${fault}: ${listed(paid)}`;
+      if (fault)
+        yield `request ${one.mark} (${one.kind}, ${one.ending}${detail(one)}) ${fault}: ${listed(paid)}${this.#story(one, made)}`;
     }
     for (const [id, paid] of this.#paid)
       if (!known.has(id)) yield `no client asked ${id}, and it costs: ${listed(paid)}`;
@@ -120,6 +121,20 @@ class Billing {
     if (record.completionTokens < one.pieces && !this.#within(one.endedAtMs)) return `received ${one.pieces} tokens`;
     const most = madeUntil(its, one.endedAtMs + newsMsMax);
     return record.completionTokens > most ? `left when at most ${most} tokens were made` : undefined;
+  }
+
+  /** Returns what engines did for the request and what failed meanwhile, in ms before its end. */
+  #story({ endedAtMs }: Received, made: readonly Made[]): string {
+    const before = (atMs: number | undefined) => (atMs === undefined ? "never" : `${Math.round(endedAtMs - atMs)}`);
+    const fromMs = Math.min(endedAtMs, ...made.map(({ startedAtMs }) => startedAtMs)) - newsMsMax;
+    const attempts = made.map(
+      ({ node, startedAtMs, firstTokenAtMs, closedAtMs }) =>
+        `; engine of ${node}: begun ${before(startedAtMs)}, first token ${before(firstTokenAtMs)}, closed ${before(closedAtMs)}`,
+    );
+    const outages = this.#evidence.outages
+      .filter((outage) => outage.untilMs > fromMs && outage.fromMs < endedAtMs + newsMsMax)
+      .map(({ what, ...outage }) => `; ${what} ${before(outage.fromMs)} to ${before(outage.untilMs)}`);
+    return [...attempts, ...outages].join("");
   }
 
   /** Returns whether something failed at this time or soon after. */
