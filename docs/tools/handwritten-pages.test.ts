@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { createProgram } from "../../router/src/surface/cli/cli.ts";
+import { pages } from "./page-list.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -38,31 +39,8 @@ function spelledOut([, usage]: RegExpMatchArray): string[] {
   return words === undefined ? [usage!] : words.split("|").map((word) => `${before}${word}${after}`);
 }
 
-const pagesForPeople = [
-  ...[
-    "README",
-    "ARCHITECTURE",
-    "CONTRIBUTING",
-    "SECURITY",
-    "CHANGELOG",
-    "benchmarks/README",
-    "e2e/README",
-    "e2e/sim/README",
-  ],
-  ...[
-    "deploy/README",
-    "deploy/grafana/README",
-    "router/README",
-    "node-agent/README",
-    "node-agent/embedded-engine/README",
-  ],
-  ...["README", "install", "configuration", "runbook", "calls", "api", "metrics"].map((name) => `docs/${name}`),
-  "router/portal-web/README",
-  ...readdirSync(join(root, "docs/contributors")).map((name) => `docs/contributors/${name.replace(/\.md$/, "")}`),
-].map((page) => `${page}.md`);
-
-test("files that the pages for operators and contributors link to exist", () => {
-  const missing = pagesForPeople.flatMap((page) => {
+test("files that the pages link to exist", () => {
+  const missing = pages.flatMap((page) => {
     const text = readFileSync(join(root, page), "utf8");
     const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)].map(([, to]) =>
       resolve(root, dirname(page), to!),
@@ -79,7 +57,7 @@ test("files that the pages for operators and contributors link to exist", () => 
 test("every link to a heading finds that heading", () => {
   const headings = new Map<string, ReadonlySet<string>>();
   const headingsOf = (file: string) => headings.getOrInsertComputed(file, () => anchorsOf(readFileSync(file, "utf8")));
-  const links = pagesForPeople.flatMap((page) =>
+  const links = pages.flatMap((page) =>
     [...readFileSync(join(root, page), "utf8").matchAll(/\]\(([\w./-]*\.md)?#([^)]+)\)/g)].map(([, to, anchor]) => ({
       from: page,
       to: to === undefined ? join(root, page) : resolve(root, dirname(page), to),

@@ -1,18 +1,15 @@
 /** Pages stay readable: short paragraphs, short cells, and lists of at most eight files for each kind of change. */
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { pages as all } from "./page-list.ts";
 
 const root = join(import.meta.dirname, "../..");
 const generated = ["docs/conformance.md", "docs/promises.md"];
 /** Decisions, the changelog, measurements and notices are records. The frames' page is a specification. */
 const records =
   /^(CHANGELOG\.md|docs\/decisions\/|benchmarks\/results\/|e2e\/real-engines\/|node-agent\/models\/|e2e\/sim\/|shared\/src\/frames\/|deploy\/release\/|\.)/;
-const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
-  .trim()
-  .split("\n")
-  .filter((page) => !records.test(page) && !generated.includes(page));
+const pages = all.filter((page) => !records.test(page) && !generated.includes(page));
 
 /** The parts of a page that are read as one: paragraphs, items of lists, and cells of tables. Code is left out. */
 function partsOf(page: string): { readonly paragraphs: readonly string[]; readonly cells: readonly string[] } {

@@ -1,77 +1,12 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { connect, type AddressInfo, type Socket } from "node:net";
+/** Requests, their answers and connections. `request-chunks.test.ts` has chunked bodies. */
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
-import { linesPerTurn } from "./line-turns.ts";
-import { readOneAtATime, type TurnTimes } from "./request-turns.ts";
-import { VirtualClock } from "../testing/virtual-clock.ts";
-
-const times: TurnTimes = { headersMsMax: 20_000, discardMs: 5_000, stallMsMax: 60_000 };
-
-/** Starts a server that keeps its requests, each with the turn of the event loop in which it arrived. */
-async function start(answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}) {
-  const clock = new VirtualClock();
-  const handed: { url: string; turn: number; body: string; response: ServerResponse }[] = [];
-  let turn = 0;
-  let isOpen = true;
-  const server = createServer((request, response) => {
-    const one = { url: request.url!, turn, body: "", response };
-    handed.push(one);
-    request.setEncoding("latin1").on("data", (text: string) => (one.body += text));
-    answer(request, response);
-  });
-  readOneAtATime(server, clock, times);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const count = () => isOpen && setImmediate(() => (turn++, count()));
-  count();
-  const clients: Socket[] = [];
-  return {
-    clock,
-    handed,
-    server,
-    connect() {
-      const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
-      const client = { socket, received: "", isClosed: false };
-      socket.setEncoding("latin1").on("data", (text: string) => (client.received += text));
-      socket.on("error", () => {}).on("close", () => (client.isClosed = true));
-      clients.push(socket);
-      return client;
-    },
-    async [Symbol.asyncDispose]() {
-      isOpen = false;
-      for (const socket of clients) socket.destroy();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const endsAt = performance.now() + 10_000;
-  while (!condition()) {
-    if (performance.now() > endsAt) throw new Error(`not within 10 s: ${condition.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
-
-/** Waits long enough for any late effect to show. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 50; turn++) await nextTurn();
-  await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
-const get = (url: string) => `GET ${url} HTTP/1.1\r\nhost: x\r\n\r\n`;
-const post = (url: string, body: string, more = "") =>
-  `POST ${url} HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n${more}\r\n${body}`;
-const chunked = (url: string, ...pieces: string[]) =>
-  `POST ${url} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join("")}0\r\n\r\n`;
-const end = (_request: IncomingMessage, response: ServerResponse) => void response.end("ok");
+import { expect, test } from "vitest";
+import { chunked, end, get, post, settled, startTurns, until } from "../testing/turns-server.ts";
 
 test("the server emits the second request once the first is answered", async () => {
-  await using server = await start();
+  await using server = await startTurns();
   server.connect().socket.write(get("/1") + get("/2") + get("/3"));
   for (const count of [1, 2, 3]) {
     await until(() => server.handed.length === count);
@@ -82,7 +17,7 @@ test("the server emits the second request once the first is answered", async () 
 });
 
 test("the server emits few requests per turn of the event loop, even if each is answered at once", async () => {
-  await using server = await start(end);
+  await using server = await startTurns(end);
   const client = server.connect();
   client.socket.write(get("/").repeat(2_000));
   await until(() => client.received.split("HTTP/1.1 200").length === 2_001);
@@ -91,7 +26,7 @@ test("the server emits few requests per turn of the event loop, even if each is 
 });
 
 test("waiting requests stay in the socket, except for a few KB", async () => {
-  await using server = await start();
+  await using server = await startTurns();
   const { socket } = server.connect();
   const flood = get("/").repeat(40_000);
   for (let n = 0; n < 20; n++) socket.write(flood);
@@ -104,7 +39,7 @@ test("waiting requests stay in the socket, except for a few KB", async () => {
 });
 
 test("each request arrives whole, in order, and is answered, whatever the pieces", async () => {
-  await using server = await start((request, response) => void request.on("end", () => response.end("ok")));
+  await using server = await startTurns((request, response) => void request.on("end", () => response.end("ok")));
   const bodies = ["", "x", "a\n\r\nb\r\n\r\n", "y".repeat(5_000), get("/inside").repeat(100)];
   const text = bodies
     .flatMap((body, n) => [get(`/get${n}`), post(`/length${n}`, body), chunked(`/chunks${n}`, "1", body || "2")])
@@ -134,7 +69,7 @@ test.each([
   ["a body that looks like heads", post("/", get("/").repeat(2_000))],
   ["a head in two pieces", `${post("/", `${"x".repeat(100)}\n\r\n`)}`],
 ])("no request after %s begins before the answer to it", async (_name, first) => {
-  await using server = await start();
+  await using server = await startTurns();
   const client = server.connect();
   const cut = first.indexOf("\r\n\r\n") + 2;
   client.socket.setNoDelay().write(first.slice(0, cut));
@@ -145,16 +80,8 @@ test.each([
   expect(server.handed.length).toBe(1);
 });
 
-test("few requests after a chunked body begin before the answer to it", async () => {
-  await using server = await start();
-  server.connect().socket.write(chunked("/", "x") + get("/").repeat(1_500));
-  await until(() => server.handed.length > 0);
-  await settled();
-  expect(server.handed.length).toBeLessThan(60);
-});
-
 test("a client's disconnect is noticed even if a second request waits", async () => {
-  await using server = await start();
+  await using server = await startTurns();
   const client = server.connect();
   client.socket.write(get("/1") + get("/2"));
   await until(() => server.handed.length === 1);
@@ -166,7 +93,7 @@ test("a client's disconnect is noticed even if a second request waits", async ()
 });
 
 test("requests after an answer that closes the connection are not read", async () => {
-  await using server = await start((_request, response) => {
+  await using server = await startTurns((_request, response) => {
     response.shouldKeepAlive = false;
     response.end("over");
   });
@@ -177,7 +104,7 @@ test("requests after an answer that closes the connection are not read", async (
 });
 
 test("bytes of a tunnel reach no parser, even if the parser serves another connection by then", async () => {
-  await using server = await start(end);
+  await using server = await startTurns(end);
   const tunnels: Duplex[] = [];
   server.server.on("connect", (_request, socket) => tunnels.push(socket.on("error", () => {}).resume()));
   const client = server.connect();
@@ -202,7 +129,7 @@ test.each([
   ["one byte", "G"],
 ])("%s keep a connection open for at most 20 s, before the first request and after it", async (_name, bytes) => {
   for (const isFirst of [true, false]) {
-    await using server = await start(end);
+    await using server = await startTurns(end);
     const client = server.connect();
     if (!isFirst) {
       client.socket.write(get("/"));
@@ -222,7 +149,7 @@ test.each([
 });
 
 test("an empty line before a request is harmless", async () => {
-  await using server = await start(end);
+  await using server = await startTurns(end);
   const client = server.connect();
   client.socket.write(`\r\n${get("/1")}\r\n${get("/2")}`);
   await until(() => client.received.split("HTTP/1.1 200").length === 3);
@@ -234,7 +161,9 @@ test.each([
   ["a length", `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n`, "x"],
   ["chunks", `POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`, "1\r\nx\r\n"],
 ])("a slow body with %s is cut 5 s after the answer to its request", async (_name, head, drop) => {
-  await using server = await start((request, response) => (request.removeAllListeners("data"), end(request, response)));
+  await using server = await startTurns(
+    (request, response) => (request.removeAllListeners("data"), end(request, response)),
+  );
   const client = server.connect();
   client.socket.write(head);
   await until(() => client.received.endsWith("ok"));
@@ -248,7 +177,7 @@ test.each([
 });
 
 test("a body that arrives whole after its answer leaves the connection open", async () => {
-  await using server = await start(end);
+  await using server = await startTurns(end);
   const client = server.connect();
   client.socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\n`);
   await until(() => server.clock.pending === 1);
@@ -260,7 +189,7 @@ test("a body that arrives whole after its answer leaves the connection open", as
 });
 
 test("an unread answer is cut after 60 s plus one second for every 25 KB", async () => {
-  await using server = await start((_request, response) => void response.end("x".repeat(50_000_000)));
+  await using server = await startTurns((_request, response) => void response.end("x".repeat(50_000_000)));
   const client = server.connect();
   client.socket.pause();
   client.socket.write(get("/"));
@@ -273,88 +202,4 @@ test("an unread answer is cut after 60 s plus one second for every 25 KB", async
   expect(isClosed).toBe(false);
   server.clock.advance(200_000);
   await until(() => isClosed);
-});
-
-// The clients usually send more than the server holds of a connection, so that the socket is paused.
-test.each([
-  ["a handler that reads", {}],
-  ["an answer that has ended", {}],
-  ["few chunks of many connections", { clients: 100, chunks: 60 }],
-  ["chunks that end like heads", { chunk: "10\r\naaaaaaaaaaaaaaa\n\r\n" }],
-])("chunks of one byte share the turns of the event loop: %s", async (which, more) => {
-  const { clients: count, chunks, chunk } = { clients: 20, chunks: 4_000, chunk: "1\r\na\r\n", ...more };
-  const wanted = chunks * parseInt(chunk, 16);
-  let bytes = 0;
-  let most = 0;
-  await using server = await start((request, response) => {
-    request.on("data", (text: string) => (bytes += text.length));
-    if (which === "an answer that has ended") response.end("no");
-  });
-  const clients = Array.from({ length: count }, () => server.connect());
-  for (const { socket } of clients) socket.write("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
-  await until(() => server.handed.length === count);
-  for (const { socket } of clients) socket.write(chunk.repeat(chunks));
-  while (bytes < count * wanted) {
-    const before = bytes;
-    await nextTurn();
-    most = Math.max(most, bytes - before);
-  }
-  // Two turns of the event loop may lie between two checks.
-  const chunksPerTurn = linesPerTurn / 2;
-  expect(most).toBeLessThanOrEqual(2 * chunksPerTurn * parseInt(chunk, 16));
-  const end = "0\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n";
-  for (const { socket } of clients) socket.write(end);
-  await until(() => server.handed.every(({ url, body }) => url === "/b" || body.length === wanted));
-  for (const { response } of server.handed) response.end();
-  await until(() => server.handed.filter(({ url }) => url === "/b").length === count);
-});
-
-test("few chunks of an unread body are held, and all of it arrives once it is read", async () => {
-  const requests: IncomingMessage[] = [];
-  await using server = await start((request) => void requests.push(request.pause()));
-  const bytes = 40_000;
-  server.connect().socket.write(chunked("/", ...Array.from({ length: bytes }, () => "x")));
-  await until(() => requests.length === 1);
-  await settled();
-  const [request] = requests as [IncomingMessage];
-  expect(request.readableLength).toBeGreaterThan(0);
-  expect(request.readableLength).toBeLessThanOrEqual(linesPerTurn);
-  request.resume();
-  await until(() => request.complete);
-  expect(server.handed[0]!.body.length).toBe(bytes);
-});
-
-test("few bytes of a body in short chunks are read ahead, though Node's server resumes the socket", async () => {
-  await using server = await start();
-  const chunk = "1\r\na\r\n";
-  const head = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
-  server.connect().socket.write(head + chunk.repeat(1_000_000));
-  await until(() => server.handed.length === 1);
-  const [request] = server.handed;
-  const socket = request!.response.socket!;
-  while (request!.body.length < 20_000) {
-    await nextTurn();
-    // Node does so for each piece of the body, and sometimes twice in one turn.
-    socket.once("resume", () => socket.resume());
-    socket.resume();
-  }
-  expect(socket.bytesRead - chunk.length * request!.body.length).toBeLessThan(300_000);
-});
-
-test("the bytes of a body in short chunks are searched for the end of a head only once, not for each piece", async () => {
-  await using server = await start(end);
-  let searched = 0;
-  const { indexOf } = Buffer.prototype;
-  function search(this: Buffer, ...given: unknown[]): unknown {
-    const [what, from = 0] = given as [unknown, number?];
-    if (what === "\n\r\n") searched += Math.max(0, this.length - from);
-    return Reflect.apply(indexOf, this, given);
-  }
-  const spy = vi.spyOn(Buffer.prototype, "indexOf").mockImplementation(search);
-  const text = chunked("/", ...Array.from({ length: 20_000 }, () => "x"));
-  const client = server.connect();
-  client.socket.write(text);
-  await until(() => client.received.includes("200 OK") && server.handed[0]!.body.length === 20_000);
-  spy.mockRestore();
-  expect(searched).toBeLessThan(2 * text.length);
 });
