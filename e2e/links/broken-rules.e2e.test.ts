@@ -97,8 +97,8 @@ test.each([...common, ...ofAgents])("broken by an agent: %s: %s", async (rule, _
   expect(agent.farewell).toMatch(new RegExp(`\\b${rule}\\b`));
   expect([await textOf(answer).catch(String), answer.body.ending]).toContain("broken");
   await expect.poll(() => sessionsOf(router)).toBe(0);
-  const told = router.told.filter(([event]) => event === "dataSessionRefused");
-  expect(told).toEqual([["dataSessionRefused", "protocol", expect.stringContaining(rule), expect.any(String)]]);
+  const told = router.told.filter(([event]) => event === "dataConnectionRefused");
+  expect(told).toEqual([["dataConnectionRefused", "protocol", expect.stringContaining(rule), expect.any(String)]]);
   expect(agent.broken).toEqual([]);
 });
 
@@ -113,8 +113,8 @@ test.each([...common, ...ofRouters])("broken by a router: %s: %s", async (rule, 
   await peer.closed();
   expect(peer.farewell).toMatch(new RegExp(`\\b${rule}\\b`));
   await expect.poll(() => closed.length).toBe(1);
-  const told = agent.told.filter(([event]) => event === "dataSessionBroken");
-  expect(told).toEqual([["dataSessionBroken", "router-1", rule, expect.any(String)]]);
+  const told = agent.told.filter(([event]) => event === "dataConnectionBroken");
+  expect(told).toEqual([["dataConnectionBroken", "router-1", rule, expect.any(String)]]);
   expect(peer.broken).toEqual([]);
 });
 
@@ -149,7 +149,7 @@ test("an agent drops frames of ended streams but still counts their lengths", as
   peer.cancel(left);
   peer.pour(...late(answered), ...late(left));
   await peer.settled();
-  expect(agent.told.filter(([event]) => event === "dataSessionBroken")).toEqual([]);
+  expect(agent.told.filter(([event]) => event === "dataConnectionBroken")).toEqual([]);
   peer.pour(plainFrame(data, answered, "", 65_537));
   await peer.closed();
   expect(peer.farewell).toMatch(/length/);
@@ -186,12 +186,12 @@ test("a router that opens more than 2,000 streams and reads nothing is closed", 
   const record = [...Array<string>(14).keys()];
   for (let n = 0; n < 2_000; n++) peer.open(record);
   await expect.poll(() => taken).toBe(2_000);
-  const told = () => agent.told.find(([event]) => event === "dataSessionBroken");
+  const told = () => agent.told.find(([event]) => event === "dataConnectionBroken");
   const more = () => {
     peer.open(record);
     return told();
   };
-  await expect.poll(more, { interval: 5 }).toEqual(["dataSessionBroken", "router-1", "stream", expect.any(String)]);
+  await expect.poll(more, { interval: 5 }).toEqual(["dataConnectionBroken", "router-1", "stream", expect.any(String)]);
   peer.reads(true);
   await peer.closed();
   expect([taken, peer.farewell]).toEqual([2_000, expect.stringMatching(/\bstream\b/)]);

@@ -93,7 +93,7 @@ export function requestOf(given: Partial<UpstreamRequest> = {}): UpstreamRequest
 }
 
 export function sessionsOf(router: RouterEnd): number {
-  return router.registry.details(0)[0]!.dataSessions;
+  return router.registry.details(0)[0]!.dataConnections;
 }
 
 /** Resolves when the router has this number of data connections. */

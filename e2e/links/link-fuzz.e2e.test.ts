@@ -158,9 +158,9 @@ test("a router survives everything that nodes send on links and data connections
     expect.arrayContaining([
       "nodeLinked gpu-2",
       "nodeRefused invalid",
-      "dataSessionUp gpu-2",
-      "dataSessionRefused identity",
-      "dataSessionRefused protocol",
+      "dataConnectionUp gpu-2",
+      "dataConnectionRefused identity",
+      "dataConnectionRefused protocol",
     ]),
   );
 });
@@ -231,7 +231,7 @@ test("an agent survives everything that a router sends and serves the other rout
   await expectServed();
   const bound = Math.min(cases, 1_000);
   const heard = () => new Set(agents.flatMap(({ told }) => told.map(([event]) => String(event))));
-  const reached = ["routerLinkUp", "routerLinkFailed", "dataSessionUp", "rulesUnreadable"];
+  const reached = ["routerLinkUp", "routerLinkFailed", "dataConnectionUp", "rulesUnreadable"];
   while (met < bound || !reached.every((event) => heard().has(event))) {
     await expectServed();
     await sleep(systemClock, 10);

@@ -85,11 +85,11 @@ test.each<[string, () => TlsFiles, string]>([
   await using agent = openAgentEnd(router.data.address.port, answering("x"), { tls: open() });
   await expect
     .poll(() => router.told)
-    .toContainEqual(["dataSessionRefused", reason, expect.any(String), expect.any(String)]);
+    .toContainEqual(["dataConnectionRefused", reason, expect.any(String), expect.any(String)]);
   await expect
     .poll(() => agent.told.map(([event]) => event))
-    .toContainEqual(expect.stringMatching(/dataSession(Failed|Down)/));
-  expect(router.told.map(([event]) => event)).not.toContain("dataSessionUp");
+    .toContainEqual(expect.stringMatching(/dataConnection(Failed|Down)/));
+  expect(router.told.map(([event]) => event)).not.toContain("dataConnectionUp");
 });
 
 test("TLS 1.2 is refused", async () => {
@@ -114,7 +114,7 @@ test.each([
   await new Promise((resolve) => socket.on("error", () => {}).once("close", resolve));
   await expect
     .poll(() => router.told)
-    .toEqual([["dataSessionRefused", reason, expect.any(String), expect.any(String)]]);
+    .toEqual([["dataConnectionRefused", reason, expect.any(String), expect.any(String)]]);
 });
 
 test("an agent closes a connection whose router chose no protocol, reports why, and sends nothing on it", async () => {
@@ -126,7 +126,7 @@ test("an agent closes a connection whose router chose no protocol, reports why, 
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   await using agent = openAgentEnd((server.address() as AddressInfo).port, answering("x"), { tls: agentTls });
-  const failed = ["dataSessionFailed", "router-1", `the router does not speak ${dataAlpn}`];
+  const failed = ["dataConnectionFailed", "router-1", `the router does not speak ${dataAlpn}`];
   await expect.poll(() => agent.told).toEqual([failed]);
   expect(peers.flatMap(({ frames }) => frames)).toEqual([]);
   server.close();
@@ -148,8 +148,8 @@ test("a node with a new certificate opens new connections, and running streams e
   const answer = await send();
   ours.node("renewed");
   await clock.advanceAsync(5_000);
-  await expect.poll(() => router.told.filter(([event]) => event === "dataSessionUp").length).toBe(2);
-  await expect.poll(() => router.registry.details(0)[0]!.dataSessions).toBe(1);
+  await expect.poll(() => router.told.filter(([event]) => event === "dataConnectionUp").length).toBe(2);
+  await expect.poll(() => router.registry.details(0)[0]!.dataConnections).toBe(1);
   expect(router.isReachable()).toBe(true);
   const next = await send();
   expect(streams.map(({ frames }) => frames.id)).toEqual([2, 2]); // each is the first request of its connection

@@ -58,7 +58,7 @@ test("a restarted agent is reached within 5 s, and never through connections of 
     .poll(() => router.registry.details(0)[0]!.hello.bootId, { timeout: 5_000 })
     .toBe("00000000-0000-7000-8000-000000000002");
   await reachable(router);
-  await expect.poll(() => router.registry.details(0)[0]!.dataSessions, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => router.registry.details(0)[0]!.dataConnections, { timeout: 5_000 }).toBe(1);
   const answer = await router.data.send(node, requestOf(), new AbortController().signal);
   expect(await textOf(answer)).toBe("hello");
   await expect
@@ -107,9 +107,9 @@ test("both ends notice silence in both directions within 5 s and reconnect when 
   const deadline = performance.now() + 5_000;
   await expect.poll(() => router.place(), bound).toMatchObject({ refused: "no_node_available" });
   await expect.poll(() => router.told.some(([event]) => event === "nodeUnlinked"), bound).toBe(true);
-  await expect.poll(() => router.told.some(([event]) => event === "dataSessionDown"), bound).toBe(true);
+  await expect.poll(() => router.told.some(([event]) => event === "dataConnectionDown"), bound).toBe(true);
   await expect.poll(() => agent.channels.size, bound).toBe(0);
-  await expect.poll(() => agent.told.some(([event]) => event === "dataSessionDown"), bound).toBe(true);
+  await expect.poll(() => agent.told.some(([event]) => event === "dataConnectionDown"), bound).toBe(true);
   expect(performance.now()).toBeLessThan(deadline);
   linkProxy.speak();
   dataProxy.speak();
@@ -125,7 +125,7 @@ test("a hundred opened and closed links leave nothing behind", async () => {
     await Promise.all(agents.map((agent) => agent[Symbol.asyncDispose]()));
     await expect.poll(states).toBe(0);
   }
-  expect(router.registry.details(systemClock.monotonicMs()).map(({ dataSessions }) => dataSessions)).toEqual(
+  expect(router.registry.details(systemClock.monotonicMs()).map(({ dataConnections }) => dataConnections)).toEqual(
     Array.from({ length: 10 }, () => 0),
   );
 });

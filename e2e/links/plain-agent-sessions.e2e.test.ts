@@ -49,7 +49,7 @@ test("the connection of an agent without a valid identity is closed and never us
     await agent.closed();
   }
   expect(sessionsOf(router)).toBe(0);
-  expect(router.told.filter(([event, why]) => event === "dataSessionRefused" && why === "identity")).toHaveLength(4);
+  expect(router.told.filter(([event, why]) => event === "dataConnectionRefused" && why === "identity")).toHaveLength(4);
 });
 
 test.each<[what: string, record: readonly unknown[]]>([
@@ -60,7 +60,7 @@ test.each<[what: string, record: readonly unknown[]]>([
   const agent = await PlainPeer.dial(router.data.address.port);
   agent.identityRecord = record;
   await agent.closed();
-  expect(router.told.map(([event, why]) => [event, why])).toEqual([["dataSessionRefused", "identity"]]);
+  expect(router.told.map(([event, why]) => [event, why])).toEqual([["dataConnectionRefused", "identity"]]);
 });
 
 test("the connection of an agent that sends GOAWAY before its identity is closed", async () => {
@@ -83,8 +83,8 @@ test("a node that sends GOAWAY on its connections and closes none may hold 16", 
   }
   const onceMore = await PlainPeer.dial(router.data.address.port);
   await onceMore.closed();
-  expect(router.told.filter(([event]) => event === "dataSessionRefused")).toEqual([
-    ["dataSessionRefused", "too-many", "gpu-1", "127.0.0.1"],
+  expect(router.told.filter(([event]) => event === "dataConnectionRefused")).toEqual([
+    ["dataConnectionRefused", "too-many", "gpu-1", "127.0.0.1"],
   ]);
   expect(agents.filter(({ isClosed }) => isClosed)).toEqual([]);
   agents[0]!.destroy();

@@ -57,7 +57,7 @@ export class PlacementNode {
     const slots = models.map((model) => ({ name: slotOf(model, 0).name, models: [model] }));
     const hello = { node: name, bootId: "1", agentVersion: "", slots };
     const link = registry.linkUp(hello, clock.monotonicMs());
-    registry.sessionUp(name);
+    registry.connectionUp(name);
     this.#links.set(routerId, link);
     this.#report(routerId, link);
     clock.after(afterMs, () => {

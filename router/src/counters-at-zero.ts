@@ -30,7 +30,7 @@ type Words<Word extends string> = Readonly<Record<Word, true>>;
 const outcomes: Words<Outcome> = {
   ...{ answered: true, refused: true, "client-gone": true, broken: true, timeout: true, stalled: true },
 };
-const nodeRefusals: Words<LinkRefusal | Parameters<DataConnectionsEvents["dataSessionRefused"]>[0]> = {
+const nodeRefusals: Words<LinkRefusal | Parameters<DataConnectionsEvents["dataConnectionRefused"]>[0]> = {
   ...{ tls: true, invalid: true, name: true, "older-boot": true, late: true, stopping: true },
   ...{ protocol: true, identity: true, "too-many": true, crowd: true },
 };

@@ -13,7 +13,7 @@ const repeated: [name: string, event: (events: RouterEvents) => void][] = [
   ["nodeLinked", (events) => events.nodeLinked(node, "b", "0.1.0")],
   ["nodeUnlinked", (events) => events.nodeUnlinked(node, "ended")],
   ["nodeRefused", (events) => events.nodeRefused("tls", "no certificate", "192.0.2.1")],
-  ["dataSessionRefused", (events) => events.dataSessionRefused("tls", "no certificate", "192.0.2.1")],
+  ["dataConnectionRefused", (events) => events.dataConnectionRefused("tls", "no certificate", "192.0.2.1")],
   ["hostingIgnored", (events) => events.hostingIgnored(node, Array<never>(1_000).fill(asId("m") as never))],
   ["reportUnreadable", (events) => events.reportUnreadable(node, 1)],
   ["usageRejected", (events) => events.usageRejected(node, Array<typeof unreadable>(1_000).fill(unreadable))],

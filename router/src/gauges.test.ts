@@ -46,7 +46,7 @@ async function state(): Promise<string | undefined> {
 test("a node has exactly one state and the age of its last report until the router forgets the node", async () => {
   expect(await samples("node_")).toEqual([]);
   const link = registry.linkUp(hello, 0);
-  registry.sessionUp(node);
+  registry.connectionUp(node);
   expect(await state()).toBe("silent");
   expect(await samples("node_report_age")).toEqual([]);
   link.report(report, 0);
@@ -59,7 +59,7 @@ test("a node has exactly one state and the age of its last report until the rout
   expect(await state()).toBe("maintenance");
   nowMs += 3_001;
   expect(await state()).toBe("silent");
-  registry.sessionDown(node);
+  registry.connectionDown(node);
   link.down(nowMs);
   expect(await state()).toBe("gone");
   expect(await samples("node_state")).toHaveLength(5);
@@ -71,10 +71,10 @@ test("a node has exactly one state and the age of its last report until the rout
 
 test("gauges show whether a node is linked and how many data connections it has", async () => {
   const link = registry.linkUp(hello, 0);
-  for (let n = 0; n < 3; n++) registry.sessionUp(node);
+  for (let n = 0; n < 3; n++) registry.connectionUp(node);
   const both = async () => [...(await samples("node_link_up")), ...(await samples("data_sessions"))];
   expect(await both()).toEqual(['node_link_up{node="gpu-1"} 1', 'data_sessions{node="gpu-1"} 3']);
-  registry.sessionDown(node);
+  registry.connectionDown(node);
   link.down(nowMs);
   expect(await both()).toEqual(['node_link_up{node="gpu-1"} 0', 'data_sessions{node="gpu-1"} 2']);
 });

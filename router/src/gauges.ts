@@ -52,14 +52,14 @@ function publishRouters(metrics: Metrics, { all, own }: GaugedParts["routers"]):
 }
 
 function publishNodes(metrics: Metrics, nodes: readonly NodeDetail[], nowMs: number): void {
-  const { nodeState: states, nodeLinks, nodeMaintenance, reportAge, dataSessions, troubles } = metrics;
+  const { nodeState: states, nodeLinks, nodeMaintenance, reportAge, dataConnections, troubles } = metrics;
   // Removes the series of forgotten nodes and of nodes that have not reported since their agent started.
-  for (const gauge of [states, nodeLinks, nodeMaintenance, reportAge, dataSessions, troubles]) gauge.reset();
+  for (const gauge of [states, nodeLinks, nodeMaintenance, reportAge, dataConnections, troubles]) gauge.reset();
   for (const detail of nodes) {
     const { node, reportedAtMs, maintenance } = detail.view;
     nodeLinks.set({ node }, detail.linked ? 1 : 0);
     nodeMaintenance.set({ node }, maintenance ? 1 : 0);
-    dataSessions.set({ node }, detail.dataSessions);
+    dataConnections.set({ node }, detail.dataConnections);
     const is = nodeState(detail);
     for (const state of nodeStates) states.set({ node, state }, state === is ? 1 : 0);
     for (const { name: slot, troubles: ofSlot } of detail.view.slots)

@@ -107,7 +107,7 @@ function createNodeMetrics({ counter, gauge }: MetricRegistry) {
       ["node"],
       "above 3: the router sends no requests to this node",
     ),
-    dataSessions: gauge("weiche_router_data_sessions", "Open data connections", ["node"], "0 while the link is up"),
+    dataConnections: gauge("weiche_router_data_sessions", "Open data connections", ["node"], "0 while the link is up"),
     attemptsFailed: counter(
       "weiche_router_attempts_failed_total",
       "Attempts that failed by a fault of their node or its engine, also if another node then served the request",

@@ -76,13 +76,13 @@ export function createNodeEvents(
       else if (wereFirst) log.warn(routers, "this router is not the first: rate and parallel limits hold per router");
       else log.info(routers, "other routers of this database came or went");
     },
-    dataSessionUp(node, sessions) {
-      log.debug({ node, sessions }, "data session up");
+    dataConnectionUp(node, connections) {
+      log.debug({ node, connections }, "data connection up");
     },
-    dataSessionDown(node, sessions) {
-      log.debug({ node, sessions }, "data session down");
+    dataConnectionDown(node, connections) {
+      log.debug({ node, connections }, "data connection down");
     },
-    dataSessionRefused(reason, detail, from) {
+    dataConnectionRefused(reason, detail, from) {
       metrics.nodesRefused.inc({ reason });
       few.say("data refused", from, (left) =>
         log.warn({ reason, detail, from, ...left }, "a data connection was refused"),

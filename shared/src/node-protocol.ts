@@ -116,6 +116,6 @@ export const nodePaths = {
 
 export type NodePath = (typeof nodePaths)[keyof typeof nodePaths];
 
-/** Open streams per data connection. A node dials another connection for each such number of streams, up to `sessionsMax`. */
-export const streamsPerSession = 250;
-export const sessionsMax = 8;
+/** Open streams per data connection. A node dials another connection for each such number of streams, up to `connectionsMax`. */
+export const streamsPerConnection = 250;
+export const connectionsMax = 8;

@@ -118,7 +118,7 @@ class FleetNode {
   linkTo(routerId: string, registry: NodeRegistry, afterMs: number): void {
     const slots = [{ name: "a" as never, models: this.#options.models as ModelId[] }];
     const link = registry.linkUp({ node: this.name, bootId: "1", agentVersion: "", slots }, this.#clock.monotonicMs());
-    registry.sessionUp(this.name);
+    registry.connectionUp(this.name);
     this.#links.set(routerId, link);
     const report = () => {
       this.#report(routerId, link);

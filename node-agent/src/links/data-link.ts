@@ -5,17 +5,17 @@
 import type { Rule } from "@weiche/shared/frames/frame.ts";
 import type { Timer } from "@weiche/shared/time/clock.ts";
 import { parseListen, type ListenAddress } from "@weiche/shared/http/listen.ts";
-import { sessionsMax, streamsPerSession } from "@weiche/shared/node-protocol.ts";
+import { connectionsMax, streamsPerConnection } from "@weiche/shared/node-protocol.ts";
 import { Backoff } from "./backoff.ts";
 import { dialDataConnection, type DialledConnection, type DialOptions } from "./data-connection.ts";
 
 export interface DataLinkEvents {
-  dataSessionUp(routerId: string, connections: number): void;
-  dataSessionDown(routerId: string, connections: number): void;
+  dataConnectionUp(routerId: string, connections: number): void;
+  dataConnectionDown(routerId: string, connections: number): void;
   /** The router did not accept the data connection. Emitted when the reason changes. */
-  dataSessionFailed(routerId: string, reason: string): void;
+  dataConnectionFailed(routerId: string, reason: string): void;
   /** The router broke a rule of the protocol, and the data connection was closed. */
-  dataSessionBroken(routerId: string, rule: Rule, reason: string): void;
+  dataConnectionBroken(routerId: string, rule: Rule, reason: string): void;
 }
 
 interface DataLinkOptions extends Omit<DialOptions, "onStream" | "onBroken"> {
@@ -27,7 +27,7 @@ interface DataLinkOptions extends Omit<DialOptions, "onStream" | "onBroken"> {
 }
 
 /** The limit of data connections to a router, including those that take no more streams. The router closes those. */
-const connectionsHeldMax = 2 * sessionsMax;
+const connectionsHeldMax = 2 * connectionsMax;
 
 export class DataLink {
   readonly #options: DataLinkOptions;
@@ -112,7 +112,7 @@ export class DataLink {
       const connection = await dialDataConnection(address, {
         ...this.#options,
         onStream: () => this.#fill(),
-        onBroken: (rule, reason) => events.dataSessionBroken(routerId, rule, reason),
+        onBroken: (rule, reason) => events.dataConnectionBroken(routerId, rule, reason),
       });
       if (address !== this.#address || group !== this.#current) {
         connection.destroy(); // It is no longer needed, or was dialled with the old certificate.
@@ -121,7 +121,7 @@ export class DataLink {
       group.add(connection);
       this.#failure = "";
       this.#options.onConnections(this.connections);
-      events.dataSessionUp(routerId, this.connections);
+      events.dataConnectionUp(routerId, this.connections);
       this.#backoff.up();
       void connection.closed.then(() => this.#lost(connection));
       for (const earlier of this.#earlier) void earlier.close();
@@ -133,7 +133,7 @@ export class DataLink {
   }
 
   #failed(reason: string): void {
-    if (reason !== this.#failure) this.#options.events.dataSessionFailed(this.#options.routerId, reason);
+    if (reason !== this.#failure) this.#options.events.dataConnectionFailed(this.#options.routerId, reason);
     this.#failure = reason;
   }
 
@@ -142,7 +142,7 @@ export class DataLink {
     this.#earlier.delete(connection);
     const { routerId, events, onConnections } = this.#options;
     onConnections(this.connections);
-    events.dataSessionDown(routerId, this.connections);
+    events.dataConnectionDown(routerId, this.connections);
     this.#fillLater();
   }
 
@@ -158,6 +158,6 @@ export class DataLink {
   }
 
   #wanted(): number {
-    return Math.min(sessionsMax, 1 + Math.floor(this.streams / streamsPerSession));
+    return Math.min(connectionsMax, 1 + Math.floor(this.streams / streamsPerConnection));
   }
 }

@@ -26,13 +26,13 @@ interface GaugedParts {
 export async function publishGauges(metrics: Metrics, parts: GaugedParts): Promise<void> {
   const { outbox, slots, ingress, links, telemetry, machine, maintenance, certificates } = parts;
   const oldestMs = await outbox.oldestMs().catch(() => undefined);
-  const { routerLink, dataSessions, kvCacheUse, prefixCacheHits, sleeperMemory } = metrics;
+  const { routerLink, dataConnections, kvCacheUse, prefixCacheHits, sleeperMemory } = metrics;
   // Removes series of things that no longer exist or are no longer measured.
-  for (const gauge of [routerLink, dataSessions, kvCacheUse, prefixCacheHits, sleeperMemory]) gauge.reset();
+  for (const gauge of [routerLink, dataConnections, kvCacheUse, prefixCacheHits, sleeperMemory]) gauge.reset();
   for (const view of slots.views()) publishSlot(metrics, view);
-  for (const { address, state, dataSessions: sessions } of links.states()) {
+  for (const { address, state, dataSessions: connections } of links.states()) {
     routerLink.set({ router: address }, state === "connecting" ? 0 : 1);
-    dataSessions.set({ router: address }, sessions);
+    dataConnections.set({ router: address }, connections);
   }
   publishOutbox(metrics, outbox, oldestMs);
   metrics.unreadBytes.set(ingress.unreadBytes);

@@ -80,10 +80,10 @@ export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents &
     rulesUnreadable(model, reason) {
       log.error({ model, reason }, "a model's rules were not understood; is the router newer than the agent?");
     },
-    dataSessionUp: (routerId, sessions) => log.debug({ routerId, sessions }, "data session up"),
-    dataSessionDown: (routerId, sessions) => log.debug({ routerId, sessions }, "data session down"),
-    dataSessionFailed: (routerId, reason) => log.warn({ routerId, reason }, "a data connection could not be made"),
-    dataSessionBroken(routerId, rule, reason) {
+    dataConnectionUp: (routerId, connections) => log.debug({ routerId, connections }, "data connection up"),
+    dataConnectionDown: (routerId, connections) => log.debug({ routerId, connections }, "data connection down"),
+    dataConnectionFailed: (routerId, reason) => log.warn({ routerId, reason }, "a data connection could not be made"),
+    dataConnectionBroken(routerId, rule, reason) {
       metrics.rulesBroken.inc({ rule });
       log.error({ routerId, rule, reason }, "a router broke a rule of the data connection; it was closed");
     },

@@ -87,7 +87,7 @@ function createNodeMetrics({ counter, gauge }: MetricRegistry) {
     ),
     usageDelivered: counter("weiche_agent_usage_delivered_total", "Usage records that a router has committed"),
     routerLink: gauge("weiche_agent_router_link_up", "1 while the link to a router is up", ["router"], "0"),
-    dataSessions: gauge("weiche_agent_data_sessions", "Open data connections", ["router"], "0 while the link is up"),
+    dataConnections: gauge("weiche_agent_data_sessions", "Open data connections", ["router"], "0 while the link is up"),
     rulesBroken: counter(
       "weiche_agent_data_rules_broken_total",
       "Data connections that were closed because their router broke a rule of the protocol (shared/src/frames/README.md)",

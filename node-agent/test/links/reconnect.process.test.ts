@@ -66,10 +66,10 @@ test("data connections of two agents are not dialled in step, and within the lim
     const clock = new VirtualClock(0);
     const dials = new Dials(clock, seed);
     const events = {
-      dataSessionUp: () => {},
-      dataSessionDown: () => {},
-      dataSessionFailed: () => {},
-      dataSessionBroken: () => {},
+      dataConnectionUp: () => {},
+      dataConnectionDown: () => {},
+      dataConnectionFailed: () => {},
+      dataConnectionBroken: () => {},
     };
     const link = new DataLink({
       onConnections: () => {},

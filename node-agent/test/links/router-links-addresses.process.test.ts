@@ -87,7 +87,7 @@ test("a missing router is reported once, and dialled repeatedly", async () => {
   await expect.poll(() => back.links.size, { timeout: 5_000 }).toBe(1);
   await expect
     .poll(() => rig.told.map(([event]) => event))
-    .toEqual(["routerLinkFailed", "routerLinkUp", "dataSessionFailed"]);
+    .toEqual(["routerLinkFailed", "routerLinkUp", "dataConnectionFailed"]);
 });
 
 test("a router that accepts and sends nothing is abandoned after ten seconds", async () => {

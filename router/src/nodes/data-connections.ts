@@ -13,7 +13,7 @@ import {
   dataAlpn,
   metricsPath,
   requestsPath,
-  sessionsMax,
+  connectionsMax,
   type NodeRequest,
   type RequestRecord,
 } from "@weiche/shared/node-protocol.ts";
@@ -25,21 +25,21 @@ import { askIdentity } from "./data-identity.ts";
 import { certificateOf, crowded, maySpeakFor, openNodeListener, type NodeListener } from "./node-listener.ts";
 import { readNodeRequests } from "./node-requests.ts";
 import type { StrangerLimit } from "./stranger-limit.ts";
-import { question } from "./session-question.ts";
+import { question } from "./connection-question.ts";
 import type { NodeRegistry } from "./registry.ts";
 import { NodeLost, type Upstream, type UpstreamRequest, type UpstreamResponse } from "./upstream.ts";
 
 type DataRefusal = "crowd" | "tls" | "protocol" | "identity" | "name" | "too-many";
 
 export interface DataConnectionsEvents {
-  dataSessionUp(node: NodeId, sessions: number): void;
-  dataSessionDown(node: NodeId, sessions: number): void;
+  dataConnectionUp(node: NodeId, connections: number): void;
+  dataConnectionDown(node: NodeId, connections: number): void;
   /**
    * The router closed a connection before its first request, or later because the agent broke a rule of the wire
    * (`protocol`). `detail` is for the log only, because it may contain text of an unauthenticated client. `from` is the
    * node, or the client's address while the node is unknown.
    */
-  dataSessionRefused(reason: DataRefusal, detail: string, from: string): void;
+  dataConnectionRefused(reason: DataRefusal, detail: string, from: string): void;
 }
 
 interface DataConnectionsOptions {
@@ -56,7 +56,7 @@ interface DataConnectionsOptions {
 }
 
 /** An agent replaces its data connections when its certificate changes. For a moment it has twice as many. */
-const sessionsPerNodeMax = 2 * sessionsMax;
+const connectionsPerNodeMax = 2 * connectionsMax;
 
 /** Prometheus gives up after 10 s by default. An agent with a hundred models returns about 300 KB. */
 const metricsLimits = { answerMsMax: 8_000, answerBytesMax: 16 << 20 };
@@ -65,7 +65,7 @@ const readsDone = 1;
 
 const requestsLimits = { answerMsMax: 2_000, answerBytesMax: 4 << 20 };
 
-interface DataSession {
+interface DataConnection {
   readonly node: NodeId;
   readonly bootId: string;
   readonly connection: FrameConnection;
@@ -74,7 +74,7 @@ interface DataSession {
 export class DataConnections implements Upstream {
   readonly #options: DataConnectionsOptions;
   #listener!: NodeListener;
-  readonly #usable = new Map<NodeId, Set<DataSession>>();
+  readonly #usable = new Map<NodeId, Set<DataConnection>>();
   readonly #open = new Set<FrameConnection>();
   /** Number of admitted open connections by node, including connections after a GOAWAY. */
   readonly #admitted = new Map<NodeId, number>();
@@ -89,8 +89,8 @@ export class DataConnections implements Upstream {
       ...options,
       alpn: dataAlpn,
       accept: (socket) => void data.#admit(socket),
-      onCrowd: (from) => options.events.dataSessionRefused("crowd", crowded, from),
-      onTlsRefused: (reason, from) => options.events.dataSessionRefused("tls", reason, from),
+      onCrowd: (from) => options.events.dataConnectionRefused("crowd", crowded, from),
+      onTlsRefused: (reason, from) => options.events.dataConnectionRefused("tls", reason, from),
     });
     return data;
   }
@@ -102,22 +102,22 @@ export class DataConnections implements Upstream {
   /** Admits an accepted connection, or closes it. */
   async #admit(socket: Socket): Promise<void> {
     const { clock, events, tls } = this.#options;
-    let session: DataSession | undefined;
+    let data: DataConnection | undefined;
     let isRefused = false;
     const connection = new FrameConnection(socket, {
       clock,
-      draining: () => session && this.#unuse(session), // running requests end on this connection
+      draining: () => data && this.#unuse(data), // running requests end on this connection
       closed: (reason, broken) => {
         this.#open.delete(connection);
-        if (session) this.#countAdmitted(session.node, -1);
-        if (session) this.#unuse(session);
+        if (data) this.#countAdmitted(data.node, -1);
+        if (data) this.#unuse(data);
         if (broken) refuse("protocol", reason);
       },
     });
     this.#open.add(connection);
     const address = socket.remoteAddress ?? "";
     const refuse = (reason: DataRefusal, detail: string) => {
-      if (!isRefused) events.dataSessionRefused(reason, detail, session?.node ?? address);
+      if (!isRefused) events.dataConnectionRefused(reason, detail, data?.node ?? address);
       isRefused = true;
       connection.destroy();
     };
@@ -130,10 +130,10 @@ export class DataConnections implements Upstream {
     if (!maySpeakFor(node, certificate, tls))
       return refuse("name", `${node} has the certificate of ${certificate?.subjectAltName}`);
     if (!connection.isOpen) return connection.destroy();
-    if ((this.#admitted.get(node) ?? 0) >= sessionsPerNodeMax) return refuse("too-many", node);
+    if ((this.#admitted.get(node) ?? 0) >= connectionsPerNodeMax) return refuse("too-many", node);
     this.#countAdmitted(node, 1);
-    session = { node, bootId: identity.bootId, connection };
-    this.#use(session);
+    data = { node, bootId: identity.bootId, connection };
+    this.#use(data);
   }
 
   #countAdmitted(node: NodeId, by: 1 | -1): void {
@@ -145,18 +145,22 @@ export class DataConnections implements Upstream {
   async send(node: NodeId, request: UpstreamRequest, signal: EndSignal): Promise<UpstreamResponse> {
     for (;;) {
       signal.throwIfAborted();
-      const session = this.#leastLoaded(node);
-      if (!session) throw new NodeLost(`no data connection to ${node}`);
+      const data = this.#leastLoaded(node);
+      if (!data) throw new NodeLost(`no data connection to ${node}`);
       try {
-        return await this.#sendOn(session, request, signal);
+        return await this.#sendOn(data, request, signal);
       } catch (error) {
         // The connection ended while this request was on its way. Another connection may take it.
-        if (!(error instanceof NodeRefused) || session.connection.isOpen) throw error;
+        if (!(error instanceof NodeRefused) || data.connection.isOpen) throw error;
       }
     }
   }
 
-  #sendOn({ node, connection }: DataSession, request: UpstreamRequest, signal: EndSignal): Promise<UpstreamResponse> {
+  #sendOn(
+    { node, connection }: DataConnection,
+    request: UpstreamRequest,
+    signal: EndSignal,
+  ): Promise<UpstreamResponse> {
     const { slot, answers, body } = request;
     const dispatched = slot === undefined ? undefined : this.#options.counts.dispatched(node, slot, answers);
     const answer = new NodeAnswer(signal, dispatched);
@@ -169,9 +173,9 @@ export class DataConnections implements Upstream {
 
   /** Returns the text of the node's `/metrics`. Rejects with a reason for people if the node returns none. */
   async metricsOf(node: NodeId): Promise<string> {
-    const session = this.#leastLoaded(node);
-    if (!session) throw new NodeLost(`${node} has no data connection`);
-    const { status, text } = await question(session.connection, metricsPath, metricsLimits, this.#options.clock);
+    const data = this.#leastLoaded(node);
+    if (!data) throw new NodeLost(`${node} has no data connection`);
+    const { status, text } = await question(data.connection, metricsPath, metricsLimits, this.#options.clock);
     if (status === 200) return text;
     throw new Error(`${node} does not return its metrics (${status}); is its agent older than the router?`);
   }
@@ -181,9 +185,9 @@ export class DataConnections implements Upstream {
    * question.
    */
   async requestsOf(node: NodeId): Promise<readonly NodeRequest[]> {
-    const session = this.#leastLoaded(node);
-    if (!session) throw new NodeLost(`${node} has no data connection`);
-    const { status, text } = await question(session.connection, requestsPath, requestsLimits, this.#options.clock);
+    const data = this.#leastLoaded(node);
+    if (!data) throw new NodeLost(`${node} has no data connection`);
+    const { status, text } = await question(data.connection, requestsPath, requestsLimits, this.#options.clock);
     if (status !== 200) throw new Error(`${node} does not list its requests (${status})`);
     return readNodeRequests(text);
   }
@@ -196,7 +200,7 @@ export class DataConnections implements Upstream {
 
   /** Closes all data connections at once. Agents record that the router ended the requests, not the clients. */
   cut(): void {
-    for (const sessions of this.#usable.values()) for (const { connection } of sessions) connection.destroy();
+    for (const connections of this.#usable.values()) for (const { connection } of connections) connection.destroy();
   }
 
   /** Stops accepting connections, lets running answers end, and closes the remaining connections after `deadlineMs`. */
@@ -206,31 +210,31 @@ export class DataConnections implements Upstream {
     await closed;
   }
 
-  #use(session: DataSession): void {
-    const { node } = session;
+  #use(data: DataConnection): void {
+    const { node } = data;
     const { counts, events } = this.#options;
-    const sessions = this.#usable.get(node) ?? new Set();
-    this.#usable.set(node, sessions.add(session));
-    counts.sessionUp(node);
-    events.dataSessionUp(node, sessions.size);
+    const connections = this.#usable.get(node) ?? new Set();
+    this.#usable.set(node, connections.add(data));
+    counts.connectionUp(node);
+    events.dataConnectionUp(node, connections.size);
   }
 
-  #unuse(session: DataSession): void {
-    const { node } = session;
+  #unuse(data: DataConnection): void {
+    const { node } = data;
     const { counts, events } = this.#options;
-    const sessions = this.#usable.get(node);
-    if (!sessions?.delete(session)) return;
-    if (sessions.size === 0) this.#usable.delete(node);
-    counts.sessionDown(node);
-    events.dataSessionDown(node, sessions.size);
+    const connections = this.#usable.get(node);
+    if (!connections?.delete(data)) return;
+    if (connections.size === 0) this.#usable.delete(node);
+    counts.connectionDown(node);
+    events.dataConnectionDown(node, connections.size);
   }
 
-  #leastLoaded(node: NodeId): DataSession | undefined {
-    let least: DataSession | undefined;
-    for (const session of this.#usable.get(node) ?? []) {
-      const { isOpen, streams } = session.connection;
+  #leastLoaded(node: NodeId): DataConnection | undefined {
+    let least: DataConnection | undefined;
+    for (const data of this.#usable.get(node) ?? []) {
+      const { isOpen, streams } = data.connection;
       if (!isOpen || streams >= streamsMax) continue;
-      if (!least || streams < least.connection.streams) least = session;
+      if (!least || streams < least.connection.streams) least = data;
     }
     return least;
   }

@@ -3,7 +3,7 @@ import type { FrameConnection } from "@weiche/shared/frames/frame-connection.ts"
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { namePattern } from "@weiche/shared/ids.ts";
 import { identityPath, type NodeIdentity } from "@weiche/shared/node-protocol.ts";
-import { question } from "./session-question.ts";
+import { question } from "./connection-question.ts";
 
 const limits = { answerMsMax: 5_000, answerBytesMax: 4_096 };
 

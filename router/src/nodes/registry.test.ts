@@ -38,15 +38,15 @@ describe("a node is reachable", () => {
     expect(look(0).reachable).toBe(false);
     link.report(report(), 0);
     expect(look(0).reachable).toBe(false);
-    registry.sessionUp(node);
+    registry.connectionUp(node);
     expect(look(0).reachable).toBe(true);
-    registry.sessionDown(node);
+    registry.connectionDown(node);
     expect(look(0).reachable).toBe(false);
   });
 
   test("without a gap when its agent links anew, but only from its first report when the agent has restarted", () => {
     registry.linkUp(hello, 0).report(report(), 0);
-    registry.sessionUp(node);
+    registry.connectionUp(node);
     registry.linkUp(hello, 0);
     expect(look(1)).toMatchObject({ reachable: true, slots: [{ name: slot }] });
     registry.linkUp({ ...hello, bootId: "2" }, 0);
@@ -59,7 +59,7 @@ describe("a node is reachable", () => {
       const clock = new VirtualClock();
       using linkClock = new LoopClock(clock);
       const link = registry.linkUp(hello, 0);
-      registry.sessionUp(node);
+      registry.connectionUp(node);
       link.report(report(), linkClock.monotonicMs());
       clock.advance(900);
       clock.stall(ms);
@@ -71,7 +71,7 @@ describe("a node is reachable", () => {
 
   test("until it is silent for 3 s, and again from its next report", () => {
     const link = registry.linkUp(hello, 0);
-    registry.sessionUp(node);
+    registry.connectionUp(node);
     link.report(report(), 1_000);
     expect(look(4_000).reachable).toBe(true);
     expect(look(4_001).reachable).toBe(false);
@@ -81,7 +81,7 @@ describe("a node is reachable", () => {
 
   test("until its link resets", () => {
     const link = registry.linkUp(hello, 0);
-    registry.sessionUp(node);
+    registry.connectionUp(node);
     link.report(report(), 0);
     link.down(1);
     expect(look(1).reachable).toBe(false);
@@ -91,7 +91,7 @@ describe("a node is reachable", () => {
 test("a replaced link changes nothing any more", () => {
   const old = registry.linkUp(hello, 0);
   const link = registry.linkUp({ ...hello, bootId: "2" }, 0);
-  registry.sessionUp(node);
+  registry.connectionUp(node);
   link.report(report(), 0);
   old.report(report({ state: SlotState.FAILED }), 1);
   old.down(2);
@@ -118,11 +118,11 @@ test("requests in flight are counted at dispatch, settled once, and survive repo
 
 test("an answer that only its client keeps open holds no place, so the next request starts no other slot", () => {
   const link = registry.linkUp(hello, 0);
-  registry.sessionUp(node);
+  registry.connectionUp(node);
   link.report(report({ activeModel: model, maxConcurrent: 2 }), 0);
   const spare = asId<NodeId>("spare");
   registry.linkUp({ ...hello, node: spare }, 0).report(report({ state: SlotState.EMPTY }), 0);
-  registry.sessionUp(spare);
+  registry.connectionUp(spare);
   const chosen = () => place({ model }, registry.view(1), 1, () => 0);
   const sent = [registry.dispatched(node, slot), registry.dispatched(node, slot)];
   expect(chosen()).toMatchObject({ node: spare });
@@ -158,7 +158,7 @@ describe("a lost node is known", () => {
     const link = registry.linkUp(hello, 0);
     link.report(report(), 0);
     link.down(1_000);
-    const gone = [{ hello, linked: false, dataSessions: 0, view: { reachable: false } }];
+    const gone = [{ hello, linked: false, dataConnections: 0, view: { reachable: false } }];
     expect(registry.details(2_000)).toMatchObject(gone);
     expect(registry.details(7 * 24 * hourMs)).toMatchObject(gone);
     expect(registry.details(7 * 24 * hourMs + 1_001)).toEqual([]);
@@ -272,7 +272,7 @@ test("the hello determines which models of a slot one engine serves at the same 
   const alias = asId<ModelId>("alias");
   const engines = [{ models: [model, alias] }];
   const link = registry.linkUp({ ...hello, slots: [{ name: slot, models: [model, alias], engines }] }, 0);
-  registry.sessionUp(node);
+  registry.connectionUp(node);
   link.report(report(), 0);
   expect(look(0).slots[0]).toMatchObject({ models: [model, alias], engines });
   expect(modelState(alias, registry.view(0)), "active, because the report names the engine's other model").toEqual({

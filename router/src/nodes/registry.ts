@@ -14,7 +14,7 @@ export interface NodeDetail {
   readonly view: NodeView;
   readonly hello: NodeHello;
   readonly linked: boolean;
-  readonly dataSessions: number;
+  readonly dataConnections: number;
   readonly report: NodeReport | undefined;
   /** Monotonic ms since when the node is linked. Undefined if it is not linked. */
   readonly linkedAtMs: number | undefined;
@@ -84,14 +84,14 @@ export class NodeRegistry {
     return link;
   }
 
-  sessionUp(node: NodeId): void {
-    this.#entry(node).dataSessions++;
+  connectionUp(node: NodeId): void {
+    this.#entry(node).dataConnections++;
   }
 
-  sessionDown(node: NodeId): void {
+  connectionDown(node: NodeId): void {
     const entry = this.#entry(node);
-    entry.dataSessions--;
-    if (entry.dataSessions === 0 && !entry.hello) this.#forget(node);
+    entry.dataConnections--;
+    if (entry.dataConnections === 0 && !entry.hello) this.#forget(node);
   }
 
   /** Counts a request of this router to the slot, with all its answers. */
@@ -132,7 +132,7 @@ export class NodeRegistry {
     for (const [node, entry] of this.#nodes) {
       if (!entry.hello) continue;
       const keptMs = entry.maintenance ? maintainedMs : missedMs;
-      if (!entry.link && nowMs - entry.lostAtMs > keptMs && entry.dataSessions === 0) this.#forget(node);
+      if (!entry.link && nowMs - entry.lostAtMs > keptMs && entry.dataConnections === 0) this.#forget(node);
       else views.push(entry.look(nowMs));
     }
     return views;
@@ -140,8 +140,8 @@ export class NodeRegistry {
 
   details(nowMs: number): readonly NodeDetail[] {
     return this.view(nowMs).map((view) => {
-      const { hello, link, dataSessions, report, linkedAtMs, histories } = this.#nodes.get(view.node)!;
-      return { view, hello: hello!, linked: link !== undefined, dataSessions, report, linkedAtMs, histories };
+      const { hello, link, dataConnections, report, linkedAtMs, histories } = this.#nodes.get(view.node)!;
+      return { view, hello: hello!, linked: link !== undefined, dataConnections, report, linkedAtMs, histories };
     });
   }
 
@@ -177,7 +177,7 @@ class NodeEntry implements NodeView {
   lostAtMs = -Infinity;
   report: NodeReport | undefined;
   reportedAtMs = -Infinity;
-  dataSessions = 0;
+  dataConnections = 0;
   reachable = false;
   slots: readonly LiveSlot[] = [];
   readonly histories = new Map<SlotName, readonly PastSwitch[]>();
@@ -202,7 +202,7 @@ class NodeEntry implements NodeView {
   }
 
   look(nowMs: number): NodeView {
-    this.reachable = this.link !== undefined && this.dataSessions > 0 && nowMs - this.reportedAtMs <= silentMsMax;
+    this.reachable = this.link !== undefined && this.dataConnections > 0 && nowMs - this.reportedAtMs <= silentMsMax;
     return this;
   }
 

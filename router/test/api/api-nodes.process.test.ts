@@ -32,8 +32,8 @@ const refusedSessions: string[] = [];
 beforeAll(async () => {
   registry = new NodeRegistry();
   const events = {
-    ...{ dataSessionUp() {}, dataSessionDown() {} },
-    dataSessionRefused: (reason: string) => void refusedSessions.push(reason),
+    ...{ dataConnectionUp() {}, dataConnectionDown() {} },
+    dataConnectionRefused: (reason: string) => void refusedSessions.push(reason),
   };
   const listen = { host: "127.0.0.1", port: 0 };
   data = await DataConnections.open({ listen, grants, routerId: "r", clock: systemClock, counts: registry, events });

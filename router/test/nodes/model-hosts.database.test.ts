@@ -20,7 +20,7 @@ const active = { name: "s", state: "SLOT_STATE_ACTIVE", active_model: model, run
 async function claim(rig: NodeLinkRig, node: NodeId): Promise<void> {
   const client = await rig.linked(1, node);
   client.say({ load_report: { sequence: 1, slots: [active], admitting: true } });
-  rig.registry.sessionUp(node);
+  rig.registry.connectionUp(node);
   const now = () => systemClock.monotonicMs();
   await expect.poll(() => rig.registry.view(now()).find((view) => view.node === node)?.reachable).toBe(true);
 }

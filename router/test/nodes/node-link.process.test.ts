@@ -193,7 +193,7 @@ test("of two links of a node the later start of the agent has the word, whicheve
 });
 
 test("a link that is reset makes its node unreachable at once", async () => {
-  rig.registry.sessionUp(node);
+  rig.registry.connectionUp(node);
   const client = await rig.linked();
   client.say({ load_report: { slots: [], admitting: true } });
   await expect.poll(() => rig.view().reachable).toBe(true);

@@ -139,7 +139,7 @@ function busyFleet(): readonly NodeDetail[] {
     },
   });
   const failed = slot("a", { state: SlotState.FAILED, running: 0, oldestRunningMs: undefined, retryInMs: 8_000 });
-  const gone = withSlots("gpu-3", [], { linked: false, linkedAtMs: undefined, dataSessions: 0 });
+  const gone = withSlots("gpu-3", [], { linked: false, linkedAtMs: undefined, dataConnections: 0 });
   const resting = withSlots("gpu-4", [slot("a", { running: 2 })]);
   return [
     withSlots("gpu-1", [slot("a"), draining, starting], {

@@ -132,7 +132,7 @@ export function quietNode(name: string, more: Partial<NodeDetail> = {}): NodeDet
     view: { node, ...state },
     hello,
     linked: true,
-    dataSessions: 1,
+    dataConnections: 1,
     report: undefined,
     linkedAtMs: 0,
     histories: new Map(),

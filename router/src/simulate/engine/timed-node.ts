@@ -65,7 +65,7 @@ export class TimedNode {
     const nowMs = this.#clock.monotonicMs();
     const slots = this.slots.map(({ name, engines }) => ({ name, models: engines.map(({ model }) => model) }));
     const entry = registry.linkUp({ node: this.name, bootId: "1", agentVersion: "", slots }, nowMs);
-    registry.sessionUp(this.name);
+    registry.connectionUp(this.name);
     const now = this.#snapshot(nowMs);
     const link: Link = { router, entry, phaseMs, takenMs: nowMs, newest: now, older: now };
     this.#links.push(link);

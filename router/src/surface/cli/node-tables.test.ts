@@ -30,7 +30,7 @@ function shown(slot: Partial<SlotView>, width?: number) {
     ],
   };
   const hello = { node: view.node, bootId: "b", agentVersion: "1", slots: [] };
-  const detail = { view, hello, linked: true, dataSessions: 1, report: undefined } as unknown as NodeDetail;
+  const detail = { view, hello, linked: true, dataConnections: 1, report: undefined } as unknown as NodeDetail;
   const nodes = JSON.parse(JSON.stringify([viewNode(detail, 1_600)])) as [ReturnType<typeof viewNode>];
   const [, , row, , ...notes] = nodesText(nodes, width).split("\n");
   return { slot: nodes[0]!.slots[0]!, row: row!, notes };
@@ -104,7 +104,7 @@ const idle = viewNode(
       slots: [],
     },
     hello: { node: asId<NodeId>("gpu-1"), bootId: "b", agentVersion: "1", slots: [] },
-    ...{ linked: true, dataSessions: 1, report: undefined, linkedAtMs: undefined, histories: new Map() },
+    ...{ linked: true, dataConnections: 1, report: undefined, linkedAtMs: undefined, histories: new Map() },
   },
   0,
 );

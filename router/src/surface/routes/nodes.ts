@@ -69,7 +69,7 @@ export function nodesHandlers(deps: HandlerDeps): Handlers<typeof nodesContract>
 }
 
 export function viewNode(detail: NodeDetail, nowMs: number): Node {
-  const { view, hello, dataSessions, report, linkedAtMs } = detail;
+  const { view, hello, dataConnections, report, linkedAtMs } = detail;
   const { outbox } = report ?? {};
   const reportAgeMs = nowMs - view.reportedAtMs;
   return {
@@ -77,7 +77,7 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
     state: nodeState(detail),
     maintenanceReported: report?.maintenance ?? false,
     agentVersion: hello.agentVersion,
-    dataSessions,
+    dataSessions: dataConnections,
     reportAgeSeconds: Number.isFinite(reportAgeMs) ? seconds(reportAgeMs) : undefined,
     linkAgeSeconds: linkedAtMs === undefined ? undefined : seconds(nowMs - linkedAtMs),
     outbox: outbox && { records: Number(outbox.records), oldestSeconds: seconds(outbox.oldestMs) },

@@ -3,7 +3,7 @@ import { rawFrame, rawFrames } from "@weiche/shared/testing/raw-frames.ts";
 import { SimSocket } from "@weiche/shared/testing/sim-socket.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { expect, test } from "vitest";
-import { question } from "./session-question.ts";
+import { question } from "./connection-question.ts";
 
 const limits = { answerMsMax: 1_000, answerBytesMax: 3_000 };
 

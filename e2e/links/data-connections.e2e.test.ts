@@ -19,7 +19,7 @@ test("3,000 quick cancels do not end a connection", async () => {
   }
   await expect.poll(() => closed.length, { timeout: 10_000 }).toBe(3_000);
   expect(new Set(closed)).toEqual(new Set(["unwanted"]));
-  expect(agent.told.filter(([event]) => event === "dataSessionDown")).toEqual([]);
+  expect(agent.told.filter(([event]) => event === "dataConnectionDown")).toEqual([]);
   expect((await router.send()).status).toBe(200);
 });
 
