@@ -17,7 +17,10 @@ export function wholeTimes<Message>(message: Message): Message {
     if (typeof value === "number") return name.endsWith("Ms") ? uint32(value) : value;
     if (Array.isArray(value)) return value.map((each) => convert(each));
     if (typeof value !== "object" || value === null || value instanceof Map) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, convert(part, key)]));
+    // A loop, because nodes make reports all the time, and lists of entries take twice as long.
+    const whole: Record<string, unknown> = {};
+    for (const key of Object.keys(value)) whole[key] = convert((value as Record<string, unknown>)[key], key);
+    return whole;
   };
   return convert(message) as Message;
 }

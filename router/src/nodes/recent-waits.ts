@@ -55,6 +55,7 @@ export class WaitWatch {
     nowMs: number,
   ): void {
     const before = this.#sinceMs;
+    if (before.size === 0 && slots.every(({ waiters }) => waiters.length === 0)) return;
     this.#sinceMs = new Map();
     for (const slot of slots) {
       const waitedFor = new Set(slot.waiters.filter(({ waiting }) => waiting > 0).map((waiter) => waiter.model));

@@ -5,7 +5,13 @@ import type { Answer } from "./answer.ts";
 type Fleet = NonNullable<Answer["fleet"]>;
 
 export function answerText(answer: Answer, width?: number): string {
-  return [headOf(answer), ...boundLines(answer), ...tableOf(answer, width), ...assumedLines(answer)].join("\n");
+  return [
+    headOf(answer),
+    ...boundLines(answer),
+    ...tableOf(answer, width),
+    ...variedLines(answer, width),
+    ...assumedLines(answer),
+  ].join("\n");
 }
 
 /** One line before the first run. */
@@ -56,6 +62,27 @@ function tableOf({ models, slots }: Answer, width: number | undefined): readonly
         `slot ${slot} of ${node}: ${percent(switchingShare)} of the time switching, ${percent(drainingShare)} draining`,
     );
   return [formatTable(heads, rows, width), ...busy];
+}
+
+function variedLines(
+  { all, policies, sensitivity, fleet, slots }: Answer,
+  width: number | undefined,
+): readonly string[] {
+  if (!all || !fleet || policies.length + sensitivity.length === 0) return [];
+  const switchesPerHour = slots.reduce((sum, slot) => sum + slot.switchesPerHour, 0);
+  const base = { ...all, name: "as planned", switchesPerHour, isMet: fleet.isMet };
+  const row = ({ name, waitSeconds, firstTokenSeconds, refusedShare, switchesPerHour, isMet }: typeof base) => [
+    ...[name, `${fixed(waitSeconds.p50)} / ${fixed(waitSeconds.p99)}`, seconds(firstTokenSeconds.p99)],
+    ...[percent(refusedShare), switchesPerHour.toFixed(1), isMet ? "yes" : "no"],
+  ];
+  const heads = ["wait s p50/p99", "first token p99", "refused", "switches/h", "goals met"];
+  const table = (what: string, varied: readonly (typeof base)[]) =>
+    varied.length === 0 ? [] : ["", formatTable([what, ...heads], [base, ...varied].map(row), width)];
+  const change = ({ firstTokenSeconds }: Answer["policies"][number]) =>
+    Math.abs(firstTokenSeconds.p99 - all.firstTokenSeconds.p99);
+  const byChange = sensitivity.toSorted((a, b) => change(b) - change(a));
+  const withAll = (ones: Answer["policies"]) => ones.map((one) => ({ ...base, ...one }));
+  return [...table("policy", withAll(policies)), ...table("assumption", withAll(byChange))];
 }
 
 function assumedLines({ assumed }: Answer): readonly string[] {

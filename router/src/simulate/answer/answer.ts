@@ -2,16 +2,23 @@
 import { version } from "@weiche/shared/program/version.ts";
 import type { Capacity } from "../search/capacity.ts";
 import type { Trial, Verdict } from "../search/trial.ts";
+import type { Varied } from "../search/variations.ts";
 import type { Measured } from "../engine/measured.ts";
 import type { ModelTally } from "../engine/tally.ts";
-import type { Plan } from "../plan/plan.ts";
+import type { Plan, PlannedLoad } from "../plan/plan.ts";
 
 /** Raised when a field changes its meaning or goes away. */
 const schemaVersion = 1;
 
 export type Answer = ReturnType<typeof answerOf>;
 
-export function answerOf(plan: Plan, { bounds, trial, below, isStopped }: Capacity) {
+interface Found extends Capacity {
+  readonly policies?: readonly Varied[];
+  readonly sensitivity?: readonly Varied[];
+}
+
+export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed">, found: Found) {
+  const { bounds, trial, below, isStopped, policies = [], sensitivity = [] } = found;
   return {
     ...{ schemaVersion, version, isStopped },
     seed: plan.seed,
@@ -29,13 +36,24 @@ export function answerOf(plan: Plan, { bounds, trial, below, isStopped }: Capaci
     models: trial ? Object.keys(plan.models).map((model) => modelOf(model, trial.measured)) : [],
     all: trial && talliesOf(trial.measured.all),
     slots: trial ? trial.measured.slots.map(slotOf) : [],
-    assumed: plan.assumed,
+    policies: policies.map(variedOf),
+    sensitivity: sensitivity.map(variedOf),
+    assumed: [...plan.assumed, ...load.assumed.map((value) => ({ path: "load", models: [], value }))],
   };
 }
 
 function fleetOf({ groups, verdicts, isMet }: Trial, { slotsPerNode }: Plan) {
   const slots = groups.reduce((sum, group) => sum + group.slots, 0);
   return { slots, nodes: Math.ceil(slots / slotsPerNode), groups, isMet, verdicts: verdicts.map(verdictOf) };
+}
+
+function variedOf({ name, trial: { measured, isMet, verdicts } }: Varied) {
+  const { waitSeconds, firstTokenSeconds, refusedShare } = talliesOf(measured.all);
+  const switches = measured.slots.reduce((sum, slot) => sum + slot.switches, 0);
+  return {
+    ...{ name, waitSeconds, firstTokenSeconds, refusedShare, isMet, verdicts: verdicts.map(verdictOf) },
+    switchesPerHour: rounded(switches / (measured.totalMs / 3_600_000)),
+  };
 }
 
 function verdictOf({ goal, model, value, upper, isMet }: Verdict) {

@@ -89,7 +89,7 @@ const groupSchema = Type.Object(
 const { minResidencySeconds, drainOpenSeconds, waitersMax, waiterSeconds, whileSwitching } =
   agentSchema.properties.slots.items.properties;
 
-const rulesSchema = Type.Object(
+export const rulesSchema = Type.Object(
   {
     ...{ minResidencySeconds, drainOpenSeconds, waitersMax, waiterSeconds, whileSwitching },
     fairness: Type.Boolean({ default: true, description: "whether accounts share the places of an engine" }),
@@ -106,6 +106,17 @@ export const planSchema = Type.Object(
         description: "groups of equal slots",
         absent: "one group, whose slots may serve every model",
       }),
+    ),
+    load: Type.Optional(
+      Type.Object(
+        {
+          trace: Type.String({ minLength: 1, description: "the file of a trace, relative to the plan" }),
+          model: Type.Optional(
+            Type.String({ description: "the model of all requests", absent: "the trace names a model in each line" }),
+          ),
+        },
+        { ...closed, description: "a recorded load", absent: "each model's `demand` makes the load" },
+      ),
     ),
     slotsPerNode: Type.Integer({ minimum: 1, default: 1, description: "slots on each node" }),
     hours: Type.Number({

@@ -39,7 +39,11 @@ test.each([
     'plan.yaml:4: no group of the fleet serves "small"',
   ],
   ["a model that is written twice", `${models}  - model: coder\n`, 'plan.yaml:7: the model "coder" is written twice'],
-  ["a plan in which no model has a demand", "models: [{ model: coder }]\n", "plan.yaml:1: no model has a demand"],
+  [
+    "a plan in which no model has a demand",
+    "models: [{ model: coder }]\n",
+    "plan.yaml:1: no model has a demand, and the plan has no load",
+  ],
   [
     "a goal that cannot be read",
     `${models}goals: [fast]\n`,

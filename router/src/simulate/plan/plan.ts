@@ -1,7 +1,11 @@
 /** Reads a plan and lists what it leaves to assumptions. */
+import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
 import { checkYaml, formatMistakes, nearest, type Finding } from "@weiche/shared/files/config-file.ts";
 import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
+import type { Load } from "../load.ts";
+import { openTrace } from "../loads/trace.ts";
+import { demandLoad } from "./demand-load.ts";
 import { contradictingGoals, parseGoal, type Goal } from "./goals.ts";
 import { planSchema, type RawModel, type RawPlan } from "./plan-schema.ts";
 
@@ -11,6 +15,31 @@ export interface Plan extends Omit<RawPlan, "models"> {
   readonly parsedGoals: readonly Goal[];
   /** The values that the plan does not give, as paths with `.` between keys. */
   readonly assumed: readonly Assumed[];
+  /** Where its paths begin. */
+  readonly folder: string;
+}
+
+export interface PlannedLoad {
+  readonly durationMs: number;
+  /** The load of one run. A recorded load is the same in each. */
+  readonly of: (seed: number) => Load;
+  /** What a trace does not tell, in sentences. */
+  readonly assumed: readonly string[];
+}
+
+/** Throws `StartError` with the mistakes of a trace and their lines. */
+export function loadOf({ models, hours, load, folder }: Plan): PlannedLoad {
+  if (!load) {
+    const demands = new Map(Object.entries(models).flatMap(([model, { demand }]) => (demand ? [[model, demand]] : [])));
+    const durationMs = hours * 3_600_000;
+    return { durationMs, of: (seed) => demandLoad(demands, durationMs, seed), assumed: [] };
+  }
+  const file = resolve(folder, load.trace);
+  const { trace, mistakes } = openTrace(file, { model: load.model, models: Object.keys(models) });
+  if (!trace) throw new StartError(formatMistakes(file, mistakes).join("; "));
+  let durationMs = 1;
+  for (const { atMs } of trace.load) durationMs = atMs;
+  return { durationMs, of: () => trace.load, assumed: trace.assumed };
 }
 
 interface Assumed {
@@ -38,6 +67,7 @@ export function planOf(text: string, file: string, goals: readonly string[] = []
     fleet: value.fleet ?? [{ models }],
     parsedGoals,
     assumed: assumedIn(value, parse(text)),
+    folder: dirname(resolve(file)),
   };
 }
 
@@ -45,17 +75,18 @@ function* contradictions(plan: RawPlan): Iterable<Finding> {
   const models = plan.models.map(({ model }) => model);
   for (const [index, model] of models.entries())
     if (models.indexOf(model) < index) yield [["models", index], `the model "${model}" is written twice`];
-  if (plan.models.every(({ demand }) => !demand))
-    yield [["models"], "no model has a demand, so there is nothing to simulate"];
+  const withDemand = plan.models.findIndex(({ demand }) => demand);
+  if (withDemand < 0 && !plan.load) yield [["models"], "no model has a demand, and the plan has no load"];
+  if (withDemand >= 0 && plan.load)
+    yield [["models", withDemand, "demand"], "the plan has a load, so a demand has no effect: remove one of both"];
+  const only = plan.load?.model;
+  if (only !== undefined && !models.includes(only)) yield [["load", "model"], noModel(only, models)];
   for (const [index, goal] of plan.goals.entries()) yield* mistakeOf(["goals", index], goal, models);
   const fleet = plan.fleet ?? [];
   for (const [index, group] of fleet.entries())
     for (const [at, model] of group.models.entries()) {
       const path = ["fleet", index, "models", at];
-      if (!models.includes(model)) {
-        const near = nearest(model, models);
-        yield [path, `"${model}" is no model of the plan${near ? `. Did you mean "${near}"?` : ""}`];
-      }
+      if (!models.includes(model)) yield [path, noModel(model, models)];
       const others = fleet.filter((other) => other !== group && other.models.includes(model));
       if (others.length > 0 && [group, ...others].some(({ slots }) => slots === undefined))
         yield [path, `"${model}" is in several groups, so each of them needs a number of slots`];
@@ -63,6 +94,11 @@ function* contradictions(plan: RawPlan): Iterable<Finding> {
   for (const [index, model] of models.entries())
     if (plan.fleet && !fleet.some((group) => group.models.includes(model)))
       yield [["models", index], `no group of the fleet serves "${model}"`];
+}
+
+function noModel(model: string, models: readonly string[]): string {
+  const near = nearest(model, models);
+  return `"${model}" is no model of the plan${near === undefined ? "" : `. Did you mean "${near}"?`}`;
 }
 
 function mistakeOf(path: Finding[0], goal: string, models: readonly string[]): Finding[] {
@@ -77,7 +113,7 @@ function mistakeOf(path: Finding[0], goal: string, models: readonly string[]): F
 
 /** Compares the plan with defaults to the plan as written. Lists goals, runs and hours never, because they are choices. */
 function assumedIn(plan: RawPlan, written: unknown): readonly Assumed[] {
-  const choices = new Set(["goals", "seeds", "seed", "hours", "models", "fleet"]);
+  const choices = new Set(["goals", "seeds", "seed", "hours", "models", "fleet", "load"]);
   const own = missing(plan, written, []).filter(([path]) => !choices.has(path[0]!));
   const all = own.map(([path, value]): Assumed => ({ path: path.join("."), models: [], value }));
   const byKey = new Map<string, { path: string; models: string[]; value: unknown }>();

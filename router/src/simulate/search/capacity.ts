@@ -1,18 +1,11 @@
 /** Answers a plan: the lower bound, then the least number of slots or the fleet as it is planned. */
 import type { SimulationOptions } from "../engine/simulation.ts";
 import type { Load } from "../load.ts";
-import { demandLoad } from "../plan/demand-load.ts";
 import { engineOf, nodesOf, type SizedGroup } from "../plan/fleet.ts";
-import type { Plan } from "../plan/plan.ts";
+import type { Plan, PlannedLoad } from "../plan/plan.ts";
 import { leastSlots } from "./least-slots.ts";
 import { Asked, boundOf, slotsAtLeast, type ModelBound } from "./lower-bound.ts";
 import { tryFleet, type Control, type Trial } from "./trial.ts";
-
-interface PlannedLoad {
-  readonly durationMs: number;
-  /** The load of one run. A recorded load is the same in each. */
-  readonly of: (seed: number) => Load;
-}
 
 interface Bounds {
   readonly models: readonly ModelBound[];
@@ -31,15 +24,9 @@ export interface Capacity {
 }
 
 /** A trial in progress, for the progress bar. */
-interface Step {
+export interface Step {
   readonly groups: readonly SizedGroup[];
   readonly share: number;
-}
-
-export function loadOf({ models, hours }: Plan): PlannedLoad {
-  const demands = new Map(Object.entries(models).flatMap(([model, { demand }]) => (demand ? [[model, demand]] : [])));
-  const durationMs = hours * 3_600_000;
-  return { durationMs, of: (seed) => demandLoad(demands, durationMs, seed) };
 }
 
 /** Reads the load once. */
@@ -92,7 +79,7 @@ function slotsMost(atLeast: number, models: number): number {
   return 2 * atLeast + 2 * models + 8;
 }
 
-function trialOptions(plan: Plan, load: PlannedLoad, groups: readonly SizedGroup[]) {
+export function trialOptions(plan: Plan, load: PlannedLoad, groups: readonly SizedGroup[]) {
   const served = new Set(groups.flatMap(({ models }) => models));
   const goals = plan.parsedGoals.filter(({ model }) => model === undefined || served.has(model));
   const optionsOf = (seed: number): SimulationOptions => ({

@@ -36,6 +36,8 @@ interface TrialOptions {
   readonly goals: readonly Goal[];
   readonly seeds: readonly number[];
   readonly optionsOf: (seed: number) => SimulationOptions;
+  /** Whether every seed is run, even if the first one misses a goal by far. */
+  readonly isWhole?: boolean;
 }
 
 /** Events between two reports of the progress. */
@@ -43,7 +45,7 @@ const eventsAtOnce = 20_000;
 
 /** Returns undefined if it was stopped. */
 export async function tryFleet(
-  { groups, goals, seeds, optionsOf }: TrialOptions,
+  { groups, goals, seeds, optionsOf, isWhole }: TrialOptions,
   control: Control,
 ): Promise<Trial | undefined> {
   const measured = new Measured();
@@ -58,7 +60,7 @@ export async function tryFleet(
     simulation.end();
     measured.add(simulation);
     tallies.push(simulation.tally.models);
-    if (isHopeless(goals, tallies)) break;
+    if (!isWhole && isHopeless(goals, tallies)) break;
   }
   const verdicts = goals.map((goal) => worst(goal, tallies));
   return { groups, measured, verdicts, isMet: verdicts.every(({ isMet }) => isMet) };

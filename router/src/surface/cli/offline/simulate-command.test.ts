@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterAll, expect, test } from "vitest";
+import type { Answer } from "../../../simulate/answer/answer.ts";
 import { runCli } from "../cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "weiche-plan-"));
@@ -49,13 +50,44 @@ test("JSON has the version of its schema, the seed and what was assumed, and the
   const first = await simulate(models, "--json");
   const again = await simulate(models, "--json");
   expect(again.output).toBe(first.output);
-  const answer = JSON.parse(first.output) as Record<string, unknown>;
+  const answer = JSON.parse(first.output) as Answer;
   expect(answer).toMatchObject({ schemaVersion: 1, seed: 1, runs: 2, isStopped: false });
-  expect((answer["assumed"] as unknown[]).length).toBeGreaterThan(5);
+  expect(answer.assumed.length).toBeGreaterThan(5);
 });
 
 test("mistakes of the plan are printed with file and line before anything runs", async () => {
   const { code, output, errors } = await simulate(`${models}goals: ["wiat.p99<=1s"]\n`);
   expect([code, output]).toEqual([1, ""]);
   expect(errors).toBe('weiche: FOLDER/plan.yaml:6: the goal "wiat.p99<=1s" names "wiat". Did you mean "wait"?\n');
+});
+
+test("policies and changed assumptions are compared with the plan on the same load", async () => {
+  const fixed = `${models}fleet: [{ models: [coder, rare], slots: 1 }]\n`;
+  const { code, output } = await simulate(fixed, "--json", "--sensitivity", "--policy", "drainOpenSeconds=60");
+  expect(code).toBe(0);
+  const answer = JSON.parse(output) as Answer;
+  const [policy] = answer.policies;
+  const rare = answer.slots[0]!.switchesPerHour;
+  expect([policy!.name, policy!.switchesPerHour < rare]).toEqual(["drainOpenSeconds=60", true]);
+  const slower = answer.sensitivity.find(({ name }) => name.startsWith("startSeconds"))!;
+  expect(slower.waitSeconds.p99).toBeGreaterThan(answer.all!.waitSeconds.p99);
+});
+
+test.each([
+  ["drainOpenSecond=5", 'names "drainOpenSecond"; did you mean "drainOpenSeconds"?'],
+  ["drainOpenSeconds=soon", 'has no valid value for drainOpenSeconds: "soon"'],
+])("the policy %s is refused before anything runs", async (policy, message) => {
+  const { code, errors } = await simulate(models, "--policy", policy);
+  expect([code, errors.includes(message), errors.includes("lower bound")]).toEqual([1, true, false]);
+});
+
+test("a recorded load is simulated, and a bad line of it is named before anything runs", async () => {
+  const line = (atMs: number, model: string) =>
+    `${JSON.stringify({ timestamp: atMs, model, account: "a", input_length: 100, output_length: 50 })}\n`;
+  const plan = `models: [{ model: coder }]\nload: { trace: load.jsonl }\nseeds: 1\n`;
+  writeFileSync(join(folder, "load.jsonl"), line(0, "coder") + line(1_000, "coder"));
+  expect((await simulate(plan)).output.split("\n")[0]).toContain("1 slot on 1 node: wait p50");
+  writeFileSync(join(folder, "load.jsonl"), line(0, "coder") + line(1_000, "codr"));
+  const { code, errors } = await simulate(plan);
+  expect([code, errors.includes("FOLDER/load.jsonl:2: ")]).toEqual([1, true]);
 });

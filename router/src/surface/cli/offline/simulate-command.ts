@@ -10,23 +10,29 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
     .command("simulate")
     .argument("<plan>", "a plan.yaml with models, their demand, and perhaps slots and goals")
     .option("--goal <goal...>", 'what must hold, such as "wait.p99<=30s" or "refused<=1%"')
+    .option(
+      "--policy <rules...>",
+      'rules to compare with those of the plan, such as "drainOpenSeconds=5,fairness=false"',
+    )
+    .option("--sensitivity", "show which assumption about the engines changes the waits most")
     .description("Simulate a fleet, and find the least number of slots that meets the goals.")
-    .action(async (file: string, { goal = [] }: { goal?: readonly string[] }) => {
-      const { readPlan } = await import("../../../simulate/plan/plan.ts");
-      const { boundsOf, findCapacity, loadOf } = await import("../../../simulate/search/capacity.ts");
-      const { answerOf } = await import("../../../simulate/answer/answer.ts");
+    .action(async (file: string, options: Options) => {
+      const { simulatePlan } = await import("../../../simulate/answer/simulate-plan.ts");
       const { answerText, boundText } = await import("../../../simulate/answer/answer-text.ts");
-      const plan = readPlan(file, goal);
-      const load = loadOf(plan);
-      const bounds = boundsOf(plan, load);
-      const before = answerOf(plan, { bounds, trial: undefined, below: undefined, isStopped: false });
-      actions.terminal.errors.write(`${boundText(before)}\n`);
       using bar = new ProgressBar(actions.terminal, systemClock);
-      const capacity = await findCapacity(plan, load, bounds, (step) => bar.show(step));
-      const answer = answerOf(plan, capacity);
+      const answer = await simulatePlan(file, options, {
+        onBound: (before) => void actions.terminal.errors.write(`${boundText(before)}\n`),
+        onStep: (step) => bar.show(step),
+      });
       bar.clear();
       actions.print(answer, (width) => answerText(answer, width));
-      if (capacity.isStopped) throw new Failed("stopped before the answer was found");
+      if (answer.isStopped) throw new Failed("stopped before the answer was found");
       if (answer.fleet && !answer.fleet.isMet) throw new Failed("the goals are not met");
     });
+}
+
+interface Options {
+  readonly goal?: readonly string[];
+  readonly policy?: readonly string[];
+  readonly sensitivity?: boolean;
 }

@@ -1,0 +1,38 @@
+/** Answers the plan in a file: reads and checks everything, prints the lower bound, then runs. */
+import { loadOf, readPlan } from "../plan/plan.ts";
+import { boundsOf, findCapacity, type Step } from "../search/capacity.ts";
+import { assumptionsOf, policyOf, vary } from "../search/variations.ts";
+import { answerOf, type Answer } from "./answer.ts";
+
+interface Asked {
+  readonly goal?: readonly string[];
+  readonly policy?: readonly string[];
+  readonly sensitivity?: boolean;
+}
+
+interface Events {
+  /** The lower bound is known, and nothing has run. */
+  readonly onBound: (before: Answer) => void;
+  /** Resolves with whether to go on. */
+  readonly onStep: (step: Step) => Promise<boolean>;
+}
+
+/** Throws `StartError` with what to correct before anything runs. */
+export async function simulatePlan(file: string, asked: Asked, { onBound, onStep }: Events): Promise<Answer> {
+  const plan = readPlan(file, asked.goal ?? []);
+  const policies = (asked.policy ?? []).map((text) => policyOf(text, plan));
+  const load = loadOf(plan);
+  const bounds = boundsOf(plan, load);
+  onBound(answerOf(plan, load, { bounds, trial: undefined, below: undefined, isStopped: false }));
+  const capacity = await findCapacity(plan, load, bounds, onStep);
+  const { trial, isStopped } = capacity;
+  if (!trial || isStopped) return answerOf(plan, load, capacity);
+  const assumptions = asked.sensitivity ? assumptionsOf(plan) : [];
+  const varied = await vary([...policies, ...assumptions], load, trial.groups, onStep);
+  return answerOf(plan, load, {
+    ...capacity,
+    isStopped: varied.length < policies.length + assumptions.length,
+    policies: varied.slice(0, policies.length),
+    sensitivity: varied.slice(policies.length),
+  });
+}

@@ -1,0 +1,83 @@
+/** Runs the fleet that was found again with changed rules, or with changed assumptions. */
+import { nearest } from "@weiche/shared/files/config-file.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
+import { Value } from "typebox/value";
+import type { Plan, PlannedLoad } from "../plan/plan.ts";
+import { rulesSchema, type RawModel, type RawRules } from "../plan/plan-schema.ts";
+import type { SizedGroup } from "../plan/fleet.ts";
+import { trialOptions, type Step } from "./capacity.ts";
+import { tryFleet, type Trial } from "./trial.ts";
+
+interface Variation {
+  readonly name: string;
+  readonly plan: Plan;
+}
+
+export interface Varied {
+  readonly name: string;
+  readonly trial: Trial;
+}
+
+/** Reads rules such as `drainOpenSeconds=5,fairness=false`. Throws `StartError` with what to correct. */
+export function policyOf(text: string, plan: Plan): Variation {
+  const rules: Record<string, unknown> = { ...plan.rules };
+  const known = Object.keys(plan.rules);
+  for (const part of text.split(",")) {
+    const [name = "", value = ""] = part.split("=").map((each) => each.trim());
+    if (!known.includes(name)) {
+      const near = nearest(name, known);
+      const hint = near === undefined ? `known are ${known.join(", ")}` : `did you mean "${near}"?`;
+      throw new StartError(`the policy "${text}" names "${name}"; ${hint}`);
+    }
+    rules[name] =
+      value === "true" || value === "false" ? value === "true" : Number.isNaN(Number(value)) ? value : Number(value);
+    if (!Value.Check(rulesSchema, rules))
+      throw new StartError(`the policy "${text}" has no valid value for ${name}: "${value}"`);
+  }
+  return { name: text, plan: { ...plan, rules: rules as RawRules } };
+}
+
+/** By how much an assumption is changed to see what depends on it. */
+const factor = 1.25;
+
+/** One variation for each number that describes engines, a quarter larger for every model that has it. */
+export function assumptionsOf(plan: Plan): readonly Variation[] {
+  const numbers: readonly (readonly [name: string, change: (model: RawModel) => RawModel])[] = [
+    ["startSeconds", (model) => ({ ...model, startSeconds: model.startSeconds * factor })],
+    ["stopSeconds", (model) => ({ ...model, stopSeconds: model.stopSeconds * factor })],
+    ["wakeSeconds", (model) => (model.wakeSeconds ? { ...model, wakeSeconds: model.wakeSeconds * factor } : model)],
+    ["places", (model) => ({ ...model, places: Math.round(model.places * factor) })],
+    [
+      "prefillTokensPerSecond",
+      (model) => ({ ...model, prefillTokensPerSecond: model.prefillTokensPerSecond * factor }),
+    ],
+    ...(["baseMs", "perRunningMs", "perThousandTokensMs"] as const).map(
+      (key) =>
+        [
+          `step.${key}`,
+          (model: RawModel) => ({ ...model, step: { ...model.step, [key]: model.step[key] * factor } }),
+        ] as const,
+    ),
+  ];
+  return numbers.map(([name, change]) => {
+    const models = Object.fromEntries(Object.entries(plan.models).map(([model, raw]) => [model, change(raw)]));
+    return { name: `${name} × ${factor}`, plan: { ...plan, models } };
+  });
+}
+
+/** Returns the runs that were not stopped. */
+export async function vary(
+  variations: readonly Variation[],
+  load: PlannedLoad,
+  groups: readonly SizedGroup[],
+  onStep: (step: Step) => Promise<boolean>,
+): Promise<readonly Varied[]> {
+  const varied: Varied[] = [];
+  for (const { name, plan } of variations) {
+    const goOn = (share: number) => onStep({ groups, share });
+    const trial = await tryFleet({ ...trialOptions(plan, load, groups), isWhole: true }, { goOn });
+    if (!trial) break;
+    varied.push({ name, trial });
+  }
+  return varied;
+}
