@@ -143,6 +143,42 @@ test("only tools and properties that cost too much get a light form", () => {
   ]);
 });
 
+const a = { $ref: "#/$defs/a" };
+const nothing = { type: "null" };
+
+test.each<[what: string, property: object, type: unknown, rest?: object]>([
+  ["a definition", a, "object", { allOf: [a] }],
+  ["a definition, with more words", { ...a, default: {} }, "object", { default: {}, allOf: [a] }],
+  ["a definition or null", { anyOf: [a, nothing], default: null }, ["object", "null"]],
+  ["a list of a definition, or null", { anyOf: [{ items: a }, nothing] }, ["array", "null"]],
+  ["an allOf with a definition", { allOf: [a] }, "object"],
+  ["an object or null", { anyOf: [wide(48), nothing] }, ["object", "null"]],
+  ["a definition that refers to another", { $ref: "#/$defs/b" }, "object", { allOf: [{ $ref: "#/$defs/b" }] }],
+  ["many values without a type", { enum: [...words.enum, null, 1] }, ["string", "null", "number"]],
+])(
+  "a property gets a light form with its types if it is %s and costs too much",
+  (_, property, type, rest = property) => {
+    const schema = { type: "object", properties: { p: property }, $defs: { a: wide(48), b: a }, required: ["p"] };
+    const properties = { p: { ...rest, oneOf: [{ type }] } };
+    expect(told([schema], "llama-server")).toEqual([{ ...schema, properties, oneOf: [{ type: "object" }] }]);
+    expect(told([schema], "vllm")).toEqual([schema]);
+  },
+);
+
+test("a tool that is a definition gets its light form if it costs too much", () => {
+  const $defs = { a: wide(48) };
+  expect(told([{ ...a, $defs }], "llama-server")).toEqual([{ $defs, allOf: [a], oneOf: [{ type: "object" }] }]);
+});
+
+test("the work to find types is limited", () => {
+  const fan = (to: string) => ({ anyOf: Array.from({ length: 40 }, () => ({ $ref: `#/$defs/${to}` })) });
+  const $defs = { a: fan("b"), b: fan("c"), c: fan("d"), d: wide(48) };
+  expect(() => told([{ properties: { a }, $defs }], "llama-server")).toThrow("unfold too far");
+  expect(() => told([{ properties: { a }, $defs: { a: { anyOf: [a, wide(48)] } } }], "llama-server")).toThrow(
+    "Invalid",
+  );
+});
+
 test("a required call keeps its schema, and a schema that costs too much is refused with its number and limit", () => {
   for (const tool_choice of ["required", { type: "function", function: { name: "f0" } }])
     expect(() => told([wide(48)], "llama-server", { tool_choice })).toThrow(
@@ -156,7 +192,8 @@ test("a required call keeps its schema, and a schema that costs too much is refu
 test.each([
   [".properties", wide(65), "at most 64 properties"],
   [".properties.a", { properties: { a: { oneOf: [wide(48)] } } }, "at most 48 ways"],
-  [".$defs.a", { properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: wide(48) } }, "at most 48 ways"],
+  [".properties.a.anyOf[1]", { properties: { a: { anyOf: [{}, wide(48)] } } }, "at most 48 ways"],
+  [".$defs.a", { properties: { a: { oneOf: [{ $ref: "#/$defs/a" }] } }, $defs: { a: wide(48) } }, "at most 48 ways"],
   [".oneOf[0]", { oneOf: [wide(48)] }, "at most 48 ways"],
   ["", { ...wide(48), $defs: references, x: "x".repeat(300_000) }, "fewer different references"],
 ])("if a light form does not help, the error names the place: %s", (place, schema, message) => {

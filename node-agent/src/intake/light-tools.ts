@@ -3,12 +3,14 @@
  * client wrote. Engines make the grammar of the `oneOf`, and templates show the whole schema to the model.
  */
 import { ApiError, invalid } from "@weiche/shared/errors.ts";
+import { numberOf } from "@weiche/shared/http/kept-json.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import type { Tool } from "../engines/dialects/dialect.ts";
 import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 import type { Budget } from "./schema-budget.ts";
 import { boundSchemas, requireFewCopies, type RequestSchema } from "./schema-cost.ts";
-import { referenceWords, shownName } from "./schema-alternatives.ts";
+import { listed, literalsOf, referenceOf, referenceWords, shownName, type SchemaAt } from "./schema-alternatives.ts";
+import { targetOf } from "./schema-pointer.ts";
 
 /**
  * Returns the tools. A tool gets its light form if its own form costs too much, or if it costs much and the light form
@@ -80,9 +82,10 @@ function misfit(schema: RequestSchema, attempt: Budget): ApiError | undefined {
 function lightRoot(root: RequestSchema, budget: Budget, most?: Budget): Json | undefined {
   const { schema, at } = root;
   const { bounds } = budget;
-  if (!isObject(schema) || !isFree(schema)) return undefined;
-  const document = { ...root, length: checkReferences(schema, at, bounds) };
-  const named = isObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+  const free = freed(schema, most);
+  if (!free) return undefined;
+  const document = { ...root, length: checkReferences(free, at, bounds) };
+  const named = isObject(free["properties"]) ? Object.entries(free["properties"]) : [];
   if (named.length > bounds.lightPropertiesMax)
     throw invalid(
       `${at}.properties`,
@@ -95,24 +98,74 @@ function lightRoot(root: RequestSchema, budget: Budget, most?: Budget): Json | u
     // A definition counts for each property that refers to it, but only once for the whole schema.
     if (most && !budget.isWithin(most)) return undefined;
   }
-  const whole = named.length > 0 ? { ...schema, properties: Object.fromEntries(properties) as Json } : schema;
+  const whole = named.length > 0 ? { ...free, properties: Object.fromEntries(properties) as Json } : free;
   return { ...whole, oneOf: [{ type: "object" }] };
 }
 
-function lightProperty({ schema }: RequestSchema): Json | undefined {
-  const type = isObject(schema) && isFree(schema) ? typeOf(schema) : undefined;
-  return type === undefined ? undefined : { ...(schema as Json), oneOf: [{ type }] };
+function lightProperty(property: RequestSchema, budget: Budget, most?: Budget): Json | undefined {
+  const free = freed(property.schema, most);
+  const type = free && (most ? typeOf(free) : typesOf(property, { document: property.document!, budget, levels: 0 }));
+  return type === undefined ? undefined : { ...free, oneOf: [{ type }] };
 }
 
-/** Returns whether engines make the grammar of an added `oneOf`. */
-function isFree(schema: Json): boolean {
-  return schema["oneOf"] === undefined && referenceWords.every((word) => schema[word] === undefined);
+/**
+ * Returns the schema so that engines make the grammar of an added `oneOf`. A reference has priority over it, and moves
+ * into an `allOf`, where it means the same. `most`: the schema fits as written, so nothing moves.
+ */
+function freed(schema: unknown, most: Budget | undefined): Json | undefined {
+  if (!isObject(schema) || schema["oneOf"] !== undefined) return undefined;
+  const words = Object.entries(schema).filter(([word]) => referenceWords.includes(word));
+  if (words.length === 0) return schema;
+  if (most) return undefined;
+  const others = Object.entries(schema).filter(([word]) => !referenceWords.includes(word));
+  const parts = [...listed(schema["allOf"]), ...words.map(([word, reference]) => ({ [word]: reference }))];
+  return { ...Object.fromEntries(others), allOf: parts } as Json;
 }
 
+/** Returns the type or types that the schema itself names. */
 function typeOf(schema: Json): unknown {
   if (schema["type"] !== undefined) return schema["type"];
   if (isObject(schema["properties"])) return "object";
   return schema["items"] === undefined ? undefined : "array";
+}
+
+interface TypeSearch {
+  readonly document: SchemaAt;
+  readonly budget: Budget;
+  readonly levels: number;
+}
+
+const levelsMax = 16;
+
+/** Returns the types that a value of the schema may have, by its references, unions and values, too. */
+function typesOf({ schema, at }: SchemaAt, search: TypeSearch): unknown {
+  const { document, budget, levels } = search;
+  if (!isObject(schema) || levels > levelsMax) return undefined;
+  const named = typeOf(schema);
+  if (named !== undefined) return named;
+  const values = literalsOf(schema);
+  budget.step(at, 1 + values.length);
+  if (values.length > 0) return oneOrMore(values.map(typeOfValue));
+  const within = (one: unknown) => typesOf({ schema: one, at }, { ...search, levels: levels + 1 });
+  const reference = referenceOf(schema);
+  if (reference !== undefined) return within(targetOf(document, reference)?.schema);
+  for (const part of listed(schema["allOf"])) {
+    const types = within(part);
+    if (types !== undefined) return types;
+  }
+  const either = listed(schema["anyOf"]).map(within);
+  return either.includes(undefined) ? undefined : oneOrMore(either.flat());
+}
+
+function oneOrMore(types: readonly unknown[]): unknown {
+  const each = [...new Set(types)];
+  return each.length > 1 ? each : each[0];
+}
+
+function typeOfValue(value: unknown): string {
+  if (value === null) return "null";
+  if (numberOf(value) !== undefined) return "number";
+  return Array.isArray(value) ? "array" : typeof value;
 }
 
 /** Returns the length of the document. All its references count, including those that the light form leaves out. */

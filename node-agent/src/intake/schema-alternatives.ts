@@ -67,7 +67,7 @@ function expand({ schema, at }: SchemaAt, walk: Walk): void {
   if (!isObject(schema)) return add("any", { schema: {}, at }, walk);
   if (entered.has(schema)) expansion.endless(at);
   entered.add(schema);
-  const reference = referenceWords.map((name) => schema[name]).find((value) => typeof value === "string");
+  const reference = referenceOf(schema);
   const target = reference === undefined ? undefined : expansion.resolve(reference);
   if (target) expand(target, { ...walk, isShared: true });
   for (const word of ["anyOf", "oneOf"] as const)
@@ -181,7 +181,11 @@ export function literalsOf(schema: Json): readonly unknown[] {
   return schema["const"] === undefined ? listed(schema["enum"]) : [schema["const"]];
 }
 
-function listed(value: unknown): readonly unknown[] {
+export function referenceOf(schema: Json): string | undefined {
+  return referenceWords.map((word) => schema[word]).find((value) => typeof value === "string");
+}
+
+export function listed(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 

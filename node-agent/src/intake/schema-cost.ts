@@ -3,13 +3,14 @@
  * the walk itself is limited.
  */
 import { invalid } from "@weiche/shared/errors.ts";
-import { memberOf, numberOf } from "@weiche/shared/http/kept-json.ts";
+import { numberOf } from "@weiche/shared/http/kept-json.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import type { MergedLiterals, SchemaBounds } from "../engines/dialects/schema-bounds.ts";
 import { Budget } from "./schema-budget.ts";
 import { patternCost, type PatternCost } from "./pattern-cost.ts";
-import { alternativesOf, literalsOf, referenceWords, shownName } from "./schema-alternatives.ts";
+import { alternativesOf, literalsOf, referenceOf } from "./schema-alternatives.ts";
 import type { Alternative, SchemaAt } from "./schema-alternatives.ts";
+import { targetOf } from "./schema-pointer.ts";
 import { openChoices, type Cost, type Inside } from "./schema-choices.ts";
 
 export interface RequestSchema extends SchemaAt {
@@ -149,7 +150,7 @@ class Walk {
 
   #soleReference(schema: unknown): SchemaAt | undefined {
     if (!isObject(schema) || ["anyOf", "oneOf", "allOf"].some((word) => schema[word] !== undefined)) return undefined;
-    const reference = referenceWords.map((name) => schema[name]).find((value) => typeof value === "string");
+    const reference = referenceOf(schema);
     return reference === undefined ? undefined : this.#resolve(reference);
   }
 
@@ -208,29 +209,12 @@ class Walk {
     return cost;
   }
 
-  /**
-   * Resolves a JSON pointer within the document. Returns undefined if it has no target or is a name, which the engine
-   * refuses.
-   */
   #resolve(reference: string): SchemaAt | undefined {
     if (this.#targets.has(reference)) return this.#targets.get(reference);
-    const found =
-      reference === "#" || reference.startsWith("#/") ? this.#follow(reference.split("/").slice(1)) : undefined;
+    this.#budget.step(this.#document.at, reference.split("/").length - 1);
+    const found = targetOf(this.#document, reference);
     this.#targets.set(reference, found);
     return found;
-  }
-
-  #follow(parts: readonly string[]): SchemaAt | undefined {
-    let { schema, at } = this.#document;
-    this.#budget.step(at, parts.length);
-    for (const part of parts) {
-      const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
-      if (typeof schema !== "object" || schema === null) return undefined;
-      schema = memberOf(schema, key);
-      if (schema === undefined) return undefined;
-      at += Array.isArray(schema) ? `[${shownName(key)}]` : `.${shownName(key)}`;
-    }
-    return { schema, at };
   }
 }
 
