@@ -1,6 +1,6 @@
 // Runs `npm ci` when something else is installed than the lock file says, or not all of it. Plain JavaScript without
-// dependencies, since it runs before anything is installed, on whatever Node.js the system has: 18 is enough. With --dev
-// it also wants the development packages.
+// dependencies, since it runs before anything is installed, on whatever Node.js the system has: 18 is enough. With
+// --dev it also needs the development packages.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";

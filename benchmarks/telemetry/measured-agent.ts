@@ -42,7 +42,7 @@ process.on("SIGUSR2", () => {
 process.on("SIGTERM", () => void agent.close({ stopEngines: true }).then(() => process.exit(0)));
 agent.log.info({ listen: agent.listen }, "measured agent listening");
 
-/** Time in which this thread could have run and was not given a processor: that of other programs. */
+/** Time in which this thread was ready to run, but other programs had the processor. */
 function waitedMs(): number {
   return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
 }

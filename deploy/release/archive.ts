@@ -32,8 +32,8 @@ export async function writeTarball(folder: string, file: string, made: Date): Pr
 const pieceBytes = 1 << 20;
 
 /**
- * Splits bytes into pieces of one size, because zstd's output depends on the sizes of its input, and those of a pipe
- * vary.
+ * Splits bytes into pieces of one size, because zstd's output depends on the sizes of its input pieces, and a pipe
+ * delivers pieces of varying size.
  */
 async function* inPieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer[] = [];

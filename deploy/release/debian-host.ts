@@ -14,7 +14,7 @@ const mirror = "http://deb.debian.org/debian";
 const bootMsMax = 120_000;
 const enter = join(import.meta.dirname, "in-namespaces.sh");
 const namespaces = ["--mount", "--pid", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child"];
-/** File of authorities that this machine trusts besides those of Node.js. */
+/** File of additional authorities that this machine trusts besides the built-in ones of Node.js. */
 const authorities = process.env["NODE_EXTRA_CA_CERTS"];
 const authoritiesThere = "/etc/authorities.pem";
 const path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";

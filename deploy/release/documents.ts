@@ -1,6 +1,6 @@
 /**
- * Copies the pages of a release to their paths in the checkout: those of `docs`, and every page that one of them links.
- * A link to a file that is not in the release, such as a source, becomes its text.
+ * Copies the pages of a release to their paths in the checkout: the pages of `docs`, and every page that one of them
+ * links. A link to a file that is not in the release, such as a source, becomes its text.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";

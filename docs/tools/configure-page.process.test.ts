@@ -118,7 +118,7 @@ function withUnknownKey(section: object | readonly object[]): object {
   return first === undefined ? Object.assign({}, section, { unknownKey: 1 }) : [withUnknownKey(first as object)];
 }
 
-/** Reads a file. Returns a catalogue's mistakes, and throws those of other files. */
+/** Reads a file. Returns the mistakes of a catalogue. Throws the mistakes of other files. */
 function mistakesIn(read: () => unknown): string {
   try {
     return JSON.stringify((read() as { mistakes?: unknown[] }).mistakes ?? []);

@@ -1,7 +1,7 @@
 /**
- * Draws sentences of ours by chance, for a reader who judges each one alone: comments, titles of tests, texts in the
- * code and pages. Usage: `node docs/tools/draw-sentences.ts [--seed N] [--count N] [PATH…]`; each PATH is the beginning of
- * a file's path.
+ * Draws random sentences of the project, for a reader who judges each one alone: comments, test titles, texts in the
+ * code and pages. Usage: `node docs/tools/draw-sentences.ts [--seed N] [--count N] [PATH…]`; each PATH is the beginning
+ * of a file's path.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -17,7 +17,7 @@ import type { Direction } from "../links/tcp-proxy.ts";
 import { openProxies, type NodeProxies } from "./node-proxies.ts";
 import { commandFaults, stillBusy } from "./settled-checks.ts";
 
-/** The length of the first node's answers. Those of each further node are a token longer. */
+/** The length of the first node's answers. Answers of each further node are a token longer. */
 const shortestAnswer = 40;
 /** How long an engine fails all requests if its agent does not restart it. */
 const failingMs = 10_000;

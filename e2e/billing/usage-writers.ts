@@ -30,7 +30,7 @@ export interface WritersRun {
   readonly failures: readonly string[];
   /** The records in the database. */
   readonly stored: { readonly records: number; readonly credits: bigint };
-  /** The sums of periods or days that differ from those of the records. */
+  /** The sums of periods or days that differ from the sums of the records. */
   readonly wrongSums: number;
   readonly deadlocks: number;
 }

@@ -96,7 +96,7 @@ export interface Service extends AsyncDisposable {
   };
 }
 
-/** `router` contains settings that differ from those of all clusters, which have no limit per address. */
+/** `router` contains settings that differ from the clusters' usual settings, which have no limit per address. */
 export async function startService(router: object = {}): Promise<Service> {
   const cluster = await Cluster.start({
     router,

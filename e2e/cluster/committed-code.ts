@@ -1,4 +1,6 @@
-/** Installs Weiche at a commit in a separate clone, so that its programs run beside those of the working tree. */
+/**
+ * Installs Weiche at a commit in a separate clone, so that its programs run beside the programs of the working tree.
+ */
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -4,7 +4,10 @@ import type { EngineState } from "../sim-engine/sim-engine.ts";
 import type { LedgerEntry } from "../sim-engine/ledger.ts";
 import { engineHandles, type EngineHandle } from "./cluster.ts";
 
-/** Returns an engine for an agent's file, with sleep level 1. `options`: those of `sim-engine/main.ts` without dashes. */
+/**
+ * Returns an engine for an agent's file, with sleep level 1. `options`: options of `sim-engine/main.ts`, without
+ * dashes.
+ */
 export function simEngine(model: string, options: Readonly<Record<string, string | number>> = {}): object {
   const all = { "itl-ms": 5, "ttft-ms": 5, ...options };
   const flags = Object.entries(all).flatMap(([name, value]) => [`--${name}`, String(value)]);

@@ -44,7 +44,7 @@ test("without the token the listener only returns whether the router is healthy"
   expect((await ask("/metrics")).status).toBe(200);
 });
 
-test("an agent's metrics through its router equal those of the agent itself", async () => {
+test("an agent's metrics are the same through its router as from the agent itself", async () => {
   const direct = await (await fetch(`http://${cluster.agents.get("node-1")!.listen["ops"]}/metrics`)).text();
   const handedOn = await ask("/nodes/node-1/metrics");
   expect(handedOn.headers.get("content-type")).toContain("text/plain; version=0.0.4");

@@ -117,7 +117,9 @@ export class SharedLimits implements AsyncDisposable {
     return await this.#sample("weiche_router_limit_store_up");
   }
 
-  /** Returns the value of each router, and undefined for a killed one. Throws if a running router does not tell it. */
+  /**
+   * Returns the value of each router, and undefined for a killed one. Throws if a running router does not report it.
+   */
   async #sample(name: string): Promise<readonly (number | undefined)[]> {
     return await Promise.all(
       this.group.routers.map(async (router) => {

@@ -27,8 +27,8 @@ const routers = [0, 1, 2] as const;
 
 /**
  * Begins the fault while nine requests run, three at each router. While the store is down, each router allows the whole
- * limit and no more. Once the store is back, the limit applies to all routers together within 5 s. Resolves with those
- * of the nine requests that ended.
+ * limit and no more. Once the store is back, the limit applies to all routers together within 5 s. Resolves with the
+ * requests, of the nine, that have ended.
  */
 export async function meetFault(
   limits: SharedLimits,

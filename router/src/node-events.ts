@@ -45,10 +45,7 @@ export function createNodeEvents(
       metrics.hostingIgnored.inc({ node }, models.length);
       const some = { models: models.slice(0, modelsLoggedMax), count: models.length };
       few.say("hosting ignored", node, (left) =>
-        log.warn(
-          { node, ...some, ...left },
-          "a node says that it hosts models which the catalogue gives to others: ignored",
-        ),
+        log.warn({ node, ...some, ...left }, "a node claims models that the catalogue assigns to other nodes: ignored"),
       );
     },
     reportUnreadable(node, slots) {

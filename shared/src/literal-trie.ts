@@ -30,7 +30,7 @@ function build(texts: readonly (readonly string[])[], from: number, depth: numbe
   const first = texts[0] ?? [];
   const last = texts.at(-1) ?? [];
   let to = from;
-  // The texts are sorted, so the common prefix of the first and the last is that of all.
+  // The texts are sorted, so all of them share the common prefix of the first and the last.
   while (to < first.length && first[to] === last[to]) to += 1;
   const prefix = first.slice(from, to).join("");
   const ends = first.length === to;

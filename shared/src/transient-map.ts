@@ -1,8 +1,8 @@
 /**
  * A map for entries that come and go with each request. Unlike a `Map`, it releases removed values at once.
  *
- * V8 gives a `Map` a new hash table whenever it fills up, removed entries included. The table before keeps its entries
- * until it is collected itself; once a map is old, so are its tables, and only a collection of the whole heap removes
+ * V8 gives a `Map` a new hash table whenever it fills up, removed entries included. A replaced table keeps its entries
+ * until it is collected itself. The tables of an old map are old too, and only a collection of the whole heap removes
  * them. Until then each old table keeps what it held, and all that hangs on it: whole requests move to the old
  * generation, which takes longer than anything else a collection does. Here a table holds boxes, and a box is emptied
  * when its entry is removed.

@@ -25,7 +25,8 @@ export interface LoadResult {
 
 /**
  * `whole`: status 200, every token, the terminator. `refused`: another status. `cut`: the connection ended before the
- * answer's end. `undone`: [DONE] is missing. `miscounted`: the number of tokens is wrong. `told`: an error event.
+ * answer's end. `undone`: [DONE] is missing. `miscounted`: the number of tokens is wrong. `told`: the stream ended with
+ * an error event.
  */
 export type Ending = "whole" | "refused" | "cut" | "undone" | "miscounted" | "told" | "unconnected" | "stalled";
 

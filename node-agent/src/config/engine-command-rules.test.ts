@@ -47,7 +47,7 @@ describe("an engine that other hosts could reach is a mistake", () => {
     expect(warnings(vllm("--config", "file.yaml"))).toEqual([expect.stringContaining("not visible")]);
   });
 
-  test("an engine with fewer stop strings than the service causes a warning, and so does one whose command is hidden", () => {
+  test("an engine with fewer stop strings than the service causes a warning, and an engine with a hidden command causes one, too", () => {
     const fewer = { ...vllm("--host", "127.0.0.1", ...port), env: { VLLM_MAX_STOP_STRINGS: "4" } };
     expect(warnings(fewer)).toEqual(["the service takes 64 stop strings: remove VLLM_MAX_STOP_STRINGS"]);
     expect(warnings({ ...fewer, env: { VLLM_MAX_STOP_STRINGS: "128" } })).toEqual([]);

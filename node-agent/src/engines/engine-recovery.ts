@@ -1,5 +1,6 @@
 /**
- * Finds the engines that an earlier agent left. Returns those that can be adopted, and stops all others of the slot.
+ * Finds the engines that an earlier agent left. Returns the engines that can be adopted, and stops all others of the
+ * slot.
  */
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { EngineHandle, EngineSpec } from "./engine.ts";

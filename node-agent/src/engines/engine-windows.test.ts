@@ -27,7 +27,7 @@ function watched() {
   return { told, compare };
 }
 
-test("an engine is compared once with each promised window, and so is the next engine in its place", () => {
+test("an engine is compared once with each promised window, and the engine that replaces it is compared again", () => {
   const { told, compare } = watched();
   const endpoint = { origin: "http://127.0.0.1:1", windowTokens: 2_048 };
   compare(endpoint, chat);

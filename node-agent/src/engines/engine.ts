@@ -99,7 +99,7 @@ export const handleSchema = Type.Object({
   unit: Type.Optional(Type.String()),
   /** Certainly asleep: neither falling asleep nor waking. */
   asleep: Type.Boolean(),
-  /** The state that it was last told to enter, until it has entered it. */
+  /** The state that the agent last requested, until the engine has reached it. */
   heading: Type.Optional(Type.Enum(["asleep", "awake"])),
   /** Wall time at which it fell asleep. It orders sleepers after a restart of the agent. */
   asleepSinceMs: Type.Optional(Type.Number()),

@@ -25,7 +25,7 @@ interface AskedThreadOptions {
   readonly onLost: (reason: string) => void;
 }
 
-/** A thread of ours uses some megabytes. One that uses far more ends before it harms the agent. */
+/** Such a thread uses some megabytes. One that uses far more ends before it harms the agent. */
 const heapMebibytesMax = 128;
 const youngHeapMebibytesMax = 4;
 const closeMsMax = 1_000;

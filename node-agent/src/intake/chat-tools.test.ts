@@ -72,7 +72,7 @@ test("a reference inside data is kept, and a property with the name of such a ke
     );
 });
 
-test("references within a schema are kept, and so are properties that only have their name", () => {
+test("references within a schema are kept, and properties with the name of a reference are kept", () => {
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $defs: { a: { type: "object", properties: { $ref: { type: "string" } } } },

@@ -168,7 +168,7 @@ function typeOfValue(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-/** Returns the length of the document. All its references count, including those that the light form leaves out. */
+/** Returns the length of the document. All its references count, including references that the light form leaves out. */
 function checkReferences(schema: Json, at: string, bounds: SchemaBounds): number {
   const references = new Set<string>();
   const length = JSON.stringify(schema, (name, value: unknown) => {

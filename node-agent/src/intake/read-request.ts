@@ -27,7 +27,7 @@ export interface BodyScope {
   readonly dialects: readonly DialectName[];
 }
 
-/** The parts of a request that are needed while its engine works: all except those that can be long. */
+/** The parts of a request that are needed while its engine works. Parts that can be long are not among them. */
 export type PromptFacts = (
   | (Omit<ChatRequest, "messages" | "tools" | "lightTools" | "responseFormat"> & {
       readonly schemaIn?: "response_format" | "tools";

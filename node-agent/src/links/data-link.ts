@@ -26,7 +26,9 @@ interface DataLinkOptions extends Omit<DialOptions, "onStream" | "onBroken"> {
   readonly events: DataLinkEvents;
 }
 
-/** The limit of data connections to a router, including those that take no more streams. The router closes those. */
+/**
+ * The limit of data connections to a router, including connections that take no more streams, which the router closes.
+ */
 const connectionsHeldMax = 2 * connectionsMax;
 
 export class DataLink {

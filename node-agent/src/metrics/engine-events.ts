@@ -76,7 +76,7 @@ export function createSlotEvents(
     },
     engineDied(slot, model, reason) {
       failed(slot, model, "exit", reason);
-      log.error({ slot, model, reason }, "engine says that it is dead; it is ended and started again");
+      log.error({ slot, model, reason }, "engine reports that it is dead; it is ended and started again");
     },
     engineSuspected(slot, model, reason) {
       if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);
@@ -118,7 +118,7 @@ export function createEngineEvents(
       if (missingTokens > 0)
         log.warn(
           { slot, model, windowTokens, promisedTokens },
-          "engine takes shorter requests than the catalogue says",
+          "the context of the engine is shorter than the catalogue's",
         );
     },
     engineSaid(slot, model, lastLines) {

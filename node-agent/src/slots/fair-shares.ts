@@ -33,7 +33,8 @@ type AccountTable = readonly (readonly Share[])[];
 export const rememberedMs = 3_600_000;
 const buckets = 64;
 /**
- * Limits the accounts in a bucket, not counting those that hold places. A forgotten account enters again at the level.
+ * Limits the accounts in a bucket. Accounts that hold places do not count. A forgotten account enters again at the
+ * level.
  */
 const bucketAccountsMax = 16;
 

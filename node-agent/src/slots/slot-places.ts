@@ -28,7 +28,7 @@ function reserveOf(places: number): number {
 }
 
 /**
- * Gives free places to these waiters, and rejects those that the engine can never serve. `isOpen`: new requests may
+ * Gives free places to these waiters, and rejects waiters that the engine can never serve. `isOpen`: new requests may
  * come. If not, nothing is reserved.
  */
 export function admit(

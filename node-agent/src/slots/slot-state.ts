@@ -121,7 +121,7 @@ export interface Slot {
   readonly held: ReadonlyMap<ModelId, HeldTimes>;
   /** Moving average of how long each model stayed active while another one was waited for. */
   readonly turnMs: ReadonlyMap<ModelId, number>;
-  /** The latest time that a refused client of each model was told to come back. */
+  /** For each model, the latest time that a refused client got in `retry-after`. */
   readonly toldMs: ReadonlyMap<ModelId, number>;
   /** What each account has used of each model's engine. */
   readonly shares: ReadonlyMap<ModelId, FairShares>;

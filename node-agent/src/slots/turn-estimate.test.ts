@@ -13,7 +13,7 @@ const shown = (play: Play) =>
   );
 
 describe("a waiting request", () => {
-  test("is admitted after those that wait for places before it, 5 s for each of two places", () => {
+  test("is admitted after the waiters before it, 5 s for each of two places", () => {
     const play = active(a, 2);
     play.requests(a, a, a);
     expect(shown(play)).toEqual({ 3: [1, 5], 4: [2, 10], 5: [3, 15] });
@@ -30,7 +30,7 @@ describe("a waiting request", () => {
     expect(play.release(2)).toEqual(["admit 6"]);
   });
 
-  test("is admitted after the switch, and those that exceed the places follow as places become free", () => {
+  test("is admitted after the switch, and waiters that exceed the places follow when places become free", () => {
     const play = active(a, 1);
     play.requests(b, b, b);
     play.drain(1);

@@ -173,7 +173,7 @@ function turnLeftMs(slot: Slot, engine: Awake, nowMs: number): number {
   return Math.max(restsMs, usualMs, lastingMs(slot, engine, nowMs));
 }
 
-/** Returns the time until the running answers and those that the same drain still admits have ended. */
+/** Returns the time until all running answers have ended, and all answers that the same drain still admits. */
 function lastingMs(slot: Slot, engine: Awake, nowMs: number): number {
   const other = slot.waiters.findIndex(({ model }) => model !== engine.model);
   const before = Math.max(0, other);

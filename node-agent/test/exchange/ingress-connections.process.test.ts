@@ -44,7 +44,7 @@ test("concurrent requests have one connection each", async () => {
   expect(rig.engine.connections).toBe(8);
 });
 
-test("llama-server gets a new connection for each request, with a header that says so", async () => {
+test("llama-server gets a new connection for each request, and a header announces its end", async () => {
   await using rig = await Rig.open(good, { dialect: "llama-server" });
   for (let n = 0; n < 3; n++) expect((await rig.chat().answer).status).toBe(200);
   expect(rig.engine.connections).toBe(3);

@@ -30,7 +30,7 @@ async function answer(stream: string, body: object, options: RigOptions = { dial
   return { ...got, records: rig.outbox.records };
 }
 
-test("vLLM: reasoning under its other name, a chunk at the border, and text beside the finish are read", async () => {
+test("vLLM: reasoning under its other name, a chunk at the border, and text in the chunk of the finish are read", async () => {
   const stream =
     vllm({ role: "assistant", content: "" }, {}, 0) +
     vllm({ reasoning: "Hm" }) +
@@ -62,7 +62,7 @@ test("vLLM: a named function that ends with stop becomes a call", async () => {
   ]);
 });
 
-test("vLLM: an aborted answer is unfinished, and so is its error event with a terminator", async () => {
+test("vLLM: an aborted answer is unfinished, even if its error event is followed by a terminator", async () => {
   const said = vllm({ role: "assistant", content: "" }) + vllm({ content: "So" });
   const aborted = await answer(said + vllm({}, { finish_reason: "abort", stop_reason: null }) + vllmUsage + done, {});
   expect(aborted.text).not.toContain("[DONE]");
@@ -121,7 +121,7 @@ const sglang = (delta: object, finish_reason: string | null = null) =>
     ],
   });
 
-test("SGLang: null fields, a separate chunk for the finish and a chunk of its own kind are read", async () => {
+test("SGLang: null fields, a separate chunk for the finish and a chunk of a kind that only SGLang has are read", async () => {
   const stream =
     sglang({ role: "assistant", content: "" }) +
     sglang({ reasoning_content: "Hm", content: null }) +

@@ -171,7 +171,7 @@ const refusals: [name: string, status: number, error: object][] = [
     400,
     {
       param: "response_format",
-      message: "Invalid 'response_format': must be a JSON Schema whose types are those of JSON.",
+      message: "Invalid 'response_format': must be a JSON Schema whose types are types of JSON.",
     },
   ],
   ["86-enable-thinking-string", 400, { type: "invalid_request_error" }],

@@ -63,7 +63,7 @@ test.each(kinds)(
     await until(() => rig.slot.running === 0, "the place to be free");
     expect(rig.ingress.running).toBe(1);
     await until(() => rig.ingress.unreadBytes > 500_000, "the rest to be unread");
-    await until(() => stream.isDone, "the router to hear that the place is free");
+    await until(() => stream.isDone, "the router to learn that the place is free");
     stream.frames.resume();
     const { text, ending } = await answer;
     expect(ending).toBe("complete");

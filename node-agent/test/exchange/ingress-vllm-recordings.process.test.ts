@@ -59,8 +59,8 @@ test("a call keeps the log probabilities of its tokens, even of tokens that are 
 });
 
 const refusals: [name: string, param: string, message: string, shortfalls: string[]][] = [
-  ["v34-chat-bad-schema", "response_format", "must be a JSON Schema whose types are those of JSON", []],
-  ["v35-chat-bad-schema-stream", "response_format", "must be a JSON Schema whose types are those of JSON", []],
+  ["v34-chat-bad-schema", "response_format", "must be a JSON Schema whose types are types of JSON", []],
+  ["v35-chat-bad-schema-stream", "response_format", "must be a JSON Schema whose types are types of JSON", []],
   ["v47-chat-n2-greedy", "n", "must be 1 where temperature is 0", []],
   [
     "v50-chat-stop-5-strings",

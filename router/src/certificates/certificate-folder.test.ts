@@ -56,7 +56,7 @@ test("certificates that expire soon are renewed with the same names and a new ke
   expect(listCertificates(folder, nowMs).map(({ kind }) => kind)).toEqual(["ca", "node", "router"]);
 });
 
-test("impossible requests are refused with a line that says what to do", () => {
+test("impossible requests are refused with a line that names the remedy", () => {
   expect(() => makeCertificate({ folder, nowMs }, "node", ["gpu-1"])).toThrow("no authority in");
   expect(() => listCertificates(folder, nowMs)).toThrow("weiche certificates ca --dir");
   makeAuthority({ folder, nowMs });

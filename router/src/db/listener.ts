@@ -7,8 +7,8 @@ const reconnectMs = 1_000;
 const connectMsMax = 5_000;
 
 /**
- * Calls `heard` for each notification, and after each connect, because some may have been missed before. Resolves after
- * the first attempt to connect, successful or not.
+ * Calls `heard` for each notification. Also calls it after each connect, because notifications may have been missed.
+ * Resolves after the first attempt to connect, successful or not.
  */
 export async function listen(
   connection: ConnectionSettings,

@@ -1,9 +1,9 @@
 /**
  * Scripts for the limit store, which runs each one atomically. An account has four keys in the store. `times` lists its
  * last admissions, newest first. `live` sorts its live requests by the end of their leases, `begun` by their admission.
- * `told` sorts refused requests by the time that they were given. All times are microseconds of the store's clock. The
- * scripts never let it run backwards: if a failover leads to a server whose clock is behind, they use the time of the
- * newest admission until that clock has caught up.
+ * `told` holds refused requests, sorted by the time that each got in `retry-after`. All times are microseconds of the
+ * store's clock. The scripts never let it run backwards: if a failover leads to a server whose clock is behind, they
+ * use the time of the newest admission until that clock has caught up.
  */
 import { createHash } from "node:crypto";
 import {

@@ -12,8 +12,8 @@ export interface LimitStore extends AsyncDisposable {
   /** Decides as `Limiter.enter` does. The place is a lease and ends 15 s after the last `renew`. */
   enter(account: AccountId, request: RequestId, limits: AccountLimits): Promise<StoreDecision>;
   /**
-   * Returns a time as `MemoryLimiter.tell` does, for the requests of all routers, or undefined if too many were given one
-   * before. `durationsMs`: how long requests of the account take, in ascending order.
+   * Returns a time like `MemoryLimiter.tell`, but for the requests of all routers. Returns undefined if too many
+   * requests have a time already. `durationsMs`: how long requests of the account take, in ascending order.
    */
   tell(
     account: AccountId,

@@ -14,7 +14,7 @@ export function linkMaker({ origin = operator }: AccountsContext): UserId | null
   return origin.actor === operator.actor ? null : asId<UserId>(origin.actor);
 }
 
-/** Revokes the links for a user (`userId`), or those that a user made (`createdBy`). */
+/** Revokes the links for a user (`userId`), or the links that a user made (`createdBy`). */
 export async function endLinks(
   transaction: Transaction<Schema>,
   clock: Clock,

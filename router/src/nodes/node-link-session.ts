@@ -50,7 +50,7 @@ export interface NodeLinkEvents {
  * another link. `stopped`: this router stops.
  */
 type UnlinkReason = "ended" | "silent" | "replaced" | "stopped" | "misbehaved";
-/** `tls`: the client has no certificate of ours. `crowd`: too many such clients, refused before TLS. */
+/** `tls`: the client has no certificate of our authority. `crowd`: too many such clients, refused before TLS. */
 export type RefusalReason = "crowd" | "tls" | "invalid" | "name" | "older-boot" | "late" | "stopping";
 
 export interface NodeLinkParts {

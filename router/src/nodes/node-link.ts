@@ -60,7 +60,7 @@ export async function openNodeLink(options: NodeLinkOptions) {
       if (isStopping) session.refuse("stopping", "the router is stopping");
     },
   });
-  // Both node ports use the same listener of ours, so that they share TLS and log refused clients.
+  // Both node ports use the same listener, so that they share TLS and log refused clients.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = await openNodeListener({
     ...options,

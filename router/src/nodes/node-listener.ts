@@ -25,7 +25,9 @@ interface NodeListenerOptions {
   readonly accept: (socket: Socket) => void;
   /** Called for a connection that `strangers` does not admit. */
   readonly onCrowd: (from: string) => void;
-  /** Called for a client without a valid certificate of ours. `from` is empty if the client has disconnected. */
+  /**
+   * Called for a client without a valid certificate of our authority. `from` is empty if the client has disconnected.
+   */
   readonly onTlsRefused: (reason: string, from: string) => void;
 }
 

@@ -159,7 +159,7 @@ test.each<[string, SlotGiven]>([
   ["has closed its drain", { state: SlotState.DRAINING_CLOSED, activeModel: b, nextModel: c }],
   ["stops an engine", { state: SlotState.STOPPING, activeModel: b, nextModel: c }],
   ["starts", { state: SlotState.STARTING, activeModel: c }],
-])("requests join those that wait for the model in a slot that %s for another model", (_what, slot) => {
+])("requests join the waiters for their model in a slot that %s for another model", (_what, slot) => {
   const waited = one("waited", { ...slot, waiters: { a: 3, c: 1 } });
   const busy = one("busy", { state: SlotState.ACTIVE, activeModel: b, running: 1 });
   expect(chosen([busy, waited])).toBe("waited");

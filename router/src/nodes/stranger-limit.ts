@@ -1,7 +1,7 @@
 /**
- * Limits connections to the node ports whose clients have not yet shown a certificate of ours. It acts before TLS. Once
- * a node is known, the limit no longer counts its connection. Agents behind one address that all dial after a restart
- * therefore only wait for each other.
+ * Limits connections to the node ports whose clients have not yet shown a certificate of our authority. It acts before
+ * TLS. Once a node is known, the limit no longer counts its connection. Agents behind one address that all dial after a
+ * restart therefore only wait for each other.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -29,7 +29,10 @@ export class StrangerLimit {
   readonly #failures: IpLimit;
   readonly #isTrusted: (address: string) => boolean;
   readonly #bySite = new Map<string, number>();
-  /** Addresses (IPv6: lines) that have shown a certificate of ours, in the order of their last use. */
+  /**
+   * Addresses (IPv6: lines) from which a client has shown a certificate of our authority, in the order of their last
+   * use.
+   */
   readonly #known = new Set<string>();
   #all = 0;
 
@@ -48,7 +51,7 @@ export class StrangerLimit {
 
   /**
    * Admits an accepted connection, or returns undefined. An admitted connection counts until the returned function is
-   * called, once, with whether the client has shown a certificate of ours.
+   * called, once, with whether the client has shown a certificate of our authority.
    */
   admit({ remoteAddress }: Pick<Socket, "remoteAddress">): ((isKnown: boolean) => void) | undefined {
     if (remoteAddress === undefined) return undefined; // the client has disconnected already

@@ -1,6 +1,7 @@
 /**
- * Limits how much expensive work runs at once; the rest waits. Known people and strangers take turns, and so do the networks
- * within each group. So any number of strangers gets at most every second place, and networks get equally many.
+ * Limits how much expensive work runs at once; the rest waits. Known people and strangers take turns, and the networks
+ * within each group take turns. So any number of strangers gets at most every second place, and networks get equally
+ * many.
  */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";

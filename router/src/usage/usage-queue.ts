@@ -89,7 +89,7 @@ export class UsageQueue implements AsyncDisposable {
     return promise;
   }
 
-  /** Tries once more to commit all waiting records, and rejects the promises of those that fail. */
+  /** Tries once more to commit all waiting records, and rejects the promises of records that fail again. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.#commits[Symbol.asyncDispose]();

@@ -106,7 +106,7 @@ test("a user can be deleted even if another user has the deleted user's replacem
   expect((await accounts.users.delete(squatter.id)).email).toBe(`${squatter.id}@deleted.invalid`);
 });
 
-test("a user's restrictions can be set and removed, and an update keeps those that it does not name", async () => {
+test("a user's restrictions can be set and removed, and an update keeps restrictions that it does not name", async () => {
   const accountId = (await accounts.create({ name: "A", ownerEmail: "restrict@example.com" })).id;
   const wish = {
     accountId,

@@ -129,7 +129,7 @@ describe("new terms of a package", () => {
     expect(await refusal(accounts.subscriptions.change(id, business, credits.quoteId))).toMatch(/^price_changed/);
   });
 
-  test("never apply to a time before they were read, whatever the file says", async () => {
+  test("never apply to a time before they were read, whatever start the file names", async () => {
     goTo(berlin("2026-07-20"));
     await publish(withTerms("Pro", validFromMs, change));
     expect(await use()).toMatchObject({ booked: { priceCents: 3_500 } });

@@ -204,7 +204,10 @@ describe("what routers report about themselves", () => {
 });
 
 describe("a router that must be the only one", () => {
-  /** Starts a router beside an earlier one, which does `meanwhile` at each check. Returns how long the start took. */
+  /**
+   * Starts a router while an earlier one exists. `meanwhile` acts as the earlier one at each check. Returns how long
+   * the start took.
+   */
   async function aloneAfterMs(earlier: RouterIdentity, meanwhile: (earlier: LiveRouter) => Promise<void>) {
     const fresh = await server.newDatabase();
     await using other = await joinRouters(fresh, systemClock, earlier, { otherRouters() {} });
@@ -219,13 +222,13 @@ describe("a router that must be the only one", () => {
     return clock.now() - beganMs;
   }
 
-  test("does not start beside a live router, and the error says what to do", async () => {
+  test("does not start while another router runs, and the error names the remedy", async () => {
     await expect(aloneAfterMs(router(ids[0]!), (other) => other.beat())).rejects.toThrow(
       /^another router uses this database, .*: set limits\.store to .* valkey:\/\/HOST:PORT, or to memory to accept separate limits$/,
     );
   });
 
-  test("starts beside a killed router after the time of a heartbeat", async () => {
+  test("starts after another router was killed, once its heartbeat has expired", async () => {
     expect(await aloneAfterMs(router(ids[0]!), async () => {})).toBe(6_000);
   });
 

@@ -1,4 +1,6 @@
-/** A node that says that it hosts a model which the catalogue gives to others: it is told no prompt of it. */
+/**
+ * Tests a node that claims a model which the catalogue assigns to other nodes. The node gets no prompt for this model.
+ */
 import { writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -33,7 +35,7 @@ function placed(rig: NodeLinkRig): string {
 
 const ignored = (rig: NodeLinkRig) => rig.told.filter(([event]) => event === "ignored");
 
-test("its claim is ignored, told once, and the prompts go to the model's nodes or nowhere", async () => {
+test("its claim is ignored and logged once, and prompts go only to the nodes of the catalogue", async () => {
   await using rig = await NodeLinkRig.open();
   rig.foreign.add(`${liar} ${model}`);
   await claim(rig, liar);
@@ -58,7 +60,7 @@ test("a catalogue that is read again takes a model from a node, or gives it one,
   expect(placed(rig)).toBe(liar);
 });
 
-test("the router believes what its catalogue says, also when that is changed while it runs", async () => {
+test("the router follows its catalogue, also if it changes while the router runs", async () => {
   using folder = temporaryFolder();
   const write = (name: string, content: string) => {
     writeFileSync(join(folder.path, name), content);

@@ -16,7 +16,7 @@ afterEach(async () => {
   await rig[Symbol.asyncDispose]();
 });
 
-test("hello is answered with who the router is, where data goes, the rules of the node's models and what is wanted", async () => {
+test("hello is answered with the router's identity, the address for data, the rules of the node's models and the operators' wishes", async () => {
   rig.catalogue.push({ ...rules, id: asId<ModelId>("another") });
   rig.desired = { generation: 7n, maintenance: true, prewarmModels: [rules.id] };
   const client = await rig.linked();
@@ -46,7 +46,7 @@ test("hello is answered with who the router is, where data goes, the rules of th
   expect(rig.boots).toEqual([[node, bootId(1)]]);
 });
 
-test("an agent hears of all routers in its welcome, and again when there are others", async () => {
+test("an agent gets the list of all routers in its welcome, and again when it changes", async () => {
   const routers = [{ routerId: "router-1", address: "router1.example:7443" }];
   rig.routers = routers;
   const client = await rig.linked();
@@ -68,7 +68,7 @@ test("a connection without a link is closed after a while, one with a link stays
   await expect.poll(() => client.heartbeats, { timeout: 5_000 }).toBeGreaterThan(before);
 });
 
-test("a linked agent hears a heartbeat each second", async () => {
+test("a linked agent gets a heartbeat each second", async () => {
   const client = await rig.linked();
   await expect.poll(() => client.heartbeats, { timeout: 5_000 }).toBeGreaterThan(1);
 });
@@ -127,7 +127,7 @@ describe("a client that does not keep to the protocol gets a clean status:", () 
     ["a report before hello", [{ load_report: {} }], status.INVALID_ARGUMENT],
     ["an empty message", [{}], status.INVALID_ARGUMENT],
     ["a malformed name", [helloOf("a b", bootId(1))], status.INVALID_ARGUMENT],
-    ["a boot id that tells no time", [helloOf(node, "1")], status.INVALID_ARGUMENT],
+    ["a boot id without a time", [helloOf(node, "1")], status.INVALID_ARGUMENT],
     ["a malformed model", [helloOf(node, bootId(1), [""])], status.INVALID_ARGUMENT],
     ["two hellos", [helloOf(node, bootId(1)), helloOf(node, bootId(1))], status.INVALID_ARGUMENT],
     ["more records than a batch may have", [helloOf(node, bootId(1)), emptyRecords(1_001)], status.INVALID_ARGUMENT],

@@ -1,7 +1,7 @@
 /**
- * Chromium for the tests of the portal: the system's, if `WEICHE_CHROMIUM` names it, else the one inside the package
- * `@sparticuz/chromium`. Whatever a page must never do fails the test: an error on the console, a violation of the content
- * security policy, a request to another host.
+ * Chromium for the tests of the portal: the browser that `WEICHE_CHROMIUM` names, or else the one inside the package
+ * `@sparticuz/chromium`. Whatever a page must never do fails the test: an error on the console, a violation of the
+ * content security policy, a request to another host.
  */
 import { createReadStream, createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -98,7 +98,7 @@ export async function openTab(browser: Browser, origin: string, more: TabOptions
   });
   if (cookie !== undefined) {
     const [name, value] = cookie.split("=") as [string, string];
-    // Its name begins with __Host-, which wants it secure; Chromium takes loopback for that.
+    // Its name begins with __Host-, which requires a secure cookie. Chromium accepts it on loopback.
     await context.addCookies([{ name, value, url: origin.replace("http:", "https:"), secure: true, httpOnly: true }]);
   }
   const page = await context.newPage();

@@ -1,4 +1,4 @@
-/** A Python with the clients that the portal's examples import, and those that are tested beside them. */
+/** A Python with the clients that the portal's examples import, and with other clients that the same tests use. */
 import { spawnSync } from "node:child_process";
 import { notRun, type RunOptions } from "@weiche/shared/testing/needs.ts";
 

@@ -1,4 +1,7 @@
-/** Usage in a real browser: chart, table, total and the downloaded CSV say the same, whatever is filtered, also when clocks change. */
+/**
+ * Tests usage in a real browser: chart, table, total and the downloaded CSV agree for every filter, also when clocks
+ * change.
+ */
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";

@@ -138,14 +138,14 @@ describe("routes", () => {
     consoleRoutes.filter((name) => routes[name]!.method !== "GET"),
   ];
 
-  test.each(reads)("%s wants a session of the console", async (name) => {
+  test.each(reads)("%s needs a session of the console", async (name) => {
     for (const cookie of ["", cookieOf("a".repeat(43)), `__Host-weiche=${"a".repeat(43)}`]) {
       const answer = await rig.fetch(`/api${fill(routes[name]!.path)}`, { headers: { cookie } });
       expect(answer.status).toBe(401);
     }
   });
 
-  test.each(changes)("%s wants to come from the console's own page", async (name) => {
+  test.each(changes)("%s must come from the console's own page", async (name) => {
     const { method, path } = routes[name]!;
     const cookie = await rig.signIn();
     const json = { "content-type": "application/json" };
@@ -160,12 +160,12 @@ describe("routes", () => {
     }
   });
 
-  test.each(changes.filter((name) => name !== "openConsole"))("%s wants a session, too", async (name) => {
+  test.each(changes.filter((name) => name !== "openConsole"))("%s also needs a session", async (name) => {
     const { method, path } = routes[name]!;
     expect((await rig.send(method, fill(path), {})).status).toBe(401);
   });
 
-  test("neither listener serves files of the other application, except those that both contain", async () => {
+  test("neither listener serves files of the other application, except files that both contain", async () => {
     const files = async (directory: string) => new Set(await readdir(join(directory, "assets")));
     const [portal, console] = [await files(builtPortal), await files(builtConsole)];
     const ownOfConsole = [...console].filter((name) => !portal.has(name));

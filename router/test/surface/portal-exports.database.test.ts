@@ -95,7 +95,8 @@ test("one of two slow exports gives way when another account waits", async () =>
   const asked = portal.get("/usage.csv", cy);
   let isOver = false;
   void asked.finally(() => (isOver = true));
-  // Advances only while both exports wait for their readers: each has two timers then, and so has a waiter.
+  // Advances the time only while both exports wait for their readers. Then each export has two timers, and a waiter has
+  // two, too.
   const step = () => clock.pending >= timersBefore + 6 && clock.advance(500);
   await expect.poll(() => isOver || (step(), false), { interval: 50, timeout: 3 * soonMs }).toBe(true);
   expect((await asked).status).toBe(200);

@@ -1,6 +1,6 @@
 /**
- * The callers and results of each route, written by hand. The test compares the contract with this table.
- * Ids in a request are those of one account, so that the same request can be made with those of another.
+ * The callers and results of each route, written by hand. The test compares the contract with this table. Ids in a
+ * request belong to one account, so that the same request can be made with the ids of another account.
  */
 import type { Contract, PortalContract } from "../../src/surface/contract/contract.ts";
 

@@ -208,7 +208,7 @@ describe("notices", () => {
         },
       },
     ]);
-    expect(items).toHaveLength(1); // the change of the factor is told with it, not beside it
+    expect(items).toHaveLength(1); // the notice includes the change of the factor, which gets no notice of its own
 
     changes = [{ ...soon, text: { ...soon.text, en: "The factor goes down to 1.5" } }, first];
     await lookAtCatalogue(); // in better words

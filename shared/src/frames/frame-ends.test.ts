@@ -41,7 +41,8 @@ const pingOf = (mark = 0) => rawFrame(frames.ping, 0, Buffer.alloc(8, mark));
 const pongs = rawFrame(frames.pong, 0, Buffer.alloc(8));
 
 /**
- * Acts as the peer for some seconds, and calls `say` in the middle of each. Returns the PINGs and PONGs of each second.
+ * Acts as the peer for some seconds, and calls `say` in the middle of each second. Returns the PINGs and PONGs of each
+ * second.
  */
 async function seconds(end: ReturnType<typeof openEnd>, count: number, say: (second: number) => void) {
   const came: string[] = [];

@@ -18,8 +18,8 @@ export interface Listening {
 /** The number of sockets of a port. Only Linux spreads connections over several. */
 const socketsEach = process.platform === "linux" ? 32 : 1;
 /**
- * Connections that the kernel holds for a socket until they are accepted. A client beyond them tries again after 1, 3, 7, 15
- * and 31 s; those that are held wait for one turn each.
+ * Connections that the kernel holds for a socket until they are accepted. Further clients try again after 1, 3, 7, 15
+ * and 31 s. Each connection that the kernel holds waits one turn for every connection before it.
  */
 const unacceptedMax = 256;
 

@@ -22,7 +22,7 @@ export class Silence {
   #heardAtMs = 0;
   #timer: Timer | undefined;
 
-  /** `fallen` is called at most once, and only after the peer was heard. */
+  /** `fallen` is called at most once, and only after the peer has sent something. */
   constructor(clock: Clock, msMax: number, fallen: () => void) {
     this.#clock = clock;
     this.#msMax = msMax;

@@ -94,7 +94,10 @@ interface ReadinessOptions {
   readonly onLoaded: (() => void) | undefined;
 }
 
-/** `/health` alone proves nothing. A sleeping engine answers it, and so does another process that holds the port. */
+/**
+ * `/health` alone proves nothing. A sleeping engine answers it, and another process that holds the port may answer it,
+ * too.
+ */
 export async function proveReady(
   endpoint: EngineEndpoint,
   model: ModelId,

@@ -41,7 +41,7 @@ const readings: readonly (readonly [RegExp, Reading])[] = [
   ],
   [
     /(?:JSON schema error at|JSON schema conversion failed|Grammar error: )[^]*?(?:unrecognized type|unrecognized schema|invalid type)\b/i,
-    () => ({ param: "schema", must: "a JSON Schema whose types are those of JSON" }),
+    () => ({ param: "schema", must: "a JSON Schema whose types are types of JSON" }),
   ],
   [
     /(?:JSON schema error at|JSON schema conversion failed|Grammar error: )[^]*?(?:Unsupported ref|Error resolving ref)\b/i,

@@ -1,6 +1,6 @@
 /**
- * Engines that another operator runs. The agent neither starts nor stops them. Their operator must plan for the GPU
- * memory of those that cannot sleep.
+ * Engines that another operator runs. The agent neither starts nor stops them. The operator must plan GPU memory for
+ * external engines that cannot sleep.
  */
 import { assert } from "@weiche/shared/assert.ts";
 import type { SlotName } from "@weiche/shared/ids.ts";

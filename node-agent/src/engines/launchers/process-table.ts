@@ -74,7 +74,7 @@ export function createPsTable(path: string): ProcessTable {
   };
 }
 
-/** The process is gone, or belongs to another user and so is not an engine of this agent. */
+/** The process has ended, or it belongs to another user and cannot be an engine of this agent. */
 const absent: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM"]);
 
 async function readOf(file: string): Promise<string | undefined> {

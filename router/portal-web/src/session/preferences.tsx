@@ -19,7 +19,7 @@ export function usePreferences(): Preferences {
   return useContext(PreferencesContext)!;
 }
 
-/** `texts`: texts of the page's first language. `load` fetches those of another language. */
+/** `texts`: texts of the page's first language. `load` fetches the texts of another language. */
 export function PreferencesProvider({
   texts: first,
   load,

@@ -50,7 +50,7 @@ test("a failed slot has no active model, but what failed and when it is tried ag
   expect(notes).toEqual(["gpu-1/a: model-a failed, tried again in 7.4 s"]);
 });
 
-test("a slot whose requests fail or are slow says for which model, how many of the latest, and since when", () => {
+test("a slot whose requests fail or are slow shows the model, how many of the latest requests, and since when", () => {
   const trouble = { share: 0.803, sinceMs: -73_400, tryAtMs: 0, changedAtMs: 0 };
   const other = asId<ModelId>("model-b");
   const troubles = new Map<ModelId, Trouble>([
@@ -65,7 +65,7 @@ test("a slot whose requests fail or are slow says for which model, how many of t
   expect(notes).toEqual(["gpu-1/a: model-a fails (80 %) for 75 s", "gpu-1/a: model-b is slow (100 %) for 75 s"]);
 });
 
-test("a slot of which it is not known what is awake says why it rests", () => {
+test("a slot in which the awake engine is unknown shows why it is at rest", () => {
   expect(shown({ state: SlotState.FAILED, retryInMs: 100 }).notes).toEqual([
     "gpu-1/a: an engine could not be stopped, tried again in 0.0 s",
   ]);
@@ -109,7 +109,7 @@ const idle = viewNode(
   0,
 );
 
-test("a node shows its machine, with the use of its GPUs beside what they are", () => {
+test("a node shows its machine, with the names and the use of its GPUs", () => {
   const machineReading = {
     ...{ loadAverage1: 1, loadAverage5: 2, loadAverage15: 3, swapTotalBytes: 2n ** 33n, swapUsedBytes: 0n },
     fileSystems: [{ mount: "/models", holds: ["models"], sizeBytes: 2n ** 40n, availableBytes: 2n ** 38n }],
@@ -138,7 +138,7 @@ test("a node shows its machine, with the use of its GPUs beside what they are", 
   );
 });
 
-test("a node whose agent tells nothing of its machine shows its slots alone", () => {
+test("a node whose agent reports nothing about its machine shows only its slots", () => {
   const shown = viewMachine(undefined);
   expect(nodeText(JSON.parse(JSON.stringify({ ...idle, ...shown })) as typeof idle)).toBe(nodesText([idle]));
 });

@@ -1,8 +1,8 @@
 /**
  * The contract: all routes with their callers, requests and replies. The portal's listener serves the routes for
- * signed-in people, the admin socket the operator's routes, and the console's listener those that its pages need. Fastify
- * routes, checks, the types of the `weiche` command and the matrix of the tests are derived from it. It has no effects and
- * needs no Node.js.
+ * signed-in people, the admin socket the operator's routes, and the console's listener the routes that its pages need.
+ * Fastify routes, checks, the types of the `weiche` command and the matrix of the tests are derived from it. It has no
+ * effects and needs no Node.js.
  */
 import { addresses, splitAddress, type portalAddresses, type RouteName } from "./addresses.ts";
 import { accountsContract } from "./accounts.ts";

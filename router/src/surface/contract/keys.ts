@@ -45,9 +45,7 @@ const key = object({
   ),
   lastFour: Type.String(),
   allowedModels: modelList,
-  usableModels: orNull(
-    Type.Array(Type.String(), { description: "Those of the allowed models that the user may use." }),
-  ),
+  usableModels: orNull(Type.Array(Type.String(), { description: "The allowed models that the user may also use." })),
   creditLimit: orNull(credits),
   creditsUsed: credits,
   binding: orNull(

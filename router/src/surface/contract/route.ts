@@ -2,8 +2,8 @@
 import { Type, type Static, type TObject, type TSchema } from "typebox";
 
 /**
- * Who may call a route: the roles of signed-in people; `operator` for anyone who can open the router's admin socket, or
- * opened the console with a link made there; `nobody` for everybody, also without a session.
+ * Who may call a route: the roles of signed-in people; `operator` for a person who can open the router's admin socket,
+ * or who opened the console with a link made there; `nobody` for a caller without a session.
  */
 export type Principal = "owner" | "admin" | "member" | "operator" | "nobody";
 
@@ -15,8 +15,9 @@ export interface RouteTerms {
   /** The only entrance that serves the route. If undefined, every entrance with allowed callers serves it. */
   readonly only?: "admin-socket" | "console";
   /**
-   * Set on routes about one account's data. A session implies the account. For the operator, `user` and `key` mean the account
-   * of the user or key `:id` in the path; `account` means the one in the query's `account`, or that of the user `userId`.
+   * Set on routes about one account's data. A session implies the account. For the operator, `user` and `key` mean the
+   * account of the user or key `:id` in the path. `account` means the account in the query's `account`, or the account
+   * of the user `userId`.
    */
   readonly of?: "account" | "user" | "key";
   readonly params?: TObject;
@@ -79,7 +80,7 @@ export function orNull<T extends TSchema>(schema: T) {
 export const id = Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" });
 export const byId = object({ id });
 
-/** Callers and subject of routes about an account's data, or that of one of its users or keys. */
+/** Callers and subject of routes about the data of an account, or of one of its users or keys. */
 export const ofAccount = { may: everybodyAndOperator, of: "account" } as const;
 export const ofAccountForAdministrators = { may: administratorsAndOperator, of: "account" } as const;
 export const ofUser = { may: administratorsAndOperator, of: "user", params: byId } as const;

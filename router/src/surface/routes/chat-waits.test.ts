@@ -1,4 +1,4 @@
-/** A test chat that waits: its page hears where it stands until the answer comes. */
+/** Tests a chat that waits: its page gets its position until the answer comes. */
 import { expect, test } from "vitest";
 import { asId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import type { NodeRequest } from "@weiche/shared/node-protocol.ts";

@@ -29,7 +29,7 @@ export class ChatWaits {
     this.#parts = parts;
   }
 
-  /** `told` returns whether it wants to hear more. A node that cannot be asked is asked again. */
+  /** `told` returns whether it needs further positions. A node that cannot be asked is asked again. */
   follow(node: NodeId, { id, attempts }: Pick<Exchange, "id" | "attempts">, told: (at?: Waiting) => boolean): void {
     const ask = async () => {
       const list = await this.#ask(node).catch(() => []);

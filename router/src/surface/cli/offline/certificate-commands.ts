@@ -61,7 +61,7 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
   }
 }
 
-/** Tells the operator where renewed files go, under the names that the systemd units expect. */
+/** Prints where the operator must put renewed files, with the names that the systemd units expect. */
 function nextStep({ kind, file }: CertificateView): string {
   const [copies, unit] =
     kind === "router"

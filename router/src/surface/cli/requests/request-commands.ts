@@ -88,7 +88,7 @@ function stateWord({ state, waitsFor }: Running["items"][number]): string {
 
 /** Up to this width of the terminal, ids are shortened, and account and key are left out. */
 const narrowMax = 132;
-/** The part of an id that is its time in ms. It tells requests apart, and `explain` accepts it. */
+/** The part of an id that is its time in ms. It identifies the request, and `explain` accepts it. */
 const idStart = 13;
 
 /** The first column is the request's id, and the last ones, from ACCOUNT on, are ids, too. */
