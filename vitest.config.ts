@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-// Tests start thousands of programs. Node.js takes half of the processor time for each if it keeps what it compiled.
+// Tests start thousands of programs. Node.js takes half of the processor time for each if it keeps compiled code.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node");
 
 const nightly = process.env["WEICHE_NIGHTLY"] !== undefined;
@@ -46,7 +46,7 @@ class LongestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    // Tests with processes wait half of their time. By night times are compared, and nothing runs beside them.
+    // Tests with processes wait half of their time. Nightly tests compare times, so nothing runs beside them.
     maxWorkers: nightly ? 1 : availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     projects: [unit, ...kinds.map(ofKind)].map((project) => ({
@@ -54,9 +54,9 @@ export default defineConfig({
         ...{ pool: "forks" as const, testTimeout: 180_000, hookTimeout: 180_000 },
         ...project,
         exclude: ["**/node_modules/**", ...(project === unit ? ["**/*.*.test.ts"] : [])],
-        // On a busy machine a second, the default, is no sign of a hang.
+        // The default is one second. On a busy machine, a second is not a sign of a hang.
         expect: { poll: { timeout: 10_000 } },
-        // The files of a worker share what they import. By night each has a worker of its own.
+        // The files of a worker share their imports. By night each has a worker of its own.
         isolate: nightly,
       },
     })),

@@ -74,7 +74,7 @@ function pageOf(all: readonly Row[]): readonly string[] {
     "",
     `${machineText(machine)}; times are virtual. \`npm run bench:policy\` measures it again; without trace files only the generators.`,
     "",
-    "*Before*: a drain closed ten seconds after the first request for another model, and refused whoever came then. *Now*: [decision 48](../../docs/decisions/0048-turns.md). The production reducer runs in both.",
+    "*Before*: a drain closed ten seconds after the first request for another model, and refused further requests. *Now*: [decision 48](../../docs/decisions/0048-turns.md). The production reducer runs in both.",
     "",
     `24 hours each, means of ${seeds.length} seeds (a trace runs as it is, then twice with each request up to a minute later). An answer takes ${1_000 / tokensPerSecond.completion} ms for each of its tokens and a second for ${tokensPerSecond.prompt} tokens of its prompt. A refused client tries again after ${retrySeconds.join(", ")} s, or after \`retry-after\` if that is later, and then gives up. The wait goes from the first try to the admission, of those that were served. The last column: of the attempts that waited for more than a second, those that were estimated within a fifth of their wait when they came.`,
     "",

@@ -82,7 +82,7 @@ function report(measured: readonly Switch[]): void {
       ],
     ),
     "",
-    "The goal is about the last row: the whole less what the new engine takes to wake and to make its first token. Ours leaves out the old engine's falling asleep and the probe's token as well: the engines take that time, whoever asks them.",
+    "The goal is about the last row: the whole time without the new engine's wake and first token. *Ours* also leaves out the old engine's falling asleep and the probe's token, because the engines take that time in any case.",
     "",
     `Goal: at most ${goalMs} ms at p99: ${verdict(aboveWakeMs)}; of ours alone: ${verdict(oursMs)}.`,
   ]);
@@ -104,7 +104,7 @@ function measure({ id, sentAtMs, firstByteMs = NaN }: Answer, written: readonly 
   const isRequest = (line: JournalLine) => line.event === "request";
   const answer = own.filter(isRequest).find((line) => line.id === id);
   const probe = own.filter(isRequest).find((line) => line.id !== id);
-  if (!answer?.firstTokenAtMs || !probe) throw new Error("an engine did not note what it did");
+  if (!answer?.firstTokenAtMs || !probe) throw new Error("an engine did not record its events");
   const sleepMs = at("asleep") - at("falling-asleep");
   const wakeMs = at("awake") - at("waking");
   const firstTokenMs = answer.firstTokenAtMs - answer.startedAtMs;

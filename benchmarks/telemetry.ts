@@ -62,7 +62,7 @@ async function measure(mode: Mode): Promise<Lateness> {
 
 async function said(agent: LoneAgent, file: string): Promise<Lateness> {
   agent.program.kill("SIGUSR2");
-  await until("the agent to say what it measured", () => existsSync(file));
+  await until("the agent to report its measurements", () => existsSync(file));
   const lateness = JSON.parse(readFileSync(file, "utf8")) as Lateness;
   rmSync(file);
   return lateness;

@@ -80,12 +80,16 @@ describe("on Debian 13", needsHost(), () => {
 });
 
 describe("on Debian 12", needsHost(), () => {
-  test("npm start reports that its Node.js is too old, and what to install", { timeout: 10 * minutes }, async () => {
-    await using host = await bareHost("bookworm");
-    const said = await refusal(host, "npm start");
-    expect(said).toContain("Node.js 20.17 or newer, on which npm runs; this is 18.");
-    expect(said).toContain("Best install the packages of a release, which bring theirs (docs/install.md)");
-  });
+  test(
+    "npm start reports that the Node.js is too old, and names the version to install",
+    { timeout: 10 * minutes },
+    async () => {
+      await using host = await bareHost("bookworm");
+      const said = await refusal(host, "npm start");
+      expect(said).toContain("Node.js 20.17 or newer, on which npm runs; this is 18.");
+      expect(said).toContain("Best install the packages of a release, which bring theirs (docs/install.md)");
+    },
+  );
 });
 
 /** Runs `npm start` on free ports of this machine. */

@@ -1,6 +1,6 @@
-// Runs `npm ci` when something else is installed than the lock file says, or not all of it. Plain JavaScript without
-// dependencies, since it runs before anything is installed, on whatever Node.js the system has: 18 is enough. With
-// --dev it also needs the development packages.
+// Runs `npm ci` if the installed packages differ from the lock file. Plain JavaScript without dependencies, since it
+// runs before anything is installed, on whatever Node.js the system has: 18 is enough. With --dev it also needs the
+// development packages.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const dev = process.argv.includes("--dev");
 const lock = packagesOf(join(root, "package-lock.json"));
 
-// The Node.js in node_modules is about to be replaced: npm itself runs on the system's.
+// The Node.js in node_modules is about to be replaced, so npm itself runs on the system's Node.js.
 const folders = (process.env.PATH ?? "").split(delimiter);
 const isSystem = (folder) => !folder.startsWith(join(root, "node_modules"));
 const env = { ...process.env, PATH: folders.filter(isSystem).join(delimiter) };
@@ -79,7 +79,10 @@ function runs(program) {
   return spawnSync(program, ["--version"], { stdio: "ignore" }).status === 0;
 }
 
-/** Ends with everything that this host lacks, and one command that installs what its system has. */
+/**
+ * Ends with a list of everything that this host lacks, and one command that installs the packages that its system
+ * offers.
+ */
 function requireHost() {
   const [npm, node] = [versionOf("npm"), versionOf("node")];
   const lacks = [

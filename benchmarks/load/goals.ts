@@ -187,12 +187,12 @@ export const goals: readonly Goal[] = [
     of: [part("json-64 weiche-plain", router(perRequest)), part("json-64 bare-router", router(perRequest))],
   },
   {
-    ...{ id: "store-first-byte", what: "first byte: what a shared store of limits adds", ...atMost(600, "µs") },
+    ...{ id: "store-first-byte", what: "first byte: time added by a shared store of limits", ...atMost(600, "µs") },
     of: [part("first-byte weiche-store", "firstByteP50Us"), part("first-byte weiche", "firstByteP50Us")],
     isDifference: true,
   },
   {
-    ...{ id: "store-request", what: "the router's CPU per JSON request: what the store adds", ...atMost(25, "µs") },
+    ...{ id: "store-request", what: "the router's CPU per JSON request: time added by the store", ...atMost(25, "µs") },
     of: [part("json-64 weiche-store", router(perRequest)), part("json-64 weiche", router(perRequest))],
     isDifference: true,
   },
@@ -229,7 +229,11 @@ export const goals: readonly Goal[] = [
     of: [part("memory-10000 weiche", "lost")],
   },
   {
-    ...{ id: "beside", what: "CPU per JSON request beside 6,000 open streams, of none", ...atMost(1.1) },
+    ...{
+      id: "beside",
+      what: "CPU per JSON request beside 6,000 open streams, divided by the CPU without streams",
+      ...atMost(1.1),
+    },
     of: [part("json-beside-6000 weiche", perRequest), part("json-beside-0 weiche", perRequest)],
   },
   {

@@ -1,4 +1,7 @@
-/** Measures scenarios of several loads: a search, the memory of idle streams, and requests beside many open streams. */
+/**
+ * Measures scenarios that need several loads: a search, the memory of idle streams, and requests beside many open
+ * streams.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Program, RunningProgram } from "../peers/program.ts";
 import { attempt, mayHold, onCoreOfItsOwn, startProgram } from "./campaign.ts";

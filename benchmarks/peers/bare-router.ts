@@ -9,7 +9,7 @@ import { engineEntry, loadCatalogue } from "./weiche.ts";
 
 export const bareRouter: Program = {
   name: "bare-router",
-  what: "router without keys, limits, database and metering, above a real agent, no TLS: what these cost is the difference",
+  what: "router without keys, limits, database and metering, with a real agent, no TLS: the difference is the cost of these features",
   scenarios: ["json-64", "stream-64x10", "stream-256x20"],
   missing: () => undefined,
   async start(upstream) {

@@ -6,7 +6,7 @@ import { ofSystem, peer } from "./child.ts";
 export const nginx = peer({
   ...{
     name: "nginx",
-    what: "reverse proxy in C, one worker: passes bytes on and knows no keys, limits or tokens, so it is what a proxy must cost",
+    what: "reverse proxy in C, one worker: passes bytes on and knows no keys, limits or tokens, so it shows the least that a proxy costs",
   },
   ...ofSystem("nginx", "-v"),
   install: "apt-get install nginx-light",

@@ -26,7 +26,7 @@ export function hops(leg: "h2" | "h2-tls" | "h1-tls"): Program {
   const legs = { h2: "HTTP/2", "h2-tls": "HTTP/2 and TLS", "h1-tls": "HTTP/1.1 and TLS" };
   return {
     name: `hops-${leg}`,
-    what: `two bare Node.js proxies with ${legs[leg]} between them: what router and agent would cost without their work`,
+    what: `two bare Node.js proxies with ${legs[leg]} between them: the cost of router and agent without their own work`,
     scenarios: ["json-64", "stream-64x10", "stream-256x20", "first-byte"],
     missing: () => undefined,
     start: (upstream) => startHops(leg, upstream),

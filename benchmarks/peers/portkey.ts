@@ -7,7 +7,7 @@ import { ofPackage, peer } from "./child.ts";
 export const portkey = peer({
   ...{
     name: "portkey",
-    what: "AI gateway on Node.js (Hono), as it comes: translates between providers and tries again; checks no keys of its own, limits and records nothing",
+    what: "AI gateway on Node.js (Hono), in its default configuration: translates between providers and retries; does not check keys of its own, limits nothing and records nothing",
   },
   ...ofPackage("@portkey-ai/gateway", "peers/node_modules/@portkey-ai/gateway/build/start-server.js"),
   install: "npm ci --prefix benchmarks/peers",

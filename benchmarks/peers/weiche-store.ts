@@ -7,7 +7,7 @@ import { startWeiche } from "./weiche.ts";
 
 export const weicheStore: Program = {
   name: "weiche-store",
-  what: "weiche with the limits of accounts in a Valkey (or Redis) of its own, as several routers share them: what the store costs is the difference",
+  what: "weiche with the limits of accounts in a separate Valkey (or Redis), as several routers share them: the difference is the cost of the store",
   scenarios: ["json-64", "first-byte"],
   connectionsPerStream: 1,
   missing: () =>

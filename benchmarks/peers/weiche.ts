@@ -24,14 +24,14 @@ interface WeicheOptions {
   readonly requestSeconds?: number;
 }
 
-/** Many, because a package allows only 150 requests a minute and 20 at once. */
+/** Many accounts are needed, because a package allows only 150 requests a minute and 20 at once. */
 const accounts = 4_000;
 const root = join(import.meta.dirname, "../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
 
 export function weiche(name: string, what: string, options: WeicheOptions): Program {
   const start = (upstream: Upstream) => startWeiche(upstream, options);
-  // The router holds the client's connection, and the agent holds the engine's.
+  // The router holds the client's connection, and the agent holds the connection to the engine.
   return { name, what, connectionsPerStream: 1, missing: () => undefined, start };
 }
 

@@ -1,7 +1,7 @@
 /**
- * `node benchmarks/telemetry/fork-cost.ts [seconds] [rounds]`: what children that one thread starts cost another thread of
- * the process. The main thread writes to its memory and measures how long a turn takes, while the other thread does
- * nothing, keeps a processor busy, or runs `true`, the latter two ten times a second.
+ * `node benchmarks/telemetry/fork-cost.ts [seconds] [rounds]`: measures how children that one thread starts slow down
+ * another thread of the process. The main thread writes to its memory and measures how long a turn takes, while the
+ * other thread does nothing, keeps a processor busy, or runs `true`, the latter two ten times a second.
  */
 import { execSync } from "node:child_process";
 import { readFileSync } from "node:fs";

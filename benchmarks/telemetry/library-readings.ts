@@ -1,4 +1,7 @@
-/** How a machine does, by the library alone: what it would take without our own reader. Each call runs some programs. */
+/**
+ * Reads the state of a machine with the library alone, as it would be without our own reader. Each call runs some
+ * programs.
+ */
 import { createRequire } from "node:module";
 
 type Library = Readonly<Record<string, () => Promise<unknown>>>;

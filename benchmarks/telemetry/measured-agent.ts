@@ -1,7 +1,7 @@
 /**
- * An agent that measures how late its own event loop is. `MEASURED_TELEMETRY` says what reads the machine: `none`,
- * `threads` as in production, `library-thread`: the library's own readings in a thread, or `loop`: these on the event
- * loop. At SIGUSR2 it writes what it has measured since the last one to the file `MEASURED_FILE`.
+ * An agent that measures how late its own event loop is. `MEASURED_TELEMETRY` selects the reader of the machine:
+ * `none`; `threads` as in production; `library-thread`, the library's readings in a thread; or `loop`, the library's
+ * readings on the event loop. At SIGUSR2 it writes the measurements since the last SIGUSR2 to the file `MEASURED_FILE`.
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";

@@ -75,7 +75,7 @@ export const debianPackages: readonly DebianPackage[] = [
   },
 ];
 
-/** Makes a package's layout in `folder` for dpkg-deb. Its files are links to the tree's. */
+/** Makes a package's layout in `folder` for dpkg-deb. Its files are hard links to files of the tree. */
 export function stagePackage(one: DebianPackage, tree: string, folder: string, release: Release, arch: Arch): void {
   rmSync(folder, { recursive: true, force: true });
   for (const path of filesBelow(tree)) if (one.owns(path)) place(join(tree, path), join(folder, prefix, path));

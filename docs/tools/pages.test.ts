@@ -25,7 +25,7 @@ function partsOf(page: string): { readonly paragraphs: readonly string[]; readon
   };
 }
 
-/** Counts words. The address of a link is no word. */
+/** Counts words. The address of a link does not count as a word. */
 function wordsOf(text: string): number {
   return text
     .replaceAll(/\]\([^)]*\)/g, "]")

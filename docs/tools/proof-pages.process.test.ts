@@ -15,7 +15,7 @@ const rules = {
     { rule: "proven by a row that is not there", by: { "api-parameters": ["chat accepts: no such row"] } },
     { rule: "proven by a whole table", by: { "api-parameters": ["chat accepts: %s"] } },
     { rule: "proven with a computed title", by: { switching: ["during … switches under load, …"] } },
-    { rule: "proven by what is no test", by: { "proof-pages": ["a text that another function takes"] } },
+    { rule: "proven by a name that is not a test", by: { "proof-pages": ["a text that another function takes"] } },
   ],
 };
 

@@ -26,7 +26,7 @@ export const conformanceShape: PageShape<Rule> = {
     "",
     `${count} rules of the service that its API keeps, each with the tests that prove it: a test runs before every change lands,`,
     "and this page is made from their names (`node docs/tools/proof-pages.ts`). `…` in a name stands for each row of a table.",
-    "What people do in the portal is not on it, and neither is what the service tells its clients to do.",
+    "The page covers neither the actions of people in the portal nor the service's advice to clients.",
   ],
   columns: ["", "rule", "proven by"],
   cells: ({ rule }, position) => [position, rule],

@@ -84,7 +84,8 @@ export class KillCluster implements AsyncDisposable {
       const cluster = await Cluster.start({
         catalogue: [...catalogueOf(chatModel, ...turns), embeddingEntry],
         agents: {},
-        // An agent takes this address for the one at which it has just reached the router, its own proxy.
+        // An agent replaces this address by the address at which it has just reached the router, which is its own
+        // proxy.
         router: { ...router, nodes: { dataAdvertise: `0.0.0.0:${port}` } },
         environment,
       });

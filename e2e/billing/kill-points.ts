@@ -57,14 +57,14 @@ export const killPoints = {
 export type KillPoint = keyof typeof killPoints;
 export const killPointNames = Object.keys(killPoints) as readonly KillPoint[];
 
-/** The process to kill. Agent and engine are those of the request's node. */
+/** The process to kill. Agent and engine belong to the request's node. */
 export const victims = ["router", "agent", "engine", "database"] as const;
 export type Victim = (typeof victims)[number];
 
 /** The plan is a file, which is removed when the point is reached. */
 export interface KillPlan {
   readonly point: KillPoint;
-  /** Processes by node. A process with the name `*` is killed whatever the node is. */
+  /** Processes by node. A process with the name `*` is killed on every node. */
   readonly pids: Readonly<Record<string, number>>;
 }
 

@@ -143,7 +143,7 @@ export class Cluster implements AsyncDisposable {
     return { baseUrl: this.baseUrl, accountId, userId, apiKey };
   }
 
-  /** Ends all processes, including engines, in whatever state they are. */
+  /** Ends all processes, including engines, in any state. */
   async [Symbol.asyncDispose](): Promise<void> {
     const engines = [...this.agents.keys()].flatMap((name) => [...enginePids(join(this.directory, name)).values()]);
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));

@@ -215,7 +215,7 @@ test("an agent survives everything that a router sends and serves the other rout
     if (random.chance(0.5)) stream.end();
     void sleep(systemClock, 50).then(() => stream.session?.destroy());
   });
-  // The agent dials this server. What it meets there changes from dial to dial.
+  // The agent dials this server. The fuzzer changes its behaviour with each dial.
   const evil = createServer((socket) => {
     random = createRandom(met++);
     if (random.chance(0.5)) return grpc.emit("connection", socket);

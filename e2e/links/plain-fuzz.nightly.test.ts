@@ -24,7 +24,7 @@ import { openWholeAgent } from "./whole-links.ts";
 const { cancel, data, end, head, ping, pong, windowed } = frameTypes;
 const cases = Math.ceil(Number(process.env["WEICHE_CASES"] ?? 2_000) / 40);
 /**
- * The most by which a program's heap may grow during the second half of its peers: 16 KB each. Resident memory is no
+ * The most by which a program's heap may grow during the second half of its peers: 16 KB each. Resident memory is not a
  * measure here, because V8 collects late: it is 80 to 180 MB above the heap for any number of peers.
  */
 const grownBytesMax = 4 << 20;

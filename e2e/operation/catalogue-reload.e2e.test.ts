@@ -108,7 +108,7 @@ test.each([
   ["packages without one that an account has", withPackage],
   ["a factor below zero", withFactors({ validFrom: newYear, factor: -1 })],
 ])("a broken file is refused and the previous catalogue stays: %s", async (_name, text) => {
-  const refused = "the new catalogue is wrong; the one before stays";
+  const refused = "the new catalogue is wrong; the previous one stays in use";
   const before = cluster.router.output.filter((line) => line.includes(refused)).length;
   await reload(text, refused, before + 1);
   await expect(cluster.weiche("catalogue", "reload")).rejects.toThrow(/catalogue\.yaml/);

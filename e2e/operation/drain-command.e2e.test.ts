@@ -1,4 +1,4 @@
-/** Tests `weiche node drain`: what it waits for, how it ends, and that it cuts nothing. */
+/** Tests `weiche node drain`: it waits for running requests, ends with the right code, and cuts nothing. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { askStream, type Answer } from "../cluster/api-client.ts";
 import { Cluster, until, type Account } from "../cluster/cluster.ts";

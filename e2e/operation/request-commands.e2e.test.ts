@@ -137,7 +137,7 @@ test("a watched node is drawn as a picture on a terminal and printed line by lin
   for (const line of json.output.trim().split("\n")) expect(JSON.parse(line)).toMatchObject([{ name: "n1" }]);
 });
 
-test("after a restart the router shows what it no longer knows and what the database knows", async () => {
+test("after a restart the router shows what the database knows, and that its own memory of the request is gone", async () => {
   const { id } = await chat(first, "sim:tokens=5");
   await until("usage", async () => ((await cluster.weiche("explain", id!)) as { usage: [] }).usage.length > 0);
   await cluster.router.stop();

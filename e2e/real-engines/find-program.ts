@@ -8,7 +8,7 @@ export function findProgram(name: string, variable?: string, env: NodeJS.Process
   const named = variable && env[variable];
   if (named) {
     if (isProgram(named)) return named;
-    throw new Error(`${variable}=${named} is no program that can be run`);
+    throw new Error(`${variable}=${named} is not a program that can be run`);
   }
   const folders = (env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
   return folders.map((folder) => join(folder, name)).find(isProgram);

@@ -18,7 +18,7 @@ const nobody = asId<AccountId>("nobody");
 
 type Behaviour = typeof transition;
 
-/** Creates the broken behaviour of one agent, by the name of what it forgets. */
+/** Creates the broken behaviour of one agent, by the name of the rule that it forgets. */
 export const breakages: Readonly<Record<string, () => Behaviour>> = {
   "the epoch check": () =>
     onEvents((event, { state }) =>

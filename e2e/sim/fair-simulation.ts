@@ -108,7 +108,7 @@ export class FairSimulation {
     if (!(await this.world.advanceTo(clock.monotonicMs() + seconds * 1_000))) throw new Error(rules.broken);
   }
 
-  /** Advances the time. Returns what each account used meanwhile. */
+  /** Advances the time. Returns each account's usage in this time. */
   async usedWithin(seconds: number): Promise<ReadonlyMap<string, number>> {
     const before = new Map(this.used);
     await this.pass(seconds);

@@ -68,7 +68,7 @@ interface TenSeconds {
   requests: number;
   /** Requests whose clients got a failure. */
   failed: number;
-  /** Attempts that failed, whatever became of their requests. */
+  /** Attempts that failed, even if the second attempt of the request succeeded. */
   failedAttempts: number;
   /** Attempts by the number of their node, served or not. */
   readonly attempts: number[];

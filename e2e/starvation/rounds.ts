@@ -1,4 +1,4 @@
-/** Runs attacks in rounds. Each round opens again what the guards have closed. */
+/** Runs attacks in rounds. Each round opens connections again that the guards have closed. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Longer than the router's longest timeout for slow clients, which is 30 s. */

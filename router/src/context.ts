@@ -90,7 +90,7 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
         const reason = error instanceof Error ? error.message : String(error);
         const what =
           error instanceof StartError ? "the new catalogue is wrong" : "the new catalogue cannot be published";
-        log.error({ reason }, `${what}; the one before stays`);
+        log.error({ reason }, `${what}; the previous one stays in use`);
       }
     },
     async close() {
@@ -106,7 +106,10 @@ export async function createRouter(config: RouterConfig, given: Partial<Given> =
   };
 }
 
-/** Announces this router to the other routers of the database. Throws `StartError` if it may not serve beside them. */
+/**
+ * Announces this router to the other routers of the database. Throws `StartError` if this router may not serve together
+ * with them.
+ */
 async function joinOthers(core: Core, { database }: Storage): Promise<LiveRouter> {
   const { config, clock, events, job, routerId, opened } = core;
   const limitStore = config.limitStore?.shown ?? "memory";

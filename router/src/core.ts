@@ -1,4 +1,4 @@
-/** What all parts of the router share: configuration, clock, log, metrics, events and jobs. */
+/** The things that all parts of the router share: configuration, clock, log, metrics, events and jobs. */
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { FewLines } from "@weiche/shared/program/few-lines.ts";
 import { createLog, type Log } from "@weiche/shared/program/log.ts";
@@ -33,7 +33,7 @@ export interface Core extends Given {
   /** Counts the requests of this router, also if the limit store decides on them. */
   readonly ownLimiter: MemoryLimiter;
   readonly catalogue: LiveCatalogue;
-  /** Each part adds what it opens. A stop closes these in reverse order. */
+  /** Each part adds everything that it opens. A stop closes these in reverse order. */
   readonly opened: AsyncDisposableStack;
 }
 

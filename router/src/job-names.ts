@@ -6,7 +6,7 @@ export const jobFailures = {
   credits: "credits could not be evaluated; limits hold as they were",
   heartbeats: "heartbeats could not be sent to the nodes",
   "identity-sweep": "sessions, links and keys that are over could not be deleted; they open no door",
-  "node-wishes": "what operators want of the nodes cannot be read",
+  "node-wishes": "the operators' wishes for nodes cannot be read",
   refusals: "counts of refused requests could not be stored; they are kept in memory",
   routers: "which routers there are cannot be read",
   "usage-days": "partitions of usage records could not be made or dropped",
@@ -17,7 +17,7 @@ type DatabaseJob = Exclude<JobName, "heartbeats">;
 
 const otherUses = ["connection", "restart", "key-changes", "key-lookup", "portal", "usage-commit"] as const;
 
-/** What a fault of the database disturbed. */
+/** The job or use that a fault of the database disturbed. */
 export type DatabaseUse = (typeof otherUses)[number] | DatabaseJob;
 
 export function usesDatabase(job: JobName): job is DatabaseJob {

@@ -193,7 +193,7 @@ function createDatabaseMetrics({ counter, gauge, histogram }: MetricRegistry) {
   return {
     databaseErrors: counter(
       "weiche_router_database_errors_total",
-      "Failed uses of the database. For a job, `what` is its name",
+      "Failed uses of the database. For a job, `what` is the job's name",
       ["what"],
       "it rises",
     ),

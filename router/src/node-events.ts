@@ -13,7 +13,7 @@ import type { Metrics } from "./metrics.ts";
 /** The most models that one log line names. */
 const modelsLoggedMax = 20;
 
-/** Logs through `few` what a node or a stranger can cause repeatedly, so that neither can fill the log. */
+/** Logs events that a node or a stranger can cause repeatedly through `few`, so that neither can fill the log. */
 export function createNodeEvents(
   log: Log,
   metrics: Metrics,
@@ -89,7 +89,7 @@ export function createNodeEvents(
       log.info("certificate read again");
     },
     tlsReloadFailed(reason) {
-      log.error({ reason }, "the new certificate cannot be used; the one before stays");
+      log.error({ reason }, "the new certificate cannot be used; the previous one stays in use");
     },
     certificateEnding: (file) => log.warn(file, endingMessage),
   };

@@ -132,7 +132,7 @@ export const entrySchema = Type.Object(
       pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
       description: "the model's name in requests",
     }),
-    category: Type.Enum(["language", "coding", "embeddings"], { description: "what the model is for" }),
+    category: Type.Enum(["language", "coding", "embeddings"], { description: "the purpose of the model" }),
     status: Type.Enum(["Beta", "Verfügbar", "Auslaufend", "Demnächst"], {
       description: "the status that customers see. A `Demnächst` model is neither listed nor callable",
     }),

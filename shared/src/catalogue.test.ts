@@ -55,7 +55,7 @@ test("a model is callable unless it is only announced", () => {
 const mistakes: [name: string, text: string, message: RegExp][] = [
   ["a factor with four places", entry(factors.replace("1.5", "1.2345")), /at most three decimal places/],
   ["a factor that totals could overflow with", entry(factors.replace("1.5", "1000.001")), /larger than 1000$/],
-  ["a window beyond what usage is taken with", entry(factors).replace("100\n", "4194305\n"), /contextTokens/],
+  ["a window that exceeds the largest countable usage", entry(factors).replace("100\n", "4194305\n"), /contextTokens/],
   ["a malformed instant", entry(factors.replace("2026-01-01T00:00:00+01:00", "soon")), /is not an instant/],
   [
     "a default effort that is not accepted",

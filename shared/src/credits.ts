@@ -14,7 +14,9 @@ export function creditsOf(promptTokens: number, completionTokens: number, factor
   return millicredits(BigInt(promptTokens + completionTokens) * factor);
 }
 
-/** Reads a credit factor such as `1.5` or `"0.25"` exactly. Undefined if it is no number of at most three decimals. */
+/**
+ * Reads a credit factor such as `1.5` or `"0.25"` exactly. Undefined if it is not a number of at most three decimals.
+ */
 export function parseFactor(text: string | number): Millicredits | undefined {
   const match = /^(\d{1,9})(?:\.(\d{1,3}))?$/.exec(String(text));
   if (!match) return undefined;

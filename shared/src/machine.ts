@@ -80,7 +80,7 @@ export interface MachineReading {
   readonly networkReceivedBytesPerSecond?: number;
   readonly networkSentBytesPerSecond?: number;
   readonly temperatures: readonly Temperature[];
-  /** The most limited core: its highest frequency now, and the one that it is made for. */
+  /** The most limited core: its highest frequency now, and its highest rated frequency. */
   readonly cpuFrequencyLimitHertz?: number;
   readonly cpuFrequencyMaxHertz?: number;
 }

@@ -22,7 +22,7 @@ export type RequestRecord = readonly [
   factor: number,
   /** Maximum number of tokens of the attempt, prompt and answers together. */
   tokensMax: number,
-  /** The routers' signature over what the attempt may be billed to: base64url, opaque to the agent. */
+  /** The routers' signature over the payer and the limit of the attempt: base64url, opaque to the agent. */
   grant: string,
   /** The rest of the request's 600 s. It is a duration, because clocks differ. */
   remainingMs: number,
@@ -46,7 +46,7 @@ export type AnswerRecord = readonly [
   estimatedMs?: number,
 ];
 
-/** Returns the fields of a record. Returns none if the text is no record. */
+/** Returns the fields of a record. Returns no entries if the text is not a record. */
 export function readRecord(text: string): readonly unknown[] {
   const value = parseJson(text);
   return Array.isArray(value) ? value : [];

@@ -3,9 +3,9 @@
  *
  * V8 gives a `Map` a new hash table whenever it fills up, removed entries included. A replaced table keeps its entries
  * until it is collected itself. The tables of an old map are old too, and only a collection of the whole heap removes
- * them. Until then each old table keeps what it held, and all that hangs on it: whole requests move to the old
- * generation, which takes longer than anything else a collection does. Here a table holds boxes, and a box is emptied
- * when its entry is removed.
+ * them. Until then each old table keeps its former entries and all objects that they refer to. So whole requests move
+ * to the old generation, which is the most expensive part of a collection. Here a table holds boxes, and a box is
+ * emptied when its entry is removed.
  */
 
 interface Box<V> {

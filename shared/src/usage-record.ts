@@ -9,11 +9,11 @@ import type { AccountId, KeyId, ModelId, RequestId, UserId } from "./ids.ts";
 export type UsageSource = "engine" | "counted";
 
 /**
- * `finished`: the end of the stream arrived. `client-ended` and `limit-ended` cost what was generated until then. A
- * limit is the time limit of requests, or text of the model that the engine cannot continue. `broken`: the service
- * failed, so the attempt costs nothing and its counts are 0. `void`: the client did not get this attempt's answer, so
- * it costs nothing and its counts are 0. A `void` replaces any other record of the attempt, in whatever order they
- * come.
+ * `finished`: the end of the stream arrived. `client-ended` and `limit-ended` cost the tokens that were generated until
+ * then. A limit is the time limit of requests, or text of the model that the engine cannot continue. `broken`: the
+ * service failed, so the attempt costs nothing and its counts are 0. `void`: the client did not get this attempt's
+ * answer, so it costs nothing and its counts are 0. A `void` replaces any other record of the attempt, in whatever
+ * order they come.
  */
 export type RequestOutcome = "finished" | "client-ended" | "limit-ended" | "broken" | "void";
 

@@ -53,7 +53,7 @@ export function tokenizerOf({ ggml }: GgufTokenizer): object {
   };
 }
 
-/** Markup such as `<think>` is no special token: it stays in the text, where the engine's parsers look for it. */
+/** Markup such as `<think>` is not a special token: it stays in the text, where the engine's parsers look for it. */
 function addedToken(id: number, content: string, special: boolean): object {
   return { id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special };
 }

@@ -70,7 +70,7 @@ function configOf(model: Qwen3, { ggml }: GgufTokenizer): object {
     ...{ rope_theta: theta, rope_parameters: { rope_type: "default", rope_theta: theta } },
     ...{ hidden_act: "silu", attention_bias: false, attention_dropout: 0, initializer_range: 0.02 },
     ...{ use_sliding_window: false, sliding_window: null, use_cache: true },
-    // There is no tensor of its own for the output.
+    // The output has no separate tensor.
     tie_word_embeddings: true,
     ...{ torch_dtype: "float32", dtype: "float32" },
   };

@@ -14,7 +14,7 @@ interface EngineCallOptions {
   readonly silenceMsMax: () => number;
   /** The monotonic time of the engine's last sign of life in other requests. */
   readonly lastSignMs: () => number | undefined;
-  /** Called when a part of an answer arrives. If undefined, such a part is no sign of life. */
+  /** Called when a part of an answer arrives. If undefined, such a part is not a sign of life. */
   readonly onSign: (() => void) | undefined;
 }
 

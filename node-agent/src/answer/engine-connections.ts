@@ -64,7 +64,7 @@ export class EngineConnections implements AsyncDisposable {
       if (!(error instanceof EngineFault) || error.reason !== "connection lost") throw error;
       request.signal.throwIfAborted();
       return await this.#send(request, connect()).catch((second: unknown) => {
-        // If the engine no longer listens, it died with this request, and the first error is the one to report.
+        // If the engine no longer listens, it died with this request, and the first error is reported.
         throw second instanceof EngineFault ? error : second;
       });
     }

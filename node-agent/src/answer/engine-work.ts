@@ -13,7 +13,7 @@ export interface EngineWork {
   soFar(): TokenCounts;
 }
 
-/** What an answer needs: the engine of its request, and where its events are sent. */
+/** The engine of a request, and the destination of its events. */
 export interface EngineAccess {
   readonly dialect: Dialect;
   readonly dialectName: DialectName;

@@ -165,7 +165,7 @@ export class UsageCount {
     const running = this.#choices.map((choice) => (choice.isFinal ? choice.running : undefined));
     if (this.#finals.length === 0) return running.every((usage) => usage !== undefined) ? total(running) : undefined;
     if (usagePerChoice) return this.#finals.length === this.#choices.length ? total(this.#finals) : undefined;
-    // Usage in mid-stream covers only what came before it.
+    // Usage in mid-stream covers only output that came before it.
     return this.#piecesBefore === this.pieces ? this.#finals.at(-1) : undefined;
   }
 

@@ -1,6 +1,6 @@
 /**
- * Checks whether an engine's command stays on loopback, can sleep, and exposes what the agent needs. Pure. A command
- * that hides its engine (a script, a container, a unit, a file of options) only causes warnings.
+ * Checks whether an engine's command listens on loopback only, can sleep, and exposes the endpoints that the agent
+ * needs. Pure. A command that hides its engine (a script, a container, a unit, a file of options) only causes warnings.
  */
 import { basename } from "node:path";
 import { nearest, type Finding } from "@weiche/shared/files/config-file.ts";
@@ -160,7 +160,7 @@ class EngineCommand {
     return word.includes("=") ? word.slice(word.indexOf("=") + 1) : this.words[at + 1];
   }
 
-  /** Returns the words after the last of these flags, up to the next flag. The last flag is the one that counts. */
+  /** Returns the words after the last of these flags, up to the next flag. Only the last flag counts. */
   #values(flag: string): string[] {
     const at = this.words.findLastIndex((word) => nameOf(word) === `--${flag}`);
     const word = this.words[at];

@@ -1,4 +1,4 @@
-/** Creates what all engines of this host share: launchers, dialects, stored handles, log files. */
+/** Creates the parts that all engines of this host share: launchers, dialects, stored handles, log files. */
 import { join } from "node:path";
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import { dialects } from "./dialects/all.ts";

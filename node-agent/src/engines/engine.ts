@@ -6,8 +6,8 @@ export const dialectNames = ["vllm", "llama-server", "openai"] as const;
 export type DialectName = (typeof dialectNames)[number];
 
 /**
- * Which requests share the engine's prefix cache. With `shared`, the time to the first token reveals to one account
- * what another has sent.
+ * Which requests share the engine's prefix cache. With `shared`, the time to the first token reveals to one account the
+ * prompts of another.
  */
 export type CachePrompts = "per-account" | "shared" | "off";
 

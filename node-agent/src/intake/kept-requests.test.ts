@@ -1,4 +1,4 @@
-/** What engines get of a client's schemas and seed: the tokens of the client's JSON, in the same order. */
+/** Tests that engines get a client's schemas and seed unchanged: the tokens of the client's JSON, in the same order. */
 import fc from "fast-check";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { expect, test } from "vitest";

@@ -138,7 +138,7 @@ export function createEngineEvents(
     memoryLate: (slot, model) => log.warn({ slot, model }, "GPU memory of a stopped engine is not free yet"),
     foreignGpuProcess(slot, pid, usedBytes) {
       metrics.foreignProcesses.inc({ slot });
-      log.warn({ slot, pid, usedBytes }, "a GPU process that is no engine of this node");
+      log.warn({ slot, pid, usedBytes }, "a GPU process that is not an engine of this node");
     },
     engineLogFailed: (error) => log.warn(describeError(error), "an engine's log could not be rotated"),
     handleUnreadable: (file, reason) => log.warn({ file, reason }, "unreadable engine handle left where it is"),

@@ -88,7 +88,8 @@ export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents &
       log.error({ routerId, rule, reason }, "a router broke a rule of the data connection; it was closed");
     },
     tlsReloaded: () => log.info("certificate read again"),
-    tlsReloadFailed: (reason) => log.error({ reason }, "the new certificate cannot be used; the one before stays"),
+    tlsReloadFailed: (reason) =>
+      log.error({ reason }, "the new certificate cannot be used; the previous one stays in use"),
     certificateEnding: (file) => log.warn(file, endingMessage),
   };
 }

@@ -1,8 +1,8 @@
 /**
- * The acknowledged position of the outbox on disk: a file with a checksum, replaced atomically, and the one before it. An
- * unreadable file is ignored: records are then delivered again, which is harmless.
+ * The acknowledged position of the outbox on disk: a file with a checksum, which is replaced atomically, and the
+ * previous file. An unreadable file is ignored: records are then delivered again, which is harmless.
  *
- *   cursor, cursor.old    "WUC1", space, CRC-32 of what follows as 8 hexadecimal digits, space, JSON
+ * cursor, cursor.old "WUC1", space, CRC-32 of what follows as 8 hexadecimal digits, space, JSON
  */
 import { crc32 } from "node:zlib";
 import { writeFile, type OutboxDisk } from "./outbox-disk.ts";

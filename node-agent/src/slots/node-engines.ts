@@ -1,4 +1,4 @@
-/** Creates the engines of one slot, and handles what concerns all engines of the node. */
+/** Creates the engines of one slot, and handles events that concern all engines of the node. */
 import type { SlotConfig } from "../config/config.ts";
 import type { GpuReader } from "../host/gpu.ts";
 import { refuseEngine, type RecoveryEvents } from "../engines/engine-recovery.ts";

@@ -1,4 +1,4 @@
-/** What the runner of one slot is made of, and the options for closing it. */
+/** The parts of a slot's runner, and the options for closing it. */
 import type { Clock } from "@weiche/shared/time/clock.ts";
 import type { SlotConfig } from "../config/config.ts";
 import type { SlotEngines } from "../engines/engine.ts";

@@ -80,7 +80,7 @@ describe("a slot", () => {
     expect((await third).waitedMs).toBe(0);
   });
 
-  test("counts answers in what runs, in what waits, and in the retry-after of a refused request", async () => {
+  test("counts answers, not requests, in running, in waiting, and in the retry-after of a refused request", async () => {
     const node = await Node.begun();
     const both = node.request(a, { answers: 2 });
     node.engine.activation!.resolve({ ...endpoint, parallelMax: 2 });

@@ -198,7 +198,7 @@ function after(steps: readonly Step[]): Play {
 
 describe.each(Object.keys(histories) as (keyof typeof histories)[])("a slot that is %s", (name) => {
   const { before, ...expected } = table[name];
-  test.each(Object.keys(events))("does what the table lists on: %s", (event) => {
+  test.each(Object.keys(events))("has the effects that the table lists after %s", (event) => {
     const play = after(histories[name]);
     expect(play.state).toBe(before);
     const effects = events[event]!(play);

@@ -1,4 +1,4 @@
-/** All slots of a node. Chooses the slot for a request, and passes on what concerns all slots. */
+/** All slots of a node. Chooses the slot for a request, and passes calls that concern all slots to each of them. */
 import { ApiError } from "@weiche/shared/errors.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import type { SlotConfig } from "../config/config.ts";
@@ -42,7 +42,10 @@ export function createSlots({ slots, engines, ...shared }: NodeSlotsOptions) {
     async readopt(): Promise<void> {
       await Promise.all(runners.map((runner) => runner.readopt()));
     },
-    /** Starts the model once, when no request is in the way. Does nothing if a slot serves it already or none may. */
+    /**
+     * Starts the model once, when no request is in the way. Does nothing if a slot serves it already or no slot may
+     * serve it.
+     */
     prewarm(model: ModelId): void {
       if (!runners.some((runner) => has(runner, model))) choose(runners, model)?.prewarm(model);
     },

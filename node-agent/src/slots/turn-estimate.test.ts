@@ -57,7 +57,7 @@ describe("a waiting request", () => {
     expect(shown(play)[3]).toEqual([1, 5]);
   });
 
-  test("waits for what runs while the drain is open, although turns were short lately", () => {
+  test("waits for running answers while the drain is open, although turns were short lately", () => {
     const play = active(a, 1, { minResidencyMs: 0 });
     play.pass(6_000);
     play.release(1);

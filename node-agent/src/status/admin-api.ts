@@ -61,7 +61,7 @@ async function answer(request: IncomingMessage, control: AgentControl): Promise<
 
 const notUnderstood: AdminAnswer = { status: 400, body: { error: "the request is malformed" } };
 
-/** Returns an empty object if the body is no JSON object. */
+/** Returns an empty object if the body is not a JSON object. */
 async function bodyOf(request: IncomingMessage): Promise<Json> {
   const body: unknown = await json(request).catch(() => undefined);
   return isObject(body) ? body : {};

@@ -1,4 +1,4 @@
-/** Checks an agent.yaml, the files that it names, and what this host offers of it. */
+/** Checks an agent.yaml, the files that it names, and whether this host can run it. */
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { locate, whatFails, type Finding, type Verdict } from "@weiche/shared/files/config-file.ts";
@@ -71,7 +71,7 @@ async function hostFacts(): Promise<HostFacts & MachineFacts> {
   return { exists: existsSync, isEmpty, fileSystem, gpus, ...(gpus ? {} : { machine: await takeStock() }) };
 }
 
-/** Returns false if the path is no directory or cannot be read. */
+/** Returns false if the path is not a directory or cannot be read. */
 function isEmpty(path: string): boolean {
   try {
     return readdirSync(path).length === 0;

@@ -140,7 +140,7 @@ function certificateRow(file: CertificateFile): Row {
 
 type Table = (headers: readonly string[], rows: readonly Row[]) => readonly string[];
 
-/** Leaves out what the memory table already shows. */
+/** Leaves out values that the memory table already shows. */
 function machineTables({ machine, reading }: AgentStatus, table: Table, options: TextOptions): readonly string[] {
   const lines = machineLines({ machine, reading });
   const gpus = machine ? gpuTable(machine) : { headers: [], rows: [] };

@@ -40,7 +40,7 @@ interface Held {
   readonly asleep: number;
 }
 
-/** Runs the model's engine, and puts it to sleep beside what others already hold. */
+/** Runs the model's engine and puts it to sleep, while other sleepers hold memory. */
 async function runAndSleep(host: Host, model: ModelId, held: Held, others: readonly [number, number][] = []) {
   await host.engines.activate(model, never, quiet);
   const pid = await endpointPid(host, model);
@@ -58,7 +58,7 @@ async function bothAsleep(host: Host, ofA: Held, ofB: Held): Promise<[a: number,
   return [a, b];
 }
 
-test("a sleeper's memory is what nvidia-smi reports for its processes", async () => {
+test("a sleeper's memory is the memory that nvidia-smi reports for its processes", async () => {
   const host = open(faultEngine(modelA, [], sleeps));
   const pid = await runAndSleep(host, modelA, { awake: 69_000, asleep: 2_500 });
   await keeps(host, [modelA, 2_500]);

@@ -1,4 +1,4 @@
-/** What the router learns of a fault, and when consecutive faults make the engine suspected. */
+/** Tests the END that a router gets after a fault, and the number of faults in a row that make an engine suspected. */
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { ends } from "@weiche/shared/frames/frame.ts";

@@ -1,4 +1,4 @@
-/** Which requests may share prompts in an engine's cache, and which clients see what was cached. */
+/** Tests which requests may share prompts in an engine's cache, and which clients see the number of cached tokens. */
 import { expect, test } from "vitest";
 import type { CachePrompts, DialectName } from "../../src/engines/engine.ts";
 import { Rig } from "./ingress-rig.ts";

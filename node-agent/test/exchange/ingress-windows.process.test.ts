@@ -44,7 +44,7 @@ function contextError(text: string): string {
   return error.message;
 }
 
-test("of several texts the one that is too long is counted, in as few requests as necessary", async () => {
+test("of several texts only the text that is too long is counted, in as few requests as necessary", async () => {
   const refuse = counting((socket) => respond(socket, 400, JSON.stringify(vllmRefusal(512))));
   await using rig = await Rig.open(refuse, { rules: embeddingRules, dialect: "vllm", windowTokens: 512 });
   const input = ["short", "x".repeat(700), "y".repeat(30)];

@@ -37,7 +37,7 @@ export function createAccountLife(context: AccountsContext) {
         if (!blocked) await deleteOfUsers(transaction, id, "sessions");
       }),
 
-    /** Counts what a deletion removes and what it keeps. */
+    /** Counts the objects that a deletion removes and keeps. */
     deletion: (id: AccountId) => summary(database.kysely, id),
 
     /**

@@ -1,6 +1,6 @@
 /**
- * Notices about the catalogue: a model's status changed, its factor changes now or later, or the changelog has a new entry
- * about it. The database stores what was announced, so that no restart and no second router announces it again.
+ * Notices about the catalogue: a model's status changed, its factor changes now or later, or the changelog has a new
+ * entry about it. The database stores announced changes, so that no restart and no second router announces them again.
  */
 import { sql, type Transaction } from "kysely";
 import { factorAt, type Catalogue, type CatalogueEntry, type ModelStatus } from "@weiche/shared/catalogue.ts";

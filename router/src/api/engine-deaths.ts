@@ -1,9 +1,10 @@
 /**
  * Remembers requests that ran on an engine when it died. After two deaths the same body is barred for a time, so that a
- * prompt that kills engines does not kill all of them. A whole answer clears a request that only ran beside the cause.
+ * prompt that kills engines does not kill all of them. A whole answer clears a request that only ran at the same time
+ * as the cause.
  *
- * Only a keyed hash of the body is kept, with a random key of this process, and suspicions are per account. So no account
- * can learn what others send.
+ * Only a keyed hash of the body is kept, with a random key of this process, and suspicions are per account. So no
+ * account can learn the requests of others.
  */
 import { createHmac } from "node:crypto";
 import type { Clock } from "@weiche/shared/time/clock.ts";
@@ -15,7 +16,10 @@ import type { Exchange } from "./exchange.ts";
 
 const deathsMax = 2;
 export const forgottenAfterMs = 600_000;
-/** How long a request is barred that ran beside others both times. After a third death it is `forgottenAfterMs`. */
+/**
+ * The time for which a request is barred if it ran with other requests both times. After a third death it is
+ * `forgottenAfterMs`.
+ */
 export const sharedBarMs = 30_000;
 export const suspectsMax = 10_000;
 

@@ -43,7 +43,7 @@ export interface TriedNode {
    * did not wait.
    */
   waited?: string;
-  /** What the node estimated for that wait when the request came. */
+  /** The node's estimate of that wait when the request arrived. */
   estimatedMs?: number;
 }
 

@@ -10,7 +10,10 @@ import { isIP } from "node:net";
  */
 export const unknownAddress = "unknown";
 
-/** Returns the network under which sign-in attempts are counted: a /24 or a /64. Text that is no address stays as is. */
+/**
+ * Returns the network under which sign-in attempts are counted: a /24 or a /64. Text that is not an address stays
+ * unchanged.
+ */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
   const family = isIP(plain);

@@ -77,7 +77,7 @@ export class ToldTimes {
     return this.#atMs;
   }
 
-  /** Removes the first retry time that has passed, because the present request is probably the one that was given it. */
+  /** Removes the first retry time that has passed, because the present request probably got that time. */
   comeBack(nowMs: number): void {
     while (this.#atMs.length > 0 && this.#atMs[0]! < nowMs - lateMsMax) this.#atMs.shift();
     if (this.#atMs.length > 0 && this.#atMs[0]! <= nowMs) this.#atMs.shift();

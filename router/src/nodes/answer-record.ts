@@ -14,7 +14,7 @@ interface AnswerHead {
 const countMax = 999_999_999_999;
 
 /**
- * Returns undefined if the text is no such record. Missing fields at the end are empty. Fields of later versions are
+ * Returns undefined if the text is not such a record. Missing fields at the end are empty. Fields of later versions are
  * ignored.
  */
 export function readAnswerRecord(text: string): AnswerHead | undefined {

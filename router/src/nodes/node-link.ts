@@ -100,7 +100,7 @@ export async function openNodeLink(options: NodeLinkOptions) {
       await quiet(sessions, options.clock, deadlineMs);
       await heartbeats[Symbol.asyncDispose]();
       for (const session of sessions) session.end("stopped");
-      injector.destroy(); // sends what is buffered first
+      injector.destroy(); // sends buffered data first
       await closed;
     },
   };

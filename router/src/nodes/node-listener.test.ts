@@ -24,7 +24,7 @@ test("the kernel's queue holds a thousand nodes that dial at once, more than the
   await listener.close(0);
 });
 
-/** Opens a listener with mutual TLS. Returns it with what its clients need. */
+/** Opens a listener with mutual TLS. Returns it with the certificates that its clients need. */
 async function openSecure(handshakeMsMax: number) {
   const validity = { fromMs: Date.now() - 60_000, days: 2 };
   const { cert: ca, key: caKey } = issueAuthority(validity);

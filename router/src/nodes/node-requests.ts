@@ -26,7 +26,7 @@ const shape = Compile(
 /** Values of the largest list: twice the fields of a request, to leave room for later versions. */
 const valuesMax = nodeRequestsMax * 16;
 
-/** Throws if the text is no such list. Does not parse a text with more values than such a list can have. */
+/** Throws if the text is not such a list. Does not parse a text with more values than such a list can have. */
 export function readNodeRequests(text: string): readonly NodeRequest[] {
   const scan = scanJson(Buffer.from(text), valuesMax);
   const list: unknown = "problem" in scan ? undefined : parseJson(text);

@@ -1,6 +1,6 @@
 /**
- * Which role may change what, checked in the transaction of the change with the actor's current role. The operator may
- * change everything. Objects of other accounts are reported as not found.
+ * Checks whether a role may make a change, in the transaction of the change, with the actor's current role. The
+ * operator may change everything. Objects of other accounts are reported as not found.
  */
 import type { Selectable, Transaction } from "kysely";
 import { asId, type AccountId, type UserId } from "@weiche/shared/ids.ts";

@@ -118,7 +118,7 @@ describe("a quote", () => {
   const wish = { action: "upgrade", package: "Business" } as const;
   beforeEach(() => accounts.subscriptions.change(accountId, { action: "order", package: "Pro" }).then(() => {}));
 
-  test("returns what the change costs and withdraws, and changes nothing", async () => {
+  test("returns the cost of the change and the changes that it withdraws, and changes nothing", async () => {
     await accounts.subscriptions.change(accountId, { action: "downgrade", package: "Starter" });
     until("2026-11-25T14:03");
     expect(await accounts.subscriptions.preview(accountId, wish)).toMatchObject({

@@ -1,4 +1,4 @@
-/** Tests after which failures a second node is asked, and what placement learns of each attempt. */
+/** Tests after which failures a second node is asked, and which outcome placement records for each attempt. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { errorBody, ApiError, type ApiErrorKind } from "@weiche/shared/errors.ts";

@@ -166,7 +166,7 @@ export interface Harness extends AsyncDisposable {
   readonly refused: RefusalCode[];
   /** The verdicts about attempts, such as `void n1 1`. */
   readonly verdicts: string[];
-  /** What placement learns of attempts, such as `n1 failed`. */
+  /** The outcomes of attempts that placement records, such as `n1 failed`. */
   readonly ends: string[];
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;

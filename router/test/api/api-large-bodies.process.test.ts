@@ -55,7 +55,8 @@ test("announced bodies of four accounts that never arrive take no memory that an
     }
     await expect.poll(() => api.limiter.running, { timeout: 20_000 }).toBe(sockets.length);
   };
-  // If they held what they announce: three all memory, the fourth what is kept apart and what is left over.
+  // If bodies held their announced sizes, three would hold all memory, and the fourth would hold the memory that is
+  // kept apart and the rest.
   for (const account of ["a", "b", "c"]) await announce(account, bodyBytesMax, 20);
   await announce("d", bodyBytesMax);
   await announce("d", 14_000_000);

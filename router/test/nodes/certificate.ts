@@ -1,4 +1,4 @@
-/** Certificates of listeners, and what a listener shows whoever connects. */
+/** Certificates of listeners, and the certificate that a listener shows to clients. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { request, type RequestOptions } from "node:https";

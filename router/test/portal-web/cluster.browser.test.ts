@@ -1,4 +1,6 @@
-/** The portal with the whole system: its example code runs unchanged, and a chat costs what it shows. */
+/**
+ * Tests the portal with the whole system: its example code runs unchanged, and a chat costs the credits that it shows.
+ */
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { needs } from "@weiche/shared/testing/needs.ts";

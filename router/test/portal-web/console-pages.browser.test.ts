@@ -1,4 +1,7 @@
-/** The console's pages in a browser: who gets in, that each is clean in every look, and what each weighs. */
+/**
+ * Tests the console's pages in a browser: who may open them, that each is correct in every theme, and how many bytes
+ * each loads.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";

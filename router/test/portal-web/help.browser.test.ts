@@ -1,4 +1,7 @@
-/** Help and changelog in a real browser: every refusal has its words, limits are the router's, changes are in the reader's language. */
+/**
+ * Tests help and changelog in a real browser: every refusal has a text, limits equal the router's limits, and changes
+ * are in the reader's language.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { apiErrors } from "@weiche/shared/errors.ts";

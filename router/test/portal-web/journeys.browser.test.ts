@@ -1,6 +1,6 @@
 /**
- * Whole journeys through the real programs: router, database, agent and the embedded engine, in a browser or two. What can
- * be done by keyboard alone is done so.
+ * Whole journeys through the real programs: router, database, agent and the embedded engine, in a browser or two.
+ * Everything that works by keyboard alone is done by keyboard.
  */
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";

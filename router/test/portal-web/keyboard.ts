@@ -46,7 +46,7 @@ export const nameOf = `((one) => {
 })`;
 
 export async function focusedName(page: Page): Promise<string> {
-  // Without a focus, the active element is the whole page, whose text is no name.
+  // Without a focus, the active element is the whole page, and the page's text is not the name of an element.
   const name = await page.evaluate(`(() => {
     const { activeElement: focused, body } = document;
     return focused === null || focused === body ? "" : ${nameOf}(focused);

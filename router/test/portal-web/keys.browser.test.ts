@@ -1,4 +1,4 @@
-/** Keys in a real browser: from creating one to revoking it, with the keyboard alone, and what each role sees. */
+/** Tests keys in a real browser: from creating a key to revoking it, by keyboard alone, and the view of each role. */
 import { beforeAll, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { startPortal, type Person } from "../surface/portal-rig.ts";

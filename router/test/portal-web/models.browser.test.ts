@@ -1,4 +1,6 @@
-/** The page Models in a real browser: each status, what a model costs now and later, and how it is now. */
+/**
+ * Tests the page Models in a real browser: each status, the present and future price of a model, and its present state.
+ */
 import { beforeAll, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";

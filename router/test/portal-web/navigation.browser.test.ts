@@ -1,4 +1,4 @@
-/** From page to page, as each role: what the navigation has, and where the focus goes. */
+/** Goes from page to page as each role, and tests the entries of the navigation and the focus. */
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import type { Person } from "../surface/portal-rig.ts";

@@ -88,7 +88,7 @@ test.each([
   await using tab = await openTab(browser, portal.origin);
   await tab.page.goto("/");
   await tab.page.getByRole("heading", { name: "Sign in" }).waitFor();
-  // In the page itself: what comes through the debugger is beyond its policy.
+  // Runs in the page itself, because the page's policy does not apply to code from the debugger.
   await tab.page.evaluate(`setTimeout(() => { ${script} })`);
   await expect
     .poll(() => {

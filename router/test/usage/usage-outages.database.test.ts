@@ -44,8 +44,8 @@ async function newDatabase(): Promise<Database> {
 }
 
 /**
- * Opens a ledger and records what is sent to it. `rest` waits at most 30 s until all usage is acknowledged, and returns the
- * actual and the expected sums.
+ * Opens a ledger and records the usage that is sent to it. `rest` waits at most 30 s until all usage is acknowledged,
+ * and returns the actual and the expected sums.
  */
 async function open(database: Database, through: Database = database) {
   let failures = 0;

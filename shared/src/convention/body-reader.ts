@@ -17,7 +17,7 @@ export type Declared<T> = T extends readonly (infer Item)[]
 interface BodyReader<Body> {
   /**
    * Returns the value itself. Throws a 400 that names the first wrong parameter and never quotes its value. Converts
-   * nothing ("1" is no number), treats `null` as absent, and ignores undeclared fields.
+   * nothing ("1" is not a number), treats `null` as absent, and ignores undeclared fields.
    */
   check(value: unknown): Body;
   /** Checks the value and returns a copy with only the declared fields, at every depth and without `null`. */
@@ -47,7 +47,7 @@ export function optional<Schema extends TSchema>(schema: Schema) {
   return Type.Optional(Type.Union([schema, Type.Null()]));
 }
 
-/** Declares a field with its own message for every mistake. `also` checks what the schema cannot express. */
+/** Declares a field with its own message for every mistake. `also` checks rules that the schema cannot express. */
 export function worded<Schema extends TSchema>(
   schema: Schema,
   what: string,

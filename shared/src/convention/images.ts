@@ -62,7 +62,7 @@ const dataUri = /^data:[\w.+-]+\/[\w.+-]+(?:;(?:[^;,="]+="[^"]*"|[^;,"]*))*;base
 /** A longer text is not the head of a data URI, because media types and file names are short. */
 const headCharactersMax = 1_024;
 
-/** Returns where the Base64 of a data URI begins, or 0 if it is no such URI. */
+/** Returns where the Base64 of a data URI begins, or 0 if the text is not such a URI. */
 function dataStart(url: string): number {
   return dataUri.exec(url.slice(0, headCharactersMax))?.[0].length ?? 0;
 }

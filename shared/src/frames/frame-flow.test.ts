@@ -1,6 +1,6 @@
 /**
- * Tests bodies that are long, many, slow or never read: what arrives, which streams wait, and how much memory they
- * take.
+ * Tests bodies that are long, many, slow or never read: the bytes that arrive, the streams that wait, and the memory
+ * that they take.
  */
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";

@@ -86,7 +86,7 @@ export class ByteBudget {
     });
   }
 
-  /** Releases what the room holds above `bytes`. */
+  /** Releases the part of the room that exceeds `bytes`. */
   shrink(opened: Room, bytes: number): void {
     const room = opened as CountedRoom;
     if (room.bytes <= bytes) return;

@@ -2,7 +2,7 @@
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
-/** Returns the milliseconds of `30s`, `10m` or `1h`, or undefined if the text is no duration or 0. */
+/** Returns the milliseconds of `30s`, `10m` or `1h`, or undefined if the text is not a duration or is 0. */
 export function readDurationMs(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,6})(ms|s|m|h)$/.exec(text) ?? [];
   return unit === undefined || Number(count) === 0 ? undefined : Number(count) * unitMs[unit as keyof typeof unitMs];

@@ -55,7 +55,7 @@ async function bind(server: Server, host: string, port: number): Promise<number>
   return (server.address() as { port: number }).port;
 }
 
-/** What Node.js keeps of the options of a server, for the sockets that it accepts. */
+/** The options of a server that Node.js uses for accepted sockets. */
 type SocketOptions = Readonly<
   Record<"allowHalfOpen" | "noDelay" | "keepAlive" | "keepAliveInitialDelay" | "pauseOnConnect", unknown>
 >;

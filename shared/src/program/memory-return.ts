@@ -8,7 +8,7 @@ const lookMs = 5_000;
 /** A peak of fewer streams is not worth a collection. */
 const peakMin = 500;
 const quietShare = 0.25;
-/** Several, because a socket's buffers are freed by the collection after the one that frees the socket. */
+/** Several collections, because one frees a socket, and only the next one frees the socket's buffers. */
 const collections = 3;
 
 /** Collects after each peak, once two checks in a row have found few open streams. `open`: number of open streams. */

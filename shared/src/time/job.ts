@@ -1,7 +1,7 @@
 /** Periodic work with a name. Operators see when it last succeeded and why it failed. */
 import type { Clock, Timer } from "./clock.ts";
 
-/** A program lists the names of its jobs, so that the compiler finds what a new job lacks. */
+/** A program lists the names of its jobs, so that the compiler reports a new job without a log text or metric. */
 export interface JobEvents<Name extends string = string> {
   jobRan(name: Name): void;
   /** A run has failed. The next run follows after the usual pause. */

@@ -2,8 +2,8 @@
  * Bounds of the messages in `node_control.proto`. Each end checks them before it decodes a message from the other end.
  * If a field of the protocol is missing here, `link-bounds.test.ts` fails.
  *
- * Each bound is at least what a valid agent or router sends. What they send is bounded by their configuration
- * (`agent.yaml`: slots, engines; the catalogue: efforts, formats, instructions), or by the sender itself.
+ * Each bound is at least the maximum that a valid agent or router sends. Their messages are bounded by their
+ * configuration (`agent.yaml`: slots, engines; the catalogue: efforts, formats, instructions), or by the sender itself.
  */
 import { many, message, number, one, text, type MessageBounds } from "./message-bounds.ts";
 

@@ -19,7 +19,7 @@ export interface FieldBounds {
   readonly countMax: number;
   /** Maximum length of a text or bytes. Undefined if the field is a number or a message. */
   readonly bytesMax?: number;
-  /** Undefined if the field is no message. */
+  /** Undefined if the field is not a message. */
   readonly of?: MessageBounds;
 }
 

@@ -73,7 +73,8 @@ export class EngineFault extends Error {
  * Returns the fault that is reported to the router. After `engine-lost` the router tries no other node, because the
  * same request may do the same to the next engine. It covers hangs, deaths, and faults that a client can provoke after
  * much output (`hadOutput`), which would cost twice. All other faults are `node-failed`. Both count against the engine,
- * one vote for each account. `seesExit`: a broken connection is no death, because the agent would know.
+ * one vote for each account. `seesExit`: a broken connection does not mean that the engine died, because the agent
+ * would see its exit.
  */
 export function nodeFaultOf(
   { reason }: EngineFault,

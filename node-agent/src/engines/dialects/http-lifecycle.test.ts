@@ -43,7 +43,7 @@ test("older names and other engines are read, and missing values are undefined",
   });
 });
 
-test("work counts only what the engine moves: not its memory, its queue, or the counters of its front", () => {
+test("only counters of progress count as work, not the engine's memory, its queue, or the counters of its HTTP front", () => {
   const front =
     'process_cpu_seconds_total 12.5\nhttp_requests_total{handler="/metrics",status="2xx"} 9.0\n' +
     'vllm:num_requests_running{engine="0"} 1.0\nvllm:kv_cache_usage_perc{engine="0"} 0.5\n';

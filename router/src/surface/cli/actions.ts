@@ -1,4 +1,4 @@
-/** What every command can do: ask the router, and print a table or, with `--json`, the answer. */
+/** The actions of every command: ask the router, and print a table or, with `--json`, the answer. */
 import type { Ask } from "./client.ts";
 import type { Terminal } from "./terminal.ts";
 

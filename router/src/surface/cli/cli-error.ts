@@ -15,7 +15,9 @@ interface CliError {
   readonly options?: readonly string[];
 }
 
-/** Returns the exit code and what to print. Help and version have no error text. `command`: the one that ran. */
+/**
+ * Returns the exit code and the text to print. Help and version have no error text. `command`: the command that ran.
+ */
 export function failureOf(error: unknown, command: Command | undefined, wantsJson: boolean): [number, string?] {
   if (error instanceof CommanderError && /^commander\.(help|helpDisplayed|version)$/.test(error.code))
     return [error.exitCode === 0 ? 0 : 2];

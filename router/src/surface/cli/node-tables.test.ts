@@ -42,7 +42,7 @@ test("a slot that serves shows its model", () => {
   expect(row).toMatch(/^gpu-1 +live +a +active +model-a +– +0 +0$/);
 });
 
-test("a failed slot has no active model, but what failed and when it is tried again, counted from now", () => {
+test("a failed slot shows no active model, but the failed model and the time until the next try", () => {
   const { slot, row, notes } = shown({ state: SlotState.FAILED, activeModel: model, retryInMs: 8_000 });
   expect(slot).toMatchObject({ state: "failed", failed: "model-a", retryInSeconds: 7.4 });
   expect(slot.active).toBeUndefined();

@@ -5,7 +5,7 @@ import { shortened } from "@weiche/shared/program/table.ts";
 import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
 import type { Actions, Layout } from "./actions.ts";
 
-/** What a watching command shows at one time. */
+/** The screen of a watching command at one time. */
 export interface Scene {
   /** For `--json`. */
   readonly value: unknown;

@@ -101,13 +101,13 @@ export const accountsContract = {
     reply: object(fields),
   },
   previewAccountDeletion: {
-    summary: "Show what deleting the account would remove and keep",
+    summary: "Show the objects that a deletion of the account would remove and keep",
     may: ["operator"],
     params: byName,
     reply: object({ ...fields, ...deletion }),
   },
   deleteAccount: {
-    summary: "Delete the account permanently, and return what was removed and kept",
+    summary: "Delete the account permanently, and return the numbers of removed and kept objects",
     may: ["operator"],
     params: object({ id }),
     reply: object({ ...fields, ...deletion }),

@@ -149,7 +149,7 @@ export const nodeFields = {
       { description: "Usage records that no router has acknowledged." },
     ),
   ),
-  troubles: Type.Array(Type.Enum(troubles), { description: "What is wrong with the node, the worst first." }),
+  troubles: Type.Array(Type.Enum(troubles), { description: "The node's problems, the worst first." }),
   slots: Type.Array(slot),
   host: Type.Optional(host),
 };

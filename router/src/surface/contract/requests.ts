@@ -137,7 +137,7 @@ export const requestsContract = {
     }),
   },
   explainRequest: {
-    summary: "Explain a request by what this router and the database know",
+    summary: "Explain a request from this router's memory and the database",
     may: ["operator"],
     params: object({ id: Type.String({ pattern: "^[0-9a-f-]{8,36}$" }) }),
     reply: object({

@@ -57,7 +57,8 @@ const row = object({
 
 export const usageContract = {
   showCredits: {
-    summary: "Show the quota, what is left of it and for how long, the request rate, and the user's own limit",
+    summary:
+      "Show the quota, the remaining credits and how long they will last, the request rate, and the user's own limit",
     ...ofAccount,
     reply: object({
       asOf: instant,

@@ -10,7 +10,7 @@ const atOnceMax = 2;
 const waitingMax = 32;
 export const waitMsMax = 10_000;
 
-/** The pace is measured over this much time in which pieces wait for the client. */
+/** The pace of an export is measured over this much time. Only time in which pieces wait for the client counts. */
 export const paceMs = 3_000;
 /** A client that takes fewer bytes in `paceMs` is slow. Socket buffers alone take more at the beginning. */
 export const paceBytesMin = 300_000;
@@ -126,7 +126,7 @@ export function createExportPlaces(clock: Clock) {
   function leave(account: string): void {
     exporting.delete(account);
     const isOwn = (waiting: Waiting) => waiting.account === account;
-    // Other accounts first. Otherwise an account's next export would follow the one that gave way.
+    // Other accounts first. Otherwise the account's next export would take the place that this export gave up.
     for (const waiting of [...line.filter((each) => !isOwn(each)), ...line.filter(isOwn)]) {
       if (!isFree(waiting.account)) continue;
       line.splice(line.indexOf(waiting), 1);

@@ -1,4 +1,4 @@
-/** Handlers of models: what the session's user may use, and each model's current state. */
+/** Handlers of models: the models that the session's user may use, and each model's current state. */
 import { factorEntryAt, isCallable, type CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import type { Session } from "../../sign-in/sessions.ts";
 import { scheduleOf } from "../../accounts/notices-catalogue.ts";

@@ -7,7 +7,10 @@ interface Check {
   errors?: unknown;
 }
 
-/** Refuses what a schema does not allow, and converts nothing. Compiles all schemas at the start, and checks them too. */
+/**
+ * Refuses values that a schema does not allow, and converts nothing. Compiles all schemas at the start, and checks them
+ * too.
+ */
 export const strictly = {
   customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false },
 } satisfies FastifyServerOptions["ajv"];

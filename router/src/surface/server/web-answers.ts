@@ -11,7 +11,7 @@ export interface WebEvents {
   requestFailed(requestId: RequestId, error: unknown): void;
   /** An address opened too many connections. */
   connectionRefused(): void;
-  /** A trusted proxy sent an entry in `X-Forwarded-For` that is no address. */
+  /** A trusted proxy sent an entry in `X-Forwarded-For` that is not an address. */
   forwardedUnread(proxy: string, entry: string): void;
   /** The database did not answer, so the client got 503. */
   databaseUnavailable(error: unknown): void;

@@ -34,7 +34,9 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
   command("renew", "Renew certificates with the same names and new keys: the given ones, or all that expire soon.")
     .argument("[file...]", "file names without .pem, such as node-gpu-1")
     .addOption(
-      new Option("--within <days>", "renew what expires within this many days").argParser(readDays).default(30),
+      new Option("--within <days>", "renew certificates that expire within this many days")
+        .argParser(readDays)
+        .default(30),
     )
     .action(async (files: string[], options: Options) => {
       const renewed = (await load()).renewCertificates(makingOf(options), files, options.within);
