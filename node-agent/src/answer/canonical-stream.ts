@@ -58,6 +58,13 @@ export class CanonicalStream {
     return this.#unfinished === 0;
   }
 
+  /** The number of answers, if all that have begun are whole and some have not begun. Otherwise undefined. */
+  get wholeOfFewer(): number | undefined {
+    const begun = this.#choices.filter(({ hasRole }) => hasRole);
+    const isFewer = begun.length > 0 && begun.length < this.#choices.length;
+    return isFewer && begun.every(({ finish }) => finish !== undefined) ? begun.length : undefined;
+  }
+
   take(chunk: EngineChunk): void {
     for (const delta of chunk.choices) this.#takeDelta(delta);
   }

@@ -97,6 +97,11 @@ function invalidError(param: string | undefined, must: string | undefined): ApiE
   return invalid(param, must === undefined ? "the model does not take this value" : `must be ${must}`);
 }
 
+/** Returns the error for a request of more answers than its engine gives, worded like the engine's own refusal. */
+export function answersError(answersMax: number): ApiError {
+  return invalid("n", `must be at most ${answersMax}: this model's engine gives no more answers at once`);
+}
+
 /**
  * Counts the tokens of the text that is too long. Returns undefined if the engine cannot count, and the error then has
  * no count.

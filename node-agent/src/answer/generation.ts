@@ -20,7 +20,7 @@ import { completionBody } from "./completion-body.ts";
 import { completionEvents } from "./completion-events.ts";
 import type { PromptSize } from "../intake/prompt-size.ts";
 import type { EngineCall } from "./engine-call.ts";
-import { eventRefusal, lateFault, refusalOf, type Refused } from "./engine-refusal.ts";
+import { answersError, eventRefusal, lateFault, refusalOf, type Refused } from "./engine-refusal.ts";
 import type { EngineAccess, EngineWork, FinishedAnswer } from "./engine-work.ts";
 import type { PromptFacts } from "../intake/read-request.ts";
 import type { PromptEstimates } from "./prompt-estimates.ts";
@@ -191,9 +191,10 @@ export class Generation implements EngineWork {
   #isTerminator(event: SseEvent): boolean {
     if (event.kind === "malformed") throw new EngineFault(malformedEvents[event.reason] ?? "bad framing", event.reason);
     if (event.kind === "comment" || event.data.trim() !== "[DONE]") return false;
-    if (!this.#canonical.isWhole)
-      throw new EngineFault("unfinished", "the terminator came before the end of the answer");
-    return true;
+    if (this.#canonical.isWhole) return true;
+    // An engine that ignores `n` does so for every client that asks for several answers.
+    if (this.#canonical.wholeOfFewer !== undefined) throw answersError(this.#canonical.wholeOfFewer);
+    throw new EngineFault("unfinished", "the terminator came before the end of the answer");
   }
 
   /** Takes one event. Returns the error that the engine reports in it, if any. */

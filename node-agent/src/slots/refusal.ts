@@ -9,12 +9,6 @@ const messages: Readonly<Record<RefusalKind, string>> = {
   maintenance: "The node is in maintenance.",
 };
 
-/** Returns the error for a request that the engine can never admit, worded like the engine's own refusal. */
-export function answersError(answersMax: number): ApiError {
-  const must = `must be at most ${answersMax}: this model's engine gives no more answers at once`;
-  return new ApiError("invalid_request", `Invalid 'n': ${must}.`, { param: "n" });
-}
-
 export function refusalError({ refusal, retryAfterMs, turnMs }: Extract<SlotEffect, { kind: "refuse" }>): ApiError {
   const turn = turnMs === undefined ? "" : ` The model's next turn is expected in ${Math.ceil(turnMs / 1000)} s.`;
   return new ApiError(refusal, `${messages[refusal]}${turn}`, { retryAfterSeconds: retryAfterMs / 1000 });

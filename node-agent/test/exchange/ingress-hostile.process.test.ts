@@ -207,6 +207,32 @@ test("an engine that reports an error and dies from it has broken the answer, so
   expect(await rig.records()).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
 });
 
+test.each([
+  ["two", 2, 1],
+  ["three", 3, 2],
+])(
+  "a client that asks for %s answers of an engine that gives fewer learns it, and pays for what it received",
+  async (_name, n, given) => {
+    const choice = (index: number, delta: object, finish: string | null) =>
+      event({ choices: [{ index, delta, finish_reason: finish }] });
+    const each = (say: (index: number) => string) => Array.from({ length: given }, (_, index) => say(index)).join("");
+    const begun = each((index) => choice(index, { content: "Hello" }, null));
+    const rest = each((index) => choice(index, {}, "stop")) + usageEvent(3, given) + done;
+    const must = `must be at most ${given}: this model's engine gives no more answers at once`;
+    const error = { message: `Invalid 'n': ${must}.`, type: "invalid_request_error", param: "n", code: "400" };
+    await using rig = await Rig.open(saying(begun));
+    const { stream, answer } = rig.chat({ n, stream: true });
+    stream.once("data", () => (writeChunk(rig.engine.asked[0]!, rest), endEvents(rig.engine.asked[0]!)));
+    expect(choicesOf((await answer).text).at(-1)).toEqual(error);
+    expect(await rig.records()).toMatchObject([{ outcome: "limit-ended", promptTokens: 3, completionTokens: given }]);
+    rig.engine.script = (socket) => respondEvents(socket, begun + rest);
+    const { status, text } = await rig.chat({ n, stream: false }).answer;
+    expect([status, JSON.parse(text)]).toEqual([400, { error }]);
+    expect(await rig.records()).toHaveLength(1);
+    expect(rig.faults).toEqual([]);
+  },
+);
+
 test("an error after the role still becomes a status, because nothing was sent", async () => {
   await using rig = await Rig.open((socket) => {
     saying(delta({ role: "assistant", content: "" }))(socket);
