@@ -10,7 +10,7 @@ import { inTenths, spreadOf, tenth } from "./load/statistics.ts";
 import { describeMachine, machineText, markdownTable, today } from "../e2e/cluster/measurement.ts";
 import { resultsDirectory, writePage } from "./load/result-files.ts";
 import { retrySeconds } from "../e2e/sim/policy/policy-run.ts";
-import { tokensPerSecond } from "../e2e/sim/policy/timed-slot.ts";
+import { tokensPerSecond } from "../e2e/sim/policy/arrival.ts";
 import { measure, quickScenarios, scenarios, type Measured, type Scenario } from "../e2e/sim/policy/scenarios.ts";
 
 const folder = process.argv[2] ?? process.env["WEICHE_TRACES"];

@@ -14,7 +14,7 @@ import { catalogueOf, simEngine } from "../cluster/sim-node.ts";
 import { clients, dayMs, readServegen } from "../sim/policy/loads.ts";
 import { policies } from "../sim/policy/policies.ts";
 import { runPolicy } from "../sim/policy/policy-run.ts";
-import { tokensPerSecond, type Arrival } from "../sim/policy/timed-slot.ts";
+import { tokensPerSecond, type Arrival } from "../sim/policy/arrival.ts";
 
 const seconds = Number(process.env["WEICHE_SECONDS"] ?? 3_600);
 const traces = process.env["WEICHE_TRACES"];

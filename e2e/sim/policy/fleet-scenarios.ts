@@ -6,7 +6,7 @@ import type { Strategy } from "../placement-strategies.ts";
 import { runFleet } from "./fleet-run.ts";
 import { chatSizes, clients, dayMs, poisson, readServegen, type Shares } from "./loads.ts";
 import { policies } from "./policies.ts";
-import type { Arrival } from "./timed-slot.ts";
+import type { Arrival } from "./arrival.ts";
 
 export interface FleetScenario {
   readonly name: string;

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
 import type { Random } from "@weiche/shared/testing/random.ts";
-import type { Arrival } from "./timed-slot.ts";
+import type { Arrival } from "./arrival.ts";
 
 export const dayMs = 86_400_000;
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { chatSizes, poisson, readAzureSizes, readServegen } from "./loads.ts";
-import type { Arrival } from "./timed-slot.ts";
+import type { Arrival } from "./arrival.ts";
 import { measure, quickScenarios, scenarios } from "./scenarios.ts";
 
 const hours = 4;

@@ -1,10 +1,12 @@
 /** Runs one slot under a load on virtual time. Refused clients come back. */
+import { standings } from "@weiche/node-agent/src/slots/turn-estimate.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { RefusalKind } from "@weiche/node-agent/src/slots/slot-state.ts";
-import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { TimedSlot, type Arrival, type TimedSlotOptions } from "./timed-slot.ts";
+import { EventQueue } from "@weiche/router/src/simulate/engine/event-queue.ts";
+import { TimedSlot } from "@weiche/router/src/simulate/engine/timed-slot.ts";
+import { policySlot, type Arrival, type PolicyOptions } from "./arrival.ts";
 
-export interface RunOptions extends TimedSlotOptions {
+export interface RunOptions extends PolicyOptions {
   /** In order of time. */
   readonly load: readonly Arrival[];
 }
@@ -43,28 +45,33 @@ interface AttemptEnds {
 }
 
 export function runPolicy(options: RunOptions): RunResult {
-  const clock = new VirtualClock(0);
-  const slot = new TimedSlot(options, clock);
+  const clock = new EventQueue();
+  const slot = new TimedSlot(policySlot(options), clock);
   const estimates: Estimate[] = [];
   const result = serveLoad(options.load, clock, (arrival, on) => {
     const askedAtMs = clock.monotonicMs();
     let estimatedMs: number | undefined;
+    const { model, account, promptTokens, completionTokens } = arrival;
     slot.ask({
-      ...{ arrival, refused: on.refused },
-      waits: (ms) => (estimatedMs = ms),
+      ...{ model, account, inputTokens: promptTokens, outputTokens: completionTokens, router: 0 },
+      refused: on.refused,
+      waits: (ticket) => {
+        estimatedMs = standings(slot.slot, clock.monotonicMs(), [model]).get(ticket)!.estimateMs;
+      },
+      ended: () => {},
       admitted: () => {
         if (estimatedMs !== undefined) estimates.push({ estimatedMs, waitedMs: clock.monotonicMs() - askedAtMs });
         on.admitted();
       },
     });
   });
-  return { ...result, estimates, switches: slot.starts };
+  return { ...result, estimates, switches: slot.times.starts };
 }
 
 /** Sends each request of the load at its time, and again after refusals, until all have ended or `untilMs`. */
 export function serveLoad(
   load: readonly Arrival[],
-  clock: VirtualClock,
+  clock: EventQueue,
   attempt: Attempt,
   untilMs = Infinity,
 ): Pick<RunResult, "outcomes" | "refusals"> {

@@ -4,7 +4,7 @@ import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { bursts, chatSizes, clients, jittered, poisson, readAzureSizes, readServegen, type Shares } from "./loads.ts";
 import { runPolicy, type Estimate, type RunResult } from "./policy-run.ts";
-import type { Arrival } from "./timed-slot.ts";
+import type { Arrival } from "./arrival.ts";
 import { policies, type PolicyName } from "./policies.ts";
 
 export interface Scenario {

@@ -8,6 +8,8 @@ export class SlotTimes {
   readonly activeMs = new Map<ModelId, number>();
   /** Number of starts of each model after another model, which are switches. */
   readonly switches = new Map<ModelId, number>();
+  /** The number of starts of engines. */
+  starts = 0;
   drainMs = 0;
   /** Time for stops and starts of engines. */
   switchMs = 0;
@@ -22,6 +24,7 @@ export class SlotTimes {
     if (before === after) return;
     this.count(before, nowMs);
     if (after.kind !== "starting" || before.kind === "starting") return;
+    this.starts++;
     if (this.#last !== undefined && this.#last !== after.model)
       this.switches.set(after.model, (this.switches.get(after.model) ?? 0) + 1);
     this.#last = after.model;

@@ -40,8 +40,8 @@ interface Asking {
   readonly outputTokens: number;
   /** The router that sent it, by its number. */
   readonly router: number;
-  /** The request waits. */
-  waits?(): void;
+  /** The request waits with this ticket. */
+  waits?(ticket: number): void;
   admitted(): void;
   /** The prompt has been read, and the first token comes after one step. */
   began?(stepMs: number): void;
@@ -105,7 +105,7 @@ export class TimedSlot {
     this.#asking.set(ticket, asking);
     const { model, account } = asking;
     this.#send({ kind: "request", ticket, model, account, answers: 1 });
-    if (this.#asking.has(ticket)) asking.waits?.();
+    if (this.#asking.has(ticket)) asking.waits?.(ticket);
   }
 
   #send(event: SlotEvent, ends?: Change["ends"]): void {
