@@ -92,3 +92,13 @@ test("a whole answer just before its router is killed may be free, but never cos
   expect(faultsOf([left], [], outage("agent killed", atMs + 900))).toEqual([]);
   expect(faultsOf([whole], [onNode1, { ...record, attempt: 2 }], outage("router killed", atMs))).toHaveLength(1);
 });
+
+test("a client that left without output may owe nothing if something failed during its attempt, and not before it", () => {
+  const outage = (fromMs: number): Partial<Evidence> => ({
+    outages: [{ what: "engine killed", fromMs, untilMs: fromMs + 200 }],
+  });
+  const silent: Received = { ...left, kind: "json", pieces: 0 };
+  expect(faultsOf([silent], [], outage(made.startedAtMs + 1_000))).toEqual([]);
+  expect(faultsOf([silent], [], outage(made.startedAtMs - 1_000))).toHaveLength(1);
+  expect(faultsOf([left], [], outage(made.startedAtMs + 1_000))).toHaveLength(1);
+});

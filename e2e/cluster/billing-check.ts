@@ -113,7 +113,10 @@ class Billing {
 
   #faultOfLeft(one: Received, made: readonly Made[], record: DumpedRecord | undefined): string | undefined {
     if (!record) {
-      const begun = made.some(({ firstTokenAtMs = Infinity }) => one.endedAtMs - firstTokenAtMs > newsMsMax);
+      const begun = made.some(
+        ({ startedAtMs, firstTokenAtMs = Infinity }) =>
+          one.endedAtMs - firstTokenAtMs > newsMsMax && !this.#failedFrom(startedAtMs, one.endedAtMs),
+      );
       return (begun || one.pieces > 0) && !this.#within(one.endedAtMs) ? "is not billed" : undefined;
     }
     const its = made.find(({ node }) => node === record.node);
@@ -121,6 +124,11 @@ class Billing {
     if (record.completionTokens < one.pieces && !this.#within(one.endedAtMs)) return `received ${one.pieces} tokens`;
     const most = madeUntil(its, one.endedAtMs + newsMsMax);
     return record.completionTokens > most ? `left when at most ${most} tokens were made` : undefined;
+  }
+
+  /** Returns whether something failed in this time. An attempt without output then ends free, and another node begins. */
+  #failedFrom(fromMs: number, untilMs: number): boolean {
+    return this.#evidence.outages.some((outage) => outage.fromMs < untilMs && outage.untilMs > fromMs);
   }
 
   /** Returns what engines did for the request and what failed meanwhile, in ms before its end. */
