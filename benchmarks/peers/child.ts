@@ -10,7 +10,7 @@ import { findProgram } from "../../e2e/real-engines/find-program.ts";
 import { pythonPrograms } from "./install.ts";
 import type { Program, Upstream } from "./program.ts";
 
-/** Where a peer's command and version come from. */
+/** The source of a peer's command and version. */
 interface Source {
   /** Returns the command without the arguments of `configure`, or undefined if it is not installed. */
   readonly command: () => readonly [string, ...string[]] | undefined;

@@ -39,6 +39,6 @@ export function installPeers(): string[] {
     const isDone = commands.every(([command, ...args]) => {
       return spawnSync(command, args, { cwd: here(""), stdio: "inherit" }).status === 0;
     });
-    return isDone ? [] : [`the peers from ${name} could not be installed; the bench goes on without them`];
+    return isDone ? [] : [`the peers from ${name} could not be installed; the benchmark continues without them`];
   });
 }

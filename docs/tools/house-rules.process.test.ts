@@ -77,8 +77,8 @@ test("the pages in the browser import only types, route addresses and usage colu
 describe("folders import only folders that precede them", () => {
   const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
   /**
-   * Reads the folders of a workspace from the page's table. A step in words stands for the files beside the folders,
-   * `.`.
+   * Reads the folders of a workspace from the page's table. A step that is not a folder's name means the files beside
+   * the folders, `.`.
    */
   const foldersOf = (workspace: string) =>
     new RegExp(`^\\| \`${workspace}\` \\| (.*) \\|$`, "m")
@@ -218,7 +218,7 @@ test("a timer or run that is kept with ??= is a SingleFlight, or is listed here 
     "shared/src/time/patience.ts":
       "the callback and stop() clear it, and start() arms it again while somebody is waited for",
     "shared/src/time/silence.ts": "it is armed anew until the peer has fallen silent, or nobody listens any more",
-    "shared/src/program/systemd-notify.ts": "it goes on until the program ends",
+    "shared/src/program/systemd-notify.ts": "it continues until the program ends",
   };
   const kept = /\?\?=[^;]*?(\.after\(|\bevery\(|\.finally\()/;
   expect(production.filter((file) => kept.test(source.get(file)!)).toSorted()).toEqual(Object.keys(cleared).toSorted());

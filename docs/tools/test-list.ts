@@ -16,7 +16,7 @@ export interface TestName {
 export interface TestList {
   /** Returns the path relative to the project, or undefined for no file or several. */
   pathOf(file: string): string | undefined;
-  /** Returns whether the test exists, by its title or with its blocks (`block > title`). `…` stands for any text. */
+  /** Returns whether the test exists, by its title or with its blocks (`block > title`). `…` matches any text. */
   has(test: TestName): boolean;
 }
 
@@ -30,7 +30,7 @@ const kindOfTest = /(\.(database|process|e2e|browser))?\.test\.ts$/;
 
 const root = join(import.meta.dirname, "../..");
 
-/** Lists tests. `names`: the tests to look up later. */
+/** Lists tests. `names`: the tests that later calls look up. */
 export function listTests(names: readonly TestName[]): TestList {
   const titles = new Map<string, Set<string>>();
   add(listed(["list"]));

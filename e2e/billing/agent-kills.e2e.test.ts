@@ -88,7 +88,7 @@ test.each([
   ["starting, in maintenance", () => b().heading === "awake", undefined, activeB],
   ["active, in maintenance", () => b().heading === "awake", "active", activeB],
   ["empty, in maintenance", () => a().heading === "asleep", "empty", empty],
-])("%s: maintenance goes on, and no engine is restarted", async (_, isThere, awaited, found) => {
+])("%s: maintenance continues, and no engine is restarted", async (_, isThere, awaited, found) => {
   await ask("model-a");
   const pids = [a().pid, b().pid];
   const waiting = ask("model-b");

@@ -45,7 +45,7 @@ export function simNodes(models: readonly string[], nodes: readonly string[] = [
   return { catalogue: catalogueOf(...models), agents: Object.fromEntries(nodes.map((node) => [node, { slots }])) };
 }
 
-/** The engine of one model. It is found by the agent's handle, so it is another process after a restart. */
+/** The engine of one model. The agent's handle names the process, so this is another process after a restart. */
 export class SimNodeEngine {
   readonly #dataDir: string;
   readonly #name: string;

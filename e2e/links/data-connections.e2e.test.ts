@@ -23,7 +23,7 @@ test("3,000 quick cancels do not end a connection", async () => {
   expect((await router.send()).status).toBe(200);
 });
 
-test("1,200 open streams are spread evenly over several connections and all end whole", async () => {
+test("1,200 open streams are spread evenly over several connections and are all completed", async () => {
   await using router = await openRouterEnd();
   const { streams, handle } = holding();
   await using agent = openAgentEnd(router.data.address.port, handle);

@@ -30,7 +30,7 @@ export interface PlacementOptions {
   /** Requests in this first period are not counted. */
   readonly warmUpMs: number;
   readonly countedMs: number;
-  /** Number of conversations that requests belong to, chosen at random. With 0, requests belong to none. */
+  /** Number of conversations that requests belong to, chosen at random. With 0, requests belong to no conversation. */
   readonly conversations: number;
   /** Creates the strategy of each router. */
   readonly strategy: () => Strategy;

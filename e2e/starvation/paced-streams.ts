@@ -18,7 +18,7 @@ export interface Gaps {
 }
 
 export class PacedStreams {
-  /** Requests that did not end whole, except those that `stop` ended. */
+  /** Requests without a whole answer, except requests that `stop` ended. */
   readonly cut: Answer[] = [];
   readonly received: Received[] = [];
   #gaps: number[] = [];

@@ -32,8 +32,8 @@ interface Agent {
 }
 
 /**
- * Time for the slots to find running engines before the first report, so that routers do not look elsewhere. A slower
- * slot delays only its own requests.
+ * Time for the slots to find running engines before the first report, so that routers do not start these models on
+ * other nodes. A slower slot delays only its own requests.
  */
 const adoptMsMax = 500;
 

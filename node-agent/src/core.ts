@@ -27,7 +27,7 @@ export interface Core extends AgentOptions {
   readonly bootId: string;
   /** The models of all slots. */
   readonly models: ReadonlySet<ModelId>;
-  /** Stands still while the event loop is blocked, so that silence during that time does not count. */
+  /** This clock stops while the event loop is blocked, so that silence during that time does not count. */
   readonly loopClock: Clock;
   readonly metrics: Metrics;
   readonly job: StartJob;

@@ -152,7 +152,7 @@ function createDatabaseEvents(
       log.warn("the embedded database was gone and runs again");
     },
     databaseRestartFailed: failed("restart", "the embedded database could not be started again"),
-    keyChangesUnreadable: failed("key-changes", "changes of keys cannot be read; known keys go on"),
+    keyChangesUnreadable: failed("key-changes", "changes of keys cannot be read; known keys still work"),
     databaseUnavailable: failed("portal", "a request of the portal met a database that does not answer"),
     keyLookupFailed: failed("key-lookup", "a key could not be looked up"),
     keyChangesRead: (durationMs) => metrics.databaseRoundTrip.observe(durationMs / 1000),

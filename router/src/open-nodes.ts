@@ -56,7 +56,7 @@ export async function openNodes(core: Core, { database, grants, ledger }: Storag
   catalogue.onReload(() => link.rulesChanged());
   routers.onChange(() => link.routersChanged());
 
-  /** Returns the monotonic time of the views in ms. It stands still while the event loop is blocked. */
+  /** Returns the monotonic time of the views in ms. This clock stops while the event loop is blocked. */
   const nowMs = () => linkClock.monotonicMs();
   const views = () => registry.view(nowMs());
   const details = () => registry.details(nowMs());

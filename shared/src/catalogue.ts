@@ -106,8 +106,8 @@ type CatalogueResult =
     };
 
 /**
- * Reads a catalogue file: a list of entries, alone or under `models`, where `packages` and `changes` may stand beside
- * it. A mistake anywhere refuses the whole file.
+ * Reads a catalogue file. The list of entries is the whole file, or is under `models` beside `packages` and `changes`.
+ * A mistake anywhere refuses the whole file.
  */
 export function parseCatalogue(text: string): CatalogueResult {
   const isList = isSeq(parseDocument(text).contents);

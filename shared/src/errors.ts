@@ -1,6 +1,6 @@
 /**
  * All errors that a client of the API can get. Router and agent both throw them. Any other error is a bug and becomes
- * `internal`. `code` is the one on the API's conformance page, or otherwise the status as a string.
+ * `internal`. `code` is the code on the API's conformance page, or otherwise the status as a string.
  */
 export const apiErrors = {
   invalid_request: { status: 400, type: "invalid_request_error", code: "400" },

@@ -66,7 +66,7 @@ function configOf(model: Qwen3, { ggml }: GgufTokenizer): object {
     max_position_embeddings: model.context_length,
     // A GGUF has it as float32: 1e-6 is read as 9.999999974752427e-7.
     rms_norm_eps: Number(attention.layer_norm_rms_epsilon.toPrecision(6)),
-    // Where versions 4 and 5 of the transformers library look for it.
+    // The places in which versions 4 and 5 of the transformers library look for it.
     ...{ rope_theta: theta, rope_parameters: { rope_type: "default", rope_theta: theta } },
     ...{ hidden_act: "silu", attention_bias: false, attention_dropout: 0, initializer_range: 0.02 },
     ...{ use_sliding_window: false, sliding_window: null, use_cache: true },

@@ -1,6 +1,4 @@
-/**
- * Runs a chat or completion. It always requests a stream from the engine, in whatever form the client gets the answer.
- */
+/** Runs a chat or completion. It always requests a stream from the engine, even if the client gets one body. */
 import { promptTokensMax } from "@weiche/shared/convention/prompt-tokens.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { contextExceeded } from "@weiche/shared/convention/context-exceeded.ts";
@@ -76,7 +74,7 @@ export class Generation implements EngineWork {
   readonly #accountId: AccountId;
   readonly #rules: ModelRules;
   readonly #size: PromptSize;
-  /** The window or another limit is reached while the engine would go on. The answer ends without it. */
+  /** The window or another limit is reached before the engine has finished. The answer ends without it. */
   #isFull = false;
   /** The number of events without text or calls since the last event with output. */
   #emptyEvents = 0;
@@ -244,7 +242,7 @@ export class Generation implements EngineWork {
     return choices.some((delta) => hasText(delta) && usage.lengthOf(delta.index) >= roomTokens);
   }
 
-  /** Throws the error that the engine's error event stands for, unless the answer is full. */
+  /** Throws the error for the engine's error event, unless the answer is full. */
   async #takeError(engine: EngineAccess, event: unknown): Promise<void> {
     if (this.#body !== undefined) throw await eventRefusal(engine, event, this.#refused(this.#body));
     const fault = lateFault(engine, event);

@@ -251,7 +251,7 @@ const call = fc.record({
   cuts: fc.array(fc.nat(40), { maxLength: 4 }),
 });
 
-/** Splits a call into pieces. The ways differ in what comes with each piece. */
+/** Splits a call into pieces. The ways differ in the fields of each piece. */
 function inPieces({ name, json, cuts }: { name: string; json: string; cuts: number[] }, at: number, way: string) {
   const bounds = [0, ...cuts.map((cut) => Math.min(cut, json.length)).toSorted((a, b) => a - b), json.length];
   const texts = bounds.slice(1).map((end, part) => json.slice(bounds[part], end));

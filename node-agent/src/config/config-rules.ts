@@ -1,4 +1,4 @@
-/** Finds mistakes in an agent.yaml whose keys are each valid. Pure: it looks only at the values. */
+/** Finds mistakes in an agent.yaml whose keys are each valid. Pure: the checks depend only on the values. */
 import type { Finding } from "@weiche/shared/files/config-file.ts";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { parseListen } from "@weiche/shared/http/listen.ts";

@@ -11,7 +11,7 @@ export class EngineLife {
   readonly #lastMs = new WeakMap<EngineEndpoint, number>();
   readonly #work = new WeakMap<EngineEndpoint, number>();
 
-  /** `clock` must stand still while the event loop is blocked, so that silence during that time does not count. */
+  /** `clock` must stop while the event loop is blocked, so that silence during that time does not count. */
   constructor(clock: Clock) {
     this.clock = clock;
   }

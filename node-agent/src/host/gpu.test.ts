@@ -53,7 +53,7 @@ test.each([
   ["under its older name", "clocks_throttle_reasons.active", ["hw_slowdown"]],
   ["not at all", "nothing", undefined],
 ])(
-  "a driver that knows the reasons of slowdowns %s is measured, and later queries use its words",
+  "a driver that knows the reasons of slowdowns %s is measured, and later queries use the driver's own field names",
   async (_, known, slowdowns) => {
     const program = await nvidiaSmi(`
     case "$1" in

@@ -35,7 +35,7 @@ export function readChatRequest(given: Json, { rules }: RequestScope, kept: Json
 type Message = Chat["messages"][number];
 
 function forTemplate(message: Message, index: number): object {
-  if (message.role === "developer") return { ...message, role: "system" }; // No template knows the newer name.
+  if (message.role === "developer") return { ...message, role: "system" }; // No template supports the newer name.
   if (message.role === "user") return { ...message, content: withPlainImages(message.content) };
   if (message.role !== "assistant") return message;
   // Templates join the content with text, so missing content must not become "None".

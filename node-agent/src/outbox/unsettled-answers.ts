@@ -32,8 +32,8 @@ export type RouterLives = Pick<UnsettledAnswers, "linkUp" | "linkDown" | "replac
 
 const goneMs = 30_000;
 /**
- * The limit for each router. A router settles within milliseconds. Above the limit the oldest are forgotten, and their
- * records stand.
+ * The limit for each router. A router settles within milliseconds. Above the limit the oldest answers are forgotten,
+ * and their records are billed.
  */
 const answersMax = 100_000;
 
@@ -77,7 +77,7 @@ export class UnsettledAnswers implements AsyncDisposable {
     router.answers.clear();
   }
 
-  /** `inOrder`: the router ended the link itself, and has voided what its clients did not get. */
+  /** `inOrder`: the router ended the link itself, and has voided the answers that its clients did not get. */
   linkDown(routerId: string, inOrder: boolean): void {
     const router = this.#router(routerId);
     router.isLinked = false;

@@ -227,7 +227,7 @@ test.each(["/health", "/v1/models", "/v1/completions"])(
   },
 );
 
-test("a vLLM whose cache fills counts as working, although its counters stand still until the prompt is read", async () => {
+test("a vLLM whose cache fills counts as working, although its counters do not change until the prompt is read", async () => {
   const work = async (use: string) => {
     const page = `vllm:kv_cache_usage_perc{engine="0"} ${use}\nvllm:prompt_tokens_total{engine="0"} 100.0\n`;
     const { endpoint } = await engine({ "/metrics": [200, page] });

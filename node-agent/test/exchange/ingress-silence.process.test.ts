@@ -43,7 +43,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("a moving counter keeps a request waiting that gets no byte, and a counter that stands still does not", async () => {
+test("a request that gets no byte keeps waiting while a counter moves, and ends when no counter does", async () => {
   const { rig, clock, asked } = await openSilent(1);
   await using _ = rig;
   let work = 10;
@@ -231,7 +231,7 @@ test.each(["a port", "a Unix socket"])(
   },
 );
 
-test("while the agent itself stands still, no engine counts as silent", async () => {
+test("while the agent itself is stopped, no engine counts as silent", async () => {
   let isStopped = false;
   const late: (() => void)[] = [];
   const clock = new VirtualClock();

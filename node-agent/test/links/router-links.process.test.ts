@@ -76,7 +76,7 @@ test("a router gets the node's hello, then a report each second and on demand, o
 });
 
 test.each([3_000, 5_000, 8_000])(
-  "if our own event loop stands still for %s ms, the link stays, and ends when the router is silent",
+  "if our own event loop is blocked for %s ms, the link stays, and ends when the router is silent",
   async (ms) => {
     const clock = new VirtualClock();
     using linkClock = new LoopClock(clock);

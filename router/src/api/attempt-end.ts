@@ -16,8 +16,8 @@ const failed = { outcome: "failed" } as const;
 const untold = { outcome: "untold" } as const;
 
 /**
- * Returns whether another node may be asked after a refusal: after a 503, or after a fault of the node or its engine. Not
- * after the engine died or hung, because the request may do the same to the next engine.
+ * Returns whether another node may be asked after a refusal: after a 503, or after a fault of the node or its engine.
+ * Returns false after the engine died or hung, because the request may do the same to the next engine.
  */
 export function mayAskAnother(
   { status }: Pick<NodeRefusal, "status">,
@@ -53,7 +53,7 @@ export function endOfAnswer(
   if (body.nodeFault ?? body.engineDeath) return failed;
   if (outcome === "broken" && body.ending === "broken" && !isCutByUs) return failed;
   if (outcome !== "answered") return untold;
-  // The time of a JSON answer depends on its length, so it is not compared; embeddings are all alike.
+  // The time of a JSON answer depends on its length, so it is not compared. Embeddings have no such differences.
   const isTimed = kind === "events" || path === nodePaths.embeddings;
   const waitedMs = Number(waited?.split(" ")[1] ?? 0);
   const firstByteMs = firstByteAtMs! - startedAtMs - sentMs - waitedMs;

@@ -23,9 +23,9 @@ import type { RefusalCode, RefusalWord } from "../usage/refusal-codes.ts";
 export type Endpoint = "chat" | "completions" | "embeddings" | "models" | "other";
 
 /**
- * `answered`: the whole answer was sent. `refused`: an error was sent. `client-gone`: the client left before that.
- * `broken`, `timeout`, `stalled`: the answer was cut after its first byte, because the node was lost, the time limit was
- * reached, or the client did not read.
+ * `answered`: the whole answer was sent. `refused`: an error was sent. `client-gone`: the client left before the end of
+ * its answer. `broken`, `timeout`, `stalled`: the answer was cut after its first byte, because the node was lost, the
+ * time limit was reached, or the client did not read.
  */
 export type Outcome = "answered" | "refused" | "client-gone" | "broken" | "timeout" | "stalled";
 

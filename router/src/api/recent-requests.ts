@@ -1,6 +1,6 @@
 /**
- * The latest requests that ended on this router, for `weiche explain` and `weiche requests`. They have ids, times and words
- * of closed sets, but no content. A request takes about 400 bytes, and the number of requests is bounded.
+ * The latest requests that ended on this router, for `weiche explain` and `weiche requests`. They contain ids, times
+ * and words of closed sets, but no content. A request takes about 400 bytes, and the number of requests is bounded.
  */
 import type { FinishedRequest } from "./exchange.ts";
 
@@ -29,7 +29,7 @@ export class RecentRequests {
     return found.toSorted((a, b) => b.endedAtMs - a.endedAtMs).slice(0, limit);
   }
 
-  /** The number of kept requests with a known key, and the one that ended first. */
+  /** The number of kept requests with a known key, and the earliest ended request. */
   get extent(): { readonly requests: number; readonly oldest: FinishedRequest | undefined } {
     return { requests: this.#known.size, oldest: this.#known.oldest };
   }

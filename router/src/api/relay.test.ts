@@ -1,4 +1,4 @@
-/** How slowly a client may read an answer, on virtual time. */
+/** Tests how slowly a client may read an answer, on virtual time. */
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "@weiche/shared/errors.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";

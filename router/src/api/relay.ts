@@ -14,8 +14,8 @@ import { LastPiece, UnfinishedEvent } from "./withheld.ts";
 const floorBytesPerSecond = 1 << 10;
 
 /**
- * The sink reports only when all its bytes were read. It gets a long event in slices of this size, so that the router sees
- * in time that a client at the minimum rate reads.
+ * The sink reports only when all its bytes were read. The sink gets a long event in slices of this size, so that the
+ * router notices the progress of a client at the minimum rate in time.
  */
 const sliceBytesMax = 16 << 10;
 const nothing = Buffer.alloc(0);

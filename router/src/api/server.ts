@@ -132,7 +132,7 @@ export function createApiServer(deps: ApiServerDeps) {
   server.on("connection", (socket: Socket) => connections.addSocket(socket));
   server.on("connect", (request: IncomingMessage, socket: Duplex) => {
     const isAdmitted = ipLimit.admit(addressOf(request));
-    // Otherwise a client would take the page for the answer to an earlier request on the connection.
+    // Otherwise a client could read the page as the answer to an earlier request on the connection.
     if (!connections.mayAnswerRaw(socket)) return socket.destroy();
     answerRaw(socket, isAdmitted ? "unsupported" : "limited", clock);
   });
@@ -215,7 +215,7 @@ export function createApiServer(deps: ApiServerDeps) {
       server.close();
       if (!(await connections.quiet(graceMs, clock))) cutNodes();
       connections.destroyAll();
-      await connections.quiet(cutMsMax, clock); // their attempts are decided when they close
+      await connections.quiet(cutMsMax, clock); // the billing of their attempts is decided when they close
       await Promise.all([closed, readers[Symbol.asyncDispose](), app.close()]);
     },
   };

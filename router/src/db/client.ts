@@ -3,7 +3,7 @@ import { Client, type ClientConfig } from "pg";
 
 /** Settings of connections, for pools and single ones. */
 export interface ConnectionSettings extends ClientConfig {
-  /** The class that opens connections. Defaults to the driver's. */
+  /** The class that opens connections. Defaults to the class of the driver. */
   readonly Client?: typeof Client;
 }
 

@@ -6,8 +6,8 @@ import type { Database } from "./database.ts";
 const differenceMsMax = 60_000;
 
 /**
- * Returns by how many milliseconds this machine's clock is ahead; negative if it is behind. The query takes time, so this is
- * the smallest possible difference: 0 if the clocks may be equal.
+ * Returns by how many milliseconds this machine's clock is ahead; negative if it is behind. Because the query takes
+ * time, it returns the smallest possible difference: 0 if the clocks may be equal.
  */
 export async function clockAhead({ pool }: Database, clock: WallClock): Promise<number> {
   const beforeMs = clock.now();

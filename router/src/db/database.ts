@@ -42,7 +42,7 @@ export interface Database extends AsyncDisposable {
    * ones may be dead too.
    */
   doubt(): void;
-  /** Makes all running and new statements fail. Called when a shutdown has waited long enough. */
+  /** Makes all running and new statements fail. Called when the time limit of a shutdown is over. */
   abandon(): void;
   /** A line for the operator, logged at startup. */
   readonly notice?: string;

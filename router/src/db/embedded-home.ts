@@ -102,7 +102,10 @@ function foldersOf(stateDir: string): readonly [inside: string, outside: string]
   return [join(stateDir, "database"), join(systemDir, digest.slice(0, 16))];
 }
 
-/** Chooses the folder: the existing one, or for a new database the one below the data directory if the user can reach it. */
+/**
+ * Chooses the folder: the existing folder, or for a new database a folder below the data directory, if the user can
+ * reach it.
+ */
 function reachableFolder(stateDir: string, user: ServerUser) {
   for (const own of [dirname(stateDir), stateDir]) openToGroup(own, user);
   const [inside, outside] = foldersOf(stateDir);

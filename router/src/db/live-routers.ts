@@ -9,8 +9,8 @@ import type { Database } from "./database.ts";
 
 export interface LiveRouterEvents {
   /**
-   * The other routers have changed. `count`: how many there are now. `wereFirst`: a router that is new to this one joined
-   * before it.
+   * The other routers have changed. `count`: how many there are now. `wereFirst`: a router that this router sees for
+   * the first time joined before it.
    */
   otherRouters(count: number, wereFirst: boolean): void;
 }
@@ -60,7 +60,7 @@ export interface KnownRouter {
   readonly linkAddress: string | null;
   readonly dataAddress: string | null;
   readonly runningRequests: number | null;
-  /** By how much the router's clock is ahead of the database's; see `clockAhead`. */
+  /** The time by which the router's clock is ahead of the database's clock; see `clockAhead`. */
   readonly clockAheadMs: number | null;
   readonly limitStore: string | null;
 }

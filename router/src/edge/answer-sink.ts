@@ -17,7 +17,10 @@ export interface AnswerSink {
   askForBody?(): void;
   /** Calls back whenever more can be written. A later callback replaces an earlier one. */
   onDrain(callback: () => void): void;
-  /** Calls back, never synchronously, when nothing more can be written. `isWhole`: everything up to `end` was handed over. */
+  /**
+   * Calls back, never synchronously, when nothing more can be written. `isWhole`: the system has taken everything
+   * up to `end`.
+   */
   onClosed(callback: (isWhole: boolean) => void): void;
 }
 

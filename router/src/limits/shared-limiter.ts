@@ -11,7 +11,10 @@ import type { AccountLimits, LimitDecision, Limiter, LimitJudgement, LimitUse } 
 import type { MemoryLimiter } from "./memory-limiter.ts";
 import { toldMsMax } from "./told-times.ts";
 
-/** How long a request waits for the store. Then the router decides alone, also on all others until the store is back. */
+/**
+ * How long a request waits for the store. The router decides on this request, and on all later ones until the store is
+ * back, by its own count.
+ */
 const answerMsMax = 100;
 /**
  * After this time the store is asked once more about a refusal by the parallel limit. A client may send its next request

@@ -23,7 +23,9 @@ export async function removeOldAudit(database: Database, nowMs: number, keepDays
   return removed;
 }
 
-/** Removes the oldest entries up to the first one to keep. After a clock was set back, old entries behind that one stay. */
+/**
+ * Removes the oldest entries up to the first one to keep. If a clock was set back, old entries behind that entry stay.
+ */
 function removeFrom(database: Database, accountId: AccountId, oldest: string, nowMs: number): Promise<number> {
   return inTransaction(database, async (transaction) => {
     await sql`select 1 from audit_heads where account_id = ${accountId} for update`.execute(transaction);

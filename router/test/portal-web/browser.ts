@@ -1,7 +1,7 @@
 /**
  * Chromium for the tests of the portal: the browser that `WEICHE_CHROMIUM` names, or else the one inside the package
- * `@sparticuz/chromium`. Whatever a page must never do fails the test: an error on the console, a violation of the
- * content security policy, a request to another host.
+ * `@sparticuz/chromium`. A test fails if a page logs an error on the console, violates the content security policy, or
+ * sends a request to another host.
  */
 import { createReadStream, createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -161,7 +161,8 @@ interface AxeResult {
 export async function axeFindings(page: Page): Promise<string[]> {
   // Axe is injected as a text, which Trusted Types forbid to the page itself, so it comes through the debugger.
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(readFileSync(axeFile, "utf8"));
-  // Where a menu is open: it stands outside of all landmarks, and the library's focus guards pass every focus on at once.
+  // Rules that do not apply while a menu is open: the menu is outside of all landmarks, and the library's focus guards
+  // pass every focus on at once.
   const result = (await page.evaluate(`axe.run({ exclude: ["[data-base-ui-focus-guard]"] }, {
     preload: false, // it would fetch styles, of which it needs none
     resultTypes: ["violations"],

@@ -1,4 +1,7 @@
-/** An account as it looks after some weeks: people, keys in every state, usage, refusals, notices. For tests and screenshots. */
+/**
+ * Makes an account like one in use for some weeks: people, keys in every state, usage, refusals, notices. For tests and
+ * screenshots.
+ */
 import { asId, uuidv7, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";

@@ -115,7 +115,7 @@ test("in light, en, 1280 pixels wide every page is clean, and fetches what it ma
     expect(tab.asked().length).toBeLessThanOrEqual(3);
     expect(await faultsOf(tab, path)).toEqual([]);
   }
-  expect(Math.min(...Object.values(weights))).toBeGreaterThan(50); // what the browser has kept is counted, too
+  expect(Math.min(...Object.values(weights))).toBeGreaterThan(50); // cached files are counted, too
   expect(weights["/"]).toBeLessThanOrEqual(130);
   expect(Object.entries(weights).filter(([, weight]) => weight > 190)).toEqual([]);
 });

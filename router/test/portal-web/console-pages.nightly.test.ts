@@ -1,4 +1,4 @@
-/** The looks of the console's pages that are not looked at by day. */
+/** Tests the themes, languages and widths of the console's pages that only the nightly run covers. */
 import { expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { faultyConsolePages, startVisitedConsole } from "./console-visits.ts";

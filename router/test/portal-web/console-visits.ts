@@ -47,7 +47,7 @@ export async function openSignedIn(
   return tab;
 }
 
-/** Returns the faults of all pages in one look, a line each. */
+/** Returns the faults of all pages in one combination of theme, language and width, a line each. */
 export async function faultyConsolePages(
   visited: ConsoleVisited,
   theme: "light" | "dark",

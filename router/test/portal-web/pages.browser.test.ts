@@ -16,7 +16,7 @@ test.each([
   expect(await faultyPages(browser, portal, pagesOf(role), look)).toEqual([]);
 });
 
-/** Each state in another role and look; by night all of them. */
+/** Tests each state in another role and theme. The nightly run tests all combinations. */
 test.each([
   ["loading", "member", "dark", "de", 1280],
   ["failing", "owner", "dark", "de", 320],
@@ -71,7 +71,7 @@ test("pages fetch what they may: 130 kB for sign-in and overview, 190 for any ot
   expect(signIn.get("/")!.weight).toBeLessThanOrEqual(130);
   const pages = await fetchedByPages(browser, portal, pagesOf("owner"), people.owner.cookie);
   expect(pages.get("/")!.weight).toBeLessThanOrEqual(130);
-  expect(pages.get("/usage")!.weight).toBeGreaterThan(pages.get("/")!.weight); // what the browser has kept is counted, too
+  expect(pages.get("/usage")!.weight).toBeGreaterThan(pages.get("/")!.weight); // cached files are counted, too
   expect([...pages].filter(([, { weight }]) => weight > 190)).toEqual([]);
   expect([...pages].filter(([, { calls }]) => calls.length > 3)).toEqual([]);
 });

@@ -1,4 +1,7 @@
-/** A changelog: a change that lies ahead, one of some models, one of the service as a whole. For tests and screenshots. */
+/**
+ * A changelog with a future change, a change of some models, and a change of the service as a whole. For tests and
+ * screenshots.
+ */
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { stringify } from "yaml";
 

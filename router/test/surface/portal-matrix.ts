@@ -20,7 +20,7 @@ interface Ask {
 }
 
 export interface Expected {
-  /** Owner, Admin, Member. N stands for everybody, also without a session. */
+  /** Owner, Admin, Member. N means every caller, also without a session. */
   readonly may: "OAM" | "OA" | "O" | "N";
   /** The status for allowed callers, with the code of a refusal. Several if it depends on the time, by role if it depends on that. */
   readonly own: string | readonly string[] | Readonly<Record<"owner" | "admin" | "member", string>>;

@@ -55,7 +55,7 @@ function openEvaluator(): Evaluator {
   );
 }
 
-/** Lets two routers look at the catalogue at once, then a restarted one. */
+/** Lets two routers read the catalogue at once, and then a restarted router. */
 async function lookAtCatalogue(): Promise<void> {
   await Promise.all([evaluator.evaluate(), announceCatalogue(portal.database, { catalogue, changes }, clock.now())]);
   await openEvaluator().evaluate();

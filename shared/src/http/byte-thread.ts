@@ -91,9 +91,9 @@ export class ByteThread<Job extends { readonly bytes: OwnBytes }, Reply> impleme
 const poolBytesMax = 1 << 20;
 
 /**
- * Returns bytes that own their memory, so that it can be transferred. Copies bytes that share their memory. If more
- * than a megabyte lies at the beginning of a buffer, it counts as the owner. The caller must not have shared the rest
- * of that buffer.
+ * Returns bytes that own their memory, so that it can be transferred. Copies bytes that share their memory. If the
+ * bytes begin at the start of their buffer and are more than a megabyte, they count as the owner of the buffer. The
+ * caller must not have shared the rest of that buffer.
  */
 export function ownBytes(bytes: Buffer): OwnBytes {
   const { buffer, byteOffset, byteLength } = bytes;

@@ -65,8 +65,8 @@ class RequestTurns {
   readonly #parser: unknown;
   #held: Buffer | undefined;
   /**
-   * Number of waiting bytes that contain no end of a head. Without this number, each piece of short chunks would search
-   * them again.
+   * Number of waiting bytes that contain no end of a head. Without this number, the search would begin again at the
+   * first chunk for each piece of data.
    */
   #searchedBytes = 0;
   #isPumping = false;
@@ -114,7 +114,7 @@ class RequestTurns {
     this.#pump();
   }
 
-  /** Node's server resumes the socket for each piece of a body that is read, although enough waits here. */
+  /** Node's server resumes the socket whenever a piece of a body is read, even if enough data waits here. */
   #putBack(bytes: Buffer): void {
     this.#hold();
     this.#socket.unshift(bytes);

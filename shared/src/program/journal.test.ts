@@ -11,7 +11,7 @@ const script = `
   for (const level of ["fatal", "error", "warn", "info", "debug"]) log[level]("x");
 `;
 
-/** Returns the lines that a program logs to a file, which stands for the stream that systemd makes to the journal. */
+/** Returns the lines that a program logs to a file, which replaces systemd's stream to the journal. */
 function logged(streamOf: (file: number) => string): string[] {
   const directory = mkdtempSync(join(tmpdir(), "weiche-journal-"));
   const file = openSync(join(directory, "out"), "w");

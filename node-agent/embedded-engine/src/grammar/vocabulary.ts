@@ -20,7 +20,7 @@ const tokensPerCodePointMax = 4;
 
 export class Vocabulary {
   readonly #model: LlamaModel;
-  /** Control tokens that are shown all the same, because the parser of the output looks for them. */
+  /** Control tokens that the output contains nevertheless, because the parser of the output looks for them. */
   readonly #tags = new Map<Token, string>();
   readonly #controlText: RegExp | undefined;
 

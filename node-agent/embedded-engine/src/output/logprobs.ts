@@ -13,7 +13,7 @@ export interface TokenLogprob extends Logprob {
   readonly top_logprobs: readonly Logprob[];
 }
 
-/** Stands for minus infinity, which JSON cannot express. */
+/** Replaces minus infinity, which JSON cannot express. */
 const logprobMin = -9999;
 
 export function tokenLogprob(

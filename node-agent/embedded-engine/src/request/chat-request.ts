@@ -71,7 +71,7 @@ function readMessage(message: Body["messages"][number]): ChatMessage {
   const calls = role === "assistant" ? message.tool_calls : undefined;
   return {
     ...message,
-    // No template knows the newer name.
+    // No template supports the newer name.
     role: role === "developer" ? "system" : role,
     content: typeof content === "string" ? content : (content ?? []).map(textOf).join("\n"),
     ...(calls && { tool_calls: calls.map(readToolCall) }),

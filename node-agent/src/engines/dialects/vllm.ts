@@ -1,4 +1,4 @@
-/** vLLM, with sleep and wake. They need its development mode, which restricts the engine to loopback. */
+/** vLLM, with sleep and wake. Sleep and wake need vLLM's development mode, which restricts the engine to loopback. */
 import type { EngineMetrics } from "../dialect-lifecycle.ts";
 import type { EngineEndpoint } from "../engine.ts";
 import { readConventionChunk } from "./chunk.ts";
@@ -27,7 +27,7 @@ export const vllm: Dialect = {
 };
 
 /**
- * Adds KV cache use to the work counters, because token counters stand still for minutes while vLLM reads a long
+ * Adds KV cache use to the work counters, because token counters do not change for minutes while vLLM reads a long
  * prompt.
  */
 async function measure(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics> {

@@ -19,7 +19,7 @@ export function createExternalLauncher(): Launcher {
 }
 
 function handleOf(spec: EngineSpec, slot: SlotName): EngineHandle {
-  assert(spec.launcher.kind === "external", "the external launcher knows URLs");
+  assert(spec.launcher.kind === "external", "the external launcher accepts only URLs");
   const endpoint = { origin: originOf(spec.launcher.url) };
   return { slot, model: spec.model, launcher: "external", endpoint, asleep: false };
 }

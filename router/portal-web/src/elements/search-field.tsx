@@ -1,4 +1,4 @@
-/** The search field of a list. Its text goes into the address when typing pauses. */
+/** The search field of a list. Its text is written into the address when typing pauses. */
 import { useEffect, useState } from "react";
 import { useTexts } from "../messages/messages.ts";
 import { oneOf, type ListState } from "./list-state.ts";

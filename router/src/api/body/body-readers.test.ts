@@ -1,4 +1,4 @@
-/** Which bodies are parsed on the main thread, and which in the worker thread. The body is lent to the worker. */
+/** Tests which bodies are parsed on the main thread, and which in the worker thread. The body is lent to the worker. */
 import { afterAll, expect, test } from "vitest";
 import { ByteBudget } from "@weiche/shared/http/byte-budget.ts";
 import { nodePaths, type NodePath } from "@weiche/shared/node-protocol.ts";

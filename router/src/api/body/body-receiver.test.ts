@@ -1,4 +1,7 @@
-/** How an arriving body gets room: none for an announced length, all at once at a good pace, and in steps after a stall. */
+/**
+ * Tests how an arriving body gets room: none for its announced length, all at once at a good pace, and in steps after a
+ * stall.
+ */
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { ByteBudget, type Room } from "@weiche/shared/http/byte-budget.ts";
@@ -15,7 +18,7 @@ const { signal } = new AbortController();
 /** Receives an account's body. There is room for one whole body, and memory for another one is reserved. */
 async function receiving(announced: number | undefined = bodyBytesMax) {
   const clock = new VirtualClock();
-  // Two more bytes: the prober, which cannot use reserved memory, needs one, and one always stays free.
+  // Two bytes are added: the prober needs one, because it cannot use reserved memory, and one always stays free.
   const budget = new ByteBudget(2 * bodyBytesMax + 2, bodyBytesMax, clock);
   const prober: Room["sharers"] = [{ name: "prober", timesFree: 1e9 }];
   await budget.grow(budget.open(prober), 1, signal);

@@ -1,7 +1,7 @@
 /**
  * Receives a body. Its first megabyte takes nothing from the budget, so that an announced length alone holds no memory.
- * Then room for the whole body is reserved while it arrives fast enough, because a body that must wait halfway holds memory
- * in vain. A slower body returns the room of missing bytes and reserves it in small steps.
+ * Then room for the whole body is reserved while it arrives fast enough, because a body that has to wait halfway wastes
+ * its memory. A slower body returns the room of missing bytes and reserves it in small steps.
  */
 import type { IncomingMessage } from "node:http";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";

@@ -33,7 +33,7 @@ export class CollectedBody {
     return this.#memory ? this.#expected : Math.min(this.#expected, firstBytesMax);
   }
 
-  /** Allocates memory for a body of `bytesMax`. The system provides its pages only when they are written. */
+  /** Allocates memory for a body of `bytesMax`. The system assigns physical pages only when they are written. */
   makePlace(bytesMax: number): void {
     if (this.#memory && this.#memory.length >= bytesMax) return;
     const memory = Buffer.allocUnsafeSlow(bytesMax);

@@ -9,7 +9,7 @@ const nobody = new AbortController().signal;
 const account = asId<AccountId>("account");
 
 function hold(bytesMax: number) {
-  // Two more bytes: the prober, which cannot use reserved memory, needs one, and one always stays free.
+  // Two bytes are added: the prober needs one, because it cannot use reserved memory, and one always stays free.
   const budget = new ByteBudget(bytesMax + bytesMax + 2, bytesMax, new VirtualClock());
   const prober: Room["sharers"] = [{ name: "prober", timesFree: 1e9 }];
   void budget.grow(budget.open(prober), 1, nobody);

@@ -88,7 +88,7 @@ function auditText(entries: Answer<"listAudit">["items"], limit: number, width?:
   return listText(named, columns, width) + (isCut ? `\n\nOlder entries: --before ${last.number}` : "");
 }
 
-/** Returns the instant of a text. A day stands for its German midnight, plus `daysLater` days. */
+/** Returns the instant of a text. A day means its German midnight, plus `daysLater` days. */
 function instantOf(text: string, daysLater: number): string {
   try {
     if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return Temporal.Instant.from(text).toString();

@@ -68,7 +68,7 @@ export class ChatAnswer implements AnswerSink {
     return !this.hasBegun && !this.#page.isClosed;
   }
 
-  /** Where the request stands that waits in a slot. */
+  /** The position of a request that waits in a slot. */
   waits({ position, estimateMs }: Waiting): void {
     if (this.isWaited)
       this.#page.piece(event("state", { state: "waiting", position, estimateMs: Math.round(estimateMs) }));

@@ -1,6 +1,6 @@
 /**
- * Makes HTTP routes of the contract and its handlers. Every request passes the same steps: authentication, body, schema,
- * handler. Whatever the contract does not allow is refused.
+ * Makes HTTP routes of the contract and its handlers. Every request passes the same steps: authentication, body,
+ * schema, handler. Requests that the contract does not allow are refused.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";

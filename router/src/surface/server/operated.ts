@@ -73,7 +73,10 @@ interface Meant {
   readonly body?: object | undefined;
 }
 
-/** Finds the account: of the user or key `id` in the path, the one named by `account`, or of the user `userId`. */
+/**
+ * Finds the account: the account of the user or key `id` in the path, the account named by `account`, or the account of
+ * the user `userId`.
+ */
 async function meantBy(of: NonNullable<Route["of"]>, call: Call<Route>, rows: Database): Promise<Meant> {
   const { params, query, body } = call as unknown as Readonly<Record<"params" | "query" | "body", Named | undefined>>;
   const { id = "", account, user, userId }: Named = { ...params, ...query, ...body };

@@ -1,6 +1,6 @@
 /**
- * A listener for browsers, such as the portal's: serves one application's pages, and the routes of an entrance below `/api`.
- * Every answer has headers that forbid pages whatever ours do not need.
+ * A listener for browsers, such as the portal's: serves one application's pages, and the routes of an entrance below
+ * `/api`. Every answer has headers that forbid browser features that our pages do not need.
  */
 import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "@weiche/shared/time/clock.ts";

@@ -12,7 +12,7 @@ export interface Turn {
   readonly state: "said" | "waiting" | "activating" | "writing" | "done" | "stopped" | "failed";
   /** Recent waiting time for the model in ms, while it is being activated. */
   readonly usualMs?: number | undefined;
-  /** Where the request stands while it waits for its model. */
+  /** The position of the request while it waits for its model. */
   readonly standing?: { readonly position: number; readonly estimateMs: number };
   readonly summary?: ChatSummary;
   readonly problem?: Problem;

@@ -13,7 +13,7 @@ interface DayBar {
 }
 
 export interface DayBars {
-  /** Names of the models, the largest first. The last one may stand for all others. */
+  /** Names of the models, the largest first. The last series may combine all others. */
   readonly series: readonly string[];
   readonly bars: readonly DayBar[];
 }

@@ -38,7 +38,7 @@ export function checkRouterConfig(file: string): RouterVerdict {
   return { file, mistakes: locate(text, found.mistakes), warnings: locate(text, found.warnings), catalogue };
 }
 
-/** When root runs the check, it stands for the service's user, which may read files of root by its group. */
+/** If root runs the check, it checks for the service's user, which may read files of root through its group. */
 const uid: number | "other" = process.geteuid?.() || "other";
 
 function* otherMistakes(file: string, raw: RawRouter): Iterable<Finding> {

@@ -27,7 +27,7 @@ export class ProgressBar {
     process.once("SIGINT", this.#onSignal);
   }
 
-  /** Lets signals be handled. Resolves with whether to go on. */
+  /** Lets signals be handled. Resolves with whether to continue. */
   async show({ groups, share }: Shown): Promise<boolean> {
     const nowMs = this.#clock.monotonicMs();
     const slots = groups.reduce((sum, group) => sum + group.slots, 0);
