@@ -1,5 +1,5 @@
-// Runs `npm ci` if the installed packages differ from the lock file. Plain JavaScript without dependencies, since it
-// runs before anything is installed, on whatever Node.js the system has: 18 is enough. With --dev it also needs the
+// Runs `npm ci` if the installed packages differ from the lock file. Plain JavaScript without dependencies, because it
+// runs before anything is installed, on the Node.js of the system (18 or newer). With --dev it also needs the
 // development packages.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -29,7 +29,7 @@ if (missing().length > 0) {
   console.log(
     `Installing ${dev ? "with development packages" : "what is needed to run"} (${[command, ...args].join(" ")}) …`,
   );
-  // Elsewhere, since the npx of npm 9 stumbles over our package.json when a part of it is installed.
+  // Runs in another folder, because the npx of npm 9 fails at our package.json if only a part of it is installed.
   const { status, error } = spawnSync(command, args, { cwd: tmpdir(), stdio: "inherit", env });
   if (status !== 0) fail(`npm ci failed${error ? `: ${error.message}` : ""}; see the lines above`);
   const left = missing();
@@ -54,8 +54,8 @@ function missing() {
 
 function isWanted(path, { dev: isDev, devOptional, optional, link, os, cpu, libc }) {
   if (!path.startsWith("node_modules/") || link || ((isDev || devOptional) && !dev)) return false;
-  // npm leaves an optional package out in silence when its install script fails. Those for other systems it leaves out by
-  // right; others it may leave out as well.
+  // npm silently leaves out an optional package if its install script fails. It rightly leaves out packages for other
+  // systems.
   return !optional || (os !== undefined && fits(os, process.platform) && fits(cpu, process.arch) && fits(libc, clib()));
 }
 
@@ -64,7 +64,7 @@ function isThere(path, there) {
   return path !== "node_modules/node" || runs(join(root, path, "bin", "node"));
 }
 
-/** Reads a list of `os`, `cpu` or `libc` as npm does: a name means this one, a name with `!` every other one. */
+/** Reads a list of `os`, `cpu` or `libc` like npm: a name includes it, and a name with `!` includes all others. */
 function fits(list, own) {
   if (list === undefined || own === undefined) return true;
   return list.some((one) => (one.startsWith("!") ? one !== `!${own}` : one === own));
@@ -114,7 +114,7 @@ function requireHost() {
   );
 }
 
-/** Libraries that the pinned Node.js is linked with. Without `ldconfig` nothing is known. */
+/** Libraries that the pinned Node.js is linked with. Without `ldconfig` the libraries are unknown. */
 function lacksLibrary(file, apt, dnf) {
   if (process.platform !== "linux") return [];
   const path = [env.PATH, "/sbin", "/usr/sbin"].join(delimiter);
@@ -133,8 +133,8 @@ function versionOf(program) {
 }
 
 /**
- * Before 11.16 npm does not know `allowScripts` of our package.json and runs the install scripts of every package; npm 9
- * cannot read our lock file either. Those fetch a newer one for this once.
+ * Before 11.16 npm does not know `allowScripts` of our package.json and runs the install scripts of every package; npm
+ * 9 cannot read our lock file either. With these versions, npx fetches a newer npm for this install.
  */
 function npmCommand() {
   return isAtLeast(versionOf("npm"), 11, 16) ? ["npm"] : ["npx", "--yes", "npm@11"];

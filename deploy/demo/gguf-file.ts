@@ -40,7 +40,7 @@ function tensorEnd(reader: Reader): number {
   for (let dimensions = reader.u32(); dimensions > 0; dimensions--) elements *= reader.count();
   const type = reader.u32();
   const offset = reader.count();
-  // Of a type that is not in the table, only the start is known.
+  // For a type that is not in the table, only the start is known.
   const [blockElements, blockBytes] = tensorTypes[type] ?? [Infinity, 0];
   return offset + Math.ceil(elements / blockElements) * blockBytes;
 }

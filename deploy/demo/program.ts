@@ -10,12 +10,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
 
-/** A program that dies this soon after its start is not restarted. */
+/** A program that dies within this time after its start is not restarted. */
 const aliveMsMin = 2_000;
 const lastWordsMsMax = 1_000;
 
 export class Program implements AsyncDisposable {
-  /** Whether its warnings go only to its log. */
+  /** Whether its warnings are written only to its log. */
   quiet = false;
   readonly #name: string;
   readonly #args: readonly string[];
@@ -25,7 +25,7 @@ export class Program implements AsyncDisposable {
   #child: ChildProcess;
   #stopping = false;
   #isUp = false;
-  /** The reason in its log why it did not start. */
+  /** The reason for a failed start, from its log. */
   #lastError: string | undefined;
   #gone = Promise.withResolvers<void>();
 

@@ -49,7 +49,7 @@ async function start(): Promise<void> {
   writeDemo(demoFile, demo);
   printWelcome(demo, configs.model, invitationUrl);
   await stop.promise;
-  agent.quiet = true; // otherwise it would warn that its router is gone
+  agent.quiet = true; // otherwise the agent would warn that its router is gone
   console.log("\nStopping: running answers get 10 s, then engines and database end …");
   await router[Symbol.asyncDispose](); // first, so that no request begins while the agent stops its engines
 }

@@ -27,7 +27,7 @@ export async function configure(host: DebianHost): Promise<void> {
   host.write("etc/weiche/agent.yaml", JSON.stringify(agent));
 }
 
-/** Copies certificates from the authority's folder to where router and agent expect them. */
+/** Copies certificates from the authority's folder to the places in which router and agent expect them. */
 export async function installCertificates(host: DebianHost): Promise<void> {
   const ca = "/root/weiche-ca";
   await host.run(`install -m 644 -t /etc/weiche ${ca}/ca.pem ${ca}/router-router1.example.pem`);

@@ -61,7 +61,7 @@ test(
     const { User: user, Entrypoint: entrypoint, Volumes: volumesOfImage } = image.config;
     expect(user).toBe("weiche-router");
     expect(volumesOfImage).toEqual({ "/var/lib/weiche": {} });
-    // buildah would also mount its own volume there, and it varies which of both is visible.
+    // buildah would also mount its own volume there, and either of the two could be visible
     await buildah("config", "--volume", "/var/lib/weiche-", container);
     const { ops } = await listening(container, entrypoint);
     const health = await fetch(`http://${ops}/healthz`);

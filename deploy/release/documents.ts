@@ -15,7 +15,7 @@ const examples = /^(router|agent|catalogue)\.yaml$|^haproxy\.cfg$/;
 const link = /(?<![!\w])\[((?:[^[\]]|\[[^\]]*\])+)\]\((?!https?:|mailto:|#)([^()#\s]+)[^()\s]*\)/g;
 const image = /!\[[^\]]*\]\((?!https?:)([^()\s]+)\)/g;
 
-/** Copies the pages into `tree`, which has all other files already, so that links to those stay. */
+/** Copies the pages into `tree`, which has all other files already, so that links to these files stay. */
 export function addDocuments(tree: string): void {
   const from = join(root, "deploy");
   copyFolder(from, join(tree, "deploy"), (path) => examples.test(path));

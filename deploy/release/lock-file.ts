@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 export const root = join(import.meta.dirname, "../..");
 
-/** Processors with releases, all with Linux and glibc. The names are those of Node.js and npm. */
+/** Processors with releases, all with Linux and glibc. Node.js and npm use the same names. */
 export const arches = ["x64", "arm64"] as const;
 export type Arch = (typeof arches)[number];
 

@@ -1,6 +1,6 @@
 /**
  * Handles the parts of a release that depend on the processor. Packages with native code are installed only for this
- * machine's processor, so those for another one are fetched from the registry.
+ * machine's processor, so packages for another processor are fetched from the registry.
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -69,7 +69,7 @@ export function filesOfOthers(folder: string, files: readonly string[], arch: Ar
   });
 }
 
-/** Returns an ELF file's processor, or undefined if the file is no ELF file. */
+/** Returns an ELF file's processor, or undefined if the file is not an ELF file. */
 function machineOf(file: string): number | undefined {
   const head = Buffer.alloc(20);
   const opened = openSync(file, "r");

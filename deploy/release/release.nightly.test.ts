@@ -91,7 +91,7 @@ test.each(["bookworm", "trixie"] as const)(
   },
 );
 
-/** Renews the certificates by runbook.md, with the copies of either way. */
+/** Renews the certificates as runbook.md describes, with both kinds of copies. */
 async function renewCertificates(host: DebianHost): Promise<void> {
   await renewOnce(host);
   // Only the program can read its copy, and even the program cannot replace it.

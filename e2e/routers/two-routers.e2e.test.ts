@@ -87,7 +87,9 @@ function says(program: RunningProgram, text: string): boolean {
 
 test("the later router warns that limits apply per router, and the first only logs that another joined", async () => {
   await until("the later router to warn", () => says(second, "limits hold per router"));
-  await until("the other router to know", () => says(cluster.router, "other routers of this database came or went"));
+  await until("the other router to know", () =>
+    says(cluster.router, "other routers of this database have started or ended"),
+  );
   expect(says(cluster.router, "limits hold per router")).toBe(false);
 });
 

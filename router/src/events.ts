@@ -75,7 +75,7 @@ function unreadForwarded(log: Log): WebEvents["forwardedUnread"] {
     const said = entry.trim().slice(0, 64);
     log.warn(
       { proxy, entry: said },
-      "an entry of X-Forwarded-For names no address: no limit on addresses counts such requests. Let the proxy write the address of its client",
+      "an entry of X-Forwarded-For contains no address: such requests have no limit per address. Configure the proxy to write its client's address",
     );
   };
 }
@@ -149,11 +149,11 @@ function createDatabaseEvents(
     schemaIsNewer: (migrations) =>
       log.warn({ migrations }, "a newer version has migrated the database; this version runs on its schema"),
     databaseRestarted() {
-      log.warn("the embedded database was gone and runs again");
+      log.warn("the embedded database had ended and runs again");
     },
     databaseRestartFailed: failed("restart", "the embedded database could not be started again"),
     keyChangesUnreadable: failed("key-changes", "changes of keys cannot be read; known keys still work"),
-    databaseUnavailable: failed("portal", "a request of the portal met a database that does not answer"),
+    databaseUnavailable: failed("portal", "a request of the portal failed because the database does not answer"),
     keyLookupFailed: failed("key-lookup", "a key could not be looked up"),
     keyChangesRead: (durationMs) => metrics.databaseRoundTrip.observe(durationMs / 1000),
     usageCommitted({ records, repeated, voided, credits, voidedCredits, durationMs }) {
@@ -166,10 +166,7 @@ function createDatabaseEvents(
     },
     usageCommitFailed(error, isNews) {
       metrics.databaseErrors.inc({ what: "usage-commit" });
-      log[isNews ? "warn" : "debug"](
-        describeError(error),
-        "usage could not be committed; it is tried again until it is",
-      );
+      log[isNews ? "warn" : "debug"](describeError(error), "usage could not be committed; the router keeps trying");
     },
     voidLost() {
       metrics.usageRecords.inc({ result: "void-lost" });
@@ -188,7 +185,7 @@ function createDatabaseEvents(
       log.debug({ ...evaluation }, "credits evaluated");
     },
     auditEntriesRemoved(entries) {
-      if (entries > 0) log.info({ entries }, "entries of the audit log that are older than they are kept were removed");
+      if (entries > 0) log.info({ entries }, "entries of the audit log were removed after their retention");
     },
   };
 }

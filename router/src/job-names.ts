@@ -3,12 +3,12 @@
 /** Messages by job name. */
 export const jobFailures = {
   "audit-retention": "old entries of the audit log could not be removed",
-  credits: "credits could not be evaluated; limits hold as they were",
+  credits: "credits could not be evaluated; earlier blocks stay in effect",
   heartbeats: "heartbeats could not be sent to the nodes",
-  "identity-sweep": "sessions, links and keys that are over could not be deleted; they open no door",
+  "identity-sweep": "expired sessions, links and keys could not be deleted; they are still invalid",
   "node-wishes": "the operators' wishes for nodes cannot be read",
   refusals: "counts of refused requests could not be stored; they are kept in memory",
-  routers: "which routers there are cannot be read",
+  routers: "the list of routers cannot be read",
   "usage-days": "partitions of usage records could not be made or dropped",
 } as const;
 

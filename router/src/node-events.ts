@@ -27,7 +27,7 @@ export function createNodeEvents(
     },
     attemptFailed: ({ node }) => metrics.attemptsFailed.inc({ node }),
     placeTroubled({ node, slot, model }, { kind, share }) {
-      const what = "requests for this model fail here, or are slow: others are asked first";
+      const what = "requests for this model fail here, or are slow: other slots are used first";
       few.say("trouble", node, (left) => log.warn({ node, slot, model, kind, share, ...left }, what));
     },
     placeTrusted({ node, slot, model }) {
@@ -70,8 +70,12 @@ export function createNodeEvents(
     otherRouters(count, wereFirst) {
       const routers = { routers: count + 1 };
       if (count === 0) log.info("no other router uses this database any more");
-      else if (wereFirst) log.warn(routers, "this router is not the first: rate and parallel limits hold per router");
-      else log.info(routers, "other routers of this database came or went");
+      else if (wereFirst)
+        log.warn(
+          routers,
+          "other routers use this database: limits per minute and of parallel requests apply per router",
+        );
+      else log.info(routers, "other routers of this database have started or ended");
     },
     dataConnectionUp(node, connections) {
       log.debug({ node, connections }, "data connection up");

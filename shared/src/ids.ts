@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { WallClock } from "./time/clock.ts";
 
-/** Typed ids: a key's id cannot be passed where an account's is expected. */
+/** Typed ids: the compiler refuses a key's id where an account's id is expected. */
 declare const kind: unique symbol;
 type Id<Kind extends string> = string & { readonly [kind]: Kind };
 
@@ -23,7 +23,8 @@ export function asId<T extends Id<string>>(text: string): T {
 }
 
 /**
- * Makes a UUIDv7 (RFC 9562): 48 bits of milliseconds and 74 random bits. Node draws these in advance (0.7 µs, not 2.2).
+ * Makes a UUIDv7 (RFC 9562): 48 bits of milliseconds and 74 random bits. Node draws these bits in advance (0.7 µs, not
+ * 2.2).
  */
 export function uuidv7(clock: WallClock, uuidv4: () => string = randomUUID): string {
   const time = clock.now().toString(16).padStart(12, "0");

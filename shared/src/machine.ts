@@ -73,7 +73,7 @@ export interface MachineReading {
   /** Rates since the previous reading. */
   readonly diskReadBytesPerSecond?: number;
   readonly diskWrittenBytesPerSecond?: number;
-  /** Sums of all network interfaces that lead out of the host, since it started. */
+  /** Sums of all network interfaces that lead out of the host, since the host started. */
   readonly networkReceivedBytes?: number;
   readonly networkSentBytes?: number;
   /** Rates since the previous reading. */

@@ -42,7 +42,7 @@ export type AnswerRecord = readonly [
   retryAfterSeconds: number,
   /** What the request waited for in its slot, and how many ms. "" if it did not wait. */
   waited: string,
-  /** How many ms the node estimated for that wait when the request came; absent or 0: it did not. */
+  /** The node's estimate of that wait in ms when the request came. Absent or 0 if it made none. */
   estimatedMs?: number,
 ];
 

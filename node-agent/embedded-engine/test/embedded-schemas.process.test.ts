@@ -50,7 +50,7 @@ async function longestGapMs(rig: Rig, attack: () => Promise<void>): Promise<numb
   return longestMs;
 }
 
-test("costly schemas are refused while a stream continues", async () => {
+test("costly schemas are refused while a stream goes on", async () => {
   await using rig = await openRig();
   const answers: Answer[] = [];
   const gapMs = await longestGapMs(rig, async () => {
@@ -60,7 +60,7 @@ test("costly schemas are refused while a stream continues", async () => {
   expect(gapMs).toBeLessThan(gapMsMax);
 });
 
-test("usual schemas are answered while a stream continues", async () => {
+test("usual schemas are answered while a stream goes on", async () => {
   await using rig = await openRig();
   const bodies = [
     ...usualSchemas.slice(-8).map(({ schema }) => inFormat(schema)),

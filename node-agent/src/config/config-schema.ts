@@ -93,12 +93,12 @@ const engineSchema = Type.Object(
       minimum: 1,
       default: 256,
       description:
-        "the engine's places: the answers that it generates at once. Set what the engine runs (vLLM `--max-num-seqs`, llama-server `-np`, the embedded engine `--parallel`), because a request in the engine's own queue cannot be moved. A request with `n` takes `n` places. If llama-server reports fewer slots, the agent uses those, and fewer still if they [share one context](decisions/0016-places.md)",
+        "the engine's places: the answers that it generates at once. Set the number that the engine itself runs at once (vLLM `--max-num-seqs`, llama-server `-np`, the embedded engine `--parallel`), because a request in the engine's own queue cannot be moved. A request with `n` takes `n` places. If llama-server reports fewer slots, the agent uses those, and fewer still if they [share one context](decisions/0016-places.md)",
     }),
     cachePrompts: Type.Optional(
       Type.Enum(["per-account", "shared", "off"], {
         description:
-          "which prompts an engine may reuse from its cache: those of the same account, of all accounts, or none. `shared` is for the engine of one customer, because `cached_tokens` and response times reveal what other accounts sent. llama-server reads each prompt anew unless `shared` is set. An `openai` engine must honour `cache_salt`, as the embedded engine and SGLang do; switch off the cache of any other ([decision 15](decisions/0015-what-engines-keep-of-prompts.md))",
+          "which prompts an engine may reuse from its cache: prompts of the same account, of all accounts, or none. `shared` is for the engine of one customer, because `cached_tokens` and response times reveal what other accounts sent. llama-server reads each whole prompt unless `shared` is set. An `openai` engine must honour `cache_salt`, as the embedded engine and SGLang do; switch off the cache of any other ([decision 15](decisions/0015-what-engines-keep-of-prompts.md))",
         absent: "`per-account`",
       }),
     ),
@@ -106,7 +106,7 @@ const engineSchema = Type.Object(
       Type.Number({
         exclusiveMinimum: 0,
         description:
-          "seconds without a sign of life after which an engine that owes an answer counts as hanging. The request fails and the engine is restarted. Signs of life are output or progress in any of its streams, and counters of work in its `/metrics` that move. Comments and `/health` are not",
+          "seconds without a sign of life after which an engine that owes an answer counts as hanging. The request fails and the engine is restarted. Signs of life are output or progress in any of its streams, and counters of work in its `/metrics` that move. Comments and `/health` do not count",
         absent:
           "60, at most half of `requestSeconds`. Engines that show neither counters of work nor progress while they read a prompt (dialect `openai`, embeddings of llama-server) have the time that a request may take",
       }),
@@ -116,7 +116,7 @@ const engineSchema = Type.Object(
         minimum: 0,
         description:
           "GPU memory that must be free before the engine starts or wakes. If too little is free, sleeping engines are stopped. The start is refused only if a foreign process is in the way",
-        absent: "the memory that it held the last time, once measured",
+        absent: "the memory that the engine held when it last ran, once measured",
       }),
     ),
   },
@@ -133,7 +133,7 @@ const slotSchema = Type.Object(
     }),
     minResidencySeconds: seconds("how long a model keeps the slot after it became active, even if idle", 1),
     drainOpenSeconds: seconds(
-      "how long the old model still takes new requests. It counts from the first request for another model, or from when the old model became active if that was later",
+      "how long the old model still takes new requests. This time begins with the first request for another model, or when the old model became active, if that was later",
       10,
     ),
     waitersMax: Type.Integer({

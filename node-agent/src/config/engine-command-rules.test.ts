@@ -39,9 +39,9 @@ describe("an engine that other hosts could reach is a mistake", () => {
     expect(warnings(vllm(...port))).toEqual([expect.stringContaining("add --host 127.0.0.1")]);
     expect(warnings(tei)).toEqual([expect.stringContaining("add --hostname 127.0.0.1")]);
     const hidden = engineOf({ launcher: "systemd", unit: "e@.service" });
-    expect(warnings(hidden)).toEqual(["not visible here: see that its vLLM has --host 127.0.0.1"]);
+    expect(warnings(hidden)).toEqual(["not visible in this command: make sure that its vLLM has --host 127.0.0.1"]);
     expect(warnings({ ...hidden, sleep: { level: 1 } })).toEqual([
-      "not visible here: see that its vLLM has --host 127.0.0.1 --enable-sleep-mode",
+      "not visible in this command: make sure that its vLLM has --host 127.0.0.1 --enable-sleep-mode",
       'sleep needs VLLM_SERVER_DEV_MODE: "1" in env',
     ]);
     expect(warnings(vllm("--config", "file.yaml"))).toEqual([expect.stringContaining("not visible")]);
@@ -53,7 +53,7 @@ describe("an engine that other hosts could reach is a mistake", () => {
     expect(warnings({ ...fewer, env: { VLLM_MAX_STOP_STRINGS: "128" } })).toEqual([]);
     const external = engineOf({ launcher: "external", url: "http://127.0.0.1:8000" });
     expect(warnings(external)).toEqual([
-      "not visible here: see that its vLLM was started with VLLM_MAX_STOP_STRINGS=64",
+      "not visible in this command: make sure that its vLLM was started with VLLM_MAX_STOP_STRINGS=64",
     ]);
   });
 

@@ -72,22 +72,25 @@ export function* commandWarnings(engine: RawEngine): Iterable<Finding> {
       break;
     case undefined:
       if (engine.dialect === "llama-server" && engine.launcher === "external" && engine.cachePrompts !== "shared")
-        yield [["url"], "not visible here: see that its llama-server was started with --cache-ram 0"];
+        yield [["url"], "not visible in this command: make sure that its llama-server was started with --cache-ram 0"];
       if (engine.dialect !== "vllm") return;
       if (engine.launcher === "external") {
-        yield [["url"], `not visible here: see that its vLLM was started with VLLM_MAX_STOP_STRINGS=${stopStringsMax}`];
+        yield [
+          ["url"],
+          `not visible in this command: make sure that its vLLM was started with VLLM_MAX_STOP_STRINGS=${stopStringsMax}`,
+        ];
         return;
       }
       yield [
         at,
-        `not visible here: see that its vLLM has --host 127.0.0.1${engine.sleep ? " --enable-sleep-mode" : ""}`,
+        `not visible in this command: make sure that its vLLM has --host 127.0.0.1${engine.sleep ? " --enable-sleep-mode" : ""}`,
       ];
       if (engine.sleep && !command.hasDevelopmentMode) yield [at, 'sleep needs VLLM_SERVER_DEV_MODE: "1" in env'];
   }
 }
 
 const savesPromptsOfAll =
-  "--cache-ram keeps the prompts of all accounts together, and the time of a search reveals them: remove it, or set cachePrompts: shared";
+  "--cache-ram keeps the prompts of all accounts together, and response times reveal them: remove it, or set cachePrompts: shared";
 
 /**
  * Returns the model files and directories that the command needs. Returns only clear paths of engines that are run

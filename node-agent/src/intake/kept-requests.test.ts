@@ -106,7 +106,7 @@ test.each(["2000", "2000.0", "2e3", "0.2E4"])("a limit applies however it is wri
 test("the check follows references to names that look like indices, in the client's order", () => {
   const wide = Array.from({ length: 60 }, (_, index) => `"p${index}":{}`).join();
   const referring = (to: string) => `{"properties":{"a":{"$ref":"#/$defs/1"}},"$defs":{"1":{"properties":{${to}}}}}`;
-  expect(() => told(format(referring(wide)), "openai")).toThrow("ways to go on");
+  expect(() => told(format(referring(wide)), "openai")).toThrow("ways to continue");
   expect(told(format(referring("")), "openai")).toContain(referring(""));
   const indices = Array.from({ length: 60 }, (_, index) => String(index));
   const required = indices.map((name) => `"${name}":{"type":"null"}`).join();

@@ -184,7 +184,7 @@ test("a required call keeps its schema, and a schema that costs too much is refu
     expect(() => told([wide(48)], "llama-server", { tool_choice })).toThrow(
       expect.objectContaining({
         param: "tools[0].function.parameters",
-        message: expect.stringMatching(/at most 48 ways to go on .*, but it has 98/) as string,
+        message: expect.stringMatching(/at most 48 ways to continue .*, but it has 98/) as string,
       }) as Error,
     );
 });

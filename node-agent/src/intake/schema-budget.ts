@@ -74,7 +74,7 @@ export class Budget {
     if (choices > choicesMax)
       throw invalid(
         at,
-        `must be a schema with at most ${choicesMax} ways to go on at each place of the answer, but it has ${choices}`,
+        `must be a schema with at most ${choicesMax} ways to continue at each place of the answer, but it has ${choices}`,
       );
   }
 }

@@ -200,7 +200,7 @@ class Walk {
     if (ways > this.#budget.bounds.waysMax)
       throw invalid(
         `${at}.pattern`,
-        "must be a pattern that matches a text in one way only: no repetition of what can be empty, or can go on where it ends",
+        "must be a pattern that matches a text in one way only: no repetition of a part that can be empty, or that can continue where it ends",
       );
     const cost = { size: text.length + patternRepetitionSize * size, choices: choices + 2, ways, repetitionMax };
     this.#budget.check(cost.size, `${at}.pattern`);

@@ -126,7 +126,7 @@ test.each<[string, string, () => void]>([
   ["stop", "engine did not stop", () => slots.stopFailed(slot, model, "x")],
   ["exit", "engine ended by itself", () => slots.engineExited(slot, model, exit)],
   ["exit", "engine ended in its sleep", () => engines.sleeperExited(slot, model, exit)],
-  ["sleep", "engine did not do as asked", () => engines.engineSurprised(slot, model, "sleep", "x")],
+  ["sleep", "engine did not carry out an operation", () => engines.engineSurprised(slot, model, "sleep", "x")],
 ])("each fault of an engine is logged and counted: %s, %s", async (what, line, happens) => {
   happens();
   expect(lines).toMatchObject([{ msg: line, slot, model }]);

@@ -81,7 +81,10 @@ export function createSlotEvents(
     engineSuspected(slot, model, reason) {
       if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);
       failures.failed(slot, model, reason);
-      log.warn({ slot, model, reason }, "engine is suspected to hang or fail: it takes nothing new and is restarted");
+      log.warn(
+        { slot, model, reason },
+        "engine is suspected to hang or fail: it gets no new requests and is restarted",
+      );
     },
   };
 }
@@ -110,7 +113,7 @@ export function createEngineEvents(
     engineSurprised(slot, model, what, reason) {
       if (what !== "stop") restarts.lost(slot, model, what);
       metrics.engineFailures.inc({ slot, model, what });
-      log.warn({ slot, model, what, reason }, "engine did not do as asked");
+      log.warn({ slot, model, what, reason }, "engine did not carry out an operation");
     },
     engineWindow(slot, model, windowTokens, promisedTokens) {
       const missingTokens = Math.max(0, promisedTokens - windowTokens);
@@ -141,6 +144,7 @@ export function createEngineEvents(
       log.warn({ slot, pid, usedBytes }, "a GPU process that is not an engine of this node");
     },
     engineLogFailed: (error) => log.warn(describeError(error), "an engine's log could not be rotated"),
-    handleUnreadable: (file, reason) => log.warn({ file, reason }, "unreadable engine handle left where it is"),
+    handleUnreadable: (file, reason) =>
+      log.warn({ file, reason }, "unreadable engine handle is ignored and stays on disk"),
   };
 }

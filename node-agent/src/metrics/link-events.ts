@@ -72,7 +72,7 @@ export function createLinkEvents(log: Log, metrics: Metrics): RouterLinkEvents &
     },
     routerLinkFailed(address, reason) {
       metrics.routerLink.set({ router: address }, 0);
-      log.warn({ router: address, reason }, "router not reached; tried again until it is");
+      log.warn({ router: address, reason }, "router not reached; the agent keeps trying");
     },
     routerNameUnresolved(name, code) {
       log.warn({ name, code }, "a router's name has no address; the last ones stay in use");
@@ -109,13 +109,13 @@ export function createUsageEvents(log: Log, metrics: Metrics): OutboxEvents & De
       log.info("the outbox has room again");
     },
     outboxUnknownVersion(records) {
-      log.error({ records }, "usage records of an unknown version were passed over; was the agent downgraded?");
+      log.error({ records }, "usage records of an unknown version were skipped; was the agent downgraded?");
     },
     outboxCursorUnreadable(file, reason) {
       log.error({ file, reason }, "the outbox's cursor cannot be read: usage of the last hour is delivered again");
     },
-    outboxDamaged: (bytes) => log.error({ bytes }, "a part of the usage outbox is damaged and was passed over"),
-    outboxTornTail: (bytes) => log.warn({ bytes }, "an unfinished record at the end of the usage outbox was cut off"),
+    outboxDamaged: (bytes) => log.error({ bytes }, "a part of the usage outbox is damaged and was skipped"),
+    outboxTornTail: (bytes) => log.warn({ bytes }, "an unfinished record at the end of the usage outbox was removed"),
     usageDelivered: (records) => metrics.usageDelivered.inc(records),
     usageSentAgain: (records) =>
       log.warn({ records }, "the routers' database was restored or taken over; usage records are sent again"),

@@ -45,7 +45,8 @@ test("files, programs and GPUs that the host lacks are warnings with their line"
     { line: 14, message: 'model "m": the directory work does not exist' },
     {
       line: 18,
-      message: 'model "n": not visible here: see that its vLLM was started with VLLM_MAX_STOP_STRINGS=64',
+      message:
+        'model "n": not visible in this command: make sure that its vLLM was started with VLLM_MAX_STOP_STRINGS=64',
     },
     { line: 19, message: 'model "n": launcher external ignores "env"' },
   ]);

@@ -85,7 +85,7 @@ const nodes = section({
         key: text("file of its private key"),
         ca: text("file of the authority that signed the certificates of the nodes"),
       },
-      { ...closed, description: "mutual TLS with nodes", absent: "nodes may connect only by loopback" },
+      { ...closed, description: "mutual TLS with nodes", absent: "nodes may connect only over loopback" },
     ),
   ),
   dataAdvertise: optional("the `host:port` that nodes dial for data connections", "`listen.data`"),
@@ -170,13 +170,13 @@ export const routerSchema = Type.Object(
       usageDays: Type.Integer({
         minimum: 1,
         default: 400,
-        description: "days for which usage records and counts of refusals are kept. Totals are kept for ever",
+        description: "days for which usage records and counts of refusals are kept. Totals are kept without limit",
       }),
       deadKeyDays: Type.Integer({
         minimum: 1,
         default: 90,
         description:
-          "days for which revoked and expired keys stay in lists. If a user has more than 100, the oldest leave earlier. Usage keeps their names",
+          "days for which revoked and expired keys stay in lists. If a user has more than 100 such keys, the oldest are removed earlier. Usage keeps their names",
       }),
       auditDays: Type.Integer({
         minimum: 1,
@@ -213,7 +213,7 @@ export const routerSchema = Type.Object(
       minimum: 0,
       default: 600,
       description:
-        "how long running answers may continue after that, in seconds. Then the router waits for the database, at most 10 s if it does not answer",
+        "how long running answers may continue after `shutdownAcceptSeconds`, in seconds. Then the router waits for the database, at most 10 s if it does not answer",
     }),
     logLevel: Type.Enum(["trace", "debug", "info", "warn", "error", "fatal"], {
       default: "info",

@@ -127,7 +127,7 @@ function toConfig(raw: RawRouter, baseDir: string, env: NodeJS.ProcessEnv) {
     requestMsMax: raw.requestSeconds * 1000,
     /** How long new requests are still served after SIGTERM. */
     shutdownAcceptMs: raw.shutdownAcceptSeconds * 1000,
-    /** How long running streams may continue after that. */
+    /** How long running streams may continue after the router has stopped accepting requests. */
     shutdownMsMax: raw.shutdownSeconds * 1000,
     logLevel: env["WEICHE_LOG_LEVEL"] ?? raw.logLevel,
   };

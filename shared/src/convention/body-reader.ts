@@ -24,7 +24,7 @@ interface BodyReader<Body> {
   declared(value: unknown): Declared<Body>;
 }
 
-/** Makes a reader. `together` throws for fields that are valid alone but do not go together. */
+/** Makes a reader. `together` throws for fields that are valid alone but not together. */
 export function bodyReader<Schema extends TSchema>(
   schema: Schema,
   together: (body: Static<Schema>) => void = () => {},

@@ -15,7 +15,7 @@ const textOnlyPart = Type.Object({
   type: worded(Type.Literal("text"), "must be text; only user messages may have images"),
   text: Type.String(),
 });
-/** The content of every message except a user's. */
+/** The content of every message except messages of users. */
 const textContent = Type.Union([Type.String(), Type.Array(textOnlyPart)]);
 const toolCall = Type.Object({
   id: name(),
@@ -96,7 +96,7 @@ export const chatSchema = Type.Object({
 
 export const chatBody = bodyReader(chatSchema, checkTogether);
 
-/** Throws a 400 for fields that are valid alone but do not go together. */
+/** Throws a 400 for fields that are valid alone but not together. */
 export function checkTogether(body: Omit<ChatBody, "model" | "messages"> & { messages: readonly AnyMessage[] }): void {
   body.messages.forEach(({ role, content, tool_calls: calls }, index) => {
     // An answer with tool calls, or one that ended while reasoning, has `null` as content. Clients may send it back

@@ -26,7 +26,7 @@ export const embeddingBody = bodyReader(embeddingSchema);
 export function embeddingFacts({ model, input, dimensions, instruction }: EmbeddingBody): RequestFacts {
   const answers = Array.isArray(input) ? input.length : 1;
   const bytes = Buffer.byteLength(instruction ?? "");
-  // The router keeps only so many bytes of a longer text.
+  // The router keeps only this many bytes of a longer text.
   const instructionBytes = bytes < keptStringBytes ? bytes : Infinity;
   return { model, embeds: true, answers, dimensions: dimensions ?? undefined, instructionBytes };
 }

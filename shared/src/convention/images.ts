@@ -26,7 +26,7 @@ export const imageUrl = worded(
 /** Base64 characters that hold the longest format signature, in whole groups. */
 const signatureCharacters = 24;
 
-/** Reads the format from the first bytes of an accepted URL. A router keeps no more of a long one. */
+/** Reads the format from the first bytes of an accepted URL. A router keeps only these bytes of a long URL. */
 export function imageFormat(url: string): ImageFormat | undefined {
   const start = dataStart(url);
   const bytes = Buffer.from(url.slice(start, start + signatureCharacters), "base64").toString("latin1");

@@ -1,6 +1,6 @@
 /**
- * Upper bounds of a request's tokens, by its bytes. Agents accept an engine's counts, and routers a node's, only up to
- * them.
+ * Upper bounds of a request's tokens, by its bytes. Agents accept an engine's counts only up to them, and routers
+ * accept a node's counts only up to them.
  */
 import type { ModelRules } from "../catalogue.ts";
 import { tokensPerByteMax, tokensPerImageMax } from "../catalogue-schema.ts";

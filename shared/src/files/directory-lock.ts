@@ -38,8 +38,8 @@ function holderOf(file: string): string {
 type SqliteError = Error & { readonly errcode?: number };
 
 /**
- * Empties a damaged lock file, which contains no data. It is not replaced, because two files would be two locks. Only a
- * process that has locked the file sees the damage, so no other process holds it.
+ * Empties a damaged lock file, which contains no data. The file is not replaced, because a second file would be a
+ * second lock. Only a process that has locked the file sees the damage, so no other process holds it.
  */
 function holdOrMend(file: string): DatabaseSync {
   try {

@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 function fileOf(mode: number, text = "secret\n"): string {
   const file = join(folder, "secret");
-  rmSync(file, { force: true }); // one of mode 0400 could not be written
+  rmSync(file, { force: true }); // a file of mode 0400 could not be written
   writeFileSync(file, text);
   chmodSync(file, mode);
   return file;

@@ -17,7 +17,10 @@ import { sliceBytesMax, unsentBytesMax } from "./frame-writer.ts";
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const record = '["/"]';
 
-/** The most memory of this many stalled streams: a window each, the garbage of its growth, and the bytes in transit. */
+/**
+ * The most memory that this many stalled streams may take: a window each, garbage from its growth, and the bytes in
+ * transit.
+ */
 const memoryOf = (streams: number) => 3 * streams * windowBytes + (32 << 20);
 
 /** Writes pieces as fast as the stream takes them. */
@@ -81,7 +84,7 @@ test("a body of 20 MB delays another stream's word by at most the socket's bytes
   const large = Array.from({ length: 3 }, () => SimStream.open(router, [1]));
   for (const { frames } of large) {
     frames.write(Buffer.alloc(20 << 20));
-    // Acts like a peer that takes everything.
+    // Acts like a peer that reads everything.
     frames.credit = Infinity;
   }
   await turn();

@@ -133,7 +133,7 @@ export class FrameStream {
     this.#drop();
   }
 
-  /** Hands nothing to the sink until `resume`. At most one window arrives meanwhile. */
+  /** The sink gets nothing until `resume`. At most one window arrives meanwhile. */
   pause(): void {
     this.#isPaused = true;
   }

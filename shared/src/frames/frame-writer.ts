@@ -21,7 +21,7 @@ const slabBytes = 4 * (headerBytes + sliceBytesMax);
 /** Bodies wait when the socket holds this many unsent bytes. */
 export const unsentBytesMax = 256 << 10;
 /**
- * With more unsent bytes the peer does not read, and the connection is closed. Frames that need no credit would
+ * If more bytes are unsent, the peer does not read, and the connection is closed. Frames that need no credit would
  * otherwise fill the memory.
  */
 export const unreadBytesMax = 8 << 20;
@@ -62,7 +62,7 @@ export class FrameWriter {
     this.#isBusy = isBusy;
   }
 
-  /** Whether bodies must wait because the socket holds enough bytes. */
+  /** Whether bodies must wait because the socket holds enough unsent bytes. */
   get isFull(): boolean {
     return this.#unsent + this.#used >= unsentBytesMax;
   }

@@ -1,6 +1,6 @@
 /**
- * Checks each second whether the peer is alive. The agent's end sends a PING each time. The router's end takes that
- * PING for a sign of life, and sends its own only while a stream is open or nothing came.
+ * Checks each second whether the peer is alive. The agent's end sends a PING each time. For the router's end, that PING
+ * is a sign of life. It sends its own PING only while a stream is open, or if nothing came.
  */
 import type { Clock, Timer } from "../time/clock.ts";
 

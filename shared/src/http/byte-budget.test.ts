@@ -163,7 +163,7 @@ function simulate(seed: number) {
       ask(body, Math.min(body.size, body.room.bytes + 1 + random.below(whole)));
     else if (body?.state === "coming") budget.shrink(body.room, random.below(body.room.bytes + 1));
   };
-  /** Lets partial bodies continue, then ends the oldest whole body. There must always be one. */
+  /** Lets partial bodies continue, then ends the oldest whole body. A whole body must always exist. */
   const endNext = async () => {
     await settle();
     for (const body of open()) if (body.state === "coming") ask(body, body.size);

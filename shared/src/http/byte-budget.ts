@@ -9,7 +9,9 @@ import { assert } from "../assert.ts";
 import { ApiError } from "../errors.ts";
 import type { EndSignal } from "../time/end-signal.ts";
 
-/** Whom a body counts for, such as an account. A sharer that holds nothing needs room only for its first body. */
+/**
+ * A body counts for its sharers, such as its account. A sharer that holds nothing needs room only for its first body.
+ */
 interface Sharer {
   readonly name: string;
   /** The multiple of the free memory that the sharer may hold. */

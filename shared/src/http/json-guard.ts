@@ -83,7 +83,10 @@ const [quote, backslash, comma, colon, openBrace, closeBrace, openBracket, close
   0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x7d, 0x5b, 0x5d,
 ];
 
-/** Checks the bytes before any parser reads them, because some inputs could crash a parser, llama.cpp's above all. */
+/**
+ * Checks the bytes before any parser reads them, because some inputs could crash a parser, especially the parser of
+ * llama.cpp.
+ */
 export function scanJson(bytes: Buffer, limit = valuesMax): JsonScan {
   if (!isUtf8(bytes)) return { problem: "The body is not valid UTF-8." };
   const longStrings: number[] = [];

@@ -1,4 +1,4 @@
-/** Chunked bodies on connections that `readOneAtATime` reads. */
+/** Tests chunked bodies on connections that `readOneAtATime` reads. */
 import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
@@ -37,7 +37,7 @@ test.each([
     await nextTurn();
     most = Math.max(most, bytes - before);
   }
-  // Two turns of the event loop may lie between two checks.
+  // Up to two turns of the event loop may pass between two checks.
   const chunksPerTurn = linesPerTurn / 2;
   expect(most).toBeLessThanOrEqual(2 * chunksPerTurn * parseInt(chunk, 16));
   const end = "0\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -1,4 +1,4 @@
-/** Requests, their answers and connections. `request-chunks.test.ts` has chunked bodies. */
+/** Tests requests, their answers and connections. `request-chunks.test.ts` has chunked bodies. */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -55,7 +55,7 @@ test("each request arrives whole, in order, and is answered, whatever the pieces
     client.socket.setNoDelay();
     for (let at = 0; at < text.length; at += size) {
       client.socket.write(text.slice(at, at + size));
-      // Sometimes the bytes so far arrive by themselves.
+      // Sometimes the bytes up to here arrive separately.
       if (size > 1 || at % 97 === 0) await nextTurn();
     }
     await until(() => client.received.split("HTTP/1.1 200").length === wanted.length + 1);

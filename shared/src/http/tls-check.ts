@@ -66,7 +66,7 @@ function unreadable(file: keyof TlsPaths, path: string, code: string): TlsFindin
 }
 
 /**
- * Returns whether a `LoadCredential` line of the operator's own provides the file. Our units renew their own files at a
+ * Returns whether the operator's own `LoadCredential` line provides the file. Our units renew their own files at a
  * reload.
  */
 function isOperators(path: string): boolean {
@@ -121,7 +121,10 @@ function* judgeDates(
   }
 }
 
-/** An expired authority is only a warning beside a valid one, because both exist while authorities are replaced. */
+/**
+ * An expired authority is only a warning if a valid one is in the file too, because both exist while authorities are
+ * replaced.
+ */
 function* judgeAuthorityDates(
   path: string,
   authorities: readonly X509Certificate[],

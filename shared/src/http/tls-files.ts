@@ -12,7 +12,7 @@ export interface TlsPaths {
   readonly ca?: string;
 }
 
-/** Options for `node:tls`. `minVersion` applies to connections whose both ends are ours. */
+/** Options for `node:tls`. `minVersion` applies to connections between two programs of Weiche. */
 export interface TlsMaterial {
   readonly cert: Buffer;
   readonly key: Buffer;

@@ -11,7 +11,10 @@ import { formatListen, type ListenAddress } from "../http/listen.ts";
 export interface Listening {
   /** The actual port. */
   readonly port: number;
-  /** Accepts nothing more. Call it together with `close` of the server, which does not wait for all connections then. */
+  /**
+   * Accepts nothing more. Call it together with `close` of the server. Alone, `close` does not wait for all
+   * connections.
+   */
   stop(): void;
 }
 

@@ -25,7 +25,7 @@ test("memory is collected three times after each peak, once few streams are open
   expect(await look(8_000, 1)).toBe(0); // a short gap
   expect(await look(2_000, 2)).toBe(1);
   expect(await look(1_900, 100)).toBe(3);
-  expect(await look(0, 100)).toBe(6); // a peak again: the 2,000 that were left
+  expect(await look(0, 100)).toBe(6); // a peak again: the 2,000 remaining streams
   expect(await look(0, 100)).toBe(6);
 });
 

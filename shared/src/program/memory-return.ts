@@ -5,7 +5,7 @@
 import { every, type Clock } from "../time/clock.ts";
 
 const lookMs = 5_000;
-/** A peak of fewer streams is not worth a collection. */
+/** After a peak of fewer streams, no collection runs. */
 const peakMin = 500;
 const quietShare = 0.25;
 /** Several collections, because one frees a socket, and only the next one frees the socket's buffers. */
@@ -32,7 +32,7 @@ export function returnMemory(clock: Clock, open: () => number, collect: () => vo
   return { [Symbol.dispose]: () => looking.cancel() };
 }
 
-/** V8's soft limit for memory outside its heap is 64 MB above that at its last full collection. */
+/** V8's soft limit for memory outside its heap is 64 MB above the amount at its last full collection. */
 const aboveSoftLimit = 65 << 20;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The registry of a program's metrics, with those of Node.js and of the build, and functions that declare more. The
- * page for operators (docs/metrics.md) is generated from these declarations.
+ * The registry of a program's metrics, including metrics of Node.js and of the build, and functions that declare more.
+ * The page for operators (docs/metrics.md) is generated from these declarations.
  */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import { registerBuildInfo } from "./version.ts";

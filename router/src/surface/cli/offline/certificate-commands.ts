@@ -57,7 +57,9 @@ export function addCertificateCommands(group: Command, actions: Actions): void {
       .requiredOption("--dir <folder>", "the authority's folder, such as /root/weiche-ca");
     if (name !== "list")
       made.addOption(
-        new Option("--days <days>", "days of validity; if unset, 397, for an authority ten years").argParser(readDays),
+        new Option("--days <days>", "days of validity; defaults to 397, and to ten years for an authority").argParser(
+          readDays,
+        ),
       );
     return made;
   }
