@@ -119,8 +119,8 @@ export class CanonicalStream {
     choice.finish = this.#canonicalReason(choice, reason);
     this.#unfinished--;
     // A call that the token limit cut off may have lost its arguments.
-    if (choice.finish !== "length")
-      for (const call of choice.calls.missingArguments()) this.#sink.toolCall(index, call, undefined);
+    for (const call of choice.calls.missingArguments(choice.finish === "length"))
+      this.#sink.toolCall(index, call, undefined);
     this.#sink.finish(index, choice.finish);
   }
 

@@ -226,6 +226,50 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
   ],
   [
+    "an empty object precedes the arguments",
+    [
+      { index: 0, id: "a", name: "f", arguments: "{}" },
+      { index: 0, arguments: '{"city":' },
+      { index: 0, arguments: '"Paris"}' },
+      { index: 1, id: "b", name: "f", arguments: `{}${rome}` },
+      { index: 2, id: "c", name: "f", arguments: "{" },
+      { index: 2, arguments: "}" },
+      { index: 2, arguments: "\n}" },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "f", rome],
+      ["c", "f", "{}"],
+    ],
+  ],
+  [
+    "arguments are JSON text within a JSON string",
+    [
+      { index: 0, id: "a", name: "f", arguments: JSON.stringify(paris) },
+      { index: 1, id: "b", name: "f", arguments: '"{\\"ci' },
+      { index: 1, arguments: 'ty\\":\\"Rome\\"' },
+      { index: 1, arguments: '}"' },
+      { index: 2, id: "c", name: "f", arguments: '""' },
+      { index: 3, id: "d", name: "f", arguments: '"{no object}"' },
+    ],
+    [
+      ["a", "f", paris],
+      ["b", "f", rome],
+      ["c", "f", "{}"],
+      ["d", "f", '"{no object}"'],
+    ],
+  ],
+  [
+    "strings have bare line ends, tabs and backslashes",
+    [
+      { index: 0, id: "a", name: "f", arguments: '{"text":\n"1\n' },
+      { index: 0, arguments: "\t2\\" },
+      { index: 0, arguments: "d \\n \\u00e" },
+      { index: 0, arguments: "9 C:\\users it\\'s\"}" },
+    ],
+    [["a", "f", '{"text":\n"1\\n\\t2\\\\d \\n \\u00e9 C:\\\\users it\'s"}']],
+  ],
+  [
     "a piece without name and arguments comes first",
     [
       { index: 0, id: "a" },

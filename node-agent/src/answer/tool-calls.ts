@@ -14,10 +14,13 @@
  * | alternating ids, and no indexes                       | gateways                               | by id               |
  * | no arguments, blank ones, or `null`                   | vLLM, SGLang, Ollama                   | `{}`                |
  * | repeated arguments, or an extra brace                 | vLLM's xlam and Qwen parsers           | dropped             |
+ * | `{}`, and then the arguments                          | Bedrock, Llama Stack                   | the arguments       |
+ * | JSON text within a JSON string                        | vLLM's Hermes parser with Granite 4    | unwrapped           |
+ * | bare line ends, tabs and backslashes in strings       | parsers that pass what a model wrote   | escaped             |
  */
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
 import type { ToolCallPiece } from "../engines/dialects/dialect.ts";
-import { JsonEnd } from "../engines/dialects/json-end.ts";
+import { JsonText, unwrapped } from "../engines/dialects/json-text.ts";
 import { AnswerFull } from "./answer-full.ts";
 
 export interface CanonicalToolCall {
@@ -32,11 +35,7 @@ interface Call {
   readonly name: string;
   /** The engine's id, if any. */
   readonly engineId: string | undefined;
-  readonly end: JsonEnd;
-  /** The beginning of the arguments, held while it may still turn out to be blank or `null`. */
-  held: string;
-  hasArguments: boolean;
-  isComplete: boolean;
+  readonly arguments: CallArguments;
 }
 
 /** An answer with more tool calls ends. */
@@ -72,10 +71,12 @@ export class ToolCalls {
     throw new EngineFault("malformed", "a tool call without a name");
   }
 
-  /** Returns the arguments of calls that ended without any. */
-  *missingArguments(): Iterable<CanonicalToolCall> {
-    for (const { index, hasArguments, held } of this.#calls)
-      if (!hasArguments) yield { index, arguments: isNothing(held) ? "{}" : held };
+  /** Returns what is missing of the arguments at the end. `isCut`: the token limit ended the answer. */
+  *missingArguments(isCut = false): Iterable<CanonicalToolCall> {
+    for (const call of this.#calls) {
+      const rest = call.arguments.rest(isCut);
+      if (rest !== "") yield { index: call.index, arguments: rest };
+    }
   }
 
   /** Returns the call for a piece without an index: the call with the same id, or the last call. */
@@ -87,7 +88,7 @@ export class ToolCalls {
     if (this.#calls.length >= callsMax) throw new AnswerFull("too many tool calls");
     const call: Call = {
       ...{ index: this.#calls.length, name, engineId: id || undefined },
-      ...{ end: new JsonEnd(), held: "", hasArguments: false, isComplete: false },
+      arguments: new CallArguments(),
     };
     this.#calls.push(call);
     if (index !== undefined) this.#byIndex.set(index, call);
@@ -97,27 +98,10 @@ export class ToolCalls {
     return { index: call.index, opening, arguments: this.#extend(call, text)?.arguments ?? "" };
   }
 
-  /**
-   * Appends to the arguments. Blank text before them and anything after their end is dropped, because the client could
-   * not parse it. The word `null` means no arguments.
-   */
-  #extend(call: Call, text: string): CanonicalToolCall | undefined {
-    if (call.isComplete) return undefined;
-    const begun = call.hasArguments ? text : (call.held + text).trimStart();
-    if (!call.hasArguments && "null".startsWith(begun.trimEnd())) {
-      call.held = begun;
-      return undefined;
-    }
-    call.hasArguments = true;
-    const end = call.end.endIn(begun);
-    call.isComplete = end !== undefined;
-    return { index: call.index, arguments: begun.slice(0, end) };
+  #extend({ index, arguments: given }: Call, text: string): CanonicalToolCall | undefined {
+    const told = given.push(text);
+    return told === "" ? undefined : { index, arguments: told };
   }
-}
-
-function isNothing(text: string): boolean {
-  const word = text.trim();
-  return word === "" || word === "null";
 }
 
 /** Returns whether a piece with a name begins another call at an index that has one. */
@@ -125,5 +109,65 @@ function isAnother(call: Call, { id, name }: ToolCallPiece): boolean {
   if (name !== call.name) return true;
   if (id && id === call.engineId) return false;
   // Engines that repeat the name send another id with every piece, or none. Then the end of the arguments decides.
-  return call.isComplete || (!call.hasArguments && Boolean(id && call.engineId));
+  return call.arguments.isComplete || (!call.arguments.hasBegun && Boolean(id && call.engineId));
+}
+
+/** A beginning that may still mean that there are no arguments, or that they follow. */
+const nothingYet = /^(?:n(?:u(?:l(?:l)?)?)?|\{\s*\}?)?\s*$/;
+/** No arguments, and then the arguments all the same. */
+const nothingFirst = /^(?:null|\{\s*\})\s*(?=\{)/;
+/** Longer JSON text within a JSON string is not unwrapped. */
+const encodedCharactersMax = 1 << 20;
+
+/** Makes the arguments of a call one JSON object that clients can parse, from the pieces of an engine. */
+class CallArguments {
+  readonly #json = new JsonText();
+  /** The beginning of the arguments, which is not sent yet. */
+  #held = "";
+  #state: "nothing" | "encoded" | "sent" = "nothing";
+
+  /** Whether a value has begun that is not `null`. */
+  get hasBegun(): boolean {
+    return this.#state !== "nothing" || this.#held.startsWith("{");
+  }
+
+  get isComplete(): boolean {
+    return this.#json.isComplete || this.#held === "{}";
+  }
+
+  /** Takes a piece and returns what the client gets of it. Text after the end is dropped, because no client parses it. */
+  push(text: string): string {
+    if (this.#json.isComplete) return "";
+    if (this.#state !== "nothing") return this.#read(text);
+    const begun = (this.#held + text).trimStart();
+    if (nothingYet.test(begun)) {
+      this.#held = begun.replaceAll(/\s+/g, "");
+      return "";
+    }
+    const given = begun.replace(nothingFirst, "");
+    if (/^\{\s*\}/.test(given)) {
+      this.#held = "{}";
+      return "";
+    }
+    this.#held = "";
+    this.#state = given.startsWith('"') ? "encoded" : "sent";
+    return this.#read(given);
+  }
+
+  /** Returns what is missing at the end of the answer. `isCut`: the token limit ended it. */
+  rest(isCut: boolean): string {
+    if (this.hasBegun || isCut) return isCut && !this.hasBegun ? "" : this.#held;
+    return this.#held === "" || this.#held === "null" ? "{}" : this.#held;
+  }
+
+  #read(piece: string): string {
+    const mended = this.#json.push(piece);
+    if (this.#state === "sent") return mended;
+    this.#held += mended;
+    if (!this.#json.isComplete && this.#held.length <= encodedCharactersMax) return "";
+    const given = unwrapped(this.#held);
+    this.#held = "";
+    this.#state = "sent";
+    return given;
+  }
 }

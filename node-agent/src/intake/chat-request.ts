@@ -8,6 +8,7 @@ import { invalid } from "@weiche/shared/errors.ts";
 import { mendTexts, scanJson } from "@weiche/shared/http/json-guard.ts";
 import { isObject, parseJson, type Json } from "@weiche/shared/json.ts";
 import type { ChatRequest, ResponseFormat, Thinking } from "../engines/dialects/dialect.ts";
+import { mendedJson, unwrapped } from "../engines/dialects/json-text.ts";
 import { readGeneration, type RequestScope } from "./generation-request.ts";
 import { plainSchema } from "./plain-schema.ts";
 
@@ -65,20 +66,22 @@ function callForTemplate({ id, function: { name, arguments: text } }: EarlierCal
 
 /**
  * Returns the arguments in a form that templates and engines parse. Some clients send an empty string or `null` for a
- * call without arguments.
+ * call without arguments. What models forget to escape is escaped, as in answers.
  */
 function callArguments(text: string, at: string): string {
   const told = text.trim();
   if (told === "" || told === "null") return "{}";
-  const bytes = Buffer.from(told);
+  const read = readArguments(told) ?? readArguments(unwrapped(mendedJson(told)));
+  if (read !== undefined) return read;
+  throw invalid(at, "must be the text of a JSON object, as the model wrote it, or empty for a call without arguments");
+}
+
+/** Returns undefined if the text is not a JSON object. */
+function readArguments(text: string): string | undefined {
+  const bytes = Buffer.from(text);
   mendTexts(bytes);
   const mended = bytes.toString();
-  if ("problem" in scanJson(bytes) || !isObject(parseJson(mended)))
-    throw invalid(
-      at,
-      "must be the text of a JSON object, as the model wrote it, or empty for a call without arguments",
-    );
-  return mended;
+  return "problem" in scanJson(bytes) || !isObject(parseJson(mended)) ? undefined : mended;
 }
 
 function readTools(

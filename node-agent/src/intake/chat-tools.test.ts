@@ -14,6 +14,8 @@ test.each([
   ['{"a": " b "}', '{"a": " b "}'],
   ['\n{"a": {"b": [1.0]}} ', '{"a": {"b": [1.0]}}'],
   ['{"a\\u0000": "b\\ud83d \\ud83d\\ude00"}', '{"a\\ufffd": "b\\ufffd \\ud83d\\ude00"}'],
+  ['{"a":"1\n\t\\d"}', '{"a":"1\\n\\t\\\\d"}'],
+  ['"{\\"a\\":1}"', '{"a":1}'],
 ])("an earlier call with the arguments '%s' is sent with '%s'", (given, told) => {
   const calls = (text: string) => [{ id: "i", type: "function", function: { name: "f", arguments: text } }];
   const { messages: history } = said({ messages: [{ role: "assistant", tool_calls: calls(given) }] });

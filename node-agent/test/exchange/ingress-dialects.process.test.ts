@@ -217,6 +217,14 @@ const variants: [variant: string, choices: object[]][] = [
   ["the word null for no arguments", [piece(0, "a", "f", "null"), piece(1, "b", "f", '{"a":1}')]],
   ["a call that is not a list", [{ tool_calls: bare("a", "f", "{}") }, { tool_calls: bare("b", "f", '{"a":1}') }]],
   ["arguments twice", [piece(0, "a", "f", "{}"), piece(1, "b", "f", '{"a":1}'), piece(1, null, null, '{"a":1}')]],
+  [
+    "an empty object before the arguments",
+    [piece(0, "a", "f", "{}"), piece(1, "b", "f", "{}"), piece(1, "b", "", '{"a":1}')],
+  ],
+  [
+    "JSON text within a JSON string",
+    [piece(0, "a", "f", '"{}"'), piece(1, "b", "f", '"{\\"a'), piece(1, null, null, '\\":1}"')],
+  ],
   ["an id that is a number", [piece(0, "a", "f", "{}"), piece(1, "b", "f", '{"a":'), piece(1, 7, null, "1}")]],
 ];
 

@@ -1,0 +1,70 @@
+import { isObject, parseJson } from "@weiche/shared/json.ts";
+
+/**
+ * Reads one JSON value that a model wrote, in pieces, and finds its end. In strings it escapes what models forget to
+ * escape: line ends, tabs, and a backslash that begins no escape. NUL stays, because answers replace it.
+ */
+export class JsonText {
+  /** Text after the end of the value, in the last piece. */
+  rest = "";
+  isComplete = false;
+  #depth = 0;
+  #inString = false;
+  /** The beginning of an escape: a backslash, or a backslash, `u` and some digits. */
+  #escape = "";
+
+  /** Returns the piece up to the end of the value, mended. An escape is returned once it is complete. */
+  push(text: string): string {
+    let mended = "";
+    let at = 0;
+    for (; at < text.length && !this.isComplete; at++) mended += this.#take(text[at]!);
+    this.rest = text.slice(at);
+    return mended;
+  }
+
+  #take(character: string): string {
+    if (!this.#inString) return this.#between(character);
+    if (this.#escape === "") return this.#within(character);
+    const escape = this.#escape + character;
+    const isUnicode = /^\\u[\da-f]{0,4}$/i.test(escape);
+    this.#escape = isUnicode && escape.length < 6 ? escape : "";
+    if (this.#escape !== "") return "";
+    if (isUnicode || /^\\["\\/bfnrt]$/.test(escape)) return escape;
+    if (escape === "\\'") return "'";
+    return `\\${escape.slice(0, -1)}${this.#within(character)}`;
+  }
+
+  #within(character: string): string {
+    if (character === "\\") this.#escape = character;
+    else if (character === '"') this.#closeString();
+    else if (character < " " && character !== "\0") return JSON.stringify(character).slice(1, -1);
+    return this.#escape === "" ? character : "";
+  }
+
+  #closeString(): void {
+    this.#inString = false;
+    this.isComplete = this.#depth === 0;
+  }
+
+  #between(character: string): string {
+    if (character === '"') this.#inString = true;
+    else if (character === "{" || character === "[") this.#depth++;
+    else if (character === "}" || character === "]") this.isComplete = --this.#depth === 0;
+    return character;
+  }
+}
+
+/** Mends a whole text. What follows the value stays. */
+export function mendedJson(text: string): string {
+  const json = new JsonText();
+  return json.push(text) + json.rest;
+}
+
+/** Returns the JSON object that is the text of a JSON string, as some models write their arguments. */
+export function unwrapped(json: string): string {
+  const text = json.startsWith('"') ? parseJson(json) : undefined;
+  if (typeof text !== "string") return json;
+  const inner = mendedJson(text.trim());
+  if (inner === "" || inner === "null") return "{}";
+  return isObject(parseJson(inner)) ? inner : json;
+}
