@@ -176,7 +176,7 @@ export const help: Shape<typeof english> = {
       beyond:
         "Außerhalb liegen bei llama-server und der eingebetteten Engine ein Objekt mit mehr als 21 Eigenschaften, die nicht in `required` stehen (nennen Sie sie dort und lassen Sie null zu), und bei llama-server ein `enum` von mehr als 48 Werten in einem Tool.",
       light:
-        "Ein Tool, das das Modell nicht aufrufen muss (`tool_choice` ist `auto`), darf darüber hinausgehen. Das Modell sieht sein ganzes Schema, aber von dem, was zu viel kostet, wird bei den Argumenten nur der Typ erzwungen. Ein solches Tool hat höchstens 64 Eigenschaften, bei vLLM 500, und es wird abgelehnt, wo ein `$ref` oder ein `oneOf` im Weg steht.",
+        "Ein Tool, das das Modell nicht aufrufen muss (`tool_choice` ist `auto`), darf darüber hinausgehen. Das Modell sieht sein ganzes Schema, aber von dem, was zu viel kostet, wird bei den Argumenten nur der Typ erzwungen. Ein solches Tool hat höchstens 64 Eigenschaften, bei vLLM 500, und es wird abgelehnt, wo ein `oneOf` im Weg steht.",
       union:
         'Eine Vereinigung, die sich selbst enthält, braucht eine erste verlangte Eigenschaft, an der ihre Objekte zu unterscheiden sind (`"kind": {"const": "…"}`).',
       reference: "Ein Schema enthält sich selbst durch ein einfaches `$ref`, nicht durch eines in `allOf`.",

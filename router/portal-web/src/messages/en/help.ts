@@ -163,7 +163,7 @@ export const help = {
       beyond:
         "Not within them, with llama-server and the embedded engine: an object with more than 21 properties that are not in `required` (name them there and let them be null), and with llama-server an `enum` of more than 48 values in a tool.",
       light:
-        "A tool that the model need not call (`tool_choice` is `auto`) may go beyond them. The model sees its whole schema, but arguments are held only to the type of what costs too much. Such a tool has at most 64 properties, 500 with vLLM, and it is refused where a `$ref` or a `oneOf` stands in the way.",
+        "A tool that the model need not call (`tool_choice` is `auto`) may go beyond them. The model sees its whole schema, but arguments are held only to the type of what costs too much. Such a tool has at most 64 properties, 500 with vLLM, and it is refused where a `oneOf` stands in the way.",
       union:
         'A union that contains itself needs a first required property that tells its objects apart (`"kind": {"const": "…"}`).',
       reference: "A schema contains itself by a plain `$ref`, not by one within `allOf`.",

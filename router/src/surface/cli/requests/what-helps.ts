@@ -29,7 +29,7 @@ const refusals: Readonly<Record<Exclude<RefusalWord, Plain>, string>> = {
     "The error message names the tokens of input and output. Clients recognise the code `context_length_exceeded`",
   too_many_answers: "The model's `answersMax` in the catalogue and the number of places of an engine limit `n`",
   schema_refused:
-    "The error message names the place and the bound; the portal's help page lists all bounds. Optional tools may exceed them: they are sent in a lighter form, unless they contain `$ref` or `oneOf`",
+    "The error message names the place and the bound; the portal's help page lists all bounds. Optional tools may exceed them: they are sent in a lighter form, unless they contain `oneOf`",
   body_too_slow: "A body must arrive within 60 s plus one second for each 250 KB",
   no_room_for_body: "One account gets at most half of the memory for large bodies. Bodies wait for memory up to 30 s",
   internal:
