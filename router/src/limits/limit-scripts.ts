@@ -65,14 +65,19 @@ lease(id)
 redis.call('PEXPIRE', live, ${leaseMs})
 return 0`);
 
-/** Replaces a router's live requests. ARGV: the router's prefix of ids, then all of its live ids. */
+/**
+ * Replaces a router's live requests. ARGV: the router's prefix of ids, the number of ids that hold a place, these ids, then
+ * the ids that ask for one.
+ */
 export const renewScript = script(`
-local prefix, kept = ARGV[1], {}
-for i = 2, #ARGV do kept[ARGV[i]] = true end
+local prefix, lastHeld, kept = ARGV[1], tonumber(ARGV[2]) + 2, {}
+for i = 3, #ARGV do kept[ARGV[i]] = true end
 for _, id in ipairs(redis.call('ZRANGE', live, 0, -1)) do
   if string.sub(id, 1, #prefix) == prefix and not kept[id] then redis.call('ZREM', live, id) end
 end
-for i = 2, #ARGV do lease(ARGV[i]) end
+for i = 3, #ARGV do
+  if i <= lastHeld or redis.call('ZSCORE', live, ARGV[i]) then lease(ARGV[i]) end
+end
 redis.call('PEXPIRE', live, ${leaseMs})
 forgetEnded()
 redis.call('PEXPIRE', begun, ${leaseMs})

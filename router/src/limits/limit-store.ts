@@ -22,8 +22,12 @@ export interface LimitStore extends AsyncDisposable {
     durationsMs: readonly number[],
   ): Promise<number | undefined>;
   leave(account: AccountId, request: RequestId): Promise<unknown>;
-  /** Renews the leases of these requests and ends all other leases of this router. */
-  renew(account: AccountId, requests: Iterable<RequestId>): Promise<unknown>;
+  /**
+   * Renews the leases of these requests and ends all other leases of this router. A request that still asks for its place
+   * (`false`) gets no lease here, because `enter` would then take it for admitted. `requests` may be called again if the
+   * command must be sent again.
+   */
+  renew(account: AccountId, requests: () => Iterable<readonly [RequestId, isHeld: boolean]>): Promise<unknown>;
   use(account: AccountId): Promise<LimitUse>;
   /** Calls back when a connection to the store ends, also if no call is pending. */
   onLost(callback: (why: Error) => void): void;

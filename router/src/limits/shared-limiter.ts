@@ -70,8 +70,8 @@ interface Refusal {
 }
 
 interface Held {
-  /** The requests that hold a place or ask the store for one. */
-  readonly live: Set<RequestId>;
+  /** True for a request that holds a place, false while it asks the store for one. */
+  readonly live: Map<RequestId, boolean>;
   /** When a request last gave its place back. After a failover the store may have missed this and count the lease. */
   leftAtMs: number;
 }
@@ -161,7 +161,8 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
 
   async #decide(account: AccountId, request: RequestId, limits: AccountLimits): Promise<LimitJudgement> {
     const { own, store, clock, events } = this.#parts;
-    this.#heldOf(account).live.add(request);
+    const { live } = this.#heldOf(account);
+    live.set(request, false);
     if (this.#alone) return this.#decideAlone(account, request, limits);
     const askedAtMs = clock.monotonicMs();
     let decision: StoreDecision;
@@ -181,8 +182,10 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     }
     // This router may have admitted other requests while it waited for the store. A store that lost its data does not count them.
     const again = own.judge(account, request, limits);
-    if (again.admitted) own.count(account, request, askedAtMs);
-    else this.leave(account, request);
+    if (again.admitted) {
+      live.set(request, true);
+      own.count(account, request, askedAtMs);
+    } else this.leave(account, request);
     return again;
   }
 
@@ -222,15 +225,17 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     const parts = whenDown === "share" ? routers() : 1;
     const shareOf = (limit: number) => Math.max(1, Math.floor(limit / parts));
     const decision = own.judge(account, request, { perMinute: shareOf(perMinute), parallel: shareOf(parallel) });
-    if (decision.admitted) own.count(account, request, clock.monotonicMs());
-    else this.#release(account, request);
+    if (decision.admitted) {
+      this.#heldOf(account).live.set(request, true);
+      own.count(account, request, clock.monotonicMs());
+    } else this.#release(account, request);
     events.limitDecidedAlone();
     return decision;
   }
 
   #heldOf(account: AccountId): Held {
     let held = this.#held.get(account);
-    if (!held) this.#held.set(account, (held = { live: new Set(), leftAtMs: 0 }));
+    if (!held) this.#held.set(account, (held = { live: new Map(), leftAtMs: 0 }));
     return held;
   }
 
@@ -281,7 +286,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     const { store, clock, events } = this.#parts;
     const wasAlone = this.#alone;
     try {
-      await this.#answered(store.renew(ownAccount, [asId<RequestId>("")]));
+      await this.#answered(store.renew(ownAccount, () => [[asId<RequestId>(""), true]]));
       this.#alone = undefined;
       if (wasAlone?.isTold) events.limitStoreBack(clock.monotonicMs() - wasAlone.sinceMs);
       await this.#renewAll(wasAlone !== undefined);
@@ -297,7 +302,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     const accounts = [...this.#held].filter(([, { live }]) => leftToo || live.size > 0);
     for (let from = 0; from < accounts.length; from += accountsAtOnce) {
       const some = accounts.slice(from, from + accountsAtOnce);
-      const renewed = some.map(([account, { live }]) => this.#parts.store.renew(account, live));
+      const renewed = some.map(([account, { live }]) => this.#parts.store.renew(account, () => live));
       await this.#answered(Promise.all(renewed), renewMsMax);
     }
   }

@@ -53,7 +53,7 @@ export class ValkeyStore implements LimitStore {
 
   async enter(account: AccountId, request: RequestId, limits: AccountLimits): Promise<StoreDecision> {
     const { perMinute, parallel } = limits;
-    const waitUs = await this.#run(enterScript, account, [this.#prefix + request, perMinute, parallel]);
+    const waitUs = await this.#run(enterScript, account, () => [this.#prefix + request, perMinute, parallel]);
     if (waitUs === 0) return { admitted: true };
     if (waitUs === -1) return { admitted: false, limit: "parallel" };
     return { admitted: false, limit: "minute", freeInMs: Math.ceil((waitUs as number) / 1_000) };
@@ -67,7 +67,7 @@ export class ValkeyStore implements LimitStore {
   ): Promise<number | undefined> {
     const durationsUs = durationsMs.map((duration) => Math.round(duration * 1_000));
     const args = [this.#prefix + request, perMinute, parallel, ...durationsUs];
-    const seconds = (await this.#run(tellScript, account, args)) as number;
+    const seconds = (await this.#run(tellScript, account, () => args)) as number;
     return seconds === 0 ? undefined : seconds * 1_000;
   }
 
@@ -75,13 +75,16 @@ export class ValkeyStore implements LimitStore {
     return await this.#told(this.#commands.zrem(keysOf(account)[1], this.#prefix + request));
   }
 
-  async renew(account: AccountId, requests: Iterable<RequestId>): Promise<unknown> {
-    const ids = Array.from(requests, (request) => this.#prefix + request);
-    return await this.#run(renewScript, account, [this.#prefix, ...ids]);
+  async renew(account: AccountId, requests: () => Iterable<readonly [RequestId, boolean]>): Promise<unknown> {
+    return await this.#run(renewScript, account, () => {
+      const [held, asking]: [string[], string[]] = [[], []];
+      for (const [request, isHeld] of requests()) (isHeld ? held : asking).push(this.#prefix + request);
+      return [this.#prefix, held.length, ...held, ...asking];
+    });
   }
 
   async use(account: AccountId): Promise<LimitUse> {
-    const [lastMinute, parallel] = (await this.#run(useScript, account, [])) as [number, number];
+    const [lastMinute, parallel] = (await this.#run(useScript, account, () => [])) as [number, number];
     return { lastMinute, parallel };
   }
 
@@ -108,14 +111,15 @@ export class ValkeyStore implements LimitStore {
     return this.#client;
   }
 
-  async #run(script: Script, account: AccountId, args: (string | number)[]): Promise<unknown> {
+  /** `args` is called for each sending, because requests may come and leave before a script is sent again. */
+  async #run(script: Script, account: AccountId, args: () => (string | number)[]): Promise<unknown> {
     const keys = keysOf(account);
     try {
-      return await this.#commands.evalsha(script.sha, keys.length, ...keys, ...args);
+      return await this.#commands.evalsha(script.sha, keys.length, ...keys, ...args());
     } catch (error) {
       // A newly started server, or a replica that became the primary, may not know the script.
       if (!/^NOSCRIPT/.test((error as Error).message)) return await this.#told(Promise.reject(error as Error));
-      return await this.#told(this.#commands.eval(script.lua, keys.length, ...keys, ...args));
+      return await this.#told(this.#commands.eval(script.lua, keys.length, ...keys, ...args()));
     }
   }
 

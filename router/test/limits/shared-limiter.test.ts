@@ -1,11 +1,13 @@
 /** Tests routers whose limit store is slow, gone, loses its data or returns, on virtual time. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { sleep } from "@weiche/shared/time/clock.ts";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { windowMs } from "../../src/limits/told-times.ts";
 import { SharedLimiter, type SharedLimiterEvents } from "../../src/limits/shared-limiter.ts";
+import type { LimitStore } from "../../src/limits/limit-store.ts";
 import type { LimitDecision } from "../../src/limits/limiter.ts";
 import { requestOf, SimulatedStore } from "./simulated-store.ts";
 
@@ -200,6 +202,47 @@ test("no router exceeds the limit by its own requests after the store lost all d
   store.flush();
   expect(await enter(5)).toMatchObject({ admitted: false, limit: "minute" });
 });
+
+test("a renewal that the store reads before the requests that ask gives none of them a place", async () => {
+  const clock = new VirtualClock();
+  const store = new SimulatedStore(clock);
+  const events: SharedLimiterEvents = {
+    limitStoreLost() {},
+    limitStoreBack() {},
+    limitDecidedAlone() {},
+    limitStoreAnswered() {},
+  };
+  const open = (name: string) => {
+    const direct = store.of(name);
+    const late: LimitStore = {
+      ...direct,
+      async enter(...asked) {
+        await sleep(clock, 50);
+        return await direct.enter(...asked);
+      },
+    };
+    const own = new MemoryLimiter(clock);
+    return SharedLimiter.open({ store: late, own, clock, events, whenDown: "full", routers: () => 2 });
+  };
+  const limiters = await Promise.all([open("0"), open("1")]);
+  // The renewals come 5 s after the start.
+  await clock.advanceAsync(4_900);
+  const first = admittedBy(limiters, 1, 0);
+  await clock.advanceAsync(70);
+  const more = admittedBy(limiters, 10, 100);
+  await clock.advanceAsync(200);
+  expect((await first) + (await more)).toBe(4);
+});
+
+/** Sends requests with new numbers to each router. Resolves with how many are admitted within four places. */
+async function admittedBy(limiters: readonly SharedLimiter[], count: number, from: number): Promise<number> {
+  const asked = limiters.flatMap((limiter, of) =>
+    Array.from({ length: count }, (_, n) =>
+      limiter.enter(account, requestOf(of * 1_000 + from + n), { perMinute: 1_000, parallel: 4 }),
+    ),
+  );
+  return (await Promise.all(asked)).filter(({ admitted }) => admitted).length;
+}
 
 test("a store that returns receives no renewals for idle accounts", async () => {
   const { clock, store, limiters } = await setUp();

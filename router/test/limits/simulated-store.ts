@@ -57,7 +57,7 @@ export class SimulatedStore {
       tell: (account, _request, limits, durationsMs) => this.#told(() => this.#tell(account, limits, durationsMs)),
       leave: (account, request) => this.#told(() => this.#knownOf(account).live.delete(prefix + request)),
       renew: (account, requests) => {
-        const ids = Array.from(requests, (request) => prefix + request);
+        const ids = Array.from(requests(), ([request, isHeld]) => [prefix + request, isHeld] as const);
         return this.#told(() => this.#renew(account, prefix, ids));
       },
       onLost: (callback) => void this.#onLost.push(callback),
@@ -99,10 +99,11 @@ export class SimulatedStore {
     return seconds === undefined ? undefined : seconds * 1_000;
   }
 
-  #renew(account: AccountId, prefix: string, ids: readonly string[]): void {
+  #renew(account: AccountId, prefix: string, ids: readonly (readonly [string, boolean])[]): void {
     const { live } = this.#knownOf(account);
+    const kept = ids.filter(([id, isHeld]) => isHeld || live.has(id));
     for (const id of live.keys()) if (id.startsWith(prefix)) live.delete(id);
-    for (const id of ids) live.set(id, this.#clock.now() + leaseMs);
+    for (const [id] of kept) live.set(id, this.#clock.now() + leaseMs);
   }
 
   #use(account: AccountId) {

@@ -199,10 +199,22 @@ describe.concurrent("a store that", needs("valkey-server"), () => {
     );
     for (const n of [1, 2]) await one.enter(account, requestOf(n), limits);
     await other.enter(account, requestOf(3), limits);
-    await one.renew(account, [requestOf(2)]);
+    await one.renew(account, () => [[requestOf(2), true]]);
     expect(await one.use(account)).toEqual({ lastMinute: 3, parallel: 2 });
-    await other.renew(account, []);
+    await other.renew(account, () => []);
     expect(await one.use(account)).toEqual({ lastMinute: 3, parallel: 1 });
+    // A request that asks for its place keeps its lease if it has one, and gets none here.
+    const asking = [2, 4].map((n) => [requestOf(n), false] as const);
+    await one.renew(account, () => asking);
+    expect(await one.use(account)).toEqual({ lastMinute: 3, parallel: 1 });
+    // The store knows the script of `enter`, not that of `renew`, so that the renewal is sent twice.
+    await server.tell("SCRIPT", "FLUSH");
+    await one.enter(account, requestOf(2), limits);
+    const held = new Map([[requestOf(2), true]]);
+    const renewed = one.renew(account, () => held);
+    held.set(requestOf(5), true);
+    await Promise.all([renewed, one.enter(account, requestOf(5), limits)]);
+    expect(await one.use(account)).toEqual({ lastMinute: 4, parallel: 2 });
   });
 
   test("loses its scripts receives them again", async () => {
