@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { createRandom } from "@weiche/shared/testing/random.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
-import { readUsageTrace } from "../../src/usage/usage-trace.ts";
+import { readUsageTrace } from "../../src/simulate/loads/usage-trace.ts";
 import { temporaryFolder } from "../db/database-fixture.ts";
 import { grantedNode, makeRecord } from "../usage/usage-records.ts";
 import { startAdmin } from "./admin-rig.ts";

@@ -1,7 +1,7 @@
 /** What a load looks like: rates, lengths, bursts and how much of its prompts was sent before. */
 import type { Load } from "../load.ts";
 
-export interface Lengths {
+interface Lengths {
   readonly mean: number;
   readonly p50: number;
   readonly p99: number;
@@ -23,7 +23,7 @@ export interface LoadStatistics {
   readonly models: readonly ModelStatistics[];
 }
 
-export interface ModelStatistics extends Pick<LoadStatistics, "requests" | "perSecond" | "input" | "output"> {
+interface ModelStatistics extends Pick<LoadStatistics, "requests" | "perSecond" | "input" | "output"> {
   readonly model: string;
 }
 

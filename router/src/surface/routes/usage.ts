@@ -5,7 +5,7 @@ import { viewCredits } from "../../usage/credits-view.ts";
 import { reportRefusals } from "../../usage/refusal-report.ts";
 import { openUsageCsv } from "../../usage/usage-csv.ts";
 import { listSetAside } from "../../usage/records-set-aside.ts";
-import { readUsageTrace } from "../../usage/usage-trace.ts";
+import { readUsageTrace } from "../../simulate/loads/usage-trace.ts";
 import { nameUsageFilter } from "../../usage/usage-filter.ts";
 import { readUsageTable, type UsagePart, type UsageTableWish } from "../../usage/usage-table.ts";
 import { startOfGermanDay } from "../../subscriptions/billing-period.ts";

@@ -1,11 +1,11 @@
 /** Reads usage records as a trace of requests: times, tokens, accounts and models, in the order of acceptance. */
 import type { Pool } from "pg";
-import { lowestId } from "./usage-days.ts";
+import { lowestId } from "../../usage/usage-days.ts";
 
 const pageMax = 5_000;
 
 /** A request without its content. Its times, accounts and models are as recorded. */
-export interface TracedRequest {
+interface TracedRequest {
   /** Milliseconds since 1970, from the request id. */
   readonly atMs: number;
   readonly accountId: string;
