@@ -69,13 +69,14 @@ function variedLines(
   width: number | undefined,
 ): readonly string[] {
   if (!all || !fleet || policies.length + sensitivity.length === 0) return [];
+  const hasGoals = fleet.verdicts.length > 0;
   const switchesPerHour = slots.reduce((sum, slot) => sum + slot.switchesPerHour, 0);
   const base = { ...all, name: "as planned", switchesPerHour, isMet: fleet.isMet };
   const row = ({ name, waitSeconds, firstTokenSeconds, refusedShare, switchesPerHour, isMet }: typeof base) => [
     ...[name, `${fixed(waitSeconds.p50)} / ${fixed(waitSeconds.p99)}`, seconds(firstTokenSeconds.p99)],
-    ...[percent(refusedShare), switchesPerHour.toFixed(1), isMet ? "yes" : "no"],
+    ...[percent(refusedShare), switchesPerHour.toFixed(1), ...(hasGoals ? [isMet ? "yes" : "no"] : [])],
   ];
-  const heads = ["wait s p50/p99", "first token p99", "refused", "switches/h", "goals met"];
+  const heads = ["wait s p50/p99", "first token p99", "refused", "switches/h", ...(hasGoals ? ["goals met"] : [])];
   const table = (what: string, varied: readonly (typeof base)[]) =>
     varied.length === 0 ? [] : ["", formatTable([what, ...heads], [base, ...varied].map(row), width)];
   const change = ({ firstTokenSeconds }: Answer["policies"][number]) =>
