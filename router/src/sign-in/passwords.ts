@@ -4,6 +4,7 @@ import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
 import { normalEmail } from "../mail/email-address.ts";
 import { linkMaker } from "../mail/link-makers.ts";
+import { plainRow } from "../rights/plain-row.ts";
 import { RequestError, tooManyAttempts } from "../rights/request-error.ts";
 import { instantText, instantValue } from "../db/database.ts";
 import type { Schema, Language } from "../db/schema.ts";
@@ -29,6 +30,22 @@ export function createPasswords(context: IdentityContext) {
     const expiresAtMs = nowMs + resetMsMax;
     const times = { createdAt: instantText(nowMs), expiresAt: instantText(expiresAtMs) };
     return { row: { tokenHash: hashToken(token), ...times }, url: linkTo(portalUrl, "reset", token), expiresAtMs };
+  }
+
+  /** Throws `RequestError` if the link does not work. */
+  async function findReset(tokenHash: string, source: string) {
+    const taken = await takeLink(throttle, source);
+    const open = kysely
+      .selectFrom("passwordResets as r")
+      .innerJoin("users as u", "u.id", "r.userId")
+      .select(["u.id", "u.email", "r.expiresAt"])
+      .where("r.tokenHash", "=", tokenHash)
+      .where("r.expiresAt", ">", instantValue(clock.now()))
+      .where("u.blocked", "=", false);
+    const found = await open.executeTakeFirst();
+    if (!found) throw linkIsOver();
+    await taken.giveBack();
+    return found;
   }
 
   return {
@@ -92,21 +109,17 @@ export function createPasswords(context: IdentityContext) {
       return { mailed, resetUrl: mailed ? null : url };
     },
 
+    /** Shows until when the link works, without consuming it. */
+    async previewReset(token: string, source: string) {
+      const { expiresAt } = await findReset(hashToken(token), source);
+      return plainRow({ expiresAt });
+    },
+
     /** Consumes the link, sets the password and ends all sessions. The second factor does not change. */
     async reset(token: string, password: string, source: string): Promise<void> {
       const normal = goodPassword(password);
       const tokenHash = hashToken(token);
-      const taken = await takeLink(throttle, source);
-      const open = kysely
-        .selectFrom("passwordResets as r")
-        .innerJoin("users as u", "u.id", "r.userId")
-        .select(["u.id", "u.email"])
-        .where("r.tokenHash", "=", tokenHash)
-        .where("r.expiresAt", ">", instantValue(clock.now()))
-        .where("u.blocked", "=", false);
-      const user = await open.executeTakeFirst();
-      if (!user) throw linkIsOver();
-      await taken.giveBack();
+      const user = await findReset(tokenHash, source);
       const hashed = await hashing.hash(normal, { source, isKnown: true });
       const deed = { action: "user.reset-password", on: { kind: "user", id: user.id } } as const;
       await audited(asThemselves(context, user.id, source), deed, async (transaction) => {

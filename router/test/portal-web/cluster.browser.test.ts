@@ -115,8 +115,19 @@ test.each([
     expect(stopped.completionTokens).toBeLessThan(20_000);
     await hand.press(page, /^Show as code$/);
     await page.getByRole("dialog", { name: "This request as code" }).getByText("sim:tokens=20000 Hello").waitFor();
+    await page.getByText('{"role":"assistant","content":').waitFor(); // the whole conversation
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
+    await hand.reach(page, /^Message/);
+    await page.keyboard.type("not sent yet");
+    await hand.goTo(page, "Keys");
+    await hand.goTo(page, "Test chat");
+    await hand.select(page, /^Model chat/, model === "chat-a" ? "chat-b" : "chat-a");
+    // Answers keep the name of the model that gave them.
+    expect(await page.locator(".turn.assistant h2").allTextContents()).toEqual([model, model]);
+    expect(await page.getByRole("textbox", { name: "Message" }).inputValue()).toBe("not sent yet");
+    await page.getByRole("textbox", { name: "Message" }).fill("");
+    await hand.press(page, /^New conversation$/);
     tab.check();
   },
   90_000,

@@ -88,3 +88,20 @@ test("navigation puts the focus on the heading and closes the menu of narrow scr
   expect(await page.getByRole("navigation", { name: "Pages" }).isVisible()).toBe(false);
   tab.check();
 });
+
+test("without a network, a page that was not loaded says so, and a filter does not leave other rows", async () => {
+  await using tab = await openTab(browser, portal.origin, { cookie: people.owner.cookie });
+  const { page } = tab;
+  await page.goto("/keys");
+  await page.getByRole("cell", { name: /^ci/ }).waitFor();
+  await page.context().setOffline(true);
+  await page.getByRole("combobox", { name: "State" }).selectOption("revoked");
+  await page.getByRole("main").getByText("Loading …").waitFor();
+  await page.getByRole("alert").getByText("The portal does not answer.").waitFor();
+  expect(await page.getByRole("row").count()).toBe(0);
+  await page.getByRole("link", { name: "Audit log" }).click();
+  await page.getByText("The portal does not answer. Check your connection.").waitFor();
+  await page.context().setOffline(false);
+  await page.getByRole("button", { name: "Retry" }).click();
+  await page.getByRole("heading", { name: "Audit log" }).waitFor();
+});

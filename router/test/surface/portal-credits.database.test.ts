@@ -131,6 +131,13 @@ describe("models", () => {
     expect(new Set(Object.values(await reasons(await portal.newAccount("No package"))))).toEqual(
       new Set(["no-package"]),
     );
+    const until = new Date(clock.now() + dayMs).toISOString();
+    await pool.query("update accounts set exhausted_until = $2 where id = $1", [ada.accountId, until]);
+    expect(new Set(Object.values(await reasons(ada)))).toEqual(new Set(["quota-exhausted"]));
+    await pool.query("update users set limit_reached_until = $2 where id = $1", [ben.id, until]);
+    expect(new Set(Object.values(await reasons(ben)))).toEqual(new Set(["user-limit"]));
+    await pool.query("update accounts set exhausted_until = null where id = $1", [ada.accountId]);
+    await pool.query("update users set limit_reached_until = null where id = $1", [ben.id]);
     nodes = [];
   });
 

@@ -111,6 +111,7 @@ const guesses: Readonly<Record<string, Guess>> = {
   signIn: () => ["/sign-in", { email: ada.email, ...proof }],
   register: (n) => ["/registration", { accountName: "E", email: `eve${count}.${n}@example.com`, password }],
   resetPassword: (n) => ["/password-reset", { ...link(n), password }],
+  previewReset: (n) => ["/password-reset/preview", link(n)],
   previewInvitation: (n) => ["/invitation/preview", link(n)],
   acceptInvitation: (n) => ["/invitation", { ...link(n), password }],
   changePassword: () => ["/password", { ...proof, newPassword }, ada],

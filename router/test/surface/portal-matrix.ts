@@ -106,6 +106,7 @@ export const expectations: Readonly<Record<keyof PortalContract, Expected>> = {
     ask: () => ({ body: { email: "who@example.com" } }),
   },
   resetPassword: { may: "N", own: "404 404", ask: () => ({ body: { token, password: "correct horse battery" } }) },
+  previewReset: { may: "N", own: "404 404", ask: () => ({ body: { token } }) },
   previewInvitation: { may: "N", own: "404 404", ask: () => ({ body: { token } }) },
   acceptInvitation: { may: "N", own: "404 404", ask: () => ({ body: { token, password: "correct horse battery" } }) },
   profile: { may: "OAM", own: "200" },

@@ -6,7 +6,10 @@ import { Problem } from "./problem.ts";
 
 export const queryClient = new QueryClient({
   defaultOptions: {
+    // A call without a network fails at once, instead of waiting for the network with a busy button.
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: 5_000,
       retry: (failures, error) => failures < 2 && error instanceof Problem && [0, 503].includes(error.status),
     },
@@ -22,6 +25,8 @@ export type Read<T> = {
   readonly data: T | undefined;
   readonly error: Problem | null;
   readonly isPending: boolean;
+  /** Whether `data` answers another question, until the answer comes. */
+  readonly isPlaceholderData: boolean;
   readonly dataUpdatedAt: number;
   refetch(): unknown;
 };

@@ -22,6 +22,15 @@ export function SignInPage({ hasEnded = false }: { readonly hasEnded?: boolean }
       session.began();
       navigate("/", { replace: true });
     },
+    async onError({ code: reason }) {
+      if (reason !== "login_failed") return;
+      // Whoever opens a used link again has a session from its first use.
+      const before = await calls.call("showConsole", {}).catch(() => undefined);
+      if (!before) return;
+      queryClient.setQueryData(["showConsole", {}], before);
+      session.began();
+      navigate("/", { replace: true });
+    },
   });
   const { mutate } = open;
   useEffect(() => {

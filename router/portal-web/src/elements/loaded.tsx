@@ -29,6 +29,7 @@ export function Loaded<T>({ read, children }: LoadedProps<T>) {
           <Button onClick={() => read.refetch()}>{texts.t.shell.retry}</Button>
         </div>
       )}
+      {read.isPlaceholderData && <output className="reloading">{texts.t.shell.loading}</output>}
       {children(data)}
     </>
   );

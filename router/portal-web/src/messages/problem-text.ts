@@ -20,6 +20,10 @@ export function problemText(problem: Problem, { t, format }: Texts): string {
       return problems.too_many_requests;
     case "404":
       return problems.not_found;
+    case "model_unavailable":
+    case "no_node_available":
+    case "maintenance":
+      return problems[problem.code];
     default:
       if (problem.status === 503) return problems.busy;
       if (problem.status >= 500) return problems.internal;

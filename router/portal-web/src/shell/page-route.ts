@@ -8,7 +8,7 @@ import type { Messages } from "../messages/messages.ts";
 /** A page whose code is fetched when it is needed. */
 export interface LoadedPage {
   readonly Page: ComponentType;
-  /** Fetches the page's code before it is shown. */
+  /** Fetches the page's code before it is shown. A failure comes up when it is shown. */
   readonly preload: () => void;
 }
 
@@ -26,7 +26,7 @@ export interface SignedInRoute extends PageRoute {
 }
 
 export function loadedPage(load: () => Promise<{ readonly default: ComponentType }>): LoadedPage {
-  return { Page: lazy(load), preload: () => void load() };
+  return { Page: lazy(load), preload: () => void load().catch(() => {}) };
 }
 
 export function pageRoute(path: PagePath, load: () => Promise<{ readonly default: ComponentType }>): PageRoute {

@@ -13,6 +13,7 @@ export const portalAddresses = {
   register: "POST /registration",
   requestPasswordReset: "POST /password-reset/request",
   resetPassword: "POST /password-reset",
+  previewReset: "POST /password-reset/preview",
   previewInvitation: "POST /invitation/preview",
   acceptInvitation: "POST /invitation",
   profile: "GET /profile",

@@ -84,6 +84,12 @@ export const signInContract = {
     may: ["nobody"],
     body: object({ token: linkToken, password: newPassword }),
   },
+  previewReset: {
+    summary: "Show until when a password-reset link works, by its token, without using it up. 404 if it does not",
+    may: ["nobody"],
+    body: object({ token: linkToken }),
+    reply: object({ expiresAt: instant }),
+  },
   previewInvitation: {
     summary: "Show an invitation by its link's token, without using it up",
     may: ["nobody"],

@@ -39,9 +39,12 @@ export const modelsContract = {
             description: "`asleep`: the first request wakes the model, usually within seconds.",
           }),
           unusable: orNull(
-            Type.Enum(["announced", "not-allowed", "no-package", "maintenance", "no-node"], {
-              description: "Why a request of this user would be refused, or null.",
-            }),
+            Type.Enum(
+              ["announced", "not-allowed", "no-package", "quota-exhausted", "user-limit", "maintenance", "no-node"],
+              {
+                description: "Why a request of this user would be refused, or null.",
+              },
+            ),
           ),
         }),
       ),

@@ -61,6 +61,8 @@ function signingIn({ identity, clock }: HandlerDeps): SignIn {
 
     resetPassword: ({ body, address }) => passwords.reset(body.token, body.password, address),
 
+    previewReset: ({ body, address }) => passwords.previewReset(body.token, address),
+
     previewInvitation: ({ body, address }) => invitations.preview(body.token, address),
 
     async acceptInvitation(call) {

@@ -12,14 +12,27 @@ import type { HandlerDeps } from "./handler-deps.ts";
 
 export function modelsHandlers(deps: HandlerDeps): Handlers<typeof modelsContract> {
   const { database, clock, catalogue, changes, nodes } = deps;
+
+  /** Requests of this user are refused for every model until the billing period ends. */
+  async function lackOfCredits({ id }: Session["user"], nowMs: number): Promise<Model["unusable"]> {
+    const { limitReachedUntil, exhaustedUntil } = await database.kysely
+      .selectFrom("users as u")
+      .innerJoin("accounts as a", "a.id", "u.accountId")
+      .select(["u.limitReachedUntil", "a.exhaustedUntil"])
+      .where("u.id", "=", id)
+      .executeTakeFirstOrThrow();
+    const isAhead = (until: Temporal.Instant | null) => until !== null && until.epochMilliseconds > nowMs;
+    return isAhead(limitReachedUntil) ? "user-limit" : isAhead(exhaustedUntil) ? "quota-exhausted" : null;
+  }
+
   return {
     async listModels({ session: { user } }) {
       const { terms, nowMs } = await readSubscription(database.kysely, user.accountId, clock.now());
-      const hasPackage = periodOf(terms, nowMs) !== undefined;
+      const ofCredits = periodOf(terms, nowMs) === undefined ? "no-package" : await lackOfCredits(user, nowMs);
       const views = nodes();
       const items = Array.from(catalogue().values(), (entry) => {
         const live = modelState(entry.id, views);
-        return { ...viewModel(entry, nowMs), state: live.state, unusable: whyNot(entry, user, hasPackage, live) };
+        return { ...viewModel(entry, nowMs), state: live.state, unusable: whyNot(entry, user, ofCredits, live) };
       });
       return { items };
     },
@@ -35,10 +48,10 @@ type Model = Reply<(typeof modelsContract)["listModels"]>["items"][number];
 function whyNot(
   entry: CatalogueEntry,
   user: Session["user"],
-  hasPackage: boolean,
+  ofCredits: Model["unusable"],
   live: ModelLiveness,
 ): Model["unusable"] {
-  if (!hasPackage) return "no-package";
+  if (ofCredits) return ofCredits;
   if (!isCallable(entry)) return "announced";
   if (user.allowedModels && !user.allowedModels.includes(entry.id)) return "not-allowed";
   return live.why ?? null;

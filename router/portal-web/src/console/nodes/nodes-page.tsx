@@ -14,25 +14,23 @@ import { useLive } from "../live.ts";
 import { useConsoleTexts } from "../texts.ts";
 import { DrainDialog } from "./drain-dialog.tsx";
 import { GpuCell } from "./gpu-cell.tsx";
+import { nodesLead } from "./nodes-lead.ts";
 import { inOrder } from "./node-order.ts";
 
 export default function NodesPage() {
-  const { c, format } = useConsoleTexts();
+  const texts = useConsoleTexts();
+  const { c } = texts;
   const live = useLive("nodes");
   const nodes = inOrder([...(live.items?.values() ?? [])].map(({ value }) => value));
   const [drained, setDrained] = useState<string>();
   const columns = useColumns(setDrained);
-  const bad = nodes.filter(({ troubles }) => troubles.length > 0).length;
-  const { none, good, bad: someBad } = c.nodes.lead;
-  const count = format.number(nodes.length);
-  const lead = nodes.length === 0 ? none : bad === 0 ? good(count) : someBad(format.number(bad), count);
   const node = nodes.find(({ name }) => name === drained);
   return (
-    <Page title={c.pages.nodes} lead={live.items && lead}>
+    <Page title={c.pages.nodes} lead={live.items && nodesLead(nodes, texts)}>
       <LiveItems live={live}>
         {() =>
           nodes.length === 0 ? (
-            <Empty title={none} hint={c.nodes.emptyHint} />
+            <Empty title={c.nodes.lead.none} hint={c.nodes.emptyHint} />
           ) : (
             <Table caption={c.pages.nodes} columns={columns} rows={nodes} rowKey={({ name }) => name} />
           )

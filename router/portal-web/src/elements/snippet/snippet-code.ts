@@ -5,11 +5,22 @@ export type SnippetKind = (typeof snippetKinds)[number];
 /** The variable from which the examples read the key. */
 export const keyVariable = "WEICHE_API_KEY";
 
+export interface ChatMessage {
+  readonly role: "user" | "assistant";
+  readonly content: string;
+}
+
+export interface SnippetRequest {
+  readonly messages: readonly ChatMessage[];
+  /** If undefined, the model's default applies. */
+  readonly reasoningEffort?: string;
+}
+
 interface SnippetFacts {
   /** Base URL without /v1. */
   readonly apiUrl: string;
   readonly model: string;
-  readonly prompt?: string;
+  readonly request?: SnippetRequest;
 }
 
 interface SnippetText {
@@ -19,8 +30,8 @@ interface SnippetText {
 }
 
 export function snippetOf(kind: SnippetKind, facts: SnippetFacts): SnippetText {
-  const prompt = facts.prompt ?? "Say hello in one sentence.";
-  return writers[kind](baseOf(facts), facts.model, prompt);
+  const { request = { messages: [{ role: "user", content: "Say hello in one sentence." }] } } = facts;
+  return writers[kind](baseOf(facts), facts.model, request);
 }
 
 /** By default, LangChain for Python sends another model's token ids instead of texts. */
@@ -44,17 +55,17 @@ function baseOf({ apiUrl }: SnippetFacts): string {
   return `${apiUrl.replace(/\/$/, "")}/v1`;
 }
 
-type Writer = (base: string, model: string, prompt: string) => SnippetText;
+type Writer = (base: string, model: string, request: SnippetRequest) => SnippetText;
 
 const writers: Readonly<Record<SnippetKind, Writer>> = {
-  curl: (base, model, prompt) => ({
+  curl: (base, model, { messages, reasoningEffort }) => ({
     install: null,
     code: `curl ${shell(`${base}/chat/completions`)} \\
   -H "Authorization: Bearer $${keyVariable}" \\
   -H "Content-Type: application/json" \\
-  -d ${shell(JSON.stringify({ model, messages: [{ role: "user", content: prompt }] }))}`,
+  -d ${shell(JSON.stringify({ model, messages, reasoning_effort: reasoningEffort }))}`,
   }),
-  python: (base, model, prompt) => ({
+  python: (base, model, { messages, reasoningEffort }) => ({
     install: "pip install openai",
     code: `import os
 from openai import OpenAI
@@ -62,22 +73,22 @@ from openai import OpenAI
 client = OpenAI(base_url=${text(base)}, api_key=os.environ["${keyVariable}"])
 answer = client.chat.completions.create(
     model=${text(model)},
-    messages=[{"role": "user", "content": ${text(prompt)}}],
-)
+    messages=${listed(messages, ({ role, content }) => `{"role": ${text(role)}, "content": ${text(content)}}`, "    ")},
+${reasoningEffort === undefined ? "" : `    reasoning_effort=${text(reasoningEffort)},\n`})
 print(answer.choices[0].message.content)`,
   }),
-  node: (base, model, prompt) => ({
+  node: (base, model, { messages, reasoningEffort }) => ({
     install: "npm install openai",
     code: `import OpenAI from "openai";
 
 const client = new OpenAI({ baseURL: ${text(base)}, apiKey: process.env.${keyVariable} });
 const answer = await client.chat.completions.create({
   model: ${text(model)},
-  messages: [{ role: "user", content: ${text(prompt)} }],
-});
+  messages: ${listed(messages, messageInScript, "  ")},
+${reasoningEffort === undefined ? "" : `  reasoning_effort: ${text(reasoningEffort)},\n`}});
 console.log(answer.choices[0].message.content);`,
   }),
-  langchain: (base, model, prompt) => ({
+  langchain: (base, model, { messages, reasoningEffort }) => ({
     install: "npm install @langchain/openai",
     code: `import { ChatOpenAI } from "@langchain/openai";
 
@@ -85,8 +96,8 @@ const chat = new ChatOpenAI({
   model: ${text(model)},
   apiKey: process.env.${keyVariable},
   configuration: { baseURL: ${text(base)} },
-});
-const answer = await chat.invoke(${text(prompt)});
+${reasoningEffort === undefined ? "" : `  modelKwargs: { reasoning_effort: ${text(reasoningEffort)} },\n`}});
+const answer = await chat.invoke(${messages.length === 1 ? text(messages[0]!.content) : listed(messages, messageInScript, "")});
 console.log(answer.content);`,
   }),
   // Programs with an OpenAI client, such as agents and editors, read these variables or have fields for them.
@@ -97,6 +108,17 @@ export OPENAI_API_KEY="$${keyVariable}"
 export OPENAI_MODEL=${shell(model)}`,
   }),
 };
+
+function messageInScript({ role, content }: ChatMessage): string {
+  return `{ role: ${text(role)}, content: ${text(content)} }`;
+}
+
+/** Writes a list on one line, or a line for each of several messages. */
+function listed(messages: readonly ChatMessage[], write: (message: ChatMessage) => string, indent: string): string {
+  if (messages.length === 1) return `[${write(messages[0]!)}]`;
+  const step = indent === "    " ? "    " : "  ";
+  return `[\n${messages.map((message) => `${indent}${step}${write(message)},\n`).join("")}${indent}]`;
+}
 
 /** Quotes a text as JSON, which is also valid in Python and JavaScript. */
 function text(value: string): string {

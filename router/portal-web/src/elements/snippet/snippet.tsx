@@ -3,20 +3,20 @@ import { Tabs } from "@base-ui/react/tabs";
 import { useId, useState } from "react";
 import { useTexts } from "../../messages/messages.ts";
 import { CopyButton } from "../copy-button.tsx";
-import { snippetKinds, snippetOf, type SnippetKind } from "./snippet-code.ts";
+import { snippetKinds, snippetOf, type SnippetKind, type SnippetRequest } from "./snippet-code.ts";
 
 interface SnippetProps {
   readonly apiUrl: string;
   readonly model: string;
-  /** The question in the code. Defaults to an example. */
-  readonly prompt?: string;
+  /** The request in the code. Defaults to an example. */
+  readonly request?: SnippetRequest;
 }
 
 export function Snippet(props: SnippetProps) {
   const { t } = useTexts();
   const id = useId();
   // The code of one request is asked for: settings have none.
-  const kinds = snippetKinds.filter((one) => one !== "settings" || props.prompt === undefined);
+  const kinds = snippetKinds.filter((one) => one !== "settings" || props.request === undefined);
   const [kind, setKind] = useState<SnippetKind>(() => kinds.find((one) => one === readKind()) ?? "curl");
   const { install, code } = snippetOf(kind, props);
   return (

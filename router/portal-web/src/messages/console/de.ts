@@ -26,6 +26,8 @@ export const console: Shape<typeof english> = {
     lead: {
       none: "Mit diesem Router hat sich noch kein Knoten verbunden.",
       good: (count) => `Allen Knoten geht es gut: ${count}.`,
+      maintenance: (resting, count) => `In Wartung: ${resting} von ${count}.`,
+      noneTakes: "Kein Knoten nimmt Anfragen an.",
       bad: (bad, count) => `Knoten, die jemanden brauchen: ${bad} von ${count}.`,
     },
     emptyHint: "Ein Knoten erscheint hier, sobald sich sein Agent verbunden hat. docs/install.md zeigt, wie.",

@@ -23,6 +23,8 @@ export const console = {
     lead: {
       none: "No node has linked to this router yet.",
       good: (count: string) => `All nodes are well: ${count}.`,
+      maintenance: (resting: string, count: string) => `In maintenance: ${resting} of ${count}.`,
+      noneTakes: "No node takes requests.",
       bad: (bad: string, count: string) => `Nodes that need somebody: ${bad} of ${count}.`,
     },
     emptyHint: "A node appears here when its agent has linked. docs/install.md shows how.",

@@ -2,7 +2,7 @@ import type { chat as english } from "../en/chat.ts";
 import type { Shape } from "../shape.ts";
 
 export const chat: Shape<typeof english> = {
-  lead: "Eine echte Anfrage auf Rechnung des Kontos. Das Gespräch lebt nur in diesem Tab und wird nirgends gespeichert.",
+  lead: "Eine echte Anfrage auf Rechnung des Kontos. Die Unterhaltung bleibt in diesem Tab und wird nicht gespeichert.",
   model: "Modell",
   reasoning: "Denken",
   reasoningDefault: (level) => `wie das Modell (${level})`,
@@ -13,7 +13,7 @@ export const chat: Shape<typeof english> = {
   placeholder: "Ihre Frage. Eingabe sendet, Umschalt+Eingabe: neue Zeile.",
   send: "Senden",
   stop: "Anhalten",
-  clear: "Neues Gespräch",
+  clear: "Neue Unterhaltung",
   code: "Als Code zeigen",
   codeTitle: "Diese Anfrage als Code",
   you: "Sie",
@@ -30,5 +30,5 @@ export const chat: Shape<typeof english> = {
   speed: (perSecond) => `${perSecond} Token/s`,
   noModel: "Zurzeit gibt es kein Modell, mit dem Sie chatten dürfen",
   noModelHint: "Die Seite Modelle sagt, warum.",
-  conversation: "Gespräch",
+  conversation: "Unterhaltung",
 };

@@ -14,6 +14,7 @@ export const keys: Shape<typeof english> = {
     expired: "abgelaufen",
     revoked: "widerrufen",
   },
+  hindered: "geht zurzeit nicht",
   reasons: {
     revoked: "widerrufen",
     regenerated: "durch einen neuen ersetzt",

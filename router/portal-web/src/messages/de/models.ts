@@ -24,6 +24,8 @@ export const models: Shape<typeof english> = {
     announced: "noch nicht nutzbar",
     "not-allowed": "für Sie nicht erlaubt",
     "no-package": "kein Paket",
+    "quota-exhausted": "das Paket ist verbraucht",
+    "user-limit": "Ihr Limit ist erreicht",
     maintenance: "Wartung",
     "no-node": "zurzeit kein Server dafür",
   },

@@ -11,6 +11,10 @@ export const problems: Shape<typeof english> = {
   too_many_attempts: (seconds) => `Zu viele Versuche oder Änderungen auf einmal. Erneut möglich in ${seconds} s.`,
   too_many_requests: "Zu viele Anfragen auf einmal. Warten Sie einen Augenblick.",
   busy: "Der Dienst ist gerade ausgelastet. Versuchen Sie es in einigen Sekunden erneut.",
+  model_unavailable: "Dieses Modell startet zurzeit nicht. Wählen Sie ein anderes, oder versuchen Sie es später.",
+  no_node_available:
+    "Zurzeit läuft dieses Modell auf keinem Server. Wählen Sie ein anderes, oder versuchen Sie es später.",
+  maintenance: "Dieses Modell wird gewartet. Wählen Sie ein anderes, oder versuchen Sie es später.",
   not_found: "Das gibt es nicht mehr.",
   invalid: "Bitte prüfen Sie Ihre Eingaben.",
   requestId: (id) => `Anfrage ${id}`,

@@ -51,7 +51,7 @@ export const signIn: Shape<typeof english> = {
     doneLead: "Melden Sie sich jetzt damit an.",
     overTitle: "Dieser Link gilt nicht mehr",
     overLead:
-      "Er wurde verwendet oder ist zu alt. Bitten Sie einen Admin oder Owner Ihres Kontos um einen neuen; das bisherige Passwort gilt weiter.",
+      "Er wurde verwendet oder ist zu alt. Haben Sie damit ein Passwort festgelegt, melden Sie sich mit diesem an. Sonst fordern Sie einen neuen Link an oder bitten einen Admin oder Owner Ihres Kontos.",
   },
   registration: {
     title: "Konto eröffnen",

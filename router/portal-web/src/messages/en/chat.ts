@@ -1,5 +1,5 @@
 export const chat = {
-  lead: "A real request, billed to the account. The conversation lives in this tab only and is stored nowhere.",
+  lead: "A real request, billed to the account. The conversation stays in this tab and is not saved.",
   model: "Model",
   reasoning: "Reasoning",
   reasoningDefault: (level: string) => `as the model does (${level})`,

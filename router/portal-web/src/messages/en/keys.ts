@@ -11,6 +11,7 @@ export const keys = {
     expired: "expired",
     revoked: "revoked",
   },
+  hindered: "not working now",
   reasons: {
     revoked: "revoked",
     regenerated: "replaced by a new one",

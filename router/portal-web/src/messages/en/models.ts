@@ -21,6 +21,8 @@ export const models = {
     announced: "not usable yet",
     "not-allowed": "not allowed for you",
     "no-package": "no package",
+    "quota-exhausted": "the package is used up",
+    "user-limit": "your limit is reached",
     maintenance: "maintenance",
     "no-node": "no server for it at the moment",
   },

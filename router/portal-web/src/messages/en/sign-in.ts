@@ -47,7 +47,7 @@ export const signIn = {
     doneLead: "Sign in with it now.",
     overTitle: "This link does not work any more",
     overLead:
-      "It was used or is too old. Ask an Admin or Owner of your account for a new one; the old password still works.",
+      "It was used or is too old. If you have set a password with it, sign in with that one. Otherwise get a new link, or ask an Admin or Owner of your account.",
   },
   registration: {
     title: "Open an account",

@@ -40,16 +40,15 @@ export default function ChatPage() {
 
 function Chat({ models }: { readonly models: readonly Model[] }) {
   const { t } = useTexts();
-  const { apiUrl } = useSession();
+  const { apiUrl, user } = useSession();
   const list = useListState();
-  const model = models.find(({ id }) => id === list.get("model")) ?? models[0]!;
-  const [effort, setEffort] = useState("");
-  const [code, setCode] = useState<string>();
-  const conversation = useConversation();
-  const { turns, isRunning } = conversation;
+  const conversation = useConversation(user.id);
+  const { turns, isRunning, settings, asked, keep } = conversation;
+  const wanted = list.get("model") ?? settings?.model;
+  const model = models.find(({ id }) => id === wanted) ?? models[0]!;
+  const [showsCode, setShowsCode] = useState(false);
   const efforts = effortsOf(model);
-  const reasoningEffort = efforts.includes(effort) ? effort : undefined;
-  const lastQuestion = turns.findLast(({ role }) => role === "user")?.content;
+  const reasoningEffort = efforts.find((one) => one === settings?.reasoningEffort);
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (turns.length > 0) end.current?.scrollIntoView({ block: "end" });
@@ -61,7 +60,10 @@ function Chat({ models }: { readonly models: readonly Model[] }) {
           aria-label={t.chat.model}
           value={model.id}
           disabled={isRunning}
-          onChange={({ target }) => list.set({ model: target.value })}
+          onChange={({ target }) => {
+            list.set({ model: target.value });
+            keep({ settings: { ...settings, model: target.value } });
+          }}
         >
           {models.map(({ id }) => (
             <option key={id}>{id}</option>
@@ -71,7 +73,9 @@ function Chat({ models }: { readonly models: readonly Model[] }) {
           <select
             aria-label={t.chat.reasoning}
             value={reasoningEffort ?? ""}
-            onChange={({ target }) => setEffort(target.value)}
+            onChange={({ target }) =>
+              keep({ settings: { model: model.id, ...(target.value && { reasoningEffort: target.value }) } })
+            }
           >
             {["", ...efforts].map((level) => (
               <option key={level} value={level}>
@@ -81,7 +85,7 @@ function Chat({ models }: { readonly models: readonly Model[] }) {
           </select>
         )}
         <div className="actions push">
-          {lastQuestion !== undefined && <Button onClick={() => setCode(lastQuestion)}>{t.chat.code}</Button>}
+          {asked && <Button onClick={() => setShowsCode(true)}>{t.chat.code}</Button>}
           {turns.length > 0 && <Button onClick={conversation.clear}>{t.chat.clear}</Button>}
         </div>
       </div>
@@ -89,20 +93,22 @@ function Chat({ models }: { readonly models: readonly Model[] }) {
         {turns.map((turn, index) => (
           // Turns are only added at the end.
           // oxlint-disable-next-line react/no-array-index-key
-          <TurnView key={index} turn={turn} model={model.id} />
+          <TurnView key={index} turn={turn} />
         ))}
       </ol>
       <Composer
         isRunning={isRunning}
+        text={conversation.draft}
+        onType={(draft) => keep({ draft })}
         onStop={conversation.stop}
-        onSend={(text) => conversation.send(text, { model: model.id, reasoningEffort })}
+        onSend={(text) => conversation.send(text, { model: model.id, ...(reasoningEffort && { reasoningEffort }) })}
       />
       <div ref={end} />
-      {code !== undefined && (
-        <Dialog title={t.chat.codeTitle} wide onClose={() => setCode(undefined)}>
-          <Snippet apiUrl={apiUrl} model={model.id} prompt={code} />
+      {showsCode && asked && (
+        <Dialog title={t.chat.codeTitle} wide onClose={() => setShowsCode(false)}>
+          <Snippet apiUrl={apiUrl} model={asked.model} request={asked} />
           <div className="actions end">
-            <Button onClick={() => setCode(undefined)}>{t.shell.close}</Button>
+            <Button onClick={() => setShowsCode(false)}>{t.shell.close}</Button>
           </div>
         </Dialog>
       )}

@@ -1,23 +1,23 @@
 /** The field for messages, with a button to stop the answer. */
-import { useId, useState } from "react";
+import { useId } from "react";
 import { Button } from "../../elements/button.tsx";
 import { Icon } from "../../elements/icons.tsx";
 import { useTexts } from "../../messages/messages.ts";
 
 interface ComposerProps {
   readonly isRunning: boolean;
+  readonly text: string;
+  readonly onType: (text: string) => void;
   readonly onSend: (text: string) => void;
   readonly onStop: () => void;
 }
 
-export function Composer({ isRunning, onSend, onStop }: ComposerProps) {
+export function Composer({ isRunning, text, onType, onSend, onStop }: ComposerProps) {
   const { t } = useTexts();
   const id = useId();
-  const [text, setText] = useState("");
   const send = () => {
     if (isRunning || text.trim() === "") return;
     onSend(text);
-    setText("");
   };
   return (
     <form
@@ -36,7 +36,7 @@ export function Composer({ isRunning, onSend, onStop }: ComposerProps) {
         maxLength={100_000}
         placeholder={t.chat.placeholder}
         value={text}
-        onChange={({ target }) => setText(target.value)}
+        onChange={({ target }) => onType(target.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
           event.preventDefault();

@@ -1,10 +1,16 @@
-/** A conversation with a model: its messages, the current answer, and a function to stop it. */
-import { useEffect, useRef, useState } from "react";
+/**
+ * A conversation with a model: its messages, the current answer, and a function to stop it. It lives in the memory of this
+ * tab, so that a look at another page does not lose it, and is stored nowhere.
+ */
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { request } from "../../api/client.ts";
+import type { ChatMessage } from "../../elements/snippet/snippet-code.ts";
 import { Problem } from "../../api/problem.ts";
 import { ChatEventReader, type ChatEvent, type ChatSummary } from "./chat-events.ts";
 
 export interface Turn {
+  /** The model that was asked. */
+  readonly model: string;
   readonly role: "user" | "assistant";
   readonly content: string;
   readonly reasoning: string;
@@ -18,62 +24,111 @@ export interface Turn {
   readonly problem?: Problem;
 }
 
-interface ChatSettings {
+export interface ChatSettings {
   readonly model: string;
   /** If undefined, the model's default applies. */
   readonly reasoningEffort?: string;
 }
 
-interface Conversation {
+export interface ChatRequest extends ChatSettings {
+  readonly messages: readonly ChatMessage[];
+}
+
+interface Kept {
   readonly turns: readonly Turn[];
+  /** What is typed and not sent. */
+  readonly draft: string;
+  readonly settings?: ChatSettings;
+  /** The last request as it was sent. */
+  readonly asked?: ChatRequest;
+}
+
+interface Conversation extends Kept {
   readonly isRunning: boolean;
+  readonly keep: (parts: Pick<Kept, "draft"> | Pick<Kept, "settings">) => void;
   readonly send: (content: string, settings: ChatSettings) => void;
   readonly stop: () => void;
   readonly clear: () => void;
 }
 
-export function useConversation(): Conversation {
-  const [turns, setTurns] = useState<readonly Turn[]>([]);
-  const running = useRef<AbortController>(undefined);
-  const last = turns.at(-1);
+const empty: Kept = { turns: [], draft: "" };
+
+class ConversationStore {
+  #kept = empty;
+  #running: AbortController | undefined;
+  readonly #listeners = new Set<() => void>();
+
+  readonly now = (): Kept => this.#kept;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  readonly keep = (parts: Partial<Kept>): void => {
+    this.#kept = { ...this.#kept, ...parts };
+    for (const listener of this.#listeners) listener();
+  };
+
+  readonly send = (content: string, settings: ChatSettings): void => {
+    const { model } = settings;
+    const { turns } = this.#kept;
+    const question: Turn = { model, role: "user", content, reasoning: "", state: "said" };
+    const asked: ChatRequest = { ...settings, messages: messagesOf([...turns, question]) };
+    const waiting: Turn = { model, role: "assistant", content: "", reasoning: "", state: "waiting" };
+    this.keep({ turns: [...turns, question, waiting], asked, draft: "" });
+    const controller = new AbortController();
+    this.#running = controller;
+    void answer(asked, controller.signal, (more) => {
+      const answered = this.#kept.turns.at(-1);
+      if (!answered || this.#running !== controller) return;
+      this.keep({ turns: [...this.#kept.turns.slice(0, -1), { ...answered, ...more(answered) }] });
+    });
+  };
+
+  readonly stop = (): void => this.#running?.abort();
+
+  readonly clear = (): void => {
+    this.stop();
+    this.#running = undefined;
+    const { draft, settings } = this.#kept;
+    this.#kept = empty;
+    this.keep({ draft, ...(settings && { settings }) });
+  };
+}
+
+/** By user, because another person may sign in in this tab. */
+const stores = new Map<string, ConversationStore>();
+
+export function useConversation(userId: string): Conversation {
+  const [store] = useState(() => {
+    const found = stores.get(userId) ?? new ConversationStore();
+    stores.clear();
+    stores.set(userId, found);
+    return found;
+  });
+  const kept = useSyncExternalStore(store.subscribe, store.now);
+  const last = kept.turns.at(-1);
   const isRunning = last?.role === "assistant" && ["waiting", "activating", "writing"].includes(last.state);
   // Leaving the page ends the answer. Otherwise it would be billed to its end.
-  useEffect(() => () => running.current?.abort(), []);
-  return {
-    turns,
-    isRunning,
-    send(content, settings) {
-      const asked: Turn = { role: "user", content, reasoning: "", state: "said" };
-      // An answer that never began does not belong to the conversation.
-      const said = [...turns.filter((turn) => turn.role === "user" || turn.content !== ""), asked];
-      setTurns([...turns, asked, { role: "assistant", content: "", reasoning: "", state: "waiting" }]);
-      const controller = new AbortController();
-      running.current = controller;
-      void answer(said, settings, controller.signal, (more) =>
-        setTurns((before) => {
-          const answered = before.at(-1);
-          return answered && running.current === controller
-            ? [...before.slice(0, -1), { ...answered, ...more(answered) }]
-            : before;
-        }),
-      );
-    },
-    stop: () => running.current?.abort(),
-    clear() {
-      running.current?.abort();
-      running.current = undefined;
-      setTurns([]);
-    },
-  };
+  useEffect(() => store.stop, [store]);
+  const { send, stop, clear, keep } = store;
+  return { ...kept, isRunning, send, stop, clear, keep };
+}
+
+/** An answer that never began does not belong to the conversation. */
+export function messagesOf(turns: readonly Turn[]): readonly ChatMessage[] {
+  return turns
+    .filter((turn) => turn.role === "user" || turn.content !== "")
+    .map(({ role, content }) => ({ role, content }));
 }
 
 type Change = (more: (answer: Turn) => Partial<Turn>) => void;
 
-async function answer(turns: readonly Turn[], settings: ChatSettings, signal: AbortSignal, change: Change) {
-  const messages = turns.map(({ role, content }) => ({ role, content }));
+async function answer({ messages, ...settings }: ChatRequest, signal: AbortSignal, change: Change) {
   let isOver = false;
   try {
-    const response = await request("chat", { body: { ...settings, messages } }, signal);
+    const response = await request("chat", { body: { ...settings, messages: [...messages] } }, signal);
     const reader = new ChatEventReader();
     const decoder = new TextDecoder();
     const body = response.body!.getReader();

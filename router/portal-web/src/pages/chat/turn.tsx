@@ -4,9 +4,9 @@ import { useTexts } from "../../messages/messages.ts";
 import type { ChatSummary } from "./chat-events.ts";
 import type { Turn } from "./conversation.ts";
 
-export function TurnView({ turn, model }: { readonly turn: Turn; readonly model: string }) {
+export function TurnView({ turn }: { readonly turn: Turn }) {
   const { t } = useTexts();
-  const { role, content, reasoning, state, summary, problem } = turn;
+  const { model, role, content, reasoning, state, summary, problem } = turn;
   return (
     <li className={`turn ${role}`}>
       <h2>{role === "user" ? t.chat.you : model}</h2>

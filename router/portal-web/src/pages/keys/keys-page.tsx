@@ -135,7 +135,7 @@ function KeyStateBadge({ listed: { state, reason } }: { readonly listed: ListedK
   const saysMore = reason !== null && reason !== state;
   return (
     <>
-      <Badge tone={isHindered ? "warn" : tones[state]}>{t.keys.states[state]}</Badge>
+      <Badge tone={isHindered ? "warn" : tones[state]}>{isHindered ? t.keys.hindered : t.keys.states[state]}</Badge>
       {saysMore && <small className="reason">{t.keys.reasons[reason]}</small>}
     </>
   );

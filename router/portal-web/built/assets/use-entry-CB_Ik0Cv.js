@@ -1,1 +1,0 @@
-import{c as e,i as t,r as n}from"./queries-beu5VM_6.js";import{p as r}from"./messages-D1d28FE7.js";function i(i){let[,a]=r();return t({mutationFn:t=>e(i,t),onSuccess:async()=>{await n.resetQueries({queryKey:[`session`]}),a(`/`,{replace:!0})}})}export{i as t};
