@@ -17,6 +17,7 @@ import { Program } from "./program.ts";
 const root = join(import.meta.dirname, "../..");
 const dataDir = dataDirectory(process.env);
 const demoFile = join(dataDir, "demo.json");
+const ownerEmail = "demo@example.com";
 /** The user's folder, because npm runs scripts in the project's. */
 const cwd = process.env["INIT_CWD"] ?? process.cwd();
 
@@ -88,21 +89,30 @@ function stopSignal(): { readonly promise: Promise<void>; readonly signal: Abort
 
 /**
  * Returns the account and key of an earlier start if they still work, otherwise new ones. `invitationUrl`: where the
- * Owner of a new account chooses a password for the portal.
+ * account's Owner chooses a password for the portal, until they have done so.
  */
 async function demoAccess(baseUrl: string, portalUrl: string): Promise<{ demo: Demo; invitationUrl?: string }> {
   const apiKey = readDemoKey(demoFile);
   if (apiKey !== undefined) {
     const answer = await fetch(`${baseUrl}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
     await answer.arrayBuffer();
-    if (answer.status === 200) return { demo: { apiKey, baseUrl, portalUrl } };
+    if (answer.status === 200) return { demo: { apiKey, baseUrl, portalUrl }, ...(await newInvitation()) };
   }
   const accounts = (await weiche("account", "list")) as DemoAccount[];
-  const wish = ["--name", "Demo", "--owner-email", "demo@example.com", "--package", "Business Plus", "--yes"];
+  const wish = ["--name", "Demo", "--owner-email", ownerEmail, "--package", "Business Plus", "--yes"];
   const found = accounts.find(({ name }) => name === "Demo");
   const account = found ?? ((await weiche("account", "create", ...wish)) as DemoAccount);
   const { key } = (await weiche("key", "create", "--user", account.ownerUserId, "--name", "demo")) as { key: string };
-  return { demo: { apiKey: key, baseUrl, portalUrl }, invitationUrl: account.invitationUrl };
+  const { invitationUrl } = account.invitationUrl === undefined ? await newInvitation() : account;
+  return { demo: { apiKey: key, baseUrl, portalUrl }, invitationUrl };
+}
+
+/** Replaces the link of an earlier start, which only its hash is kept of. Returns nothing once somebody has joined. */
+async function newInvitation(): Promise<{ invitationUrl?: string }> {
+  // Its user may have another address by now, or be deleted.
+  const owner = (await weiche("user", "show", ownerEmail).catch(() => undefined)) as { state: string } | undefined;
+  if (owner?.state !== "invited" && owner?.state !== "uninvited") return {};
+  return (await weiche("user", "invite", ownerEmail)) as { invitationUrl: string };
 }
 
 interface DemoAccount {

@@ -2,7 +2,6 @@
 import type { UserId } from "@weiche/shared/ids.ts";
 import { audited } from "../rights/audit-log.ts";
 import { RequestError } from "../rights/request-error.ts";
-import { instantText } from "../db/database.ts";
 import { asThemselves, type IdentityContext } from "./identity-context.ts";
 import { normalPassword } from "./password-rules.ts";
 import { prove, type Claim, type Unproven } from "./proof.ts";
@@ -34,7 +33,7 @@ export function createLogin(context: IdentityContext) {
         const started = await audited(asThemselves(context, userId, from.source), deed, async (transaction) => {
           const row = transaction
             .updateTable("credentials")
-            .set({ password, lastLoginAt: instantText(clock.now()), failedLogins: 0 })
+            .set({ password, failedLogins: 0 })
             .where("userId", "=", userId)
             .where("password", "=", stored);
           if ((await row.executeTakeFirst()).numUpdatedRows !== 1n) throw new PasswordChanged();

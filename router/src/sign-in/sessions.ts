@@ -135,6 +135,12 @@ export async function startSession(
     .offset(sessionsPerUserMax - 1);
   await transaction.deleteFrom("sessions").where("id", "in", oldest).execute();
   const expiresAtMs = nowMs + sessionMsMax;
+  // Also whoever joins by a link or opens an account has signed in.
+  await transaction
+    .updateTable("credentials")
+    .set({ lastLoginAt: instantText(nowMs) })
+    .where("userId", "=", userId)
+    .execute();
   await transaction
     .insertInto("sessions")
     .values({

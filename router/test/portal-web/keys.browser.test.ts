@@ -75,8 +75,22 @@ test("a key is created, shown once, edited, regenerated and revoked by keyboard 
   };
   await menu("Edit");
   await page.getByRole("dialog", { name: "Edit ci" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  const focused = () => page.evaluate("document.activeElement.getAttribute('aria-label')");
+  expect(await focused()).toBe("Actions for ci"); // the button of the menu that opened it
+  await page.keyboard.press("Enter");
+  await page.getByRole("menu").waitFor();
+  await chooseInMenu(page, "Edit");
+  await page.getByRole("dialog", { name: "Edit ci" }).waitFor();
   await page.keyboard.press("ControlOrMeta+A");
   await page.keyboard.type("nightly");
+  await page.keyboard.press("Escape");
+  await page.getByText("Discard what you typed?").waitFor();
+  expect(await axeFindings(page)).toEqual([]);
+  await tabTo(page, /^Keep editing$/);
+  await page.keyboard.press("Enter");
+  await tabTo(page, /^Name/);
   await page.keyboard.press("Enter");
   await page.getByText("nightly is changed").waitFor();
   await menu("Regenerate");

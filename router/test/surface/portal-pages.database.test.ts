@@ -50,3 +50,11 @@ test.each(["/assets/", "/assets/../../package.json", "/assets/%2e%2e/index.html"
   "only built files are served, not %s",
   async (path) => expect((await ask(path)).status).toBeGreaterThanOrEqual(400),
 );
+
+test("a browser at an unknown address gets the application, which says so, and other clients get a short answer", async () => {
+  const document = readFileSync(join(builtPortal, "index.html"));
+  const page = await ask("/no/such/page", { accept: "text/html,*/*;q=0.8" });
+  expect([page.status, page.bytes.equals(document)]).toEqual([404, true]);
+  const other = await ask("/assets/gone.js", { accept: "*/*" });
+  expect([other.status, other.bytes.equals(document)]).toEqual([404, false]);
+});

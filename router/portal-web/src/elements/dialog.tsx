@@ -13,14 +13,16 @@ export function Dialog({ title, onClose, wide, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
-    const opener = document.activeElement;
+    const opener = openerOf(document.activeElement);
     const dialog = ref.current!;
     dialog.showModal();
     // React's autofocus is too early, because an element that is not shown cannot be focused.
     dialog.querySelector<HTMLElement>("[data-autofocus]")?.focus();
     return () => {
       dialog.close();
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      // The opener may be in a row that has gone. The page's heading is the next best place.
+      const place = opener?.isConnected ? opener : document.querySelector<HTMLElement>("main h1");
+      place?.focus();
     };
   }, []);
   return (
@@ -45,4 +47,11 @@ export function Dialog({ title, onClose, wide, children }: DialogProps) {
       {children}
     </dialog>
   );
+}
+
+/** An entry of a menu disappears with it, so the menu's button stands for it. */
+function openerOf(focused: Element | null): HTMLElement | null {
+  const button = focused?.closest("[role=menu]")?.getAttribute("aria-labelledby");
+  const opener = button ? document.getElementById(button) : focused;
+  return opener instanceof HTMLElement && opener !== document.body ? opener : null;
 }

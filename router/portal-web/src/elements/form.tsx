@@ -1,5 +1,5 @@
 /** A form whose fields are checked first by the browser, then by the server. */
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import type { Problem } from "../api/problem.ts";
 import { useTexts } from "../messages/messages.ts";
 import { Button } from "./button.tsx";
@@ -24,13 +24,15 @@ interface FormProps {
   readonly children?: ReactNode;
   /** Elements beside the button. */
   readonly actions?: ReactNode;
+  readonly onType?: () => void;
 }
 
-export function Form({ onSubmit, submit, kind = "primary", change, disabled, children, actions }: FormProps) {
+export function Form({ onSubmit, submit, kind = "primary", change, disabled, children, actions, onType }: FormProps) {
   const { isPending, error } = change;
   return (
     <form
       className="form"
+      onInput={onType}
       onSubmit={(event) => {
         event.preventDefault();
         if (isPending || disabled) return;
@@ -49,7 +51,7 @@ export function Form({ onSubmit, submit, kind = "primary", change, disabled, chi
   );
 }
 
-export interface FormDialogProps extends Omit<FormProps, "actions"> {
+export interface FormDialogProps extends Omit<FormProps, "actions" | "onType"> {
   readonly title: string;
   readonly onClose: () => void;
 }
@@ -57,9 +59,32 @@ export interface FormDialogProps extends Omit<FormProps, "actions"> {
 /** A form in a dialog, with a button that closes it. Without fields, it asks for confirmation. */
 export function FormDialog({ title, onClose, ...form }: FormDialogProps) {
   const { t } = useTexts();
+  const { isPending } = form.change;
+  const [typed, setTyped] = useState<"nothing" | "something" | "asked">("nothing");
+  const ask = () => setTyped("asked");
   return (
-    <Dialog title={title} onClose={onClose}>
-      <Form {...form} actions={<Button onClick={onClose}>{t.shell.cancel}</Button>} />
+    // What the request makes, such as a key that is shown once, must have a place to be shown.
+    <Dialog title={title} onClose={isPending ? undefined : typed === "nothing" ? onClose : ask}>
+      {typed === "asked" && (
+        <div className="note" role="alert">
+          <p>{t.shell.discard.question}</p>
+          <div className="actions">
+            <Button onClick={() => setTyped("something")}>{t.shell.discard.keep}</Button>
+            <Button kind="danger" onClick={onClose}>
+              {t.shell.discard.discard}
+            </Button>
+          </div>
+        </div>
+      )}
+      <Form
+        {...form}
+        onType={() => setTyped("something")}
+        actions={
+          <Button onClick={onClose} disabled={isPending}>
+            {t.shell.cancel}
+          </Button>
+        }
+      />
     </Dialog>
   );
 }

@@ -26,7 +26,8 @@ export function useToast(): (text: string) => void {
 function Toasts() {
   const { t } = useTexts();
   const { toasts } = Toast.useToastManager();
-  return toasts.map((toast) => (
+  // The newest alone: an older one may say the opposite, such as blocked and unblocked.
+  return toasts.slice(0, 1).map((toast) => (
     <Toast.Root key={toast.id} toast={toast} className="toast">
       <Icon name="check" />
       <Toast.Title className="toast-title" />

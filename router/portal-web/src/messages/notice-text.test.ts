@@ -49,3 +49,18 @@ test("a changelog entry is shown in the reader's language, with the changes of i
     "05.12.2026: Der Faktor sinkt. Ab 05.12.2026, 00:00 ist der Credit-Faktor von small-24b 1,5.",
   );
 });
+
+test("a status is told in the reader's language", () => {
+  const facts = { model: "small-24b", from: "Demnächst", to: "Verfügbar" };
+  expect(sentence("en", "model-status", facts)).toBe("Model small-24b changed from announced to available.");
+  expect(sentence("de", "model-status", { ...facts, from: null })).toBe("Das Modell small-24b ist da: Verfügbar.");
+});
+
+test("a reached limit and an expiring key are told with their last day", () => {
+  const periodEnd = "2026-12-25T23:00:00Z";
+  expect(sentence("en", "quota-75", { package: "Pro", periodEnd })).toBe(
+    "75% of the credits of Pro are used. The period ends on 25 Dec 2026.",
+  );
+  expect(sentence("de", "trial-ending", { endsAt: periodEnd })).toContain("Ihr Test endet am 25.12.2026.");
+  expect(sentence("en", "key-expiring", { expiresAt: "2026-11-30T23:00:00Z" })).toContain("works until 30 Nov 2026.");
+});

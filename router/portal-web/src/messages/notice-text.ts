@@ -108,11 +108,14 @@ export function termsText(terms: PackageTerms, { t: { notices }, format }: Texts
   );
 }
 
-function modelNewsText({ kind, facts }: ModelNews, { t: { notices }, format }: Texts): string {
+function modelNewsText({ kind, facts }: ModelNews, { t: { models, notices }, format }: Texts): string {
   if (kind === "model-status") {
-    const { model, from, to } = facts;
-    if (to === null) return notices.modelGone(model);
-    return from === null ? notices.modelNew(model, to) : notices.modelStatus(model, from, to);
+    // The catalogue writes them in German.
+    const statuses: Readonly<Record<string, string>> = models.statuses;
+    const { model } = facts;
+    const [from, to] = [facts.from, facts.to].map((status) => status && (statuses[status] ?? status));
+    if (!to) return notices.modelGone(model);
+    return from ? notices.modelStatus(model, from, to) : notices.modelNew(model, to);
   }
   const { model, from, to, coming } = facts;
   const sentences = coming.map(({ factor, validFrom }) =>

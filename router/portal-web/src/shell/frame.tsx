@@ -1,7 +1,7 @@
 /** The frame of all pages behind a sign-in: the navigation and the bar at the top. */
 import { Suspense, useState, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
-import { Button } from "../elements/button.tsx";
+import { Button, ButtonLink } from "../elements/button.tsx";
 import { Icon, Mark, type IconName } from "../elements/icons.tsx";
 import { Skeleton } from "../elements/loaded.tsx";
 import { Page } from "../elements/page.tsx";
@@ -61,7 +61,15 @@ export function Frame({ routes, name, children }: FrameProps) {
         </nav>
         <main id="main" tabIndex={-1}>
           <Suspense fallback={<Skeleton />}>
-            {route ? <route.Page key={path} /> : <Page title={t.shell.notFound.title} lead={t.shell.notFound.lead} />}
+            {route ? (
+              <route.Page key={path} />
+            ) : (
+              <Page title={t.shell.notFound.title} lead={t.shell.notFound.lead}>
+                <div className="actions">
+                  <ButtonLink to="/">{routes[0]!.title}</ButtonLink>
+                </div>
+              </Page>
+            )}
           </Suspense>
         </main>
       </div>

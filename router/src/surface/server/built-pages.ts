@@ -38,16 +38,30 @@ interface PageFile {
   readonly compressed: Partial<Record<Encoding, Promise<Buffer>>>;
 }
 
-/** Adds a route for each built file. The HTML document is served at every page's path. */
-export function addPages(app: FastifyInstance, directory: string, pagePaths: readonly string[]): void {
+/**
+ * Adds a route for each built file. The HTML document is served at every page's path, and with 404 to browsers at unknown
+ * ones, where the application says what is there instead. Returns whether it has answered a request.
+ */
+export function addPages(
+  app: FastifyInstance,
+  directory: string,
+  pagePaths: readonly string[],
+): (request: FastifyRequest, reply: FastifyReply) => boolean {
   const names = readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1));
+  let document: PageFile | undefined;
   for (const name of names) {
     const file = readPageFile(directory, name);
     const paths = name.endsWith(".html") ? pagePaths : [`/${name}`];
+    if (name.endsWith(".html")) document = file;
     for (const path of paths) app.get(path, (request, reply) => sendFile(file, request, reply));
   }
+  return (request, reply) => {
+    const wantsPage = request.method === "GET" && request.headers.accept?.includes("text/html");
+    if (wantsPage && document) void sendFile(document, request, reply.status(404));
+    return Boolean(wantsPage && document);
+  };
 }
 
 function readPageFile(directory: string, name: string): PageFile {

@@ -100,8 +100,10 @@ export async function openWebServer(
       .headers({ "content-type": "text/html; charset=utf-8", "retry-after": "1" })
       .send(htmlPage(503));
   });
-  app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
-  addPages(app, pages.directory, pages.paths);
+  const sendPage = addPages(app, pages.directory, pages.paths);
+  app.setNotFoundHandler((request, reply) => {
+    if (!sendPage(request, reply)) sendNotFound(reply);
+  });
   const address = { host: listen.host, port: listening.port };
   const closing = opened.move();
   return {

@@ -2,7 +2,7 @@
 import type { Shape } from "../shape.ts";
 import type { console as english } from "./en.ts";
 
-const counted = (count: string, one: string, many: string) => `${count} ${count === "1" ? one : many}`;
+import { counted } from "../counted.ts";
 
 export const console: Shape<typeof english> = {
   name: "Konsole",

@@ -1,5 +1,5 @@
 /** The texts of the operators' console in English; the German ones have the same shape. */
-const counted = (count: string, one: string, many: string) => `${count} ${count === "1" ? one : many}`;
+import { counted } from "../counted.ts";
 
 export const console = {
   name: "Console",

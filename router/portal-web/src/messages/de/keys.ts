@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import type { keys as english } from "../en/keys.ts";
 import type { Shape } from "../shape.ts";
 
@@ -37,7 +38,7 @@ export const keys: Shape<typeof english> = {
     actions: "Aktionen",
   },
   allModels: "alle",
-  modelCount: (count) => `${count} Modelle`,
+  modelCount: (count) => counted(count, "Modell", "Modelle"),
   userLimitLeft: (left) => `noch ${left} bis zum Limit des Benutzers`,
   never: "nie",
   noExpiry: "nie",

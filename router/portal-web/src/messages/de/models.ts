@@ -1,8 +1,9 @@
+import { counted } from "../counted.ts";
 import type { models as english } from "../en/models.ts";
 import type { Shape } from "../shape.ts";
 
 export const models: Shape<typeof english> = {
-  lead: (usable, total) => `Sie können ${usable} von ${total} Modellen aufrufen.`,
+  lead: (usable, total) => `Sie können ${usable} von ${counted(total, "Modell", "Modellen")} aufrufen.`,
   columns: {
     id: "Modell",
     status: "Status",
@@ -32,8 +33,8 @@ export const models: Shape<typeof english> = {
   provisional: "vorläufig",
   coming: (factor, at) => `${factor} ab ${at}`,
   tools: { enforced: "Werkzeuge", auto: "Werkzeuge (nach eigener Wahl)" },
-  images: (count) => `bis ${count} Bilder`,
-  answers: (count) => `bis ${count} Antworten je Anfrage (n)`,
+  images: (count) => `bis ${counted(count, "Bild", "Bilder")}`,
+  answers: (count) => `bis ${counted(count, "Antwort", "Antworten")} je Anfrage (n)`,
   dimensions: (min, max) => `${min} bis ${max} Dimensionen`,
   reasoning: { optional: "Denken, zuschaltbar", "default-on": "Denken, abschaltbar", unavailable: "" },
   efforts: (efforts) => `Stufen: ${efforts}`,

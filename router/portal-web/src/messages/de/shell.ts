@@ -19,6 +19,7 @@ export const shell: Shape<typeof english> = {
   retry: "Erneut versuchen",
   close: "Schließen",
   cancel: "Abbrechen",
+  discard: { question: "Eingaben verwerfen?", keep: "Weiter bearbeiten", discard: "Verwerfen" },
   save: "Speichern",
   copy: "Kopieren",
   copied: "Kopiert",

@@ -1,9 +1,10 @@
+import { counted } from "../counted.ts";
 import type { usage as english } from "../en/usage.ts";
 import type { Shape } from "../messages.ts";
 
 export const usage: Shape<typeof english> = {
   lead: (credits, requests, input, output) =>
-    `${credits} Credits · ${requests} Anfragen · ${input} Token hinein · ${output} heraus`,
+    `${credits} Credits · ${counted(requests, "Anfrage", "Anfragen")} · ${input} Token hinein · ${output} heraus`,
   period: "Tage",
   periods: {
     period: "dieser Abrechnungszeitraum",

@@ -1,3 +1,4 @@
+import { counted } from "../counted.ts";
 import type { users as english } from "../en/users.ts";
 import type { Shape } from "../shape.ts";
 
@@ -70,7 +71,7 @@ export const users: Shape<typeof english> = {
   blockDialog: {
     title: (email) => `${email} sperren?`,
     lead: (keys) =>
-      `Die Person wird abgemeldet, und ihre ${keys} nutzbaren Schlüssel erhalten sofort 401. Nach dem Entsperren gelten sie wieder.`,
+      `Die Person wird abgemeldet, und ${counted(keys, "nutzbarer Schlüssel erhält", "nutzbare Schlüssel erhalten")} sofort 401. Nach dem Entsperren gelten sie wieder.`,
     submit: "Sperren",
   },
   deleteDialog: {

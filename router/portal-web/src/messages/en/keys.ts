@@ -1,5 +1,7 @@
+import { counted } from "../counted.ts";
+
 export const keys = {
-  count: (count: string) => `${count} keys`,
+  count: (count: string) => counted(count, "key", "keys"),
   leadNone: "A key lets a program call the API on your behalf.",
   create: "Create key",
   search: "Search by name, user or last characters",
@@ -34,7 +36,7 @@ export const keys = {
     actions: "Actions",
   },
   allModels: "all",
-  modelCount: (count: string) => `${count} models`,
+  modelCount: (count: string) => counted(count, "model", "models"),
   userLimitLeft: (left: string) => `${left} left of its user's limit`,
   never: "never",
   noExpiry: "never",

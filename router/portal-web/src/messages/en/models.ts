@@ -1,5 +1,7 @@
+import { counted } from "../counted.ts";
+
 export const models = {
-  lead: (usable: string, total: string) => `You can call ${usable} of ${total} models.`,
+  lead: (usable: string, total: string) => `You can call ${usable} of ${counted(total, "model", "models")}.`,
   columns: {
     id: "Model",
     status: "Status",
@@ -29,8 +31,8 @@ export const models = {
   provisional: "provisional",
   coming: (factor: string, at: string) => `${factor} from ${at}`,
   tools: { enforced: "tools", auto: "tools (free choice)" },
-  images: (count: string) => `up to ${count} images`,
-  answers: (count: string) => `up to ${count} answers per request (n)`,
+  images: (count: string) => `up to ${counted(count, "image", "images")}`,
+  answers: (count: string) => `up to ${counted(count, "answer", "answers")} per request (n)`,
   dimensions: (min: string, max: string) => `${min} to ${max} dimensions`,
   reasoning: { optional: "reasoning, off by default", "default-on": "reasoning, on by default", unavailable: "" },
   efforts: (efforts: string) => `levels: ${efforts}`,

@@ -17,6 +17,7 @@ export const shell = {
   close: "Close",
   cancel: "Cancel",
   save: "Save",
+  discard: { question: "Discard what you typed?", keep: "Keep editing", discard: "Discard" },
   copy: "Copy",
   copied: "Copied",
   copyByHand: "Press Ctrl+C to copy",

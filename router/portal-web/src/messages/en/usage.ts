@@ -1,6 +1,8 @@
+import { counted } from "../counted.ts";
+
 export const usage = {
   lead: (credits: string, requests: string, input: string, output: string) =>
-    `${credits} credits · ${requests} requests · ${input} tokens in · ${output} out`,
+    `${credits} credits · ${counted(requests, "request", "requests")} · ${input} tokens in · ${output} out`,
   period: "Days",
   periods: {
     period: "this billing period",

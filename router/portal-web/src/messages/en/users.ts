@@ -1,10 +1,12 @@
+import { counted } from "../counted.ts";
+
 export const users = {
   lead: "Everybody here has keys of their own and shares the package.",
   invite: "Invite somebody",
   search: "Search by e-mail address",
   role: "Role",
   state: "State",
-  count: (count: string) => `${count} users`,
+  count: (count: string) => counted(count, "user", "users"),
   states: { active: "active", invited: "invited", uninvited: "invitation over", blocked: "blocked" },
   reasons: {
     blocked: "blocked",
@@ -67,7 +69,7 @@ export const users = {
   blockDialog: {
     title: (email: string) => `Block ${email}?`,
     lead: (keys: string) =>
-      `They are signed out, and their ${keys} usable keys get 401 at once. Unblocking brings the keys back.`,
+      `They are signed out, and their ${counted(keys, "usable key gets", "usable keys get")} 401 at once. Unblocking brings the keys back.`,
     submit: "Block",
   },
   deleteDialog: {

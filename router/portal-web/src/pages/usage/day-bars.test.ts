@@ -3,8 +3,8 @@ import { dayBars } from "./day-bars.ts";
 
 test("a day without requests has an empty bar, and the parts of a bar are stacked", () => {
   const rows = [
-    { day: "2026-11-02", model: "a", credits: "10.000" },
-    { day: "2026-11-02", model: "b", credits: "30.500" },
+    { day: "2026-11-02", series: "a", credits: "10.000" },
+    { day: "2026-11-02", series: "b", credits: "30.500" },
   ];
   const { series, bars } = dayBars(rows, ["2026-11-01", "2026-11-02"], "others");
   expect(series).toEqual(["b", "a"]);
@@ -15,8 +15,12 @@ test("a day without requests has an empty bar, and the parts of a bar are stacke
   ]);
 });
 
-test("with more than five models, the small ones are combined", () => {
-  const rows = ["a", "b", "c", "d", "e", "f"].map((model, index) => ({ day: "x", model, credits: String(10 - index) }));
+test("with more than five models, keys or users, the small ones are combined", () => {
+  const rows = ["a", "b", "c", "d", "e", "f"].map((series, index) => ({
+    day: "x",
+    series,
+    credits: String(10 - index),
+  }));
   const { series, bars } = dayBars(rows, ["x"], "others");
   expect(series).toEqual(["a", "b", "c", "d", "others"]);
   expect(bars[0]!.credits).toBe(45);

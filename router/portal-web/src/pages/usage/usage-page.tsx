@@ -17,7 +17,7 @@ import { UsageChart } from "./usage-chart.tsx";
 import { daysBetween, usageDays, type UsageDays } from "./usage-period.ts";
 import { ChosenFilters, UsageFilters } from "./usage-filters.tsx";
 import { usageFilter } from "./usage-filter.ts";
-import { UsageTable, type Usage, type UsagePart } from "./usage-table.tsx";
+import { partName, UsageTable, type Usage, type UsagePart } from "./usage-table.tsx";
 
 const parts = ["model", "key", "user", "day"] as const;
 const sorts = [...mainSums, ...parts];
@@ -66,7 +66,7 @@ export default function UsagePage() {
             </Empty>
           ) : (
             <>
-              <DailyChart window={window} />
+              <DailyChart window={window} by={by} />
               <UsageTable usage={usage} by={by} state={list} />
               <p className="hint">
                 {t.usage.range(format.longDay(usage.from), format.longDay(usage.to))} ·{" "}
@@ -88,17 +88,29 @@ export default function UsagePage() {
 
 type UsageWindow = Pick<UsageDays, "from" | "to"> & ReturnType<typeof usageFilter>;
 
-/** Shows a chart by day and model, or by day if there are too many rows. */
-function DailyChart({ window }: { readonly window: UsageWindow }) {
-  const { t } = useTexts();
+interface ChartProps {
+  readonly window: UsageWindow;
+  readonly by: UsagePart;
+}
+
+/** Shows a chart by day and the chosen part, or by day alone if there are too many rows. */
+function DailyChart({ window, by }: ChartProps) {
+  const texts = useTexts();
+  const { t } = texts;
   const query = { ...window, sort: "day" as const, order: "asc" as const, pageSize: chartRowsMax };
-  const byModel = useRead("showUsage", { query: { ...query, by: "day,model" } }, { refreshMs });
-  const isTooMuch = byModel.data !== undefined && byModel.data.total > chartRowsMax;
+  const byPart = useRead("showUsage", { query: { ...query, by: by === "day" ? by : `day,${by}` } }, { refreshMs });
+  const isTooMuch = byPart.data !== undefined && byPart.data.total > chartRowsMax;
   const byDay = useRead("showUsage", { query: { ...query, by: "day" } }, { refreshMs, enabled: isTooMuch });
   const today = germanDay(useNow());
   const show = ({ from, to, items }: Usage) => (
     // A billing period ends in the future, where there are no bars.
-    <UsageChart {...dayBars(items, daysBetween(from, to < today ? to : today), t.usage.others)} />
+    <UsageChart
+      {...dayBars(
+        items.map((row) => ({ ...row, series: partName(row, texts) })),
+        daysBetween(from, to < today ? to : today),
+        t.usage.others,
+      )}
+    />
   );
-  return isTooMuch ? <Loaded read={byDay}>{show}</Loaded> : <Loaded read={byModel}>{show}</Loaded>;
+  return isTooMuch ? <Loaded read={byDay}>{show}</Loaded> : <Loaded read={byPart}>{show}</Loaded>;
 }

@@ -119,3 +119,10 @@ function Only({ name, value, state, children }: OnlyProps) {
 export function keyName(key: NonNullable<Row["key"]>, { t }: Texts): string {
   return key.kind === "test-chat" ? t.usage.testChat : (key.name ?? t.shell.unknown);
 }
+
+/** The name of the row's model, key or user, distinct from those of other rows. Empty without one. */
+export function partName({ model, key, user }: Row, texts: Texts): string {
+  if (key) return [keyName(key, texts), key.lastFour ? `…${key.lastFour}` : key.userEmail].filter(Boolean).join(" ");
+  if (user) return user.email ?? texts.t.usage.deletedUser;
+  return model ?? "";
+}
