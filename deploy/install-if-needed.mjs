@@ -36,7 +36,7 @@ if (missing().length > 0) {
   if (left.length > 0)
     fail(
       `the installation is not whole, npm has left out: ${left.join(", ")}\n` +
-        `npm does not say why; an install script may have failed: ${[command, ...args.filter((one) => one !== "--loglevel=error"), "--foreground-scripts"].join(" ")}`,
+        `npm reports no reason; an install script may have failed: ${[command, ...args.filter((one) => one !== "--loglevel=error"), "--foreground-scripts"].join(" ")}`,
     );
 }
 

@@ -39,5 +39,5 @@ function page(runs: readonly Run[]): string[] {
     return `- ${engine}: ${date}, ${machineText(machine)}, ${load}${remark === undefined ? "" : `. ${remark}`}`;
   });
   const intro = "Made by `npm run engines -- --write`; what each check does: [checks](checks/).";
-  return ["# Real engines below router and agent", "", intro, "", ...about, "", ...table(runs), "", ...notes(runs)];
+  return ["# Real engines behind router and agent", "", intro, "", ...about, "", ...table(runs), "", ...notes(runs)];
 }

@@ -63,7 +63,7 @@ export async function makeCluster(home: EmbeddedHome, cluster: string): Promise<
   syncFolder(home.directory);
 }
 
-/** Refuses a user id without a name, because initdb needs the name. In containers, a user id may have none. */
+/** Refuses a user id without a name, because initdb needs the name. In containers, a user id may be without a name. */
 function requireName(): void {
   try {
     userInfo();

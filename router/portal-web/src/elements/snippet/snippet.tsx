@@ -39,7 +39,7 @@ export function Snippet(props: SnippetProps) {
         <CopyButton text={code} shownIn={id} />
       </div>
       <Tabs.Panel value={kind} className="snippet-code">
-        {/* It scrolls sideways, which the keyboard needs a focus for. */}
+        {/* It scrolls sideways. To scroll with the keyboard, it must have the focus. */}
         {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
         <pre id={id} tabIndex={0}>
           {code}
