@@ -4,7 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { answerOf } from "@weiche/router/src/simulate/answer/answer.ts";
-import { loadOf, planOf } from "@weiche/router/src/simulate/plan/plan.ts";
+import { planOf } from "@weiche/router/src/simulate/plan/plan.ts";
+import { loadOf } from "@weiche/router/src/simulate/plan/planned-load.ts";
 import { boundsOf, findCapacity } from "@weiche/router/src/simulate/search/capacity.ts";
 import { describeMachine, markdownTable } from "../e2e/cluster/measurement.ts";
 import { writeResult } from "./load/result-files.ts";

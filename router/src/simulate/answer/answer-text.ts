@@ -10,6 +10,7 @@ export function answerText(answer: Answer, width?: number): string {
     ...boundLines(answer),
     ...tableOf(answer, width),
     ...variedLines(answer, width),
+    ...(answer.changes.length > 0 ? ["", `the load is changed: ${answer.changes.join("; ")}`] : []),
     ...assumedLines(answer),
   ].join("\n");
 }

@@ -5,7 +5,8 @@ import type { Trial, Verdict } from "../search/trial.ts";
 import type { Varied } from "../search/variations.ts";
 import type { Measured } from "../engine/measured.ts";
 import type { ModelTally } from "../engine/tally.ts";
-import type { Plan, PlannedLoad } from "../plan/plan.ts";
+import type { Plan } from "../plan/plan.ts";
+import type { PlannedLoad } from "../plan/planned-load.ts";
 
 /** Raised when a field changes its meaning or goes away. */
 const schemaVersion = 1;
@@ -17,7 +18,7 @@ interface Found extends Capacity {
   readonly sensitivity?: readonly Varied[];
 }
 
-export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed">, found: Found) {
+export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed" | "changes">, found: Found) {
   const { bounds, trial, below, isStopped, policies = [], sensitivity = [] } = found;
   return {
     ...{ schemaVersion, version, isStopped },
@@ -38,6 +39,8 @@ export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed">, found: 
     slots: trial ? trial.measured.slots.map(slotOf) : [],
     policies: policies.map(variedOf),
     sensitivity: sensitivity.map(variedOf),
+    /** How the load differs from the plan, as written. */
+    changes: load.changes,
     assumed: [...plan.assumed, ...load.assumed.map((value) => ({ path: "load", models: [], value }))],
   };
 }

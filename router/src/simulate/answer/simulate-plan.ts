@@ -1,5 +1,7 @@
 /** Answers the plan in a file: reads and checks everything, prints the lower bound, then runs. */
-import { loadOf, readPlan } from "../plan/plan.ts";
+import { parseWhatIf } from "../loads/changes.ts";
+import { readPlan } from "../plan/plan.ts";
+import { loadOf } from "../plan/planned-load.ts";
 import { boundsOf, findCapacity, type Step } from "../search/capacity.ts";
 import { assumptionsOf, policyOf, vary } from "../search/variations.ts";
 import { answerOf, type Answer } from "./answer.ts";
@@ -8,6 +10,9 @@ interface Asked {
   readonly goal?: readonly string[];
   readonly policy?: readonly string[];
   readonly sensitivity?: boolean;
+  readonly scale?: number;
+  readonly days?: number;
+  readonly whatIf?: readonly string[];
 }
 
 interface Events {
@@ -21,7 +26,10 @@ interface Events {
 export async function simulatePlan(file: string, asked: Asked, { onBound, onStep }: Events): Promise<Answer> {
   const plan = readPlan(file, asked.goal ?? []);
   const policies = (asked.policy ?? []).map((text) => policyOf(text, plan));
-  const load = loadOf(plan);
+  const { scale, days } = asked;
+  const whatIf = (asked.whatIf ?? []).map((text) => parseWhatIf(text, Object.keys(plan.models)));
+  const scales = scale === undefined ? [] : [{ text: `load x ${scale}`, factor: scale }];
+  const load = loadOf(plan, { ...(days !== undefined && { days }), whatIf: [...scales, ...whatIf] });
   const bounds = boundsOf(plan, load);
   onBound(answerOf(plan, load, { bounds, trial: undefined, below: undefined, isStopped: false }));
   const capacity = await findCapacity(plan, load, bounds, onStep);

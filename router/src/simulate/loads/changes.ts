@@ -16,7 +16,7 @@ export interface WhatIf {
 const form = /^(?:(load)|model (\S+)) (?:(doubles|triples|halves|stops)|x ?(\d+(?:\.\d+)?))$/;
 const factors: Readonly<Record<string, number>> = { doubles: 2, triples: 3, halves: 0.5, stops: 0 };
 const example = 'write it like "load doubles", "model NAME x 1.5" or "model NAME stops"';
-export const factorMax = 1_000;
+const factorMax = 1_000;
 
 /** Throws `StartError` with what to correct. */
 export function parseWhatIf(text: string, models: readonly string[]): WhatIf {

@@ -18,6 +18,8 @@ export interface Trace {
   readonly load: Load;
   /** When the load begins, in milliseconds after midnight. 0 if the trace does not tell. */
   readonly startsAtMs: number;
+  /** From the first to the last request, which is included. */
+  readonly durationMs: number;
   readonly requests: number;
   /** Requests of the trace that have failed and are left out. */
   readonly failed: number;
@@ -44,13 +46,13 @@ export function openTrace(file: string, options: TraceOptions = {}): CheckedTrac
   read(file, () => {
     for (const numbered of rowsOf(file, format)) if (!check.take(numbered)) break;
   });
-  const { mistakes, firstMs, requests, failed } = check;
+  const { mistakes, firstMs, lastMs, requests, failed } = check;
   if (mistakes.length > 0) return { mistakes };
   if (requests === 0) return { mistakes: [{ line: 1, message: "the file has no requests" }] };
   return {
     mistakes: [],
     trace: {
-      ...{ format: format.name, requests, failed, assumed: check.assumed(format) },
+      ...{ format: format.name, durationMs: lastMs - firstMs + 1, requests, failed, assumed: check.assumed(format) },
       startsAtMs: format.hasInstants ? firstMs % dayMs : 0,
       load: { [Symbol.iterator]: () => requestsOf(file, format, firstMs, options) },
     },
@@ -101,11 +103,11 @@ function* requestsOf(
 class TraceCheck {
   readonly mistakes: Mistake[] = [];
   firstMs = 0;
+  lastMs = 0;
   requests = 0;
   failed = 0;
   readonly #options: TraceOptions;
   readonly #unknown = new Set<string>();
-  #lastMs = 0;
   #hasAccounts = true;
   #hasModels = true;
 
@@ -135,11 +137,11 @@ class TraceCheck {
   *#judge(row: TraceRow): Generator<string, void, undefined> {
     const { timeMs, account, model } = row;
     if (this.requests++ === 0) this.firstMs = timeMs;
-    else if (timeMs < this.#lastMs)
-      yield `the time goes back by ${seconds(this.#lastMs - timeMs)}: sort the lines by time`;
-    else if (timeMs - this.#lastMs > gapMsMax)
-      yield `nothing happens for ${seconds(timeMs - this.#lastMs)} before this line: use a part without the gap`;
-    this.#lastMs = timeMs;
+    else if (timeMs < this.lastMs)
+      yield `the time goes back by ${seconds(this.lastMs - timeMs)}: sort the lines by time`;
+    else if (timeMs - this.lastMs > gapMsMax)
+      yield `nothing happens for ${seconds(timeMs - this.lastMs)} before this line: use a part without the gap`;
+    this.lastMs = timeMs;
     this.#hasAccounts &&= account !== undefined;
     this.#hasModels &&= model !== undefined;
     const fault = this.#faultOfModel(model ?? this.#options.model);

@@ -3,6 +3,7 @@
  * The rules of a slot have the names, ranges and defaults of agent.yaml.
  */
 import { Type, type Static } from "typebox";
+import { fitNames } from "../loads/fits.ts";
 import { agentSchema } from "@weiche/node-agent/src/config/config-schema.ts";
 
 const closed = { additionalProperties: false } as const;
@@ -32,6 +33,23 @@ const demandSchema = Type.Object(
     accounts: Type.Integer({ minimum: 1, default: 40, description: "number of accounts that send the requests" }),
   },
   closed,
+);
+
+const clientsSchema = Type.Object(
+  {
+    perSecond: Type.Number({ exclusiveMinimum: 0, description: "mean requests per second over a day" }),
+    like: Type.Enum([...fitNames], {
+      default: "azure-chat",
+      description: "the public trace whose lengths, bursts and conversations the requests resemble",
+    }),
+    nightShare: Type.Number({
+      exclusiveMinimum: 0,
+      maximum: 1,
+      default: 0.33,
+      description: "requests at 2 a.m. as a share of those at 2 p.m. The load begins at midnight",
+    }),
+  },
+  { ...closed, description: "requests of few busy and many quiet accounts, in bursts and more by day than at night" },
 );
 
 const modelSchema = Type.Object(
@@ -65,6 +83,7 @@ const modelSchema = Type.Object(
       }),
     ),
     demand: Type.Optional(demandSchema),
+    clients: Type.Optional(clientsSchema),
   },
   { ...closed, description: "a model and its engine" },
 );

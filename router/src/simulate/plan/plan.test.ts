@@ -1,5 +1,10 @@
 /** Plans: mistakes with their lines, goals, and what is assumed. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
+import { loadStatistics } from "../loads/load-statistics.ts";
+import { loadOf } from "./planned-load.ts";
 import { ModelTally } from "../engine/tally.ts";
 import { parseGoal } from "./goals.ts";
 import { planOf } from "./plan.ts";
@@ -42,7 +47,7 @@ test.each([
   [
     "a plan in which no model has a demand",
     "models: [{ model: coder }]\n",
-    "plan.yaml:1: no model has a demand, and the plan has no load",
+    "plan.yaml:1: no model has a demand or clients, and the plan has no load",
   ],
   [
     "a goal that cannot be read",
@@ -84,4 +89,37 @@ test("a goal compares seconds or shares of a model's requests", () => {
   expect([wait.most, refused.most]).toEqual([0.5, 0.01]);
   expect(wait.of(tally)).toBeCloseTo(1, 1);
   expect(refused.of(tally)).toBe(0.015);
+});
+
+const composed = `models:
+  - model: coder
+    clients: { perSecond: 1, like: azure-code }
+  - model: small
+    demand: { perSecond: 0.1 }
+hours: 2
+`;
+
+test("the load of clients is composed of accounts, beside the demands of other models", () => {
+  const plan = planOf(composed, "plan.yaml");
+  const { models } = loadStatistics(loadOf(plan).of(1));
+  expect(models.map(({ model }) => model)).toEqual(["coder", "small"]);
+  expect(models[0]!.input.p50).toBeGreaterThan(1_200);
+  expect(plan.assumed).toContainEqual({ path: "clients.nightShare", models: ["coder"], value: 0.33 });
+  const both = composed.replace("demand:", "clients: { perSecond: 1 }\n    demand:");
+  expect(() => planOf(both, "plan.yaml")).toThrow("plan.yaml:5: the model has a demand and clients: keep one of both");
+});
+
+test("days and changes apply to a trace, which is never made longer", () => {
+  const folder = temporaryDirectory();
+  const line = (hour: number) =>
+    JSON.stringify({ timestamp: hour * 3_600_000, model: "coder", account: "a", input_length: 9, output_length: 9 });
+  writeFileSync(join(folder, "load.jsonl"), Array.from({ length: 49 }, (_, hour) => line(hour)).join("\n"));
+  const plan = planOf("models: [{ model: coder }]\nload: { trace: load.jsonl }\n", join(folder, "plan.yaml"));
+  const [all, first] = [loadOf(plan), loadOf(plan, { days: 1 })];
+  expect([all.durationMs, [...all.of(1)].length]).toEqual([48 * 3_600_000 + 1, 49]);
+  expect([first.durationMs, [...first.of(1)].length]).toEqual([24 * 3_600_000, 24]);
+  const doubled = loadOf(plan, { days: 1, whatIf: [{ text: "load doubles", factor: 2 }] });
+  expect([...doubled.of(1)]).toHaveLength(48);
+  expect(doubled.changes).toEqual(["the first 1 days", "load doubles"]);
+  expect(() => loadOf(plan, { days: 3 })).toThrow("load.jsonl has only 2.00 days, but 3 are wanted");
 });

@@ -3,9 +3,6 @@ import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
 import { checkYaml, formatMistakes, nearest, type Finding } from "@weiche/shared/files/config-file.ts";
 import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
-import type { Load } from "../load.ts";
-import { openTrace } from "../loads/trace.ts";
-import { demandLoad } from "./demand-load.ts";
 import { contradictingGoals, parseGoal, type Goal } from "./goals.ts";
 import { planSchema, type RawModel, type RawPlan } from "./plan-schema.ts";
 
@@ -17,29 +14,6 @@ export interface Plan extends Omit<RawPlan, "models"> {
   readonly assumed: readonly Assumed[];
   /** Where its paths begin. */
   readonly folder: string;
-}
-
-export interface PlannedLoad {
-  readonly durationMs: number;
-  /** The load of one run. A recorded load is the same in each. */
-  readonly of: (seed: number) => Load;
-  /** What a trace does not tell, in sentences. */
-  readonly assumed: readonly string[];
-}
-
-/** Throws `StartError` with the mistakes of a trace and their lines. */
-export function loadOf({ models, hours, load, folder }: Plan): PlannedLoad {
-  if (!load) {
-    const demands = new Map(Object.entries(models).flatMap(([model, { demand }]) => (demand ? [[model, demand]] : [])));
-    const durationMs = hours * 3_600_000;
-    return { durationMs, of: (seed) => demandLoad(demands, durationMs, seed), assumed: [] };
-  }
-  const file = resolve(folder, load.trace);
-  const { trace, mistakes } = openTrace(file, { model: load.model, models: Object.keys(models) });
-  if (!trace) throw new StartError(formatMistakes(file, mistakes).join("; "));
-  let durationMs = 1;
-  for (const { atMs } of trace.load) durationMs = atMs;
-  return { durationMs, of: () => trace.load, assumed: trace.assumed };
 }
 
 interface Assumed {
@@ -75,10 +49,12 @@ function* contradictions(plan: RawPlan): Iterable<Finding> {
   const models = plan.models.map(({ model }) => model);
   for (const [index, model] of models.entries())
     if (models.indexOf(model) < index) yield [["models", index], `the model "${model}" is written twice`];
-  const withDemand = plan.models.findIndex(({ demand }) => demand);
-  if (withDemand < 0 && !plan.load) yield [["models"], "no model has a demand, and the plan has no load"];
+  const withDemand = plan.models.findIndex(({ demand, clients }) => demand || clients);
+  if (withDemand < 0 && !plan.load) yield [["models"], "no model has a demand or clients, and the plan has no load"];
+  for (const [index, { demand, clients }] of plan.models.entries())
+    if (demand && clients) yield [["models", index, "clients"], "the model has a demand and clients: keep one of both"];
   if (withDemand >= 0 && plan.load)
-    yield [["models", withDemand, "demand"], "the plan has a load, so a demand has no effect: remove one of both"];
+    yield [["models", withDemand], "the plan has a load, so demand and clients have no effect: remove one of both"];
   const only = plan.load?.model;
   if (only !== undefined && !models.includes(only)) yield [["load", "model"], noModel(only, models)];
   for (const [index, goal] of plan.goals.entries()) yield* mistakeOf(["goals", index], goal, models);

@@ -2,7 +2,8 @@
 import type { SimulationOptions } from "../engine/simulation.ts";
 import type { Load } from "../load.ts";
 import { engineOf, nodesOf, type SizedGroup } from "../plan/fleet.ts";
-import type { Plan, PlannedLoad } from "../plan/plan.ts";
+import type { Plan } from "../plan/plan.ts";
+import type { PlannedLoad } from "../plan/planned-load.ts";
 import { leastSlots } from "./least-slots.ts";
 import { Asked, boundOf, slotsAtLeast, type ModelBound } from "./lower-bound.ts";
 import { tryFleet, type Control, type Trial } from "./trial.ts";

@@ -1,7 +1,8 @@
 /** The lower bound, and the search for the least number of slots. */
 import { describe, expect, test } from "vitest";
 import { Measured } from "../engine/measured.ts";
-import { loadOf, planOf } from "../plan/plan.ts";
+import { planOf } from "../plan/plan.ts";
+import { loadOf } from "../plan/planned-load.ts";
 import { boundsOf, findCapacity } from "./capacity.ts";
 import { leastSlots } from "./least-slots.ts";
 import { Asked, boundOf, slotsAtLeast } from "./lower-bound.ts";

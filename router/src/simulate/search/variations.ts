@@ -2,7 +2,8 @@
 import { nearest } from "@weiche/shared/files/config-file.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { Value } from "typebox/value";
-import type { Plan, PlannedLoad } from "../plan/plan.ts";
+import type { Plan } from "../plan/plan.ts";
+import type { PlannedLoad } from "../plan/planned-load.ts";
 import { rulesSchema, type RawModel, type RawRules } from "../plan/plan-schema.ts";
 import type { SizedGroup } from "../plan/fleet.ts";
 import { trialOptions, type Step } from "./capacity.ts";

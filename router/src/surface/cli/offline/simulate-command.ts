@@ -1,9 +1,11 @@
 /** `weiche simulate`: answers how many slots a load needs. Needs no router. */
-import type { Command } from "commander";
+import { InvalidArgumentError, type Command } from "commander";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { Actions } from "../actions.ts";
 import { Failed } from "../client.ts";
 import { ProgressBar } from "./progress-bar.ts";
+
+const numberMax = 1_000;
 
 export function addSimulateCommand(program: Command, actions: Actions): void {
   program
@@ -15,6 +17,9 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
       'rules to compare with those of the plan, such as "drainOpenSeconds=5,fairness=false"',
     )
     .option("--sensitivity", "show which assumption about the engines changes the waits most")
+    .option("--scale <factor>", "multiply the requests, with copies from further accounts", positive)
+    .option("--days <days>", "simulate so many days, of a trace the first ones", positive)
+    .option("--what-if <change...>", 'change the load: "load doubles", "model NAME x 1.5" or "model NAME stops"')
     .description("Simulate a fleet, and find the least number of slots that meets the goals.")
     .action(async (file: string, options: Options) => {
       const { simulatePlan } = await import("../../../simulate/answer/simulate-plan.ts");
@@ -31,8 +36,17 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
     });
 }
 
+function positive(text: string): number {
+  const number = Number(text);
+  if (number > 0 && number <= numberMax) return number;
+  throw new InvalidArgumentError(`It must be a number above 0 and at most ${numberMax}.`);
+}
+
 interface Options {
   readonly goal?: readonly string[];
   readonly policy?: readonly string[];
   readonly sensitivity?: boolean;
+  readonly scale?: number;
+  readonly days?: number;
+  readonly whatIf?: readonly string[];
 }

@@ -1,0 +1,78 @@
+/** The load of a plan: a trace, or the demand and the clients of its models, with the changes that were asked for. */
+import { resolve } from "node:path";
+import { formatMistakes } from "@weiche/shared/files/config-file.ts";
+import { StartError } from "@weiche/shared/files/start-error.ts";
+import type { Load } from "../load.ts";
+import { accountLoad } from "../loads/account-load.ts";
+import { firstPart, scaled, type WhatIf } from "../loads/changes.ts";
+import { fits } from "../loads/fits.ts";
+import { merged } from "../loads/merged.ts";
+import { openTrace } from "../loads/trace.ts";
+import { demandLoad } from "./demand-load.ts";
+import type { Plan } from "./plan.ts";
+
+export interface PlannedLoad {
+  readonly durationMs: number;
+  /** The load of one run. A recorded load is the same in each. */
+  readonly of: (seed: number) => Load;
+  /** What a trace does not tell, in sentences. */
+  readonly assumed: readonly string[];
+  /** How it differs from the plan, as written. */
+  readonly changes: readonly string[];
+}
+
+interface LoadChanges {
+  readonly days?: number;
+  /** In the order in which they are applied. */
+  readonly whatIf?: readonly WhatIf[];
+}
+
+type Unchanged = Omit<PlannedLoad, "changes">;
+
+const hourMs = 3_600_000;
+
+/** Throws `StartError` with the mistakes of a trace and their lines. */
+export function loadOf(plan: Plan, { days, whatIf = [] }: LoadChanges = {}): PlannedLoad {
+  const asPlanned = plan.load ? recorded(plan, plan.load, days) : made(plan, days);
+  const { durationMs } = asPlanned;
+  return {
+    ...asPlanned,
+    changes: [...(days === undefined ? [] : [`the first ${days} days`]), ...whatIf.map(({ text }) => text)],
+    of: (seed) => {
+      const changed = whatIf.reduce((load, change, index) => scaled(load, change, seed + index), asPlanned.of(seed));
+      return days === undefined && whatIf.length === 0 ? changed : firstPart(changed, durationMs);
+    },
+  };
+}
+
+function recorded(
+  { folder, models }: Plan,
+  { trace: name, model }: NonNullable<Plan["load"]>,
+  days?: number,
+): Unchanged {
+  const file = resolve(folder, name);
+  const { trace, mistakes } = openTrace(file, { model, models: Object.keys(models) });
+  if (!trace) throw new StartError(formatMistakes(file, mistakes).join("; "));
+  const { load, assumed, durationMs } = trace;
+  if (days === undefined) return { durationMs, of: () => load, assumed };
+  const wantedMs = days * 24 * hourMs;
+  if (wantedMs > durationMs)
+    throw new StartError(`${file} has only ${(durationMs / 24 / hourMs).toFixed(2)} days, but ${days} are wanted`);
+  return { durationMs: wantedMs, of: () => load, assumed };
+}
+
+function made({ hours, models }: Plan, days?: number): Unchanged {
+  const durationMs = (days === undefined ? hours : 24 * days) * hourMs;
+  const demands = new Map(Object.entries(models).flatMap(([model, { demand }]) => (demand ? [[model, demand]] : [])));
+  const clients = Object.entries(models).flatMap(([model, raw]) => (raw.clients ? [{ model, ...raw.clients }] : []));
+  return {
+    ...{ durationMs, assumed: [] },
+    of: (seed) => {
+      const independent = demands.size > 0 ? [demandLoad(demands, durationMs, seed)] : [];
+      const composed = clients.map(({ like, ...each }, index) =>
+        accountLoad({ ...each, fit: fits[like as keyof typeof fits], durationMs, seed: seed * 104_729 + index }),
+      );
+      return merged([...independent, ...composed]);
+    },
+  };
+}
