@@ -24,13 +24,13 @@ export interface Turn {
   readonly problem?: Problem;
 }
 
-export interface ChatSettings {
+interface ChatSettings {
   readonly model: string;
   /** If undefined, the model's default applies. */
   readonly reasoningEffort?: string;
 }
 
-export interface ChatRequest extends ChatSettings {
+interface ChatRequest extends ChatSettings {
   readonly messages: readonly ChatMessage[];
 }
 
@@ -117,7 +117,7 @@ export function useConversation(userId: string): Conversation {
 }
 
 /** An answer that never began does not belong to the conversation. */
-export function messagesOf(turns: readonly Turn[]): readonly ChatMessage[] {
+function messagesOf(turns: readonly Turn[]): readonly ChatMessage[] {
   return turns
     .filter((turn) => turn.role === "user" || turn.content !== "")
     .map(({ role, content }) => ({ role, content }));
