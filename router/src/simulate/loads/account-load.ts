@@ -8,7 +8,7 @@ import { gammaGap, lengthOf, restOfGap } from "./draws.ts";
 import type { Fit } from "./fits.ts";
 import { merged } from "./merged.ts";
 
-export interface AccountLoadOptions {
+interface AccountLoadOptions {
   readonly model: string;
   /** The mean over a day. */
   readonly perSecond: number;
