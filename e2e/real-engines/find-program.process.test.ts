@@ -32,9 +32,9 @@ test("the variable overrides PATH and must name a program", () => {
   const named = (file: string) => findProgram("other", "WEICHE_ENGINE_PROGRAM", env({ WEICHE_ENGINE_PROGRAM: file }));
   expect(named(program)).toBe(program);
   expect(named("")).toBeUndefined();
-  expect(() => named(join(directory, "nothing"))).toThrow(/WEICHE_ENGINE_PROGRAM=.*nothing is no program/);
+  expect(() => named(join(directory, "nothing"))).toThrow(/WEICHE_ENGINE_PROGRAM=.*nothing is not a program/);
   chmodSync(join(directory, "bin"), 0o755);
-  expect(() => named(join(directory, "bin"))).toThrow("is no program");
+  expect(() => named(join(directory, "bin"))).toThrow("is not a program");
 });
 
 test("a program's version is read from stdout or stderr", () => {
