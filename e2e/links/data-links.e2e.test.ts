@@ -109,6 +109,7 @@ test("a failed answer and an answer without an end differ from a whole one", asy
     [ends.nodeFailed, "error", "node-failed"],
     [ends.engineLost, "error", "engine-lost"],
     [ends.nodeBusy, "error", "node-busy"],
+    [ends.engineRefused, "error", "engine-refused"],
     [200, "error", undefined],
     [undefined, "broken", undefined],
   ] as const) {

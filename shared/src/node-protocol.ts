@@ -58,8 +58,9 @@ export type EngineDeath = "alone" | "shared";
 /**
  * Why an attempt failed. `node-failed`: the engine or the agent failed. `engine-lost`: the engine hung, died or gave up
  * after output, maybe because of the request. `node-busy`: the agent had no room and did not ask the engine.
+ * `engine-refused`: the engine refused a request that follows all rules of the service.
  */
-export type NodeFault = "node-failed" | "engine-lost" | "node-busy";
+export type NodeFault = "node-failed" | "engine-lost" | "node-busy" | "engine-refused";
 
 /** Path of the first request on a new data connection. The agent answers with a `NodeIdentity` as JSON. */
 export const identityPath = "/weiche/identity";

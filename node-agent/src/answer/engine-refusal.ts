@@ -4,6 +4,7 @@ import { ApiError, invalid } from "@weiche/shared/errors.ts";
 import { lightValuesMax, scanJson } from "@weiche/shared/http/json-guard.ts";
 import type { CountRequest, EngineRefusal } from "../engines/dialects/dialect.ts";
 import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import type { NodeFault } from "@weiche/shared/node-protocol.ts";
 import { isObject, parseJson } from "@weiche/shared/json.ts";
 import type { EngineAccess } from "./engine-work.ts";
 import type { EngineCall } from "./engine-call.ts";
@@ -12,6 +13,8 @@ const refusalBytesMax = 256 << 10;
 const countBytesMax = 64 << 20;
 /** A longer body is far too long. An exact count is not worth parsing it again and loading the tokeniser. */
 const countedBytesMax = 1 << 20;
+
+type InvalidRefusal = Extract<EngineRefusal, { readonly kind: "invalid" }>;
 
 export interface Refused {
   /** The context window that both the model's rules and its engine allow. */
@@ -83,7 +86,7 @@ function refusalError(engine: EngineAccess, refusal: EngineRefusal, refused: Ref
     }
     case "invalid":
       if (refusal.shortfall !== undefined) engine.onShortfall(refusal.shortfall);
-      return invalidError(refusal.param === "schema" ? refused.schemaIn : refusal.param, refusal.must);
+      return invalidError(refusal, refused);
     case "overloaded":
       return new ApiError("overloaded", "The model has no room at the moment.", { retryAfterSeconds: 1 });
     case "failed":
@@ -91,10 +94,14 @@ function refusalError(engine: EngineAccess, refusal: EngineRefusal, refused: Ref
   }
 }
 
-function invalidError(param: string | undefined, must: string | undefined): ApiError {
+/** The request follows all rules of the service, so another engine of the model may serve it. */
+function invalidError({ param: named, must }: InvalidRefusal, { schemaIn }: Refused): ApiError {
+  const reason: NodeFault = "engine-refused";
+  const param = named === "schema" ? schemaIn : named;
   if (param === undefined)
-    return new ApiError("invalid_request", "This model does not support what the request asks for.");
-  return invalid(param, must === undefined ? "the model does not take this value" : `must be ${must}`);
+    return new ApiError("invalid_request", "This model does not support what the request asks for.", { reason });
+  const { message } = invalid(param, must === undefined ? "the model does not take this value" : `must be ${must}`);
+  return new ApiError("invalid_request", message, { param, reason });
 }
 
 /** Returns the error for a request of more answers than its engine gives, worded like the engine's own refusal. */

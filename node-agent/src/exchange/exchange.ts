@@ -294,5 +294,6 @@ function faultEndOf({ reason }: ApiError): number | undefined {
   if (reason === "node-failed") return ends.nodeFailed;
   if (reason === "engine-lost") return ends.engineLost;
   if (reason === "node-busy") return ends.nodeBusy;
+  if (reason === "engine-refused") return ends.engineRefused;
   return undefined;
 }

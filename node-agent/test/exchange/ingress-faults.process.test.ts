@@ -24,7 +24,12 @@ test.each<[string, EngineScript, number, number]>([
   ["an answer without its end", (socket) => respondEvents(socket, ""), 500, ends.nodeFailed],
   // The rig's engine is external, so its exit cannot be seen.
   ["a connection that breaks", (socket) => socket.destroy(), 500, ends.engineLost],
-  ["the request's own mistake", (socket) => respond(socket, 400, '{"error":{"message":"no"}}'), 400, ends.complete],
+  [
+    "the request's own mistake",
+    (socket) => respond(socket, 400, '{"error":{"message":"no"}}'),
+    400,
+    ends.engineRefused,
+  ],
   ["an engine without room", (socket) => respond(socket, 503, "{}"), 503, ends.complete],
 ])(
   "before the first byte, %s ends the answer so that the router knows whether to try another node",

@@ -12,18 +12,19 @@ export const attemptsMax = 2;
 /** Reports the end of an attempt. Later calls are ignored. */
 export type AttemptEnded = (end: AttemptEnd | "overloaded") => void;
 
-const failed = { outcome: "failed" } as const;
-const untold = { outcome: "untold" } as const;
+export const failed = { outcome: "failed" } as const;
+export const untold = { outcome: "untold" } as const;
 
 /**
- * Returns whether another node may be asked after a refusal: after a 503, or after a fault of the node or its engine.
- * Returns false after the engine died or hung, because the request may do the same to the next engine.
+ * Returns whether another node may be asked after a refusal: after a 503, after a fault of the node or its engine, or
+ * after a refusal of the engine itself. Returns false after the engine died or hung, because the request may do the same
+ * to the next engine.
  */
 export function mayAskAnother(
   { status }: Pick<NodeRefusal, "status">,
   { nodeFault }: Pick<AnswerBody, "nodeFault">,
 ): boolean {
-  return status === 503 || nodeFault === "node-failed";
+  return status === 503 || nodeFault === "node-failed" || nodeFault === "engine-refused";
 }
 
 export function endOfRefusal(

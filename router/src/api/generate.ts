@@ -9,7 +9,8 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../callers/caller.ts";
-import { attemptsMax, endOfAnswer, endOfError, endOfRefusal, mayAskAnother, type AttemptEnded } from "./attempt-end.ts";
+import { attemptsMax, endOfAnswer, endOfError, endOfRefusal, failed, mayAskAnother, untold } from "./attempt-end.ts";
+import type { AttemptEnded } from "./attempt-end.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Attempted } from "../nodes/outcomes/outcomes.ts";
@@ -132,6 +133,10 @@ async function answer(
   const { model, billing } = request;
   const excluded = new Set<NodeId>();
   let refusal: NodeRefusal | undefined;
+  /** Attempts that an engine refused. They count as failed once another node serves the request. Later ends are ignored. */
+  const refused: AttemptEnded[] = [];
+  const judge = (isServed: boolean) => refused.forEach((ended) => ended(isServed ? failed : untold));
+  exchange.onSettled(() => judge(exchange.outcome === "answered"));
   while (exchange.attempts < attemptsMax) {
     const placed = deps.place({ model, affinityKey }, excluded);
     if ("refused" in placed) throw refusal ?? unplaced(placed);
@@ -140,7 +145,8 @@ async function answer(
     const ended = deps.began({ ...placed, model, account: billing.accountId, bodyBytes: body.bytes!.length });
     try {
       refusal = await attempt(exchange, { ...request, slot: placed.slot }, { placed, body, suspect, ended }, deps);
-      if (!refusal) return;
+      if (!refusal) return judge(true);
+      refused.push(ended);
     } catch (error) {
       ended(endOfError(error, exchange));
       if (!(error instanceof NodeLost)) throw error;
@@ -196,7 +202,8 @@ async function attempt(
     const refusal = await readNodeRefusal(reply, exchange.signal);
     decideAfterRefusal(refusal, sent, verdicts);
     tried.result = refusalCodeOf(refusal);
-    ended(endOfRefusal(refusal, reply.body));
+    // Only the answer of another node shows whether the request or the engine is the cause.
+    if (reply.body.nodeFault !== "engine-refused") ended(endOfRefusal(refusal, reply.body));
     if (reply.body.engineDeath) engineDeaths.died(suspect, reply.body.engineDeath);
     if (mayAskAnother(refusal, reply.body)) return refusal;
     throw refusal;

@@ -84,6 +84,7 @@ export class NodeAnswer implements AnswerBody, StreamSink {
     if (code === ends.nodeFailed) this.nodeFault = "node-failed";
     if (code === ends.engineLost) this.nodeFault = "engine-lost";
     if (code === ends.nodeBusy) this.nodeFault = "node-busy";
+    if (code === ends.engineRefused) this.nodeFault = "engine-refused";
     this.#end();
   }
 

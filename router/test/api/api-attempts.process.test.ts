@@ -43,6 +43,27 @@ test("after two such failures the client receives the error, and no third node i
   expect(api.ends).toEqual(["n1 failed", "n2 failed"]);
 });
 
+const refused = error("invalid_request", { nodeFault: "engine-refused" });
+
+test("a request that the engine of one node refuses is served by another, and the refusal counts as a failure", async () => {
+  first(refused);
+  expect(await ask()).toEqual([200, undefined]);
+  await until(() => api.ends.length === 2);
+  expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
+  expect(api.ends.toSorted()).toEqual(["n1 failed", "n2 served"]);
+});
+
+test.each([2, 1])(
+  "a request that the engines of %i nodes refuse, and no other serves, counts against no node",
+  async (nodes) => {
+    api.placement.names = ["n1", "n2", "n3"].slice(0, nodes);
+    api.nodes.script = () => refused;
+    expect(await ask()).toEqual([400, "400"]);
+    await until(() => api.ends.length === nodes);
+    expect(api.ends).not.toContainEqual(expect.stringContaining("failed"));
+  },
+);
+
 test("the client receives such a failure at once if there is no other node", async () => {
   api.placement.names = ["n1"];
   api.nodes.script = () => failed;

@@ -44,6 +44,11 @@ export const ends = {
   unread: 6,
   /** The node itself had no room for the request, and did not ask its engine. The router may ask another node. */
   nodeBusy: 7,
+  /**
+   * The engine refused a request that follows all rules of the service. The router may ask another node, whose answer
+   * shows whether the request or the engine is the cause.
+   */
+  engineRefused: 8,
 } as const;
 
 const cancels = ["unwanted", "refused", "internal"] as const;
