@@ -1,39 +1,38 @@
 /** Short confirmations, which disappear after a while. */
-import { Toast } from "@base-ui/react/toast";
-import type { ReactNode } from "react";
-import { useTexts } from "../messages/messages.ts";
-import { Icon } from "./icons.tsx";
+import { createContext, lazy, Suspense, use, useCallback, useEffect, useState, type ReactNode } from "react";
 
+export interface Said {
+  readonly text: string;
+}
+
+/** Offline, confirmations are not shown. */
+const Toasts = lazy(() => import("./toasts.tsx").catch(() => ({ default: () => null })));
+const SayContext = createContext<(text: string) => void>(() => {});
+
+/** Confirmations follow what a person does, so their code is fetched at the first key or click, not with the page. */
 export function ToastProvider({ children }: { readonly children: ReactNode }) {
+  const [isUsed, setIsUsed] = useState(false);
+  const [said, setSaid] = useState<Said>();
+  const say = useCallback((text: string) => setSaid({ text }), []);
+  useEffect(() => {
+    const used = () => setIsUsed(true);
+    const options = { once: true, capture: true };
+    for (const event of ["pointerdown", "keydown"]) addEventListener(event, used, options);
+    return () => ["pointerdown", "keydown"].forEach((event) => removeEventListener(event, used, options));
+  }, []);
   return (
-    <Toast.Provider timeout={6_000}>
+    <SayContext value={say}>
       {children}
-      <Toast.Portal>
-        <Toast.Viewport className="toasts">
-          <Toasts />
-        </Toast.Viewport>
-      </Toast.Portal>
-    </Toast.Provider>
+      {(isUsed || said) && (
+        <Suspense fallback={null}>
+          <Toasts said={said} />
+        </Suspense>
+      )}
+    </SayContext>
   );
 }
 
 /** Returns a function that shows a sentence. */
 export function useToast(): (text: string) => void {
-  const { add } = Toast.useToastManager();
-  return (text) => void add({ title: text });
-}
-
-function Toasts() {
-  const { t } = useTexts();
-  const { toasts } = Toast.useToastManager();
-  // The newest alone: an older one may say the opposite, such as blocked and unblocked.
-  return toasts.slice(0, 1).map((toast) => (
-    <Toast.Root key={toast.id} toast={toast} className="toast">
-      <Icon name="check" />
-      <Toast.Title className="toast-title" />
-      <Toast.Close className="button quiet icon-only" aria-label={t.shell.close}>
-        <Icon name="close" />
-      </Toast.Close>
-    </Toast.Root>
-  ));
+  return use(SayContext);
 }

@@ -1,1 +1,0 @@
-import{g as e,v as t}from"./messages-BHsOqXvu.js";var n=t(e(),1),r=3e4;function i(){let[e,t]=(0,n.useState)(()=>Date.now());return(0,n.useEffect)(()=>{let e=setInterval(()=>t(Date.now()),r);return()=>clearInterval(e)},[]),e}export{i as t};
