@@ -5,7 +5,7 @@ import { useTexts } from "../messages/messages.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { ProblemBox } from "./problem-box.tsx";
-import { useToast } from "./toast.tsx";
+import { useToast } from "./toast/toast.tsx";
 
 /** The request that a form sends, as `useChange` returns it. */
 export interface Change {

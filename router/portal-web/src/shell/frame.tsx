@@ -5,7 +5,7 @@ import { Button, ButtonLink } from "../elements/button.tsx";
 import { Icon, Mark, type IconName } from "../elements/icons.tsx";
 import { Skeleton } from "../elements/loaded.tsx";
 import { Page } from "../elements/page.tsx";
-import { ToastProvider } from "../elements/toast.tsx";
+import { ToastProvider } from "../elements/toast/toast.tsx";
 import { useTexts } from "../messages/messages.ts";
 import type { LoadedPage } from "./page-route.ts";
 

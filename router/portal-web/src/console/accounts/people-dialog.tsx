@@ -7,7 +7,7 @@ import { Dialog } from "../../elements/dialog.tsx";
 import { Loaded } from "../../elements/loaded.tsx";
 import { ProblemBox } from "../../elements/problem-box.tsx";
 import { Table, type Column } from "../../elements/table.tsx";
-import { useToast } from "../../elements/toast.tsx";
+import { useToast } from "../../elements/toast/toast.tsx";
 import { useChange, useRead, usersOf, type ListedUser } from "../api.ts";
 import { useConsoleTexts } from "../texts.ts";
 

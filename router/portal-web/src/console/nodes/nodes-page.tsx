@@ -7,7 +7,7 @@ import { Empty } from "../../elements/empty.tsx";
 import { Page } from "../../elements/page.tsx";
 import { ProblemBox } from "../../elements/problem-box.tsx";
 import { Table, type Column } from "../../elements/table.tsx";
-import { useToast } from "../../elements/toast.tsx";
+import { useToast } from "../../elements/toast/toast.tsx";
 import { useChange } from "../api.ts";
 import { LiveItems } from "../live-mark.tsx";
 import { useLive } from "../live.ts";

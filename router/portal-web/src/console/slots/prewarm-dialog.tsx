@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { SelectField } from "../../elements/field.tsx";
 import { FormDialog } from "../../elements/form.tsx";
-import { useToast } from "../../elements/toast.tsx";
+import { useToast } from "../../elements/toast/toast.tsx";
 import { useChange } from "../api.ts";
 import { useConsoleTexts } from "../texts.ts";
 import { TouchedRequests } from "../touched-requests.tsx";

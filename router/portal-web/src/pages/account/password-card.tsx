@@ -4,7 +4,7 @@ import type { Answer } from "../../api/client.ts";
 import { useChange } from "../../api/queries.ts";
 import { CodeField, NewPasswordField, PasswordField } from "../../elements/credential-fields.tsx";
 import { Form } from "../../elements/form.tsx";
-import { useToast } from "../../elements/toast.tsx";
+import { useToast } from "../../elements/toast/toast.tsx";
 import { fieldText } from "../../messages/problem-text.ts";
 import { useTexts } from "../../messages/messages.ts";
 

@@ -6,7 +6,7 @@ import { CopyButton } from "../../elements/copy-button.tsx";
 import { Dialog } from "../../elements/dialog.tsx";
 import { CodeField, PasswordField } from "../../elements/credential-fields.tsx";
 import { FormDialog } from "../../elements/form.tsx";
-import { useToast } from "../../elements/toast.tsx";
+import { useToast } from "../../elements/toast/toast.tsx";
 import { useTexts } from "../../messages/messages.ts";
 
 /** Width of the QR code's blank margin in modules. Some cameras need it. */

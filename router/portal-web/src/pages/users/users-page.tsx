@@ -13,7 +13,7 @@ import { useNow } from "../../time/now.ts";
 import { Page } from "../../elements/page.tsx";
 import { FilterSelect, SearchField } from "../../elements/search-field.tsx";
 import { Pages, Table, type Column } from "../../elements/table.tsx";
-import { useToast } from "../../elements/toast.tsx";
+import { useToast } from "../../elements/toast/toast.tsx";
 import { UsedCell } from "../../elements/used-cell.tsx";
 import { useTexts } from "../../messages/messages.ts";
 import { useSession } from "../../session/session.ts";

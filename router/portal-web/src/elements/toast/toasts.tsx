@@ -1,8 +1,8 @@
 /** The part of the page in which confirmations appear. */
 import { Toast } from "@base-ui/react/toast";
 import { useEffect, type ReactNode } from "react";
-import { useTexts } from "../messages/messages.ts";
-import { Icon } from "./icons.tsx";
+import { useTexts } from "../../messages/messages.ts";
+import { Icon } from "../icons.tsx";
 import type { Said } from "./toast.tsx";
 
 const manager = Toast.createToastManager();
