@@ -214,7 +214,7 @@ describe("a request that is too long", () => {
         expect(metrics).toContain(
           `weiche_agent_engine_window_missing_tokens{slot="${model}",model="${model}"} ${missing}`,
         );
-    const warned = agent.output.filter((line) => line.includes("engine takes shorter requests"));
+    const warned = agent.output.filter((line) => line.includes("the context of the engine is shorter"));
     expect(warned).toHaveLength(chats.models.length + embeds.models.length);
   });
 });

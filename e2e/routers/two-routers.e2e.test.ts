@@ -86,11 +86,11 @@ function says(program: RunningProgram, text: string): boolean {
 }
 
 test("the later router warns that limits apply per router, and the first only logs that another joined", async () => {
-  await until("the later router to warn", () => says(second, "limits hold per router"));
+  await until("the later router to warn", () => says(second, "parallel requests apply per router"));
   await until("the other router to know", () =>
     says(cluster.router, "other routers of this database have started or ended"),
   );
-  expect(says(cluster.router, "limits hold per router")).toBe(false);
+  expect(says(cluster.router, "parallel requests apply per router")).toBe(false);
 });
 
 test("a stopping router lets its answers end, and its node's usage goes to the other router meanwhile", async () => {
