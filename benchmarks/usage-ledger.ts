@@ -16,7 +16,7 @@ import { openDatabase } from "@weiche/router/src/db/database.ts";
 import { silent } from "@weiche/router/test/db/prepared-database.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { quantiles, round } from "../e2e/cluster/measurement.ts";
 import { insertUsageAccounts, makeUsageRecord } from "../e2e/cluster/usage-source.ts";

@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { Program, RunningProgram } from "../peers/program.ts";
 import { measure, openBench, valuesOf, type Bench } from "./measure.ts";
 import { descriptorsFor, pin, raiseDescriptors } from "../../e2e/cluster/processes.ts";

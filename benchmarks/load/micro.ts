@@ -13,7 +13,7 @@ import { createSlot, currentEpoch, type SlotEvent } from "@weiche/node-agent/src
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { asId, uuidv7, type AccountId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import { SseParser } from "@weiche/shared/http/sse.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 
 const runs = 7;
 const keysCount = 10_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { mergeBuckets, pairRatios, short, shuffled, spreadOf } from "./statistics.ts";
 
 test("a spread has the median, the minimum and the maximum", () => {

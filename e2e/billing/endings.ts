@@ -1,6 +1,6 @@
 /** Defines the ways in which a request can end, and runs many such clients at once. Each client has its own socket. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { chatModel, embeddingModel, type KillCluster } from "./kill-cluster.ts";
 import { RawClient, rawPost, until } from "@weiche/router/test/edge/raw-client.ts";
 

@@ -1,6 +1,6 @@
 /** Loads a cluster in every way while its parts are killed, frozen and cut off in turn, in an order that a seed defines. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { enginePids, until } from "../cluster/cluster.ts";
 import { join } from "node:path";
 import { KillCluster, type Wish } from "./kill-cluster.ts";

@@ -1,6 +1,6 @@
 /** Runs every fault many times in random order, with one, two and three nodes. See `kills.e2e.test.ts`. */
 import { expect, test } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { faultNames, runCampaign } from "./kill-campaign.ts";
 
 const seed = Number(process.env["WEICHE_SEED"] ?? 20_261_122);

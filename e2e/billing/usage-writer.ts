@@ -10,7 +10,7 @@ import { createUsageLedger } from "@weiche/router/src/usage/usage-ledger.ts";
 import type { UsageQueueEvents } from "@weiche/router/src/usage/usage-queue.ts";
 import { creditsOf } from "@weiche/shared/credits.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { silent } from "@weiche/router/test/db/prepared-database.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";

@@ -115,7 +115,8 @@ class Billing {
     if (!record) {
       const begun = made.some(
         ({ startedAtMs, firstTokenAtMs = Infinity }) =>
-          one.endedAtMs - firstTokenAtMs > newsMsMax && !this.#failedFrom(startedAtMs, one.endedAtMs),
+          one.endedAtMs - firstTokenAtMs > newsMsMax && // An attempt without output that a failure ends is free, and another node begins.
+          this.#outages(startedAtMs, one.endedAtMs).length === 0,
       );
       return (begun || one.pieces > 0) && !this.#within(one.endedAtMs) ? "is not billed" : undefined;
     }
@@ -126,11 +127,6 @@ class Billing {
     return record.completionTokens > most ? `left when at most ${most} tokens were made` : undefined;
   }
 
-  /** Returns whether something failed in this time. An attempt without output then ends free, and another node begins. */
-  #failedFrom(fromMs: number, untilMs: number): boolean {
-    return this.#evidence.outages.some((outage) => outage.fromMs < untilMs && outage.untilMs > fromMs);
-  }
-
   /** Returns what engines did for the request and what failed meanwhile, in ms before its end. */
   #story({ endedAtMs }: Received, made: readonly Made[]): string {
     const before = (atMs: number | undefined) => (atMs === undefined ? "never" : `${Math.round(endedAtMs - atMs)}`);
@@ -139,18 +135,20 @@ class Billing {
       ({ node, startedAtMs, firstTokenAtMs, closedAtMs }) =>
         `; engine of ${node}: begun ${before(startedAtMs)}, first token ${before(firstTokenAtMs)}, closed ${before(closedAtMs)}`,
     );
-    const outages = this.#evidence.outages
-      .filter((outage) => outage.untilMs > fromMs && outage.fromMs < endedAtMs + newsMsMax)
-      .map(({ what, ...outage }) => `; ${what} ${before(outage.fromMs)} to ${before(outage.untilMs)}`);
+    const outages = this.#outages(fromMs, endedAtMs + newsMsMax).map(
+      (outage) => `; ${outage.what} ${before(outage.fromMs)} to ${before(outage.untilMs)}`,
+    );
     return [...attempts, ...outages].join("");
   }
 
   /** Returns whether something failed at this time or soon after. */
   #within(atMs: number, what?: Outage["what"]): boolean {
-    return this.#evidence.outages.some(
-      (outage) =>
-        (what === undefined || outage.what === what) && atMs > outage.fromMs - newsMsMax && atMs < outage.untilMs,
-    );
+    return this.#outages(atMs, atMs + newsMsMax).some((outage) => what === undefined || outage.what === what);
+  }
+
+  /** Returns what failed at some moment of this time. */
+  #outages(fromMs: number, untilMs: number): readonly Outage[] {
+    return this.#evidence.outages.filter((outage) => outage.fromMs < untilMs && outage.untilMs > fromMs);
   }
 }
 

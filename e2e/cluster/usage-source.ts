@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { Grants } from "@weiche/router/src/usage/grants.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
-import type { Random } from "@weiche/shared/testing/random.ts";
+import type { Random } from "@weiche/shared/random.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 

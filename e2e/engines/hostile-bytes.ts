@@ -4,7 +4,7 @@
  */
 import { frames } from "@weiche/shared/frames/frame.ts";
 import { rawFrame } from "@weiche/shared/testing/raw-frames.ts";
-import type { Random } from "@weiche/shared/testing/random.ts";
+import type { Random } from "@weiche/shared/random.ts";
 
 export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 /** An empty SETTINGS frame, which both ends send first. */

@@ -1,7 +1,7 @@
 /** Tests two models on one slot that sleep and wake under load. No running request is ever aborted. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { Cluster } from "../cluster/cluster.ts";
 import { SimNodeEngine, simNodes } from "../cluster/sim-node.ts";
 import { askStream, type Answer } from "../cluster/api-client.ts";

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { askStream, type Answer, type Client } from "../cluster/api-client.ts";

@@ -18,7 +18,7 @@ import type { RequestId, SlotName, UserId } from "@weiche/shared/ids.ts";
 import type { Gone } from "@weiche/shared/frames/frame-stream.ts";
 import { nodePaths } from "@weiche/shared/node-protocol.ts";
 import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { openTlsFiles, type TlsFiles, type TlsPaths } from "@weiche/shared/http/tls-files.ts";
 import { toldEvents } from "@weiche/shared/testing/told-events.ts";
 

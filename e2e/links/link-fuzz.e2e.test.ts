@@ -13,7 +13,7 @@ import { uuidv7 } from "@weiche/shared/ids.ts";
 import { frames } from "@weiche/shared/frames/frame.ts";
 import { identityPath, metricsPath, nodePaths } from "@weiche/shared/node-protocol.ts";
 import { rawFrame } from "@weiche/shared/testing/raw-frames.ts";
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { textOf } from "../cluster/read-answer.ts";
 import {
   grpcFrame,

@@ -6,7 +6,7 @@
 import { parseCatalogue } from "@weiche/shared/catalogue.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import { askStream, type Answer } from "../cluster/api-client.ts";

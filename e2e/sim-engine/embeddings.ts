@@ -1,7 +1,7 @@
 /** Answers embeddings with vectors derived from the text, so that a text has the same vector in every engine. */
 import { hash } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { EngineParts } from "./parts.ts";
 import { refuse, replyWrong } from "./reply.ts";
 import { inputTokens, isTokenList, parseSteering, text, type Body } from "./request.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { TimerWheel, type Job } from "./timer-wheel.ts";
 

@@ -1,5 +1,5 @@
 /** Simulates accounts that share the places of one engine, on virtual time, with the production slot. */
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
 import { costOf, type TokensUsed } from "@weiche/node-agent/src/slots/fair-shares.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";

@@ -2,7 +2,7 @@
  * Simulates several routers that place requests on the same nodes. Each router knows reports that are up to a second
  * old, and its own requests in flight. A seed determines everything.
  */
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type AccountId, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import { reportEveryMs } from "@weiche/node-agent/src/links/load.ts";

@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
-import type { Random } from "@weiche/shared/testing/random.ts";
+import type { Random } from "@weiche/shared/random.ts";
 import type { EngineEndpoint } from "@weiche/node-agent/src/engines/engine.ts";
 
 type Range = readonly [min: number, max: number];

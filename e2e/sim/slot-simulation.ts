@@ -3,7 +3,7 @@
  * fail, and no rule may be broken. In the liveness phase everything is healed, every model must be served, and all work
  * must end.
  */
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
 import type { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import { noFaults, type SimFaults, type SimTimes } from "./sim-host.ts";

@@ -1,5 +1,5 @@
 /** A simulated host with one slot, its agent and its clients. A seed determines everything. */
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { asId, type AccountId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 import type { SlotConfig, SlotLimits } from "@weiche/node-agent/src/config/config.ts";

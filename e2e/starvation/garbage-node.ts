@@ -11,7 +11,7 @@ import { connect as connectTls } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
 import { frames } from "@weiche/shared/frames/frame.ts";
 import { dataAlpn } from "@weiche/shared/node-protocol.ts";
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { rawFrame } from "@weiche/shared/testing/raw-frames.ts";
 import { uuidv7 } from "@weiche/shared/ids.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";

@@ -3,7 +3,7 @@
  * Routers place requests with the production registry by production reports.
  */
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { reportEveryMs } from "@weiche/node-agent/src/links/load.ts";
 import type { PlacementRequest } from "@weiche/router/src/nodes/placement.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";

@@ -1,5 +1,5 @@
 /** Loads for several slots that share models. */
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
 import type { Strategy } from "../placement-strategies.ts";

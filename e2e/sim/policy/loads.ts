@@ -2,7 +2,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
-import type { Random } from "@weiche/shared/testing/random.ts";
+import { exponential, gammaGap, normal } from "@weiche/router/src/simulate/loads/draws.ts";
+import type { Random } from "@weiche/shared/random.ts";
 import type { Arrival } from "./arrival.ts";
 
 export const dayMs = 86_400_000;
@@ -65,7 +66,7 @@ interface PoissonOptions {
 /** Independent requests of 40 accounts. */
 export function poisson({ perSecond, models, sizes, random }: PoissonOptions): Arrival[] {
   const load: Arrival[] = [];
-  for (let atMs = gapMs(random, perSecond); atMs < dayMs; atMs += gapMs(random, perSecond))
+  for (let atMs = exponential(random, 1_000 / perSecond); atMs < dayMs; atMs += exponential(random, 1_000 / perSecond))
     load.push(arrival(atMs, pickShare(models, random), random.below(40), sizes(random)));
   return load;
 }
@@ -76,10 +77,10 @@ export function poisson({ perSecond, models, sizes, random }: PoissonOptions): A
  */
 export function bursts({ models, random }: Pick<PoissonOptions, "models" | "random">): Arrival[] {
   const load = poisson({ perSecond: 0.05, models, sizes: chatSizes, random });
-  for (let atMs = gapMs(random, 1 / 120); atMs < dayMs; atMs += gapMs(random, 1 / 120)) {
+  for (let atMs = exponential(random, 120_000); atMs < dayMs; atMs += exponential(random, 120_000)) {
     const model = pickShare(models, random);
     const account = random.below(40);
-    for (let left = 5 + random.below(26), at = atMs; left > 0; left--, at += gapMs(random, 2))
+    for (let left = 5 + random.below(26), at = atMs; left > 0; left--, at += exponential(random, 500))
       load.push(arrival(at, model, account, chatSizes(random)));
   }
   return inOrder(load);
@@ -96,9 +97,9 @@ export function clients({ perSecond, models, random }: Omit<PoissonOptions, "siz
   const sum = weights.reduce((total, weight) => total + weight, 0);
   for (const [client, weight] of weights.entries()) {
     for (const [name, share] of Object.entries(models)) {
-      const shape = 1 / (1 + random.next() * 4) ** 2;
+      const cv = 1 + random.next() * 4;
       const rate = (perSecond * share * weight) / sum;
-      for (let atMs = 0; (atMs += (gamma(shape, random) / shape) * (1_000 / rate)) < dayMs;)
+      for (let atMs = 0; (atMs += gammaGap(cv, random) * (1_000 / rate)) < dayMs;)
         if (random.next() < dayCurve(atMs)) load.push(arrival(atMs, asId<ModelId>(name), client, chatSizes(random)));
     }
   }
@@ -134,23 +135,4 @@ function pickShare(models: Shares, random: Random): ModelId {
 /** 1 at 2 p.m., a third at 2 a.m. */
 function dayCurve(atMs: number): number {
   return 2 / 3 + Math.cos((2 * Math.PI * (atMs - (14 / 24) * dayMs)) / dayMs) / 3;
-}
-
-function gapMs(random: Random, perSecond: number): number {
-  return (-Math.log(1 - random.next()) * 1_000) / perSecond;
-}
-
-function normal(random: Random): number {
-  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
-}
-
-/** The method of Marsaglia and Tsang (2000), for a shape of at most 1. */
-function gamma(shape: number, random: Random): number {
-  const d = shape + 1 - 1 / 3;
-  for (;;) {
-    const x = normal(random);
-    const v = (1 + x / Math.sqrt(9 * d)) ** 3;
-    if (v > 0 && Math.log(1 - random.next()) < x * x * 0.5 + d - d * v + d * Math.log(v))
-      return d * v * (1 - random.next()) ** (1 / shape);
-  }
 }

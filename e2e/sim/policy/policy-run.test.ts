@@ -1,6 +1,6 @@
 /** Tests the bench of policies. It measures the real reducer, and each request ends once. */
 import { expect, test } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { chatSizes, poisson, readAzureSizes, readServegen } from "./loads.ts";
 import type { Arrival } from "./arrival.ts";
 import { measure, quickScenarios, scenarios } from "./scenarios.ts";

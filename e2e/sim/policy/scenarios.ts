@@ -1,5 +1,5 @@
 /** The loads on which policies are compared. */
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { ModelId } from "@weiche/shared/ids.ts";
 import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { bursts, chatSizes, clients, jittered, poisson, readAzureSizes, readServegen, type Shares } from "./loads.ts";

@@ -1,6 +1,6 @@
 /** Agents that lose their router together come back one by one, each in time. */
 import { expect, test } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { Backoff } from "./backoff.ts";
 

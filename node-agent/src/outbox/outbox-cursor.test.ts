@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { append, range, recorder, reopened, waiting } from "../../test/outbox/outbox-steps.ts";
 import { SimulatedDisk } from "../../test/outbox/simulated-disk.ts";
 

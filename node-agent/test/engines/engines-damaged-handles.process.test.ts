@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { faultEngine, isAlive, modelA } from "./engines-on-host.ts";
 import { never, quiet, statePerTest } from "./engines-per-test.ts";
 

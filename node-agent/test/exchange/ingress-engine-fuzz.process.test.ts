@@ -3,7 +3,7 @@
  * concurrent one, and the next on a kept connection, are complete. `WEICHE_CASES` sets the number of cases.
  */
 import type { Socket } from "node:net";
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { expect, test } from "vitest";
 import { Rig } from "./ingress-rig.ts";
 import { delta, done, httpHead, respondEvents, usageEvent } from "./scripted-engine.ts";

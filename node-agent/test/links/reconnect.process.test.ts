@@ -1,7 +1,7 @@
 /** When links and data connections to a lost router dial again, on virtual time. */
 import { expect, test } from "vitest";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { DataLink } from "../../src/links/data-link.ts";

@@ -3,7 +3,7 @@ import { SimStream } from "@weiche/shared/testing/sim-stream.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { DesiredState } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { NodeLoad } from "../../src/links/load.ts";
 import { KnownRouters } from "../../src/links/known-routers.ts";

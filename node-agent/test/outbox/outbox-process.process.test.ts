@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { openOutboxDirectory } from "../../src/outbox/outbox-disk.ts";
 import { openOutbox, type Outbox } from "../../src/outbox/outbox.ts";
 import { segmentName } from "../../src/outbox/segment.ts";

@@ -135,8 +135,9 @@ async function answer(
   let refusal: NodeRefusal | undefined;
   /** Attempts that an engine refused. They count as failed once another node serves the request. Later ends are ignored. */
   const refused: AttemptEnded[] = [];
-  const judge = (isServed: boolean) => refused.forEach((ended) => ended(isServed ? failed : untold));
-  exchange.onSettled(() => judge(exchange.outcome === "answered"));
+  exchange.onSettled(() => {
+    for (const ended of refused) ended(exchange.outcome === "answered" ? failed : untold);
+  });
   while (exchange.attempts < attemptsMax) {
     const placed = deps.place({ model, affinityKey }, excluded);
     if ("refused" in placed) throw refusal ?? unplaced(placed);
@@ -145,7 +146,7 @@ async function answer(
     const ended = deps.began({ ...placed, model, account: billing.accountId, bodyBytes: body.bytes!.length });
     try {
       refusal = await attempt(exchange, { ...request, slot: placed.slot }, { placed, body, suspect, ended }, deps);
-      if (!refusal) return judge(true);
+      if (!refusal) return;
       refused.push(ended);
     } catch (error) {
       ended(endOfError(error, exchange));

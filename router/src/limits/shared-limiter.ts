@@ -161,8 +161,7 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
 
   async #decide(account: AccountId, request: RequestId, limits: AccountLimits): Promise<LimitJudgement> {
     const { own, store, clock, events } = this.#parts;
-    const { live } = this.#heldOf(account);
-    live.set(request, false);
+    this.#heldOf(account).live.set(request, false);
     if (this.#alone) return this.#decideAlone(account, request, limits);
     const askedAtMs = clock.monotonicMs();
     let decision: StoreDecision;
@@ -182,10 +181,8 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     }
     // This router may have admitted other requests while it waited for the store. A store that lost its data does not count them.
     const again = own.judge(account, request, limits);
-    if (again.admitted) {
-      live.set(request, true);
-      own.count(account, request, askedAtMs);
-    } else this.leave(account, request);
+    if (again.admitted) this.#hold(account, request, askedAtMs);
+    else this.leave(account, request);
     return again;
   }
 
@@ -225,12 +222,15 @@ export class SharedLimiter implements Limiter, AsyncDisposable {
     const parts = whenDown === "share" ? routers() : 1;
     const shareOf = (limit: number) => Math.max(1, Math.floor(limit / parts));
     const decision = own.judge(account, request, { perMinute: shareOf(perMinute), parallel: shareOf(parallel) });
-    if (decision.admitted) {
-      this.#heldOf(account).live.set(request, true);
-      own.count(account, request, clock.monotonicMs());
-    } else this.#release(account, request);
+    if (decision.admitted) this.#hold(account, request, clock.monotonicMs());
+    else this.#release(account, request);
     events.limitDecidedAlone();
     return decision;
+  }
+
+  #hold(account: AccountId, request: RequestId, atMs: number): void {
+    this.#heldOf(account).live.set(request, true);
+    this.#parts.own.count(account, request, atMs);
   }
 
   #heldOf(account: AccountId): Held {

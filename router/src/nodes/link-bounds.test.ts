@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
 import { LinkRequest, LinkResponse } from "@weiche/proto/weiche/node/v1/node_control.ts";
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { linkRequestBounds, linkResponseBounds } from "@weiche/shared/wire/link-bounds.ts";
 import { boundedDecoder, measureMessage, unknownMax } from "@weiche/shared/wire/message-bounds.ts";
 import type { FieldBounds, MessageBounds } from "@weiche/shared/wire/message-bounds.ts";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { a, active, b, chosen, nowMs, one, type SlotGiven } from "../../test/nodes/placement-views.ts";
 import { SlotState } from "./node-view.ts";
 import { place } from "./placement.ts";

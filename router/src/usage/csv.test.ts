@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { csvLine } from "./csv.ts";
 
 test.each([

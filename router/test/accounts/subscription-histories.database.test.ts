@@ -4,7 +4,7 @@ import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { servicePackages, type PackageEntry } from "@weiche/shared/packages.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createAccounts } from "../../src/accounts/accounts.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { asId, uuidv7 } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { makeRecord } from "../usage/usage-records.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7 } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { createAccounts } from "../../src/accounts/accounts.ts";
 import { loadRouterConfig } from "../../src/config/config.ts";

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { readUsageTrace } from "../../src/simulate/loads/usage-trace.ts";
 import { temporaryFolder } from "../db/database-fixture.ts";

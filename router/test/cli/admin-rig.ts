@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { createAccounts, type Accounts } from "../../src/accounts/accounts.ts";
 import { createIdentity } from "../../src/accounts/identity.ts";
 import { createLoginThrottle } from "../../src/sign-in/login-throttle.ts";

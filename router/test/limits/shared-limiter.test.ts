@@ -13,7 +13,15 @@ import { requestOf, SimulatedStore } from "./simulated-store.ts";
 
 const account = asId<AccountId>("a");
 
-async function setUp({ routers = 1, whenDown = "full" as "full" | "share", fault = "none" as "none" | "silent" } = {}) {
+interface SetUpOptions {
+  readonly routers?: number;
+  readonly whenDown?: "full" | "share";
+  readonly fault?: "none" | "silent";
+  /** The time that a request needs to reach the store. Other commands need none. */
+  readonly enterMs?: number;
+}
+
+async function setUp({ routers = 1, whenDown = "full", fault = "none", enterMs }: SetUpOptions = {}) {
   const clock = new VirtualClock();
   const store = new SimulatedStore(clock);
   store.fault = fault;
@@ -26,7 +34,10 @@ async function setUp({ routers = 1, whenDown = "full" as "full" | "share", fault
   };
   const open = (name: string) => {
     const own = new MemoryLimiter(clock);
-    return SharedLimiter.open({ store: store.of(name), own, clock, events, whenDown, routers: () => routers });
+    const direct = store.of(name);
+    const late: LimitStore["enter"] = (...asked) => sleep(clock, enterMs!).then(() => direct.enter(...asked));
+    const used = enterMs === undefined ? direct : { ...direct, enter: late };
+    return SharedLimiter.open({ store: used, own, clock, events, whenDown, routers: () => routers });
   };
   const opening = Promise.all(Array.from({ length: routers }, (_, n) => open(String(n))));
   if (fault !== "none") await clock.advanceAsync(2_000);
@@ -204,45 +215,12 @@ test("no router exceeds the limit by its own requests after the store lost all d
 });
 
 test("a renewal that the store reads before the requests that ask gives none of them a place", async () => {
-  const clock = new VirtualClock();
-  const store = new SimulatedStore(clock);
-  const events: SharedLimiterEvents = {
-    limitStoreLost() {},
-    limitStoreBack() {},
-    limitDecidedAlone() {},
-    limitStoreAnswered() {},
-  };
-  const open = (name: string) => {
-    const direct = store.of(name);
-    const late: LimitStore = {
-      ...direct,
-      async enter(...asked) {
-        await sleep(clock, 50);
-        return await direct.enter(...asked);
-      },
-    };
-    const own = new MemoryLimiter(clock);
-    return SharedLimiter.open({ store: late, own, clock, events, whenDown: "full", routers: () => 2 });
-  };
-  const limiters = await Promise.all([open("0"), open("1")]);
+  const limits = { perMinute: 1_000, parallel: 4 };
+  const routers = await setUp({ routers: 2, enterMs: 25 });
   // The renewals come 5 s after the start.
-  await clock.advanceAsync(4_900);
-  const first = admittedBy(limiters, 1, 0);
-  await clock.advanceAsync(70);
-  const more = admittedBy(limiters, 10, 100);
-  await clock.advanceAsync(200);
-  expect((await first) + (await more)).toBe(4);
+  await routers.clock.advanceAsync(4_980);
+  expect(await admitted(routers, 10, limits)).toBe(4);
 });
-
-/** Sends requests with new numbers to each router. Resolves with how many are admitted within four places. */
-async function admittedBy(limiters: readonly SharedLimiter[], count: number, from: number): Promise<number> {
-  const asked = limiters.flatMap((limiter, of) =>
-    Array.from({ length: count }, (_, n) =>
-      limiter.enter(account, requestOf(of * 1_000 + from + n), { perMinute: 1_000, parallel: 4 }),
-    ),
-  );
-  return (await Promise.all(asked)).filter(({ admitted }) => admitted).length;
-}
 
 test("a store that returns receives no renewals for idle accounts", async () => {
   const { clock, store, limiters } = await setUp();

@@ -5,7 +5,7 @@
 import { asId, uuidv7, type KeyId, type UserId } from "@weiche/shared/ids.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { systemClock, type Clock } from "@weiche/shared/time/clock.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";
 import { makeUsageDays } from "../../src/usage/usage-days.ts";
 import { models, type Person, type PortalRig } from "../surface/portal-rig.ts";

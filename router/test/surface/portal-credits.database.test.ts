@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type KeyId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { readGrants } from "../../src/usage/grants.ts";
 import { createRefusals } from "../../src/usage/refusal-counts.ts";

@@ -5,7 +5,7 @@ import type { Catalogue, CatalogueEntry } from "@weiche/shared/catalogue.ts";
 import type { ServiceChange } from "@weiche/shared/changelog.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type KeyId, type ModelId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { announceCatalogue } from "../../src/accounts/notices-catalogue.ts";
 import { createEvaluator, type Evaluator } from "../../src/usage/evaluator.ts";

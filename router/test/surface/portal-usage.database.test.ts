@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { formatCredits, millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type KeyId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { timeZone } from "../../src/subscriptions/billing-period.ts";
 import { commitUsage } from "../../src/usage/usage-commit.ts";

@@ -3,7 +3,7 @@ import { afterEach, beforeEach } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { millicredits, type Millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type AccountId, type KeyId, type UserId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { judge, lookUpKey } from "../../src/callers/cached-key.ts";

@@ -1,6 +1,6 @@
 /** A ledger at a fixed date with recorded events, and usage records for it. */
 import { systemClock } from "@weiche/shared/time/clock.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { CommittedBatch, UsageQueueEvents } from "../../src/usage/usage-queue.ts";

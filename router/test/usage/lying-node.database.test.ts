@@ -6,7 +6,7 @@ import { millicredits } from "@weiche/shared/credits.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
 import { FewLines } from "@weiche/shared/program/few-lines.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { readGrants, type Grants } from "../../src/usage/grants.ts";
 import { createUsageLedger, type UsageLedger } from "../../src/usage/usage-ledger.ts";

@@ -4,7 +4,7 @@ import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import { forgetSetAside, listSetAside, storeSetAside } from "../../src/usage/records-set-aside.ts";

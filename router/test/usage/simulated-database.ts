@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { sleep } from "@weiche/shared/time/clock.ts";
 import { asId, type NodeId } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { makeRecord } from "./usage-records.ts";

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { forThisFile } from "@weiche/shared/testing/for-this-file.ts";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import { asId, uuidv7 } from "@weiche/shared/ids.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import type { UsageQueueEvents } from "../../src/usage/usage-queue.ts";

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep, systemClock } from "@weiche/shared/time/clock.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createUsageLedger } from "../../src/usage/usage-ledger.ts";
 import { openClient } from "../../src/db/client.ts";

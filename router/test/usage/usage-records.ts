@@ -1,7 +1,7 @@
 /** Makes usage records from a seed, computes their expected sums, and reads the sums of the database. */
 import { millicredits } from "@weiche/shared/credits.ts";
 import { asId, uuidv7, type NodeId } from "@weiche/shared/ids.ts";
-import type { Random } from "@weiche/shared/testing/random.ts";
+import type { Random } from "@weiche/shared/random.ts";
 import type { UsageRecord } from "@weiche/shared/usage-record.ts";
 import { createGrants, type Grants } from "../../src/usage/grants.ts";
 import type { Database } from "../../src/db/database.ts";

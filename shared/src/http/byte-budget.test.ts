@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRandom } from "../testing/random.ts";
+import { createRandom } from "../random.ts";
 import { settle, VirtualClock } from "../testing/virtual-clock.ts";
 import { ByteBudget, waitMsMax, type Room } from "./byte-budget.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { every, sleep } from "../time/clock.ts";
-import { createRandom } from "./random.ts";
+import { createRandom } from "../random.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 test("timers fire in the order of their time, then of their creation", () => {

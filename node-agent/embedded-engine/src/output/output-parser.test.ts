@@ -1,4 +1,4 @@
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { describe, expect, test } from "vitest";
 import type { OutputEvent } from "./output-event.ts";
 import { OutputParser, type OutputFormat } from "./output-parser.ts";

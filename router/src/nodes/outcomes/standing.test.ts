@@ -1,6 +1,6 @@
 /** Tests when the outcomes of a slot for one model are trouble. */
 import { beforeEach, describe, expect, test } from "vitest";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import { asId, type AccountId } from "@weiche/shared/ids.ts";
 import { pauseMsMax, pauseMsMin, Standing, type Outcome } from "./standing.ts";
 

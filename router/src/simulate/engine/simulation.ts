@@ -4,7 +4,7 @@
  * everything else.
  */
 import { asId, type AccountId, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { reportEveryMs } from "@weiche/node-agent/src/links/load.ts";
 import type { RefusalKind } from "@weiche/node-agent/src/slots/slot-state.ts";
 import { attemptsMax, endOfRefusal, mayAskAnother } from "../../api/attempt-end.ts";

@@ -2,7 +2,7 @@
  * Makes the load of one model, composed of accounts as ServeGen (NSDI'26) found them: few accounts send most requests, in
  * bursts, and more by day than at night. Accounts draw their lengths from the same distributions.
  */
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import type { Load, LoadRequest } from "../load.ts";
 import { gammaGap, lengthOf, restOfGap } from "./draws.ts";
 import type { Fit } from "./fits.ts";

@@ -1,7 +1,7 @@
 /** Changes of a load: more or fewer requests, fewer days, and what happens to a model. */
 import { nearest } from "@weiche/shared/files/config-file.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
-import { createRandom } from "@weiche/shared/testing/random.ts";
+import { createRandom } from "@weiche/shared/random.ts";
 import type { Load } from "../load.ts";
 import { merged } from "./merged.ts";
 

@@ -1,5 +1,5 @@
 /** Random numbers of the distributions that loads are made of. */
-import type { Random } from "@weiche/shared/testing/random.ts";
+import type { Random } from "@weiche/shared/random.ts";
 
 /** A mixture of log-normal distributions, cut at `max`. */
 export interface Mixture {
@@ -14,7 +14,11 @@ export function lengthOf({ parts, max }: Mixture, random: Random): number {
   return Math.min(max, Math.max(1, Math.round(median * Math.exp(sigma * normal(random)))));
 }
 
-function normal(random: Random): number {
+export function exponential(random: Random, mean: number): number {
+  return -mean * Math.log(1 - random.next());
+}
+
+export function normal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 }
 

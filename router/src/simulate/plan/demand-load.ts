@@ -1,27 +1,18 @@
 /** The load of a plan's demands: independent requests at random times, with exponential lengths. */
-import { createRandom, type Random } from "@weiche/shared/testing/random.ts";
+import { createRandom, type Random } from "@weiche/shared/random.ts";
 import type { Load, LoadRequest } from "../load.ts";
+import { firstPart } from "../loads/changes.ts";
+import { exponential } from "../loads/draws.ts";
+import { merged } from "../loads/merged.ts";
 import type { RawModel } from "./plan-schema.ts";
 
 type Demand = NonNullable<RawModel["demand"]>;
 
 export function demandLoad(demands: ReadonlyMap<string, Demand>, durationMs: number, seed: number): Load {
-  return {
-    *[Symbol.iterator]() {
-      const streams = Array.from(demands, ([model, demand], index) =>
-        requestsOf(model, demand, createRandom(seed * 7_919 + index)),
-      );
-      const next = streams.map((stream) => stream.next().value);
-      for (;;) {
-        let first = 0;
-        for (let index = 1; index < next.length; index++) if (next[index]!.atMs < next[first]!.atMs) first = index;
-        const request = next[first]!;
-        if (request.atMs >= durationMs) return;
-        yield request;
-        next[first] = streams[first]!.next().value;
-      }
-    },
-  };
+  const endless = Array.from(demands, ([model, demand], index) => ({
+    [Symbol.iterator]: () => requestsOf(model, demand, createRandom(seed * 7_919 + index)),
+  }));
+  return firstPart(merged(endless), durationMs);
 }
 
 function* requestsOf(model: string, demand: Demand, random: Random): Generator<LoadRequest, never> {
@@ -34,8 +25,4 @@ function* requestsOf(model: string, demand: Demand, random: Random): Generator<L
       outputTokens: Math.ceil(exponential(random, outputTokens)),
     };
   }
-}
-
-function exponential(random: Random, mean: number): number {
-  return -mean * Math.log(1 - random.next());
 }
