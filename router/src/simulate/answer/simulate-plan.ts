@@ -6,7 +6,7 @@ import { boundsOf, findCapacity, type Step } from "../search/capacity.ts";
 import { assumptionsOf, policyOf, vary } from "../search/variations.ts";
 import { answerOf, type Answer } from "./answer.ts";
 
-interface Asked {
+export interface Asked {
   readonly goal?: readonly string[];
   readonly policy?: readonly string[];
   readonly sensitivity?: boolean;
@@ -18,7 +18,7 @@ interface Asked {
 interface Events {
   /** The lower bound is known, and nothing has run. */
   readonly onBound: (before: Answer) => void;
-  /** Resolves with whether to go on. */
+  /** Resolves with whether to continue. */
   readonly onStep: (step: Step) => Promise<boolean>;
 }
 

@@ -1,4 +1,4 @@
-/** A binary heap. The item that comes before all others is on top. */
+/** A binary heap. `top` is the item that comes before all others. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #isBefore: (a: T, b: T) => boolean;

@@ -1,8 +1,7 @@
 /** What one run or several runs of the same fleet have measured. */
 import type { ModelId } from "@weiche/shared/ids.ts";
-import { Histogram } from "./histogram.ts";
 import type { Simulation } from "./simulation.ts";
-import { ModelTally, parts } from "./tally.ts";
+import { ModelTally, Tally } from "./tally.ts";
 
 interface MeasuredSlot {
   readonly name: string;
@@ -14,11 +13,9 @@ interface MeasuredSlot {
   readonly activeMs: Map<ModelId, number>;
 }
 
-export class Measured {
+export class Measured extends Tally {
   /** The number of runs. */
   runs = 0;
-  readonly models = new Map<string, ModelTally>();
-  readonly waits = Array.from({ length: parts }, () => new Histogram());
   readonly slots: MeasuredSlot[] = [];
   /** Switches to each model. */
   readonly switches = new Map<string, number>();
@@ -28,8 +25,7 @@ export class Measured {
     this.runs++;
     const nowMs = clock.monotonicMs();
     this.totalMs += nowMs;
-    for (const [model, own] of tally.models) this.of(model).addAll(own);
-    for (const [index, waits] of tally.waits.entries()) this.waits[index]!.addAll(waits);
+    this.addAll(tally);
     const slots = nodes.flatMap((node) => node.slots.map((slot) => ({ node: node.name, slot })));
     for (const [index, { node, slot }] of slots.entries()) {
       const { times } = slot;
@@ -46,12 +42,6 @@ export class Measured {
         this.switches.set(model, (this.switches.get(model) ?? 0) + count);
       }
     }
-  }
-
-  of(model: string): ModelTally {
-    let tally = this.models.get(model);
-    if (!tally) this.models.set(model, (tally = new ModelTally()));
-    return tally;
   }
 
   /** All models together. */

@@ -1,4 +1,4 @@
-/** Whole runs, compared with closed forms, and with rules that are broken on purpose. */
+/** Tests whole runs against closed forms, and against runs with rules that are broken on purpose. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";

@@ -21,6 +21,7 @@ import type { TimedSlotOptions } from "./timed-slot.ts";
 export interface SimulationOptions {
   readonly seed: number;
   readonly load: Load;
+  /** The duration of the load. Only the progress of a run depends on it. */
   readonly durationMs: number;
   readonly nodes: readonly { readonly name: NodeId; readonly slots: readonly TimedSlotOptions[] }[];
   /** Each request comes to a random router. */
@@ -29,9 +30,9 @@ export interface SimulationOptions {
   readonly newsMs: number;
   /** The limits of each account. Undefined if accounts have none. */
   readonly limits?: AccountLimits;
-  /** A refused client tries again after these times, or after `retry-after` if that is later, and then gives up. */
+  /** A refused client tries again after each of these times, or after `retry-after` if it is longer. Then it gives up. */
   readonly retryMs: readonly number[];
-  /** Whether accounts share the places of engines. Otherwise all requests count as those of one account. */
+  /** Whether accounts share the places of engines. Otherwise all requests count for one account. */
   readonly isFair: boolean;
 }
 
@@ -50,14 +51,14 @@ interface Client {
 }
 
 const everyone = asId<AccountId>("everyone");
-/** What a byte of a body is taken for. It matters only for comparisons of requests with each other. */
+/** The assumed bytes of a body for each token. Only comparisons of requests with each other depend on it. */
 const bytesPerToken = 4;
-/** The time until a client without any node tries again, as without a `retry-after`. */
+/** The time after which a client tries again if no node was available. */
 const noNodeRetryMs = 1_000;
 const nothing = { nodeFault: undefined, engineDeath: undefined };
 
 export class Simulation {
-  readonly tally: Tally;
+  readonly tally = new Tally();
   readonly nodes: readonly TimedNode[];
   readonly clock = new EventQueue();
   readonly #options: SimulationOptions;
@@ -73,7 +74,6 @@ export class Simulation {
 
   constructor(options: SimulationOptions) {
     this.#options = options;
-    this.tally = new Tally(options.durationMs);
     this.#random = createRandom(options.seed);
     this.#limiter = new MemoryLimiter(this.clock);
     this.nodes = options.nodes.map(({ name, slots }) => new TimedNode(name, slots, options.newsMs, this.clock));
@@ -157,7 +157,7 @@ export class Simulation {
       ...{ inputTokens: request.inputTokens, outputTokens: request.outputTokens },
       admitted: () => {
         admittedAtMs = this.clock.monotonicMs();
-        this.tally.waited(client.tally, request.atMs, admittedAtMs - request.atMs);
+        client.tally.wait.add(admittedAtMs - request.atMs);
       },
       began: (stepMs) => {
         const firstAtMs = this.clock.monotonicMs() + stepMs;

@@ -1,8 +1,5 @@
-/** Counts what happens to requests, by model and by part of the load's duration. */
+/** Counts what happens to the requests of a model. */
 import { Histogram } from "./histogram.ts";
-
-/** The parts of a load's duration in charts. */
-export const parts = 96;
 
 export class ModelTally {
   requests = 0;
@@ -30,24 +27,15 @@ export class ModelTally {
   }
 }
 
+/** The counts by model. */
 export class Tally {
   readonly models = new Map<string, ModelTally>();
-  /** Waits of each part of the duration, by the arrival of the request. */
-  readonly waits = Array.from({ length: parts }, () => new Histogram());
-  readonly #durationMs: number;
-
-  constructor(durationMs: number) {
-    this.#durationMs = Math.max(1, durationMs);
-  }
 
   of(model: string): ModelTally {
-    let tally = this.models.get(model);
-    if (!tally) this.models.set(model, (tally = new ModelTally()));
-    return tally;
+    return this.models.getOrInsertComputed(model, () => new ModelTally());
   }
 
-  waited(tally: ModelTally, atMs: number, waitedMs: number): void {
-    tally.wait.add(waitedMs);
-    this.waits[Math.min(parts - 1, Math.floor((parts * atMs) / this.#durationMs))]!.add(waitedMs);
+  addAll({ models }: Tally): void {
+    for (const [model, other] of models) this.of(model).addAll(other);
   }
 }

@@ -12,13 +12,13 @@ import { readReport } from "../../nodes/node-link-codec.ts";
 import type { NodeLinkEntry, NodeRegistry } from "../../nodes/registry.ts";
 import { TimedSlot, type TimedSlotOptions } from "./timed-slot.ts";
 
-/** What a report says about one slot. */
+/** The part of a report about one slot. */
 interface Seen {
   readonly slot: Slot;
   readonly held: readonly number[];
 }
 
-/** What the node looked like at one time. */
+/** The state of the node at one time. */
 interface Snapshot {
   readonly atMs: number;
   readonly seen: readonly Seen[];
@@ -31,7 +31,7 @@ interface Link {
   readonly phaseMs: number;
   /** The time of the newest report that the router has. */
   takenMs: number;
-  /** The state at the newest report's time before the last change, and at the one before. */
+  /** The states at the times of the last two reports before the last change. */
   newest: Snapshot;
   older: Snapshot;
 }

@@ -32,7 +32,7 @@ export interface TimedSlotOptions {
   readonly transition?: typeof transition;
 }
 
-/** A request, and the callbacks for what happens to it. */
+/** A request, and the callbacks for its admission, refusal and end. */
 interface Asking {
   readonly model: ModelId;
   readonly account: AccountId;
@@ -51,7 +51,7 @@ interface Asking {
 
 const endpoint = { origin: "http://127.0.0.1" };
 
-/** An event, and the holding of places that ends with it. */
+/** An event, and the places that a request gives back with it. */
 interface Change {
   readonly event: SlotEvent;
   readonly ends?: Pick<Asking, "router"> & Pick<Holding, "places">;

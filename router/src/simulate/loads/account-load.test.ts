@@ -7,7 +7,7 @@ const hourMs = 3_600_000;
 const options = { model: "m", perSecond: 0.5, fit: fits["azure-chat"], nightShare: 1, durationMs: hourMs, seed: 1 };
 const load = (more: Partial<typeof options>) => accountLoad({ ...options, ...more });
 
-/** The figures of the traces, each of about an hour: mean, median and 99th percentile. */
+/** Mean, median and 99th percentile of each trace, which lasts about an hour. */
 const traces = {
   "azure-chat": { perSecond: 5.53, input: [1_155, 1_020, 4_142], output: [211, 129, 601], gapCv: 1.1, minute: 1.5 },
   "azure-code": { perSecond: 2.57, input: [2_048, 1_469, 7_436], output: [28, 13, 249], gapCv: 13.2, minute: 4.1 },

@@ -7,7 +7,7 @@ import { merged } from "./merged.ts";
 
 /** More or fewer requests, of one model or of all. */
 export interface WhatIf {
-  /** As written. */
+  /** The text as the user wrote it. */
   readonly text: string;
   readonly model?: string;
   readonly factor: number;
@@ -34,7 +34,7 @@ export function parseWhatIf(text: string, models: readonly string[]): WhatIf {
   return { text, model, factor };
 }
 
-/** The time by which copies of a load are apart at most, so that its bursts do not meet. */
+/** A copy of a load is later by at most this time, so that its bursts do not coincide. */
 const apartMsMax = 600_000;
 
 /**

@@ -7,7 +7,7 @@ export interface Mixture {
   readonly max: number;
 }
 
-/** A whole number from 1. */
+/** Draws a length in tokens, at least 1. */
 export function lengthOf({ parts, max }: Mixture, random: Random): number {
   let rest = random.next();
   const [, median, sigma] = parts.find(([share]) => (rest -= share) < 0) ?? parts.at(-1)!;
@@ -22,17 +22,17 @@ export function normal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 }
 
-/** A gap with mean 1, Gamma distributed. `cv`: its coefficient of variation, from 1. */
+/** A Gamma distributed gap with mean 1. `cv`: its coefficient of variation, at least 1. */
 export function gammaGap(cv: number, random: Random): number {
   return gapAround(cv, random) * (1 - random.next()) ** (cv ** 2);
 }
 
-/** The rest of the gap that a random time falls into, which is a long one more often than not. */
+/** The rest of the gap at a random time. Such a gap is longer than the average gap. */
 export function restOfGap(cv: number, random: Random): number {
   return gapAround(cv, random) * random.next();
 }
 
-/** The gap that a random time falls into: Gamma distributed with a shape larger by 1. Marsaglia and Tsang (2000). */
+/** The length of the gap at a random time: Gamma distributed with a shape larger by 1. Marsaglia and Tsang (2000). */
 function gapAround(cv: number, random: Random): number {
   const shape = 1 / cv ** 2;
   const d = shape + 1 - 1 / 3;

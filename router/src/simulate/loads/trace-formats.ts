@@ -18,7 +18,7 @@ export interface TraceFormat {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Returns the format, or what is wrong with the first line. */
+/** Returns the format, or a message about the mistake in the first line. */
 export function formatOf(firstLine: string): TraceFormat | string {
   if (!firstLine.startsWith("{")) return csvFormat(firstLine.split(",").map((name) => name.trim()));
   let fields: Fields;

@@ -11,7 +11,7 @@ export interface TraceRow {
   readonly conversation?: string | undefined;
 }
 
-/** What is wrong with a line. The message names the field. */
+/** A mistake in a line. The message names the field. */
 export class LineFault extends Error {}
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -22,8 +22,8 @@ const azure = [
   "2023-11-16 18:15:50.9951690,396,109",
 ];
 
-describe("a trace is read as a load", () => {
-  test("of Azure, with one account and the model that is given", () => {
+describe("a trace", () => {
+  test("of Azure is read with one account and the given model", () => {
     const { trace, load } = open([...azure, ""], { model: "chat" });
     expect(load).toEqual([
       { atMs: 0, account: "unknown", model: "chat", inputTokens: 374, outputTokens: 44 },
@@ -43,12 +43,12 @@ describe("a trace is read as a load", () => {
     expect(trace!.assumed).toHaveLength(2);
   });
 
-  test("of Azure's second release, whose times have an offset", () => {
+  test("of Azure's second release, whose times have an offset, is read", () => {
     const lines = [azure[0]!, "2024-05-10 00:00:00.009930+00:00,2162,5", "2024-05-10 02:00:00.017335+02:00,2399,6"];
     expect(open(lines, { model: "m" }).load.map(({ atMs }) => Math.round(atMs))).toEqual([0, 7]);
   });
 
-  test("of BurstGPT, in both of its forms, without the requests that failed", () => {
+  test("of BurstGPT, with six or eight columns, is read without the requests that failed", () => {
     const first = ["Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"];
     const lines = [
       ...first,
@@ -68,7 +68,7 @@ describe("a trace is read as a load", () => {
     ]);
   });
 
-  test("of Mooncake, whose shared blocks show which requests continue a conversation", () => {
+  test("of Mooncake is read, and shared blocks show which requests continue a conversation", () => {
     const line = (timestamp: number, input: number, blocks: readonly number[]) =>
       JSON.stringify({ timestamp, input_length: input, output_length: 5, hash_ids: blocks });
     const lines = [line(0, 1_600, [0, 1, 2, 3]), line(1, 1_600, [0, 4, 5, 6]), line(2, 2_700, [0, 1, 2, 7, 8, 9])];
@@ -76,7 +76,7 @@ describe("a trace is read as a load", () => {
     expect(names).toEqual(["conversation-1", "conversation-2", "conversation-1", "conversation-3"]);
   });
 
-  test("of JSON lines with accounts and models", () => {
+  test("of JSON lines with accounts and models is read", () => {
     const line = { timestamp: 2_500, model: "m-small", account: "a", input_length: 3, output_length: 4 };
     expect(open([JSON.stringify(line)]).load).toEqual([
       { atMs: 0, account: "a", model: "m-small", inputTokens: 3, outputTokens: 4 },

@@ -7,23 +7,23 @@ import { formatOf, type TraceFormat } from "./trace-formats.ts";
 import { LineFault, type TraceRow } from "./trace-row.ts";
 
 export interface TraceOptions {
-  /** The model of requests whose trace names none. */
+  /** The model of all requests, if the trace does not name models. */
   readonly model?: string | undefined;
-  /** The known models. Undefined if every name is right. */
+  /** The known models. Undefined if any name is accepted. */
   readonly models?: readonly string[] | undefined;
 }
 
 export interface Trace {
   readonly format: string;
   readonly load: Load;
-  /** When the load begins, in milliseconds after midnight. 0 if the trace does not tell. */
+  /** When the load begins, in milliseconds after midnight. 0 if the trace does not contain it. */
   readonly startsAtMs: number;
-  /** From the first to the last request, which is included. */
+  /** The time from the first to the last request, and one millisecond. */
   readonly durationMs: number;
   readonly requests: number;
   /** Requests of the trace that have failed and are left out. */
   readonly failed: number;
-  /** What the trace does not tell, in sentences. */
+  /** Sentences that name each fact that the trace lacks. */
   readonly assumed: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export function openTrace(file: string, options: TraceOptions = {}): CheckedTrac
 
 interface NumberedRow {
   readonly line: number;
-  /** Undefined: the request failed. A text says what is wrong. */
+  /** Undefined if the request failed. A text describes a mistake in the line. */
   readonly row: TraceRow | string | undefined;
 }
 
@@ -115,7 +115,7 @@ class TraceCheck {
     this.#options = options;
   }
 
-  /** Returns whether further mistakes are worth telling. */
+  /** Returns whether further mistakes are collected. */
   take({ line, row }: NumberedRow): boolean {
     const found = typeof row === "string" ? [row] : row === undefined ? this.#fail() : [...this.#judge(row)];
     for (const message of found) this.mistakes.push({ line, message });
@@ -148,7 +148,7 @@ class TraceCheck {
     if (fault !== undefined) yield fault;
   }
 
-  /** Tells each unknown model once. */
+  /** Reports each unknown model once. */
   #faultOfModel(model: string | undefined): string | undefined {
     const known = this.#options.models;
     if (model === undefined) return this.requests > 1 ? undefined : "the trace names no model: give one with --model";

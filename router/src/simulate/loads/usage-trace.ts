@@ -23,7 +23,7 @@ interface TraceQuery {
 }
 
 /**
- * Reads one page. A request with several attempts counts once, with its last attempt. Attempts that broke off or are void
+ * Reads one page. A request with several attempts counts once, with its last attempt. Broken and void attempts
  * count too, because their requests were asked for.
  */
 export async function readUsageTrace(pool: Pool, { fromMs, toMs, after }: TraceQuery, rowsMax = pageMax) {

@@ -4,14 +4,14 @@ import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { ModelTally } from "../engine/tally.ts";
 
 export interface Goal {
-  /** As written. */
+  /** The text as the user wrote it. */
   readonly text: string;
-  /** The model for which it must hold. Undefined if it must hold for each. */
+  /** The model of the goal. Undefined if each model must meet it. */
   readonly model?: string;
-  /** What is compared, without the bound. */
+  /** The compared value, such as `wait.p99`. */
   readonly name: string;
   readonly of: (tally: ModelTally) => number;
-  /** In seconds, or a share. */
+  /** The bound, in seconds or as a share. */
   readonly most: number;
   readonly isShare: boolean;
 }
@@ -53,7 +53,7 @@ export function parseGoal(text: string, models: readonly string[]): Goal {
   return { text, model, name: `${name}.p${percent}`, of, most, isShare: false };
 }
 
-/** Returns a message for each pair of goals of which one makes the other useless or both name one value twice. */
+/** Returns a message for each pair of goals that set two bounds for the same value. */
 export function contradictingGoals(goals: readonly Goal[]): readonly string[] {
   return goals.flatMap((goal, index) =>
     goals

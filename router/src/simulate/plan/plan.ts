@@ -12,7 +12,7 @@ export interface Plan extends Omit<RawPlan, "models"> {
   readonly parsedGoals: readonly Goal[];
   /** The values that the plan does not give, as paths with `.` between keys. */
   readonly assumed: readonly Assumed[];
-  /** Where its paths begin. */
+  /** The folder to which paths of the plan are relative. */
   readonly folder: string;
 }
 
@@ -87,7 +87,7 @@ function mistakeOf(path: Finding[0], goal: string, models: readonly string[]): F
   }
 }
 
-/** Compares the plan with defaults to the plan as written. Lists goals, runs and hours never, because they are choices. */
+/** Lists the defaults that the written plan does not have. Leaves out goals, runs and hours, because they are choices. */
 function assumedIn(plan: RawPlan, written: unknown): readonly Assumed[] {
   const choices = new Set(["goals", "seeds", "seed", "hours", "models", "fleet", "load"]);
   const own = missing(plan, written, []).filter(([path]) => !choices.has(path[0]!));

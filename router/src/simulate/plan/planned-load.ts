@@ -15,9 +15,9 @@ export interface PlannedLoad {
   readonly durationMs: number;
   /** The load of one run. A recorded load is the same in each. */
   readonly of: (seed: number) => Load;
-  /** What a trace does not tell, in sentences. */
+  /** Sentences that name each fact that a trace lacks. */
   readonly assumed: readonly string[];
-  /** How it differs from the plan, as written. */
+  /** The changes to the plan, as the user wrote them. */
   readonly changes: readonly string[];
 }
 

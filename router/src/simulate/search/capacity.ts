@@ -41,7 +41,7 @@ export function boundsOf(plan: Plan, { durationMs, of }: PlannedLoad): Bounds {
   return { models, groups };
 }
 
-/** `onStep` resolves with whether to go on. */
+/** `onStep` resolves with whether to continue. */
 export async function findCapacity(
   plan: Plan,
   load: PlannedLoad,

@@ -34,7 +34,7 @@ export async function leastSlots(
       low = high;
       high = Math.min(most, high + step);
     }
-    // A bound that leaves waits out of account may be too high, so that fewer slots are tried too.
+    // The bound ignores that requests may wait, so it may be too high. Therefore fewer slots are tried too.
     while (high - low > 1) {
       const middle = low === 0 ? high - 1 : (low + high) >> 1;
       if (await holds(middle)) high = middle;

@@ -6,7 +6,7 @@
 import type { EngineSpeed } from "../engine/engine-work.ts";
 import type { LoadRequest } from "../load.ts";
 
-/** What a load asks of one model. */
+/** The requests of a load for one model. */
 export class Asked {
   requests = 0;
   inputTokens = 0;
@@ -24,9 +24,9 @@ export interface ModelBound {
   readonly perSecond: number;
   /** The time of one request alone on the engine. */
   readonly aloneSeconds: number;
-  /** The share of the time in which it is asked for. */
+  /** The share of the time in which at least one request for the model runs. */
   readonly askedShare: number;
-  /** The slots that its tokens need with every place taken. */
+  /** The number of slots that generate all tokens of the model if every place is taken. */
   readonly busySlots: number;
 }
 
@@ -50,7 +50,7 @@ export function boundOf(
   };
 }
 
-/** Each model needs at least one of both. A group of models that share slots needs the sum of its models. */
+/** Each model needs the larger of both numbers. Models that share slots need the sum of their numbers. */
 export function slotsAtLeast(bounds: readonly ModelBound[]): number {
   const sum = bounds.reduce((total, { askedShare, busySlots }) => total + Math.max(askedShare, busySlots), 0);
   return Math.max(1, Math.ceil(sum - 1e-9));

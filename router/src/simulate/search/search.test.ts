@@ -26,7 +26,7 @@ test("a busy model needs as many slots as its tokens fill", () => {
   const asked = new Asked();
   for (let count = 0; count < 36_000; count++)
     asked.add({ atMs: 0, account: "a", model: "m", inputTokens: 0, outputTokens: 1_000 });
-  // 10,000 tokens per second, of which a slot makes 3,200.
+  // The load has 10,000 tokens per second, and a slot generates 3,200.
   expect(slotsAtLeast([boundOf("m", asked, engine, 3_600_000)])).toBe(4);
 });
 

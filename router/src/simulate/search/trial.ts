@@ -1,4 +1,4 @@
-/** Runs one fleet with several seeds and compares what it measures with the goals. */
+/** Runs one fleet with several seeds and compares the results with the goals. */
 import type { ModelTally } from "../engine/tally.ts";
 import { Measured } from "../engine/measured.ts";
 import { Simulation, type SimulationOptions } from "../engine/simulation.ts";
@@ -7,7 +7,7 @@ import type { SizedGroup } from "../plan/fleet.ts";
 
 /** How a trial reports its progress, and how it is stopped. */
 export interface Control {
-  /** Called after some events, with the share of the run that is done. Resolves with whether to go on. */
+  /** Called after some events, with the completed share of the run. Resolves with whether to continue. */
   goOn(share: number): Promise<boolean>;
 }
 
@@ -30,7 +30,7 @@ export interface Trial {
   readonly isMet: boolean;
 }
 
-/** `optionsOf` returns what to run with a seed. */
+/** `optionsOf` returns the options of the run with a seed. */
 interface TrialOptions {
   readonly groups: readonly SizedGroup[];
   readonly goals: readonly Goal[];

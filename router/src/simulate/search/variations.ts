@@ -1,4 +1,4 @@
-/** Runs the fleet that was found again with changed rules, or with changed assumptions. */
+/** Runs the found fleet again with changed rules or changed assumptions. */
 import { nearest } from "@weiche/shared/files/config-file.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import { Value } from "typebox/value";
@@ -38,7 +38,7 @@ export function policyOf(text: string, plan: Plan): Variation {
   return { name: text, plan: { ...plan, rules: rules as RawRules } };
 }
 
-/** By how much an assumption is changed to see what depends on it. */
+/** The factor by which an assumption is changed, to show its influence. */
 const factor = 1.25;
 
 /** One variation for each number that describes engines, a quarter larger for every model that has it. */

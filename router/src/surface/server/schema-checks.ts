@@ -15,7 +15,7 @@ export const strictly = {
   customOptions: { allErrors: true, coerceTypes: false, removeAdditional: false, useDefaults: false },
 } satisfies FastifyServerOptions["ajv"];
 
-/** The checks of this process. All listeners check alike, so they share the checks of the schemas that they share. */
+/** The compiled checks of this process. Listeners that have a schema in common share its check. */
 const checks = new WeakMap<object, Check>();
 
 /**

@@ -1,6 +1,7 @@
 /** `weiche simulate`: answers how many slots a load needs. Needs no router. */
 import { InvalidArgumentError, type Command } from "commander";
 import { systemClock } from "@weiche/shared/time/clock.ts";
+import type { Asked } from "../../../simulate/answer/simulate-plan.ts";
 import type { Actions } from "../actions.ts";
 import { Failed } from "../client.ts";
 import { ProgressBar } from "./progress-bar.ts";
@@ -21,7 +22,7 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
     .option("--days <days>", "simulate so many days, of a trace the first ones", positive)
     .option("--what-if <change...>", 'change the load: "load doubles", "model NAME x 1.5" or "model NAME stops"')
     .description("Simulate a fleet, and find the least number of slots that meets the goals.")
-    .action(async (file: string, options: Options) => {
+    .action(async (file: string, options: Asked) => {
       const { simulatePlan } = await import("../../../simulate/answer/simulate-plan.ts");
       const { answerText, boundText } = await import("../../../simulate/answer/answer-text.ts");
       using bar = new ProgressBar(actions.terminal, systemClock);
@@ -40,13 +41,4 @@ function positive(text: string): number {
   const number = Number(text);
   if (number > 0 && number <= numberMax) return number;
   throw new InvalidArgumentError(`It must be a number above 0 and at most ${numberMax}.`);
-}
-
-interface Options {
-  readonly goal?: readonly string[];
-  readonly policy?: readonly string[];
-  readonly sensitivity?: boolean;
-  readonly scale?: number;
-  readonly days?: number;
-  readonly whatIf?: readonly string[];
 }
