@@ -138,8 +138,11 @@ export class CanonicalStream {
 const lengths: ReadonlySet<string> = new Set(["length", "model_length", "max_tokens"]);
 /** vLLM and SGLang use these for an answer that they could not finish. */
 const failures: ReadonlySet<string> = new Set(["abort", "error"]);
-/** `repetition`: the engine ended a repetition, as its operator configured. */
-const stops: ReadonlySet<string> = new Set(["stop", "repetition"]);
+/**
+ * `repetition`: the engine ended a repetition, as its operator configured. `function_call`: the reason of the older
+ * form of calls.
+ */
+const stops: ReadonlySet<string> = new Set(["stop", "repetition", "function_call"]);
 
 /**
  * Returns whether the piece has content. Parsers close a call with an empty piece, which some send after the finish.

@@ -148,11 +148,12 @@ function* batches(all: readonly string[], longBytes: number): Iterable<Batch> {
   yield { first: all.length - texts.length, texts };
 }
 
-/** Returns the vectors in the order of the texts. Engines may send them in any order. */
+/** Returns the vectors in the order of the texts. Engines may send them in any order, if they number them. */
 function vectorsOf(data: unknown, texts: number): readonly Float32Array[] {
   const vectors = new Array<Float32Array | undefined>(texts).fill(undefined);
-  for (const item of Array.isArray(data) ? data : []) {
-    const { index, embedding } = isObject(item) ? item : {};
+  for (const [at, item] of (Array.isArray(data) ? data : []).entries()) {
+    const { index: given, embedding } = isObject(item) ? item : {};
+    const index = given ?? at;
     const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(isFloat);
     if (!isVector || !isCount(index, texts - 1) || vectors[index])
       throw new EngineFault("malformed", "an embedding is not a list of numbers");

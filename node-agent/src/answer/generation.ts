@@ -14,6 +14,7 @@ import type { AnswerWriter } from "./answer-writer.ts";
 import { CanonicalStream } from "./canonical-stream.ts";
 import { chatBody } from "./chat-body.ts";
 import { chatEvents } from "./chat-events.ts";
+import { ChoiceIndexes } from "./choice-indexes.ts";
 import { completionBody } from "./completion-body.ts";
 import { completionEvents } from "./completion-events.ts";
 import type { PromptSize } from "../intake/prompt-size.ts";
@@ -53,6 +54,7 @@ export class Generation implements EngineWork {
   readonly #input: "messages" | "prompt";
   readonly #writer: AnswerWriter;
   readonly #canonical: CanonicalStream;
+  readonly #indexes: ChoiceIndexes;
   readonly #maxTokens: number | undefined;
   readonly #reasons: boolean;
   readonly #tokensMax: number;
@@ -97,6 +99,7 @@ export class Generation implements EngineWork {
     this.#tokensMax = tokensMax;
     this.#imagesMax = rules.images?.max ?? 0;
     this.#writer = createWriter(request, requestId, Math.floor(nowMs / 1000));
+    this.#indexes = new ChoiceIndexes(request.choices);
     this.#canonical = new CanonicalStream(soundAnswer(this.#writer, request.choices), {
       choices: request.choices,
       stopsAsToolCalls: request.kind === "chat" && request.stopsAsToolCalls,
@@ -199,7 +202,7 @@ export class Generation implements EngineWork {
   #take(dialect: Dialect, data: string, usage: UsageCount): unknown {
     const event = parseEvent(data);
     if (event === null) return undefined;
-    const chunk = dialect.readChunk(event);
+    const chunk = this.#indexes.read(dialect.readChunk(event));
     if (chunk.error !== undefined) return chunk.error;
     this.#checkFits(chunk);
     if (this.#goesBeyond(chunk, usage)) return this.#endFull();

@@ -105,6 +105,8 @@ export interface EngineChunk {
 
 export interface ChoiceDelta {
   readonly index: number;
+  /** The engine sent no index. `index` is then the position in the chunk. */
+  readonly hasNoIndex?: true;
   readonly reasoning?: string;
   readonly content?: string;
   readonly toolCalls?: readonly ToolCallPiece[];
