@@ -40,7 +40,7 @@ describe("on Debian 13", needsHost(), () => {
   beforeAll(async () => void (host = await bareHost("trixie")), 10 * minutes);
 
   test(
-    "npm start names everything that is missing before it installs anything, and serves afterwards, also after an interrupted installation",
+    "npm start names everything that is missing before it installs anything, and serves afterwards, also after an interrupted installation [G7]",
     { timeout: 15 * minutes, ...needs("curl") },
     async () => {
       const said = await refusal(host, "npm start");
@@ -68,7 +68,7 @@ describe("on Debian 13", needsHost(), () => {
   );
 
   test(
-    "npm test passes there, and counts tests without their program as not run, with the reason",
+    "npm test passes there, and counts tests without their program as not run, with the reason [G7]",
     { timeout: 90 * minutes },
     async () => {
       const said = await host.run("cd weiche && npm test", user);
@@ -81,7 +81,7 @@ describe("on Debian 13", needsHost(), () => {
 
 describe("on Debian 12", needsHost(), () => {
   test(
-    "npm start reports that the Node.js is too old, and names the version to install",
+    "npm start reports that the Node.js is too old, and names the version to install [G7]",
     { timeout: 10 * minutes },
     async () => {
       await using host = await bareHost("bookworm");

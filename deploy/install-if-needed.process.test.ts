@@ -80,7 +80,7 @@ describe("before it installs anything, it names everything that the host lacks, 
     ["npm", { npm: "" }, "npm"],
     ["a library", { npm: "9.2.0", libraries: ["libstdc++.so.6"] }, "libatomic1"],
     ["all", { npm: "", libraries: [] }, "npm libatomic1 libstdc++6"],
-  ])("%s", (_what, host, packages) => {
+  ])("%s [G7]", (_what, host, packages) => {
     const { status, asked, stderr } = install(host);
     expect([status, asked]).toEqual([1, []]);
     expect(stderr).toMatch(/^weiche: nothing is installed yet: this host lacks\n/);
@@ -116,7 +116,7 @@ test.each<[what: string, wanted: object, there: object, commands: string[], gone
   ["the folder of a package is gone", { "node_modules/a": a1 }, { "node_modules/a": a1 }, [byNpm], ["node_modules/a"]],
   ["the pinned Node.js does not run", { "node_modules/node": a1 }, { "node_modules/node": a1 }, [byNpm]],
   ["one too many is installed", {}, { "node_modules/a": a1 }, [byNpm]],
-])("what is installed is compared with the lock file: %s", (_what, wanted, there, commands, gone) => {
+])("what is installed is compared with the lock file: %s [G7]", (_what, wanted, there, commands, gone) => {
   lockFile(wanted);
   installed(there, gone);
   expect(install({ npm: "11.19.1" }).asked).toEqual(commands);

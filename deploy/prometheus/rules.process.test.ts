@@ -21,7 +21,7 @@ test("promtool accepts the rules", needs("promtool"), () => {
 });
 
 test(
-  "each simulated fault fires exactly its alerts, and a healthy fleet fires none",
+  "each simulated fault fires exactly its alerts, and a healthy fleet fires none [G3]",
   { ...needs("promtool"), timeout: 300_000 },
   () => {
     const { status, said } = promtool(["test", "rules", ...testFiles]);
@@ -29,7 +29,7 @@ test(
   },
 );
 
-test("every alert fires in a simulated fault", () => {
+test("every alert fires in a simulated fault [G3]", () => {
   const tried = testFiles.map((file) => readFileSync(file, "utf8")).join("\n");
   const fired = new Set([...tried.matchAll(/alertname="(\w+)"/g)].map(([, name]) => name!));
   expect(fired).toEqual(new Set(names));
@@ -41,7 +41,7 @@ test("every recorded series is tested with known numbers", () => {
   expect(untried.map(({ record }) => record)).toEqual([]);
 });
 
-test("the runbook has an entry for every alert, and no others", () => {
+test("the runbook has an entry for every alert, and no others [G3]", () => {
   const runbook = readFileSync(join(here, "../../docs/runbook.md"), "utf8");
   const entries = [
     ...runbook.matchAll(/^### (\w+)\n\n\*\*Means:\*\* [\s\S]+?\n\n\*\*Look at:\*\* .+\n\n\*\*Do:\*\* .+$/gm),
@@ -53,7 +53,7 @@ test("the runbook has an entry for every alert, and no others", () => {
   expect(alerts.filter(({ labels }) => !["critical", "warning"].includes(labels.severity))).toEqual([]);
 });
 
-test("the rules use only metrics and labels of router and agent", async () => {
+test("the rules use only metrics and labels of router and agent [G3]", async () => {
   const labelsOf = await labelsOfMetrics();
   const wrong = rules.flatMap(({ expr }) => unknownSeries(expr, labelsOf));
   expect(wrong).toEqual([]);

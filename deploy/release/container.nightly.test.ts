@@ -44,7 +44,7 @@ async function buildah(...args: readonly string[]): Promise<string> {
 }
 
 test(
-  "the Containerfile makes an image whose router is healthy and answers the `weiche` command",
+  "the Containerfile makes an image whose router is healthy and answers the `weiche` command [G7]",
   { timeout: 15 * minutes, ...needs("buildah"), ...needsHost() },
   async () => {
     const file = join(import.meta.dirname, "Containerfile");

@@ -47,7 +47,7 @@ test("a package that matches the lock file is unpacked with its links", async ()
   expect(JSON.parse(readFileSync(join(folder, "right/package.json"), "utf8"))).toEqual({ name, version });
 });
 
-test("a package that was replaced in the registry is refused, and none of it is unpacked or run", async () => {
+test("a package that was replaced in the registry is refused, and none of it is unpacked or run [G7]", async () => {
   const pinned = `sha512-${"A".repeat(86)}==`;
   const fetched = fetchPackage({ name, version, integrity: pinned }, join(folder, "wrong"));
   await expect(fetched).rejects.toThrow(`the registry's ${name}@${version} differs from the pinned one`);

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test(
-  "two builds of a release for both processors have the same bytes",
+  "two builds of a release for both processors have the same bytes [G7]",
   async () => {
     await buildRelease(join(folder, "elsewhere/two"), release, arches);
     const sums = (out: string) => readFileSync(join(folder, out, "SHA256SUMS"), "utf8");
@@ -41,7 +41,7 @@ test.each(Object.values(architectures))("a GPU host downloads at most 60 MB, %s"
 });
 
 test.each(["bookworm", "trixie"] as const)(
-  "on a bare Debian %s, the packages serve under systemd, reload certificates, restore a backup, and are removed without the data",
+  "on a bare Debian %s, the packages serve under systemd, reload certificates, restore a backup, and are removed without the data [G4 G6]",
   { timeout: 9 * minutes, ...needsHost() },
   async (suite) => {
     const packages = files.filter((file) => file.endsWith(`_${architectures[archOf(process.arch)]}.deb`));

@@ -47,7 +47,7 @@ function contents(folder: string): readonly (readonly [string, string])[] {
   return filesBelow(folder).map((file) => [file, describeFile(join(folder, file))]);
 }
 
-test("a checkout gives the same files, whatever folder it is built in", () => {
+test("a checkout gives the same files, whatever folder it is built in [G7]", () => {
   const [one, two] = trees.map(contents);
   expect(one!.length).toBeGreaterThan(1000);
   expect(two).toEqual(one);
@@ -103,7 +103,7 @@ test("every link of a page points to a file of its package, and the pages for op
   }
 });
 
-test("programs and libraries are for this processor, and the build refuses others", () => {
+test("programs and libraries are for this processor, and the build refuses others [G7]", () => {
   const [other] = arches.filter((one) => one !== arch);
   const binaries = filesOfOthers(tree, filesBelow(tree), other!);
   for (const file of ["node/bin/node", /\/native\/bin\/postgres$/, /\/llama-addon\.node$/])

@@ -34,7 +34,7 @@ async function buildBoth(): Promise<Record<"now" | "next", readonly string[]>> {
 }
 
 test(
-  "an upgrade and its rollback finish running answers, keep the engine, and bill what clients received",
+  "an upgrade and its rollback finish running answers, keep the engine, and bill what clients received [G5]",
   { timeout: 18 * minutes, ...needsHost() },
   async () => {
     const packages = await buildBoth();

@@ -52,7 +52,7 @@ test.each([
   ["weiche-backup", 15],
   ["weiche-node-agent", 20],
   ["weiche-engine@a-small-24b", 20],
-])("%s is exposed to at most %i tenths", needs("systemd-analyze"), (unit, threshold) => {
+])("%s is exposed to at most %i tenths [G2]", needs("systemd-analyze"), (unit, threshold) => {
   const args = ["security", "--offline=yes", "--no-pager", `--threshold=${threshold}`, `./${unit}.service`];
   const { status, output } = analyze(...args);
   expect([status, output.split("\n").findLast((line) => line.includes("Overall"))]).toEqual([0, expect.any(String)]);
@@ -84,7 +84,7 @@ describe("a unit", () => {
     ["of an engine can access only NVIDIA's devices", "weiche-engine@", gpus],
     ["of the router can access no devices", "weiche-router", ["PrivateDevices=yes", "DevicePolicy=closed"]],
     [
-      "of the agent gets copies of root's certificate and key at each start and reload",
+      "of the agent gets copies of root's certificate and key at each start and reload [G6]",
       "weiche-node-agent",
       [
         `ExecStartPre=${copyOf("agent", "node.pem", "node.key")}`,
@@ -96,7 +96,7 @@ describe("a unit", () => {
       ],
     ],
     [
-      "of the router gets a copy of root's key at each start and reload, and fails to reload a wrong catalogue",
+      "of the router gets a copy of root's key at each start and reload, and fails to reload a wrong catalogue [G6]",
       "weiche-router",
       [
         `ExecStartPre=${copyOf("router", "router.key")}`,
@@ -132,7 +132,7 @@ describe("a unit", () => {
       expect(Number(seconds)).toBeGreaterThan(shutdownSeconds);
     },
   );
-  test("of an engine has no access to the node's key", () => {
+  test("of an engine has no access to the node's key [G2]", () => {
     expect(text("weiche-engine@.service")).not.toMatch(/^(LoadCredential|User=weiche-agent)/m);
   });
   test("of the agent never stops engines", () => {
@@ -180,7 +180,7 @@ describe("polkit", () => {
     ["x-weiche-engine@a.service", "start"],
     ["weiche-engine@a.service", "set-property"],
     ["weiche-engine@a.service", "restart"],
-  ])("does not let the agent do more: %s %s", (unit, verb) => {
+  ])("does not let the agent do more: %s %s [G2]", (unit, verb) => {
     expect(asked("weiche-agent", unit, verb)).toBe("no");
   });
   test("decides nothing about other units and actions", () => {

@@ -2,11 +2,11 @@
 import { expect, test } from "vitest";
 import { declaredMetrics, metricsFile, metricsPage } from "./metrics-page.ts";
 
-test("metrics.md is fresh (node docs/tools/metrics-page.ts)", async () => {
+test("metrics.md is fresh (node docs/tools/metrics-page.ts) [G3]", async () => {
   await expect(await metricsPage()).toMatchFileSnapshot(metricsFile);
 });
 
-test("every metric has a meaning, and every metric in alerts has a hint when to look into it", async () => {
+test("every metric has a meaning, and every metric in alerts has a hint when to look into it [G3]", async () => {
   const { router, agent } = await declaredMetrics();
   expect([router.length > 30, agent.length > 50]).toEqual([true, true]);
   for (const { name, meaning, worry = "never" } of [...router, ...agent]) {

@@ -1,70 +1,62 @@
-/** Makes a page of claims, each with the tests that prove it. A YAML file has the claims and the titles of tests. */
+/** Makes a page of claims, each with the tests whose titles name it. A YAML file has the claims. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parse } from "yaml";
-import type { TestList, TestName } from "./test-list.ts";
+import type { ClaimedTest } from "./claimed-tests.ts";
 
-/** A claim. `by`: titles of tests by their file. */
-export interface Claim {
-  readonly by: Readonly<Record<string, readonly string[] | null | undefined>>;
-}
-type Sections<C extends Claim> = Readonly<Record<string, readonly C[]>>;
+/** The claims of a page by their ids, below their headings. */
+type Sections<C> = Readonly<Record<string, Readonly<Record<string, C>>>>;
 
 export interface ProofPage {
   readonly page: string;
-  /** Claims without a test, and tests that do not exist. */
+  /** Claims without a test. */
   readonly mistakes: readonly string[];
 }
 
-export interface PageShape<C extends Claim> {
+export interface PageShape<C> {
   head(claims: number): readonly string[];
   /** Names of the columns. The third is for tests. */
   readonly columns: readonly string[];
-  cells(claim: C, position: string): readonly [name: string, claim: string, ...after: string[]];
+  cells(claim: C): readonly [claim: string, ...after: string[]];
 }
 
-export function readSections<C extends Claim>(file: string): Sections<C> {
+/** The end of a test file's name: its kind, if it is neither pure nor nightly, and `.test.ts`. */
+const kindOfTest = /(\.(database|process|e2e|browser))?(\.test)?\.tsx?$/;
+
+export function readSections<C>(file: string): Sections<C> {
   return parse(readFileSync(join(import.meta.dirname, file), "utf8")) as Sections<C>;
 }
 
-export function testsOf(sections: Sections<Claim>): TestName[] {
-  return Object.values(sections)
-    .flat()
-    .flatMap(({ by }) => Object.entries(by))
-    .flatMap(([file, titles]) => (titles ?? []).map((title) => ({ file, title })));
+export function idsOf(sections: Sections<unknown>): readonly string[] {
+  return Object.values(sections).flatMap((claims) => Object.keys(claims));
 }
 
-export function proofPage<C extends Claim>(sections: Sections<C>, tests: TestList, shape: PageShape<C>): ProofPage {
-  const mistakes: string[] = [];
+export function proofPage<C>(sections: Sections<C>, tests: readonly ClaimedTest[], shape: PageShape<C>): ProofPage {
+  const ids = idsOf(sections);
+  const proven = new Set(tests.flatMap((test) => test.ids));
+  const mistakes = ids.filter((id) => !proven.has(id)).map((id) => `no title of a test ends with [${id}]`);
+  const columns = shape.columns.map((column) => (column === "" ? " " : ` ${column} `));
   const tables = Object.entries(sections).map(([heading, claims], section) => {
-    const rows = claims.map((claim, index) => {
-      const [name, text, ...after] = shape.cells(claim, `${section + 1}.${index + 1}`);
-      const named = testsOf({ [heading]: [claim] });
-      if (named.length === 0) mistakes.push(`no test proves: ${text}`);
-      for (const test of named)
-        if (!tests.has(test)) mistakes.push(`no test of this name in ${test.file}: ${test.title}`);
-      const proofs = Object.entries(claim.by).map(
-        ([file, titles]) => `[${file}](../${tests.pathOf(file) ?? ""}): ${(titles ?? []).map(shown).join("; ")}`,
-      );
-      return `| ${[name, cell(text), proofs.join("<br>"), ...after.map(cell)].join(" | ")} |`;
+    const rows = Object.entries(claims).map(([id, claim]) => {
+      const [text, ...after] = shape.cells(claim);
+      const cells = [id, cell(text), proofs(tests.filter((test) => test.ids.includes(id))), ...after.map(cell)];
+      return `| ${cells.join(" | ")} |`;
     });
-    const rule = `|${shape.columns.map(() => "---").join("|")}|`;
-    return [`## ${section + 1}. ${heading}`, "", `|${shape.columns.map(padded).join("|")}|`, rule, ...rows, ""].join(
-      "\n",
-    );
+    const rule = `|${columns.map(() => "---").join("|")}|`;
+    return [`## ${section + 1}. ${heading}`, "", `|${columns.join("|")}|`, rule, ...rows, ""].join("\n");
   });
-  const count = Object.values(sections).flat().length;
-  return { page: [...shape.head(count), "", ...tables].join("\n"), mistakes };
+  return { page: [...shape.head(ids.length), "", ...tables].join("\n"), mistakes };
 }
 
-function shown(title: string): string {
-  return title === "%s" ? "every row of its table" : cell(title.replaceAll(/%[sij]/g, "…"));
+function proofs(tests: readonly ClaimedTest[]): string {
+  const byFile = Map.groupBy(tests, ({ file }) => file);
+  const ofFiles = [...byFile].map(([file, ofFile]) => {
+    const titles = new Set(ofFile.map(({ title }) => (title === "…" ? "every row of its table" : cell(title))));
+    return `[${basename(file).replace(kindOfTest, "")}](../${file}): ${[...titles].join("; ")}`;
+  });
+  return ofFiles.join("<br>");
 }
 
 function cell(text: string): string {
   return text.replaceAll("|", "\\|").replaceAll("<", "&lt;").replaceAll("*", "\\*");
-}
-
-function padded(column: string): string {
-  return column === "" ? " " : ` ${column} `;
 }

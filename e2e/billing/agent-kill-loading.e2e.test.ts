@@ -38,7 +38,7 @@ async function servedAtOnce(model: string): Promise<void> {
   await until(`${model} to be served`, answered, 1_000);
 }
 
-test("ready engines serve at once, and a loading engine becomes active without a second start", async () => {
+test("ready engines serve at once, and a loading engine becomes active without a second start [C3]", async () => {
   expect(await ask("ready")).toMatchObject(whole);
   const lost = ask("loading").catch((error: Error) => error);
   const [ready, loading] = [engineOf("fast", "ready"), engineOf("slow", "loading")];

@@ -31,7 +31,7 @@ import {
 
 clusterToKill();
 
-test("active with a running stream: the stream breaks, and the engine continues to serve", async () => {
+test("active with a running stream: the stream breaks, and the engine continues to serve [C3]", async () => {
   await served("model-a");
   const { pid } = a();
   const cut = await streaming("model-a");
@@ -42,7 +42,7 @@ test("active with a running stream: the stream breaks, and the engine continues 
   expect(a().pid).toBe(pid);
 });
 
-test.each(["draining-open", "draining-closed"])("%s: the awake engine is found again", async (state) => {
+test.each(["draining-open", "draining-closed"])("%s: the awake engine is found again [C3]", async (state) => {
   await served("model-a");
   const { pid } = a();
   const cut = await streaming("model-a");
@@ -56,7 +56,7 @@ test.each(["draining-open", "draining-closed"])("%s: the awake engine is found a
   expect(isAlive(pid!), "it sleeps").toBe(true);
 });
 
-test("a sleeping and an awake engine are both found again", async () => {
+test("a sleeping and an awake engine are both found again [C3]", async () => {
   const pids = [a().pid, b().pid];
   await restartAgent();
   expect(await slot()).toMatchObject({ state: "active", active: "model-b" });
@@ -67,7 +67,7 @@ test("a sleeping and an awake engine are both found again", async () => {
 test.each([
   ["stopping, while the old engine falls asleep", () => a().heading === "asleep", {}],
   ["starting, while the new engine wakes", () => b().heading === "awake", { state: "active", active: "model-b" }],
-])("%s: no engine is restarted, never two are awake, and both models are served", async (_, isThere, found) => {
+])("%s: no engine is restarted, never two are awake, and both models are served [B2]", async (_, isThere, found) => {
   await ask("model-a");
   const pids = [a().pid, b().pid];
   const waiting = ask("model-b");
@@ -207,7 +207,7 @@ test("a sleeping engine that dies while memory for its wake is awaited is starte
   expect([d().pid === pid, await awakeOf(c(), d())]).toEqual([false, 1]);
 });
 
-test("after all these tests each whole answer is recorded once as its client saw it, and nothing else costs", async () => {
+test("after all these tests each whole answer is recorded once as its client saw it, and nothing else costs [A1]", async () => {
   const recorded = async () => {
     const records = (await dumpUsage(cluster)).filter(({ credits }) => credits > 0n);
     return records.map(({ requestId, completionTokens }) => `${requestId} ${completionTokens}`).toSorted();

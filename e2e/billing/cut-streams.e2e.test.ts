@@ -85,7 +85,7 @@ async function nothingLeft(): Promise<void> {
   expect(billed.filter(({ outcome }) => outcome !== "finished")).toEqual([]);
 }
 
-test("a recorded stream cut at any byte between engine and agent never looks whole and leaves nothing behind", async () => {
+test("a recorded stream cut at any byte between engine and agent never looks whole and leaves nothing behind [C2 S6.7]", async () => {
   await using _link = openAgentEnd(router.data.address.port, agent.ingress.handle);
   await linked(router);
   for (const [name, step] of [
@@ -107,7 +107,7 @@ test("a recorded stream cut at any byte between engine and agent never looks who
   await nothingLeft();
 }, 120_000);
 
-test("an answer cut at any byte between agent and router never looks whole and leaves nothing behind", async () => {
+test("an answer cut at any byte between agent and router never looks whole and leaves nothing behind [C2]", async () => {
   const { path, request, body } = readRecording("51-completions-stream");
   using proxy = await openCuttingProxy(router.data.address.port);
   const seen = new Set<string>();

@@ -15,7 +15,7 @@ beforeAll(async () => (system = await KillCluster.start({ nodes: 2, itlMs: 20 })
 afterAll(() => system[Symbol.asyncDispose]());
 afterEach(() => system.settled());
 
-test("a request whose node falls silent before the first byte is answered by the other node and costs once", async () => {
+test("a request whose node falls silent before the first byte is answered by the other node and costs once [A1]", async () => {
   const asked = askUntilBegun(system, 4);
   const node = await asked.node;
   await system.silence([node], "data", ["up", "down"], () => asked.answers);
@@ -26,7 +26,7 @@ test("a request whose node falls silent before the first byte is answered by the
   }
 });
 
-test("if an agent freezes for 7 s, answers of the other node cost once, cut streams cost nothing, and the frozen node is not chosen after 5 s", async () => {
+test("if an agent freezes for 7 s, answers of the other node cost once, cut streams cost nothing, and the frozen node is not chosen after 5 s [C1]", async () => {
   const node = system.nodes[0]!;
   const slow = { steering: "itl=50" };
   const bodies = Array.from({ length: 10 }, () => system.ask({ ...slow, kind: "json" }));
@@ -52,7 +52,7 @@ test("if an agent freezes for 7 s, answers of the other node cost once, cut stre
   );
 });
 
-test("a client that received no_node_available pays nothing, whatever its nodes generated", async () => {
+test("a client that received no_node_available pays nothing, whatever its nodes generated [A1]", async () => {
   const asked = askUntilBegun(system, 3);
   await asked.node;
   await system.silence(system.nodes, "data", ["up", "down"], () => asked.answers);

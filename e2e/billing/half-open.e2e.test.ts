@@ -41,7 +41,7 @@ async function linkUp(program: "router" | "agent"): Promise<boolean> {
   return /^weiche_(?:router_node|agent_router)_link_up\{.*\} 1$/m.test(text);
 }
 
-test("both sides notice a half-open link within 5 s, its stream ends with an error, and the link heals", async () => {
+test("both sides notice a half-open link within 5 s, its stream ends with an error, and the link heals [C1]", async () => {
   expect(await ask("sim:tokens=3")).toMatchObject({ ending: "whole" });
   expect([await linkUp("router"), await linkUp("agent")]).toEqual([true, true]);
   let cutMs = 0;

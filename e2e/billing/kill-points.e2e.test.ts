@@ -22,6 +22,6 @@ test.each(few)(
   },
 );
 
-test("after all these kills every whole answer is billed once, and nothing else is billed", async () => {
+test("after all these kills every whole answer is billed once, and nothing else is billed [A1]", async () => {
   await expect(killer.system.settled()).resolves.toBeUndefined();
 });

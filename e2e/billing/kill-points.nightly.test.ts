@@ -7,7 +7,7 @@ beforeAll(async () => (killer = await PointKiller.start(2)));
 afterAll(() => killer[Symbol.asyncDispose]());
 
 test.each(allKillings().map((killing) => [killing.victim, killing.point, killing.kind, killing] as const))(
-  "%s killed at the point '%s' of a request (%s): a whole answer is billed once, and nothing else",
+  "%s killed at the point '%s' of a request (%s): a whole answer is billed once, and nothing else [A1]",
   async (_victim, _point, _kind, killing) => {
     await killer.kill(killing);
     expect(await killer.system.ask({ kind: killing.kind })).toMatchObject({ ending: "whole" });

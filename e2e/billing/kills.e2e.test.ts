@@ -7,7 +7,7 @@ import { runCampaign } from "./kill-campaign.ts";
 
 const seed = Number(process.env["WEICHE_SEED"] ?? 20_261_122);
 
-test("despite a killed agent, a killed router and half-open links, every whole or left answer is billed once, and nothing else", async () => {
+test("despite a killed agent, a killed router and half-open links, every whole or left answer is billed once, and nothing else [A1 S20.4]", async () => {
   const faults = ["agent killed", "node silent", "router killed"] as const;
   const received = await runCampaign({ nodes: 2, faults, rounds: 1, seed });
   const endings = Map.groupBy(received, ({ ending }) => ending);

@@ -7,7 +7,7 @@ const seed = Number(process.env["WEICHE_SEED"] ?? 20_261_122);
 const rounds = 4;
 
 test.each([1, 2, 3])(
-  "%i nodes: despite four times every fault, each answer that a client got whole or left is billed once, and nothing else",
+  "%i nodes: despite four times every fault, each answer that a client got whole or left is billed once, and nothing else [A1]",
   async (nodes) => {
     const random = createRandom(seed + nodes);
     const order = faultNames.map((name) => ({ name, at: random.next() })).toSorted((a, b) => a.at - b.at);

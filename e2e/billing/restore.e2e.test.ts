@@ -35,7 +35,7 @@ async function committed(records: number): Promise<void> {
   await until(`${records} records`, async () => (await dumpUsage(cluster)).length === records);
 }
 
-test("usage billed after the backup is billed again exactly once, and keys revoked after it stay revoked", async () => {
+test("usage billed after the backup is billed again exactly once, and keys revoked after it stay revoked [G4]", async () => {
   const { apiKey } = account;
   const [revoked, regenerated] = [await makeKey("revoked"), await makeKey("regenerated")];
   const wish = ["--account", account.accountId, "--email", "b@example.com", "--role", "member"];
@@ -90,7 +90,7 @@ test("usage billed after the backup is billed again exactly once, and keys revok
   expect(await cluster.weiche("audit", "verify")).toMatchObject({ broken: [] });
 });
 
-test("a restore is refused if accounts exist, and a damaged backup leaves nothing behind", async () => {
+test("a restore is refused if accounts exist, and a damaged backup leaves nothing behind [G4]", async () => {
   const file = join(cluster.directory, "second.backup");
   await cluster.weiche("backup", file);
   expect(await cluster.weiche("restore", file, "--check")).toMatchObject({ version: "0.1.0" });

@@ -73,7 +73,7 @@ async function stopAgent(leave: () => Promise<void>): Promise<void> {
   await agent.exited();
 }
 
-test("a request that waits for a switch waits on at a reload, and when its agent stops, it is served by another node or gets 503", async () => {
+test("a request that waits for a switch waits on at a reload, and when its agent stops, it is served by another node or gets 503 [B6]", async () => {
   await cluster.weiche("node", "maintenance", "node-2", "on");
   const alone = await waitingRequest();
   await cluster.weiche("catalogue", "reload");
@@ -94,7 +94,7 @@ test("a request that waits for a switch waits on at a reload, and when its agent
   await until("node-1 to be back", isLive, 30_000);
 }, 90_000);
 
-test("a node in maintenance gets no requests, and if all nodes are in maintenance, clients get the error `maintenance`", async () => {
+test("a node in maintenance gets no requests, and if all nodes are in maintenance, clients get the error `maintenance` [S18.8]", async () => {
   expect(await cluster.weiche("node", "maintenance", "node-1", "on")).toEqual({
     ...{ node: "node-1", maintenance: true, state: "maintenance" },
   });
@@ -180,7 +180,7 @@ async function usageOf(id: string) {
   return ((await cluster.weiche("explain", id)) as { readonly usage: readonly Record[] | null }).usage ?? [];
 }
 
-test("a node with a failing engine gets few requests, no client fails or pays for it, and it is used again when it recovers", async () => {
+test("a node with a failing engine gets few requests, no client fails or pays for it, and it is used again when it recovers [C8]", async () => {
   await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
   for (const node of nodes) await cluster.weiche("prewarm", "model-a", "--node", node);
   await until("the model to be active on both", async () =>
@@ -224,7 +224,7 @@ test("a node with a failing engine gets few requests, no client fails or pays fo
   );
 });
 
-test("a killed node is no longer chosen after a second", async () => {
+test("a killed node is no longer chosen after a second [C1]", async () => {
   await until("both nodes to be live", async () => (await states()).every((state) => state === "live"));
   await cluster.weiche("prewarm", "model-a", "--node", "node-1");
   await cluster.weiche("prewarm", "model-a", "--node", "node-2");

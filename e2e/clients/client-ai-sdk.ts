@@ -32,7 +32,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       providerOptions: { weiche: { reasoningEffort: "none" } },
     });
 
-    test("chats, streams the same text, and gets the usage of both", async () => {
+    test("chats, streams the same text, and gets the usage of both [S1.11]", async () => {
       const request = { ...silent(), prompt: smallTalk };
       const { text, finishReason, usage, reasoningText } = await generateText(request);
       expect([finishReason, text.length > 0, reasoningText]).toEqual(["stop", true, undefined]);
@@ -43,7 +43,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(await streamed.totalUsage).toMatchObject({ inputTokens, outputTokens, totalTokens });
     });
 
-    test("separates reasoning from the answer, in one body and in a stream", async () => {
+    test("separates reasoning from the answer, in one body and in a stream [S5.8 S7.1 S7.5]", async () => {
       const request = { model: provider()(model), temperature: 0, prompt: smallTalk };
       const { text, reasoningText, usage } = await generateText(request);
       expect([text.length > 0, reasoningText!.length > 0]).toEqual([true, true]);
@@ -54,7 +54,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(pieces).toEqual({ "reasoning-delta": reasoningText, "text-delta": text });
     });
 
-    test.each([false, true])("calls a tool and continues to the final answer (stream: %s)", async (stream) => {
+    test.each([false, true])("calls a tool and continues to the final answer (stream: %s) [S8.5]", async (stream) => {
       const cities: string[] = [];
       const get_weather = tool({
         description: "Get the weather of a city",
@@ -67,7 +67,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(cities).toEqual([expect.stringMatching(/\w/)]);
     });
 
-    test("parses structured output", async () => {
+    test("parses structured output [S9.1]", async () => {
       const output = Output.object({ schema: jsonSchema<Person>(personSchema), name: "person" });
       const { output: parsed } = await generateText({ ...silent(), prompt: person, output });
       expect(parsed).toMatchObject({ name: expect.any(String), age: expect.any(Number) });
@@ -88,7 +88,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
 
     test.each<Refusal>([
       ["a wrong model", "all", "nope", "Hello", 400, false, /does not exist/],
-      ["a wrong key", "wrong", model, "Hello", 401, false, /^A valid API key is needed/],
+      ["a wrong key [S13.2]", "wrong", model, "Hello", 401, false, /^A valid API key is needed/],
       ["a conversation that is too long", "all", model, "word ".repeat(30_000), 400, false, /maximum context length/],
       ["no package", "noPackage", model, "Hello", 403, false, /no active package/],
       ["a model that the key may not use", "restricted", model, "Hello", 403, false, /may use: small-24b/],
@@ -102,7 +102,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
   describe("the AI SDK", () => {
     const { model } = simulated;
 
-    test("runs several tool calls of one answer", async () => {
+    test("runs several tool calls of one answer [S8.6]", async () => {
       const seen: string[] = [];
       const named = (name: string) =>
         tool({ inputSchema: jsonSchema(weatherParameters), execute: () => (seen.push(name), "17") });
@@ -135,7 +135,7 @@ export function describeAiSdk(service: () => Service, subjects: readonly Subject
       expect(error).toMatchObject(factsOf(...facts));
     });
 
-    test("throws in the middle of a broken stream", async () => {
+    test("throws in the middle of a broken stream [S6.7]", async () => {
       const errors: unknown[] = [];
       const prompt = "sim:tokens=50,fault=cut:20";
       const { fullStream } = streamText({ model: providerOf(service())(model), prompt, onError() {} });

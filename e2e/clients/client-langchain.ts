@@ -29,7 +29,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
     const { model, embeddingModel, dimensions, smallTalk, weather, person } = subject;
     const silent = () => chatOf(service(), model, "all", { temperature: 0, modelKwargs: { reasoning_effort: "none" } });
 
-    test("chats, streams the same text, and gets the usage of both", async () => {
+    test("chats, streams the same text, and gets the usage of both [S1.11]", async () => {
       const answer = await silent().invoke(smallTalk);
       expect(answer.response_metadata).toMatchObject({ finish_reason: "stop", model_name: model });
       const { input_tokens, output_tokens, total_tokens } = answer.usage_metadata!;
@@ -40,7 +40,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect(whole.usage_metadata).toMatchObject({ input_tokens, output_tokens, total_tokens });
     });
 
-    test("separates reasoning from the answer, in one body and in a stream", async () => {
+    test("separates reasoning from the answer, in one body and in a stream [S7.1]", async () => {
       const thinker = chatOf(service(), model, "all", { temperature: 0 });
       const answer = await thinker.invoke(smallTalk);
       const thoughts = answer.additional_kwargs["reasoning_content"];
@@ -50,7 +50,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect([joined.join(""), chunks.map(({ text }) => text).join("")]).toEqual([thoughts, answer.text]);
     });
 
-    test("calls a tool and continues to the final answer", async () => {
+    test("calls a tool and continues to the final answer [S8.5]", async () => {
       const agent = silent().bindTools([getWeather]);
       const messages: BaseMessage[] = [new HumanMessage(weather)];
       const asked = await agent.invoke(messages);
@@ -61,13 +61,13 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect([last.text.length > 3, last.tool_calls]).toEqual([true, []]);
     });
 
-    test.each(["jsonSchema", "functionCalling"] as const)("parses structured output by %s", async (method) => {
+    test.each(["jsonSchema", "functionCalling"] as const)("parses structured output by %s [S9.1]", async (method) => {
       const options = { method, name: "person" };
       const parser = silent().withStructuredOutput<Person & Record<string, unknown>>(personSchema, options);
       expect(["Kassel", "Bonn"]).toContain((await parser.invoke(person)).city);
     });
 
-    test("parses any JSON", async () => {
+    test("parses any JSON [S9.2]", async () => {
       const parser = silent().withStructuredOutput<Record<string, unknown>>(personSchema, { method: "jsonMode" });
       expect(Object.keys(await parser.invoke(person)).length).toBeGreaterThan(0);
     });
@@ -84,15 +84,27 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
     test.each<Refusal>([
       ["a wrong model", "all", "nope", "Hello", { status: 400, param: "model" }],
       [
-        "a wrong key",
+        "a wrong key [S13.2]",
         "wrong",
         model,
         "Hello",
         { status: 401, code: "401", message: expect.stringContaining("A valid API key is needed") },
       ],
-      ["a conversation that is too long", "all", model, "word ".repeat(30_000), { name: "ContextOverflowError" }],
+      [
+        "a conversation that is too long [S18.4]",
+        "all",
+        model,
+        "word ".repeat(30_000),
+        { name: "ContextOverflowError" },
+      ],
       ["no package", "noPackage", model, "Hello", { status: 403, code: "no_package" }],
-      ["a used-up quota", "noQuota", model, "Hello", { name: "InsufficientQuotaError", code: "insufficient_quota" }],
+      [
+        "a used-up quota [S18.5]",
+        "noQuota",
+        model,
+        "Hello",
+        { name: "InsufficientQuotaError", code: "insufficient_quota" },
+      ],
     ])("throws its own error for %s", async (_name, key, named, prompt, facts) => {
       expect(await errorOf(key, named, prompt)).toMatchObject(facts);
     });
@@ -101,7 +113,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
   describe("LangChain", () => {
     const { model } = simulated;
 
-    test("runs several tool calls of one answer", async () => {
+    test("runs several tool calls of one answer [S8.6]", async () => {
       const agent = chatOf(service(), model).bindTools([getWeather, getTime]);
       const messages: BaseMessage[] = [new HumanMessage("sim:calls=3,tokens=4 Weather and time in Bonn and Ulm?")];
       const asked: AIMessage = await agent.invoke(messages);
@@ -110,7 +122,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect((await agent.invoke(messages)).response_metadata["finish_reason"]).toBe("stop");
     });
 
-    test("forces a function call if the model supports it", async () => {
+    test("forces a function call if the model supports it [S8.4]", async () => {
       const forced = chatOf(service(), model).bindTools([getWeather, getTime], { tool_choice: "get_time" });
       const { tool_calls, response_metadata } = await forced.invoke("Hello");
       expect([tool_calls!.map(({ name }) => name), response_metadata["finish_reason"]]).toEqual([
@@ -136,7 +148,7 @@ export function describeLangChain(service: () => Service, subjects: readonly Sub
       expect(await errorOf(key, named, prompt)).toMatchObject(facts);
     });
 
-    test("throws in the middle of a broken stream", async () => {
+    test("throws in the middle of a broken stream [S6.7]", async () => {
       const read = async () => Array.fromAsync(await chatOf(service(), model).stream("sim:tokens=50,fault=cut:20"));
       await expect(read()).rejects.toThrow(/engine failed|broken off/);
     });

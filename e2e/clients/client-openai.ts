@@ -35,7 +35,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
     const openai = () => clientOf(service());
     const silent = { model, reasoning_effort: "none", temperature: 0 } as const;
 
-    test("chats, streams the same text, and gets the usage of both", async () => {
+    test("chats, streams the same text, and gets the usage of both [S1.1 S1.11 S6.5]", async () => {
       const request = { ...silent, messages: user(smallTalk) };
       const answer = await openai().chat.completions.create(request);
       const [choice] = answer.choices;
@@ -49,7 +49,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(answer.model).toBe(model);
     });
 
-    test("separates reasoning from the answer, in one body and in a stream", async () => {
+    test("separates reasoning from the answer, in one body and in a stream [S5.5 S6.3 S7.1]", async () => {
       const request = { model, temperature: 0, messages: user(smallTalk) };
       const { message, finish_reason } = (await openai().chat.completions.create(request)).choices[0]!;
       const thoughts = (message as Thoughtful).reasoning_content!;
@@ -67,24 +67,27 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect([...order]).toEqual(["reasoning", "content"]);
     });
 
-    test.each([false, true])("calls a tool and continues to the final answer (stream: %s)", async (stream) => {
-      const cities: string[] = [];
-      const get_weather = ({ city }: { city: string }) => {
-        cities.push(city);
-        return '{"temperature": 17, "condition": "cloudy"}';
-      };
-      const called = { name: "get_weather", description: "Get the weather of a city", parameters: weatherParameters };
-      const tool = { type: "function", function: { ...called, function: get_weather, parse: JSON.parse } } as const;
-      const request = { ...silent, messages: user(weather), tools: [tool] };
-      const completions = openai().chat.completions;
-      // oxlint-disable-next-line typescript/no-explicit-any -- the helper's types require those of a schema library
-      const run = stream ? completions.runTools({ ...request, stream } as any) : completions.runTools(request as any);
-      expect((await run.finalContent())!.length).toBeGreaterThan(3);
-      expect(cities).toEqual([expect.stringMatching(/\w/)]);
-      expect(run.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
-    });
+    test.each([false, true])(
+      "calls a tool and continues to the final answer (stream: %s) [S5.6 S6.3 S8.5]",
+      async (stream) => {
+        const cities: string[] = [];
+        const get_weather = ({ city }: { city: string }) => {
+          cities.push(city);
+          return '{"temperature": 17, "condition": "cloudy"}';
+        };
+        const called = { name: "get_weather", description: "Get the weather of a city", parameters: weatherParameters };
+        const tool = { type: "function", function: { ...called, function: get_weather, parse: JSON.parse } } as const;
+        const request = { ...silent, messages: user(weather), tools: [tool] };
+        const completions = openai().chat.completions;
+        // oxlint-disable-next-line typescript/no-explicit-any -- the helper's types require those of a schema library
+        const run = stream ? completions.runTools({ ...request, stream } as any) : completions.runTools(request as any);
+        expect((await run.finalContent())!.length).toBeGreaterThan(3);
+        expect(cities).toEqual([expect.stringMatching(/\w/)]);
+        expect(run.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
+      },
+    );
 
-    test("parses structured output with its helper", async () => {
+    test("parses structured output with its helper [S9.1]", async () => {
       const response_format = standardResponseFormat({ "~standard": unvalidated }, "person", {
         schema: personSchema,
       });
@@ -94,7 +97,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(["Kassel", "Bonn"]).toContain(parsed!.city);
     });
 
-    test("embeds as base64, its default, and as numbers", async () => {
+    test("embeds as base64, its default, and as numbers [S1.2 S11.3 S11.4 S11.8]", async () => {
       const input = ["The dog runs across the meadow.", "Die Suppe ist heiß."];
       const packed = await openai().embeddings.create({ model: embeddingModel, input });
       const plain = await openai().embeddings.create({ model: embeddingModel, input, encoding_format: "float" });
@@ -110,7 +113,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(packed.usage.total_tokens).toBe(packed.usage.prompt_tokens);
     });
 
-    test("completes a text, in one body and as a stream", async () => {
+    test("completes a text, in one body and as a stream [S1.4 S6.9]", async () => {
       const request = { model, prompt: smallTalk, max_tokens: 5, temperature: 0 };
       const { choices } = await openai().completions.create(request);
       let text = "";
@@ -120,9 +123,9 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
     });
 
     test.each<Refusal>([
-      ["a wrong model", OpenAI.BadRequestError, "all", { model: "nope" }, { status: 400, param: "model" }],
+      ["a wrong model [S2.5]", OpenAI.BadRequestError, "all", { model: "nope" }, { status: 400, param: "model" }],
       [
-        "a conversation that is too long",
+        "a conversation that is too long [S18.4]",
         OpenAI.BadRequestError,
         "all",
         { messages: user("word ".repeat(30_000)) },
@@ -132,9 +135,9 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
           message: expect.stringMatching(new RegExp(`${contextTokens}.*\\d{5}`)),
         },
       ],
-      ["no package", OpenAI.PermissionDeniedError, "noPackage", {}, { status: 403, code: "no_package" }],
+      ["no package [S13.5]", OpenAI.PermissionDeniedError, "noPackage", {}, { status: 403, code: "no_package" }],
       [
-        "a model that the key may not use",
+        "a model that the key may not use [S13.7]",
         OpenAI.PermissionDeniedError,
         "restricted",
         {},
@@ -147,7 +150,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
         { messages: [{ role: "user", content: [image] }] },
         { status: 400, param: "messages[0].content[0].image_url.url" },
       ],
-      ["a used-up quota", OpenAI.RateLimitError, "noQuota", {}, { status: 429, code: "insufficient_quota" }],
+      ["a used-up quota [S15.2]", OpenAI.RateLimitError, "noQuota", {}, { status: 429, code: "insufficient_quota" }],
     ])("throws its own error for %s", async (_name, kind, key, more, facts) => {
       const error = await errorOf(key, model, more);
       expect(error).toBeInstanceOf(kind);
@@ -158,7 +161,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
   describe("the openai package", () => {
     const { model } = simulated;
 
-    test("gets answers in the convention's format", async () => {
+    test("gets answers in the convention's format [S5.1 S5.2]", async () => {
       const before = Math.floor(Date.now() / 1_000);
       const answer = await clientOf(service()).chat.completions.create({ model, messages: user("sim:tokens=2"), n: 2 });
       expect(answer).toMatchObject({ id: expect.stringMatching(/^chatcmpl-/), object: "chat.completion", model });
@@ -172,7 +175,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(answer.choices).toMatchObject([choice(0), choice(1)]);
     });
 
-    test("sends history and tools with each request, where both count as input, because the service keeps nothing", async () => {
+    test("sends history and tools with each request, where both count as input, because the service keeps nothing [S3.6 S5.9 S8.7]", async () => {
       const tokens = async (more: object) => {
         const request = { ...{ model, messages: user("Hello"), max_tokens: 1 }, ...more };
         return (await clientOf(service()).chat.completions.create(request)).usage!.prompt_tokens;
@@ -185,7 +188,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(await tokens({})).toBe(alone);
     });
 
-    test("gets no reasoning if it is switched off or the model has none", async () => {
+    test("gets no reasoning if it is switched off or the model has none [S5.5 S7.3 S7.4]", async () => {
       const thoughts = async (named: string, more: object = {}) => {
         const request = { model: named, messages: user("sim:tokens=2,reasoning=3"), ...more };
         const { message } = (await clientOf(service()).chat.completions.create(request)).choices[0]!;
@@ -200,7 +203,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(await thoughts("general-4-31b", kwargs(true))).toBe("r0 r1 r2 ");
     });
 
-    test("runs several tool calls of one answer", async () => {
+    test("runs several tool calls of one answer [S5.6 S8.6]", async () => {
       const seen: string[] = [];
       const tools = ["get_weather", "get_time"].map((name) => {
         const run = () => void seen.push(name);
@@ -215,7 +218,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(new Set(calls.map(({ id }) => id)).size).toBe(3);
     });
 
-    test("sends images to a model that accepts them, and their tokens are counted", async () => {
+    test("sends images to a model that accepts them, and their tokens are counted [S5.9 S10.5]", async () => {
       const ask = (...images: string[]) => {
         const parts = images.map((url) => ({ type: "image_url" as const, image_url: { url } }));
         const content = [{ type: "text" as const, text: "What is this?" }, ...parts];
@@ -231,7 +234,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       await expect(ask(uri, uri, uri, uri, uri)).rejects.toThrow(/at most 4/);
     });
 
-    test("lists the models that its key may use", async () => {
+    test("lists the models that its key may use [S1.3]", async () => {
       const list = async (key: Key) =>
         (await Array.fromAsync(clientOf(service(), key).models.list())).map(({ id }) => id);
       expect(await list("restricted")).toEqual(["small-24b"]);
@@ -240,14 +243,14 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
 
     test.each<Refusal>([
       [
-        "a failing engine",
+        "a failing engine [S18.7]",
         OpenAI.InternalServerError,
         "all",
         { messages: user("sim:fault=500") },
         { status: 500, code: "500" },
       ],
       [
-        "an engine without room",
+        "an engine without room [S18.8]",
         OpenAI.InternalServerError,
         "all",
         { messages: user("sim:fault=503") },
@@ -259,14 +262,14 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       expect(error).toMatchObject(facts);
     });
 
-    test("throws its own error for a wrong key and for an unknown path", async () => {
+    test("throws its own error for a wrong key and for an unknown path [S1.9 S13.2]", async () => {
       const stranger = clientOf(service(), "all", { apiKey: "sk-weiche-wrong" });
       await expect(stranger.models.list()).rejects.toThrow(OpenAI.AuthenticationError);
       const responses = clientOf(service()).responses.create({ model, input: "Hello" });
       await expect(responses).rejects.toThrow(OpenAI.PermissionDeniedError);
     });
 
-    test("throws in the middle of a broken stream", async () => {
+    test("throws in the middle of a broken stream [S6.7]", async () => {
       const stream = await clientOf(service()).chat.completions.create({
         ...{ model, messages: user("sim:tokens=50,fault=cut:20"), stream: true },
       });
@@ -276,7 +279,7 @@ export function describeOpenAi(service: () => Service, subjects: readonly Subjec
       await expect(read()).rejects.toThrow(OpenAI.APIError);
     });
 
-    test("does not retry when the quota is used up", async () => {
+    test("does not retry when the quota is used up [S18.5]", async () => {
       let tries = 0;
       const counting: typeof fetch = (...request) => {
         tries++;

@@ -61,7 +61,7 @@ describe("without help of their user, all libraries", () => {
     return askStream({ ...{ baseUrl, apiKey: keys.all, model: "small-24b", text: "sim:tokens=3" }, ...question });
   }
 
-  test("retry during a switch until the model is back", async () => {
+  test("retry during a switch until the model is back [S17.5 S18.8]", async () => {
     // A refusal's waiting time is the duration of the last switch. These requests cause one switch of each kind first.
     for (const model of ["small-24b", "coder-next", "small-24b"]) await ask({ model });
     const leaving = new AbortController();
@@ -78,7 +78,7 @@ describe("without help of their user, all libraries", () => {
     expect([await long, await other]).toMatchObject([{ ending: "left" }, { ending: "whole" }]);
   });
 
-  test("retry after too many concurrent requests until there is a place", async () => {
+  test("retry after too many concurrent requests until there is a place [S6.6 S18.6]", async () => {
     const apiKey = service.keys.fiveAtOnce;
     const leaving = new AbortController();
     let begun = 0;

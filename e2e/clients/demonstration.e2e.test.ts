@@ -96,7 +96,7 @@ describe("npm start", () => {
     expect(logs).not.toContain(apiKey);
   });
 
-  test("prints a curl line that works unchanged", needs("curl"), async () => {
+  test("prints a curl line that works unchanged [S1.11 S6.1]", needs("curl"), async () => {
     const line = output.split("\n").find((text) => text.trim().startsWith("curl -N"))!;
     const { stdout } = await promisify(execFile)("bash", ["-c", line.trim()]);
     expect(stdout).toContain('"role":"assistant"');
@@ -104,7 +104,7 @@ describe("npm start", () => {
     await countWhatCame();
   });
 
-  test("prints a snippet that works unchanged", async () => {
+  test("prints a snippet that works unchanged [S1.11]", async () => {
     const start = output.indexOf('import OpenAI from "openai"');
     const snippet = output.slice(start, output.indexOf("Watch it")).trim();
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", snippet], {
@@ -126,7 +126,7 @@ describe("npm start", () => {
     count(answer.usage);
   });
 
-  test("answers a chat as a stream: the role, then content, then the requested usage", async () => {
+  test("answers a chat as a stream: the role, then content, then the requested usage [S6.3 S6.4]", async () => {
     const stream = await client.chat.completions.create({
       model: "tiny-chat",
       messages: user("Count from 1 to 20."),
@@ -140,7 +140,7 @@ describe("npm start", () => {
     count(chunks.at(-1)!.usage);
   });
 
-  test("serves two models in turn on one slot", async () => {
+  test("serves two models in turn on one slot [S17.1]", async () => {
     for (const model of ["tiny-thinker", "tiny-chat", "tiny-thinker"]) {
       const answer = await client.chat.completions.create({ model, messages: user("Who are you?"), temperature: 0 });
       expect(answer.model).toBe(model);
@@ -186,7 +186,7 @@ describe("npm start", () => {
     expect(await malformed.text()).not.toContain("canary");
   });
 
-  test("shows usage that equals the client's sum, to the token", async () => {
+  test("shows usage that equals the client's sum, to the token [S20.4]", async () => {
     await until("all usage to be recorded", async () => (await totals()).requests === seen.requests);
     const { requests, promptTokens, completionTokens, totalTokens } = await totals();
     expect({ requests, promptTokens, completionTokens }).toEqual({
@@ -197,7 +197,7 @@ describe("npm start", () => {
     expect(totalTokens).toBe(promptTokens + completionTokens);
   });
 
-  test("counts the generated tokens of a stream that its client ends, and stops the engine's work", async () => {
+  test("counts the generated tokens of a stream that its client ends, and stops the engine's work [B5]", async () => {
     const before = await totals();
     const stream = await client.chat.completions.create({
       model: "tiny-thinker",

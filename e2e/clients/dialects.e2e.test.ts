@@ -276,7 +276,7 @@ test("a client that leaves pays for the tokens generated until then, and its eng
   }
 });
 
-test("engines get no field that a client made up", async () => {
+test("engines get no field that a client made up [D7]", async () => {
   await askEach((ask) => ask({ ...user("sim:tokens=1 hello"), user: "someone", max_tokens: 5 }));
   const bodies = simDialects.map((dialect) => chats.of(dialect).requests().at(-1)!.body as Body);
   for (const body of bodies)

@@ -95,7 +95,7 @@ export function describeDocument(service: () => Service, subjects: readonly Subj
       ["a text's probabilities", "/v1/completions", { model, prompt: "Once", max_tokens: 5, logprobs: 2 }],
       ["vectors", "/v1/embeddings", { model: embeddingModel, input: ["a", "b"] }],
       ["vectors as base64", "/v1/embeddings", { model: embeddingModel, input: "a", encoding_format: "base64" }],
-    ])("agree about %s", async (_answer, path, body) => {
+    ])("agree about %s [S1.14]", async (_answer, path, body) => {
       const { status, json, differences } = await ask(path, body);
       // Without this check, missing probabilities would look like no difference.
       const hasLogprobs = JSON.stringify(json).includes('"logprobs":{');
@@ -110,12 +110,12 @@ export function describeDocument(service: () => Service, subjects: readonly Subj
     [429, "noQuota", simulated.model, "Hello"],
     [500, "all", simulated.model, "sim:fault=500"],
     [503, "all", simulated.model, "sim:fault=503"],
-  ])("the OpenAPI document describes answers with status %i", async (expected, key, model, content) => {
+  ])("the OpenAPI document describes answers with status %i [S1.14]", async (expected, key, model, content) => {
     const { status, differences } = await ask("/v1/chat/completions", chat(model, content), key);
     expect([status, differences]).toEqual([expected, []]);
   });
 
-  test("the OpenAPI document describes the list of models", async () => {
+  test("the OpenAPI document describes the list of models [S1.14]", async () => {
     const { status, differences } = await ask("/v1/models");
     expect([status, differences]).toEqual([200, []]);
   });

@@ -16,7 +16,7 @@ const few: readonly (readonly [Program, SituationName])[] = [
 ];
 
 test.each(few)(
-  "on SIGTERM, the %s with %s is unready at once, refuses new requests, lets streams end, and exits with 0",
+  "on SIGTERM, the %s with %s is unready at once, refuses new requests, lets streams end, and exits with 0 [B6]",
   async (program, situation) => {
     expect(await drain(system, program, situation)).toEqual({
       unreadyMs: expect.any(Number) as unknown,

@@ -15,7 +15,7 @@ const cases = programs.flatMap((program) => situationNames.map((situation) => [p
 const rounds = Math.ceil(200 / cases.length);
 
 test.each(cases)(
-  `on SIGTERM, ${rounds} times, the %s with %s is unready at once, refuses new requests, lets streams end, and exits with 0`,
+  `on SIGTERM, ${rounds} times, the %s with %s is unready at once, refuses new requests, lets streams end, and exits with 0 [B6]`,
   async (program, situation) => {
     const times: number[] = [];
     for (let round = 0; round < rounds; round++) {

@@ -92,7 +92,7 @@ describe("a slot whose engine fails", () => {
     ["dies at its start", "crash:start"],
     ["never becomes ready", "never-ready"],
   ])(
-    "that %s answers 503 with the backoff, is not started before the backoff ends, and then serves",
+    "that %s answers 503 with the backoff, is not started before the backoff ends, and then serves [C6]",
     async (_, fault) => {
       await served("model-b");
       await stopEngine("model-a");
@@ -128,7 +128,7 @@ describe("a slot whose engine fails", () => {
     await until("the slot to be idle", async () => (await running("a")) === 0);
   });
 
-  test("because vLLM's core dies takes no more requests, even while vLLM's front end answers, and restarts vLLM", async () => {
+  test("because vLLM's core dies takes no more requests, even while vLLM's front end answers, and restarts vLLM [C6]", async () => {
     await served("model-a");
     const { pid } = engineOf("model-a");
     const died = await ask("model-a", "sim:tokens=50,fault=core-dies:10");
@@ -174,7 +174,7 @@ async function freeze() {
   return { seen, pid: pid!, pidAfter: engineOf("model-c", "frozen").pid };
 }
 
-test("an engine that freezes in the middle of a stream is started again, its client gets an error, and its place is free", async () => {
+test("an engine that freezes in the middle of a stream is started again, its client gets an error, and its place is free [C6]", async () => {
   const { seen, pid, pidAfter } = await frozen;
   expect(seen).toMatchObject({ ending: "error", status: 200, error: { code: "500" } });
   expect(pidAfter).not.toBe(pid);
@@ -194,7 +194,7 @@ async function silence() {
   return { seen, pid: pid!, pidAfter: engineOf("model-d", "deaf").pid };
 }
 
-test("a vLLM that ignores SIGTERM and falls silent is ended by two more SIGTERMs, and its client gets an error", async () => {
+test("a vLLM that ignores SIGTERM and falls silent is ended by two more SIGTERMs, and its client gets an error [C6]", async () => {
   const { seen, pid, pidAfter } = await silenced;
   expect(seen).toMatchObject({ ending: "error", status: 200, error: { code: "500" } });
   expect(pidAfter).not.toBe(pid);

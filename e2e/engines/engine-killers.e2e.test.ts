@@ -48,7 +48,7 @@ async function engineExits(): Promise<number> {
   return exits;
 }
 
-test("after two deaths a prompt gets 500 at once, nodes stay up, and all other requests are served, even if their first answers were cut", async () => {
+test("after two deaths a prompt gets 500 at once, nodes stay up, and all other requests are served, even if their first answers were cut [C7]", async () => {
   expect((await askThrough("sim:tokens=3")).ending).toBe("whole");
   let innocent: Promise<Answer> | undefined;
   const begun = new Promise<void>((resolve) => {

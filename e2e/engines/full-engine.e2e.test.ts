@@ -55,7 +55,7 @@ const ask = (client: OpenAI, n: number, of = model) =>
   });
 
 test.each([1, 4])(
-  "50 concurrent requests for %i answers each are all answered by an engine with 4 places",
+  "50 concurrent requests for %i answers each are all answered by an engine with 4 places [B2]",
   async (n) => {
     const asked = Array.from({ length: requests }, (_, index) => ask(clients[index % accounts]!, n));
     const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === "rejected");
@@ -102,7 +102,7 @@ test("a llama-server whose slots share one context gets one request at a time, a
   }
 });
 
-test("an engine with two models serves both without a switch, with common places and a factor for each", async () => {
+test("an engine with two models serves both without a switch, with common places and a factor for each [B10 S17.7]", async () => {
   await cluster.agents.get("node-1")!.stop();
   const engines = [{ ...simEngineOf([base, adapter]), maxConcurrent: 2 }];
   await cluster.startAgent("node-1", { slots: [{ name: "c", engines }] });

@@ -156,7 +156,7 @@ const faults = [
 const ofAnswer = ["huge-event:2", "no-newline:2", "invalid-utf8:2", "not-json:2", "error-event:2"];
 
 test.each(simDialects)(
-  "%s: one bad answer is an error for its client, and the next answer is whole",
+  "%s: one bad answer is an error for its client, and the next answer is whole [C6]",
   async (dialect) => {
     const model = `bad-${dialect}`;
     let [streamsBroken, wholes, billed] = [0, 0, 0];
@@ -206,7 +206,7 @@ test("a stream that ends after its finish reason, without its terminator, is who
   }
 });
 
-test("a request whose prompt is read for ever ends in an error once no counter moves, and the engine is restarted", async () => {
+test("a request whose prompt is read for ever ends in an error once no counter moves, and the engine is restarted [C6]", async () => {
   for (const hung of slow.hung) expectHonest(await hung);
   await Promise.all(hanging.models.map(served));
   for (const model of hanging.models) expect(await restarts(model, "silent")).toBe(1);
@@ -222,7 +222,7 @@ test("an engine that works for another client does not count as hanging, because
   for (const model of busy.models) expect(await restarts(model, "silent")).toBe(0);
 });
 
-test("the client of a frozen engine gets an error, its place is free, and a new engine takes over", async () => {
+test("the client of a frozen engine gets an error, its place is free, and a new engine takes over [C6]", async () => {
   for (const { ended, running, pids } of await Promise.all(slow.frozen)) {
     expectHonest(ended);
     expect(ended.status).toBe(200);

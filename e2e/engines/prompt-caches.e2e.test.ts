@@ -54,7 +54,7 @@ const shown = (answers: readonly LoneAnswer[]) =>
 
 const engineOf = (model: string) => new SimNodeEngine(agent.directory, model, model);
 
-test("llama-server reads each prompt anew, restores none from its cache, and no client sees cached tokens", async () => {
+test("llama-server reads each prompt anew, restores none from its cache, and no client sees cached tokens [D10]", async () => {
   const answers = await send("llama", "a", "b");
   await agent.chat("llama", "Something else. ".repeat(20), { account: "c" });
   answers.push(...(await send("llama", "b")));
@@ -64,7 +64,7 @@ test("llama-server reads each prompt anew, restores none from its cache, and no 
   expect(requests.map(({ cached_tokens, restored }) => [cached_tokens, restored])).toEqual(Array(4).fill([0, false]));
 });
 
-test("a shared llama-server cache reveals to one account that another has sent the same text", async () => {
+test("a shared llama-server cache reveals to one account that another has sent the same text [D10]", async () => {
   const [first, second] = await send("llama-shared", "a", "b");
   expect(shown([first!])).toEqual([0]);
   expect(shown([second!])).toEqual([usageOf(second!).prompt_tokens - 1]);
@@ -79,7 +79,7 @@ async function hits(model: string): Promise<number> {
 test.each([
   ["tiny", "only prompts of the same account", [false, false, true]],
   ["tiny-shared", "prompts of all accounts", [false, true, true]],
-])("the embedded engine of %s reuses %s", async (model, _whose, found) => {
+])("the embedded engine of %s reuses %s [D10]", async (model, _whose, found) => {
   const seen: boolean[] = [];
   const answers: LoneAnswer[] = [];
   for (const account of ["a", "b", "a"]) {

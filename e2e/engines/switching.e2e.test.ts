@@ -40,7 +40,7 @@ async function switches(phase?: string): Promise<number> {
   return Number(line?.split(" ")[1] ?? 0);
 }
 
-test("a model without requests sleeps, and its process wakes at the next request", async () => {
+test("a model without requests sleeps, and its process wakes at the next request [S17.1]", async () => {
   expect(await ask("model-a", "sim:tokens=3")).toMatchObject({ ending: "whole" });
   expect(await ask("model-b", "sim:tokens=3")).toMatchObject({ ending: "whole" });
   const [a, b] = [engineOf("model-a"), engineOf("model-b")];
@@ -53,7 +53,7 @@ test("a model without requests sleeps, and its process wakes at the next request
   expect([await switches("start"), await switches("probe")]).toEqual([3, 3]);
 });
 
-test("a switch does not wait for a slow client, which still gets its whole answer", async () => {
+test("a switch does not wait for a slow client, which still gets its whole answer [B8]", async () => {
   const messages = [{ role: "user", content: "sim:tokens=30000,itl=0 go on" }];
   const body = JSON.stringify({ model: "model-a", stream: true, messages });
   const post = rawPost("/v1/chat/completions", body, ["connection: close"]).replace("sk-good", apiKeys[0]!);
@@ -72,7 +72,7 @@ test("a switch does not wait for a slow client, which still gets its whole answe
   expect((await engine.requests()).filter(({ aborted }) => aborted)).toEqual([]);
 }, 90_000);
 
-test(`during ${switchesWanted} switches under load, no stream is aborted and no working engine is put to sleep`, async () => {
+test(`during ${switchesWanted} switches under load, no stream is aborted and no working engine is put to sleep [B1 S17.2]`, async () => {
   const random = createRandom(7);
   const pids = models.map((model) => engineOf(model).pid);
   const before = await switches();

@@ -45,7 +45,7 @@ test("1,200 open streams are spread evenly over several connections and are all 
   await expect.poll(() => router.inFlight()).toBe(0);
 });
 
-test("unread streams delay no other stream and hold only their window", async () => {
+test("unread streams delay no other stream and hold only their window [D3]", async () => {
   await using router = await openRouterEnd();
   const written: number[] = [];
   const chunk = randomBytes(16 << 10);
@@ -104,7 +104,7 @@ test("large unread answers delay no other answer", async () => {
   for (const answer of unread) expect((await readAnswer(answer).whole).equals(large)).toBe(true);
 });
 
-test("both ends notice a silent connection within 5 s and replace it as soon as possible", async () => {
+test("both ends notice a silent connection within 5 s and replace it as soon as possible [C1]", async () => {
   await using router = await openRouterEnd();
   using proxy = await openTcpProxy(router.data.address.port);
   const { closed, handle } = holding();

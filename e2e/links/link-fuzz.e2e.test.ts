@@ -137,7 +137,7 @@ function downlink(random: Random, dataPort: number): Buffer {
   );
 }
 
-test("a router survives everything that nodes send on links and data connections", async () => {
+test("a router survives everything that nodes send on links and data connections [D9]", async () => {
   agent = openWholeAgent([addressOf(router)]);
   await meet(async (random) => {
     if (random.chance(0.5)) return sayOnLink(random);
@@ -198,7 +198,7 @@ async function sayOnLink(random: Random): Promise<void> {
   session.destroy();
 }
 
-test("an agent survives everything that a router sends and serves the other router", async () => {
+test("an agent survives everything that a router sends and serves the other router [D9]", async () => {
   let met = 0;
   let random = createRandom(0);
   const data = createServer((socket) => void callAgent(socket, random)).listen(0, "127.0.0.1");

@@ -252,7 +252,7 @@ describe("certificate files", () => {
     expect(names()).toEqual(["tlsReloadFailed", "tlsReloaded"]);
   });
 
-  test("that are missing, do not fit or let others read the key prevent the start", () => {
+  test("that are missing, do not fit or let others read the key prevent the start [G1]", () => {
     const good = ours.node("careless");
     const open = (paths: TlsPaths) => openTlsFiles(paths, new VirtualClock(), toldEvents<TlsFilesEvents>().events);
     expect(() => open({ ...good, ca: `${good.ca}.missing` })).toThrow(StartError);

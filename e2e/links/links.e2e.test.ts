@@ -36,7 +36,7 @@ test("an agent serves every router, and a gone router affects no other", async (
   expect(first.isReachable()).toBe(true);
 });
 
-test("a restarted router reaches its nodes within 5 s", async () => {
+test("a restarted router reaches its nodes within 5 s [C3]", async () => {
   const before = await openWholeRouter();
   const ports = { link: before.link.address.port, data: before.data.address.port };
   await using _agent = openWholeAgent([addressOf(before)]);
@@ -48,7 +48,7 @@ test("a restarted router reaches its nodes within 5 s", async () => {
   expect(await textOf(answer)).toBe("hello");
 });
 
-test("a restarted agent is reached within 5 s, and never through connections of its earlier start", async () => {
+test("a restarted agent is reached within 5 s, and never through connections of its earlier start [C3]", async () => {
   await using router = await openWholeRouter();
   const before = openWholeAgent([addressOf(router)], { bootId: "00000000-0000-7000-8000-000000000001" });
   await reachable(router);
@@ -69,7 +69,7 @@ test("a restarted agent is reached within 5 s, and never through connections of 
   await before[Symbol.asyncDispose]();
 });
 
-test("a node that closes its connections gets no request from that moment", async () => {
+test("a node that closes its connections gets no request from that moment [C1]", async () => {
   await using router = await openWholeRouter();
   const agent = openWholeAgent([addressOf(router)]);
   await reachable(router);
@@ -93,7 +93,7 @@ test("a draining agent accepts no requests, lets running ones end, and delivers 
   await expect.poll(() => agent.acknowledged).toEqual([1n]);
 });
 
-test("both ends notice silence in both directions within 5 s and reconnect when it ends", async () => {
+test("both ends notice silence in both directions within 5 s and reconnect when it ends [C1]", async () => {
   using linkProxy = await openTcpProxy();
   using dataProxy = await openTcpProxy();
   await using router = await openWholeRouter({ dataAddress: `127.0.0.1:${dataProxy.port}` });

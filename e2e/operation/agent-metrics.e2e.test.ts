@@ -198,7 +198,7 @@ describe("the agent's metrics", () => {
     expect(await value("weiche_agent_gpu_temperature_celsius", gpu)).toBe(61);
   });
 
-  test("get no series from made-up model names", { timeout: 120_000 }, async () => {
+  test("get no series from made-up model names [E8]", { timeout: 120_000 }, async () => {
     const series = async () => new Set((await agent.samples()).keys());
     const before = await series();
     for (let n = 0; n < madeUpNames; n += 50)

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-test("after SIGTERM the agent is unready, running streams finish, and the engine stays and is taken over", async () => {
+test("after SIGTERM the agent is unready, running streams finish, and the engine stays and is taken over [B6]", async () => {
   const engine = new SimNodeEngine(join(cluster.directory, "node-1"), "a", "model-a");
   const agent = cluster.agents.get("node-1")!;
   const isReady = async () => (await fetch(`http://${agent.listen["ops"]}/readyz`)).status === 200;
@@ -67,7 +67,7 @@ test("an answer that a stopping router cuts costs nothing, even in the test chat
   expect(await cut()).toEqual([nothing, nothing].map((costs) => expect.objectContaining(costs) as unknown));
 });
 
-test("the only router lets answers end and commits their usage before it stops", async () => {
+test("the only router lets answers end and commits their usage before it stops [B6]", async () => {
   const agent = cluster.agents.get("node-1")!;
   const begun = Promise.withResolvers<void>();
   const question = { baseUrl: cluster.baseUrl, apiKey, model: "model-a" };

@@ -29,7 +29,7 @@ beforeAll(async () => void (arena = await Arena.open()));
 afterAll(() => arena[Symbol.asyncDispose]());
 
 test(
-  "under all attacks at once, the p99 gap of good streams grows by at most 50 ms, none is cut, memory is bounded and freed, and bills are right",
+  "under all attacks at once, the p99 gap of good streams grows by at most 50 ms, none is cut, memory is bounded and freed, and bills are right [D10]",
   async () => {
     const keptBefore = await arena.keptMb();
     const outcome = await arena.run(attacks, { quietMs, attackMs, share });

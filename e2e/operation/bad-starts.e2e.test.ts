@@ -167,7 +167,7 @@ const cases: [name: string, program: string, args: string[], env: () => Record<s
   ["an unknown option", start, ["--port", "1"], () => ({}), /^weiche: Unknown option '--port'.*; usage: npm start/],
 ];
 
-test.each(cases)("a start fails with one clear line: %s", async (_name, program, args, env, line) => {
+test.each(cases)("a start fails with one clear line: %s [G1]", async (_name, program, args, env, line) => {
   const { code, lines } = await run(program, args, env());
   expect(lines).toEqual([expect.stringMatching(line)]);
   expect(code).toBe(1);
@@ -176,7 +176,7 @@ test.each(cases)("a start fails with one clear line: %s", async (_name, program,
 test.each([
   ["the router alone", router, "weiche-router: "],
   ["npm start", start, "weiche: the router could not start: "],
-])("a start fails with one clear line: a port in use, %s", async (_name, program, prefix) => {
+])("a start fails with one clear line: a port in use, %s [G1]", async (_name, program, prefix) => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const address = `127.0.0.1:${(taken.address() as { port: number }).port}`;

@@ -152,7 +152,7 @@ test("successful requests carry the canaries through both engines and back", asy
   expect(real.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
 });
 
-test("errors of failed requests contain no canary, however they fail", async () => {
+test("errors of failed requests contain no canary, however they fail [E7]", async () => {
   const chat = (content: unknown, more: object = {}) => ({
     model: "canary",
     messages: [{ role: "user", content }],
@@ -206,7 +206,7 @@ test("errors of failed requests contain no canary, however they fail", async () 
   expect(answered).toEqual([]);
 });
 
-test("the logs of an engine contain no schema, whether it accepts or refuses it", async () => {
+test("the logs of an engine contain no schema, whether it accepts or refuses it [E7]", async () => {
   const withMember = (member: object) => ({
     ...{ model: "canary-llama", messages: [{ role: "user", content: inPrompt }], max_tokens: 4 },
     response_format: {
@@ -230,7 +230,7 @@ test("the logs of an engine contain no schema, whether it accepts or refuses it"
   expect(readFileSync(log, "utf8")).toMatch(/conversion was incomplete\ngot exception\nerror parsing grammar/);
 });
 
-test("no log, file, table, metric or answer to operators contains any part of prompts, answers or keys", async () => {
+test("no log, file, table, metric or answer to operators contains any part of prompts, answers or keys [E7]", async () => {
   await until("usage to be committed", async () => (await dumpUsage(cluster)).length >= 7);
   const weiche = ["nodes", "models", "account list", "audit", "key list"];
   const { accountId } = { accountId: ((await cluster.weiche("account", "list")) as { id: string }[])[0]!.id };
@@ -269,7 +269,7 @@ test("no log, file, table, metric or answer to operators contains any part of pr
   expect(found).toEqual([]);
 });
 
-test("the search finds a canary in each of its forms", () => {
+test("the search finds a canary in each of its forms [E7]", () => {
   const secret = word("planted");
   const texts = [
     `x${secret}y`,

@@ -55,7 +55,7 @@ async function factorOfAnswer(tokens: number): Promise<number> {
 
 const factorShown = async () => (await ada.get<{ items: object[] }>("/models")).items[0];
 
-test("a request is charged with the factor at its acceptance, and the next request with the changed factor", async () => {
+test("a request is charged with the factor at its acceptance, and the next request with the changed factor [S20.2]", async () => {
   const stop = new AbortController();
   const reader = (await ask(20_000, stop.signal)).body!.getReader();
   for (let seen = ""; !seen.includes('"content"');) seen += Buffer.from((await reader.read()).value!).toString();

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { openCluster, sendAll } from "./foreign-addresses.ts";
 
-test("no part fetches an address that a request names in any field", async () => {
+test("no part fetches an address that a request names in any field [D8]", async () => {
   let calls = 0;
   const foreign = createServer((socket) => {
     calls++;

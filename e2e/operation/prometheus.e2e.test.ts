@@ -51,13 +51,13 @@ test("Prometheus finds the router and through it every node, and evaluates all r
   expect(await count("weiche_build_info")).toBe(3);
 });
 
-test("no alert fires for a healthy system", ifRun, async () => {
+test("no alert fires for a healthy system [G3]", ifRun, async () => {
   const usage = 'sum(weiche_router_usage_records_total{result="committed"}) >= 10';
   await until("usage to be committed and scraped", async () => (await count(usage)) === 1);
   expect(await firing()).toEqual([]);
 });
 
-test("an alert fires for a killed node until it returns", { ...ifRun, timeout: 90_000 }, async () => {
+test("an alert fires for a killed node until it returns [G3]", { ...ifRun, timeout: 90_000 }, async () => {
   const agent = cluster.agents.get("node-2")!;
   agent.kill("SIGKILL");
   await agent.exited();

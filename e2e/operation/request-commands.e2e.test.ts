@@ -51,7 +51,7 @@ interface Live {
 }
 const live = async (...args: string[]) => (await cluster.weiche("requests", "--live", ...args)) as Live;
 
-test("a running request shows its speed, a waiting one shows its reason, and both are explained afterwards", async () => {
+test("a running request shows its speed, a waiting one shows its reason, and both are explained afterwards [B9]", async () => {
   const client = new AbortController();
   const running = chat(first, "sim:tokens=30000", { signal: client.signal });
   await until("tokens to come", async () => ((await live()).items[0]?.tokensPerSecond ?? 0) > 0);

@@ -10,7 +10,7 @@ let arena: Arena;
 beforeAll(async () => void (arena = await Arena.open()));
 afterAll(() => arena[Symbol.asyncDispose]());
 
-test.each(attacks)("$name: the guard holds, and no good stream is cut", async (attack) => {
+test.each(attacks)("$name: the guard holds, and no good stream is cut [D10]", async (attack) => {
   const outcome = await arena.run([attack], { quietMs: 100, attackMs: 1_500 });
   expect(outcome.mistakes).toEqual([]);
   expect(outcome).toMatchObject({ cut: [], bugs: 0 });

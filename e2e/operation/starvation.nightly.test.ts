@@ -12,13 +12,16 @@ let arena: Arena;
 beforeAll(async () => void (arena = await Arena.open()));
 afterAll(() => arena[Symbol.asyncDispose]());
 
-test.each(attacks)("$name: the p99 gap of good streams grows by at most 50 ms, and none is cut", async (attack) => {
-  const outcome = await arena.run([attack], { quietMs: 15_000, attackMs: 30_000 });
-  const { quiet, attacked, memoryMb } = outcome;
-  console.log(attack.name, JSON.stringify(outcome));
-  expect(outcome.mistakes).toEqual([]);
-  expect(outcome).toMatchObject({ cut: [], bugs: 0 });
-  expect(attacked.p99Ms - quiet.p99Ms).toBeLessThanOrEqual(p99GrowthMsMax);
-  const { router } = memoryMb;
-  expect(router.peak - router.before).toBeLessThanOrEqual(memoryGrowthMbMax);
-});
+test.each(attacks)(
+  "$name: the p99 gap of good streams grows by at most 50 ms, and none is cut [D10]",
+  async (attack) => {
+    const outcome = await arena.run([attack], { quietMs: 15_000, attackMs: 30_000 });
+    const { quiet, attacked, memoryMb } = outcome;
+    console.log(attack.name, JSON.stringify(outcome));
+    expect(outcome.mistakes).toEqual([]);
+    expect(outcome).toMatchObject({ cut: [], bugs: 0 });
+    expect(attacked.p99Ms - quiet.p99Ms).toBeLessThanOrEqual(p99GrowthMsMax);
+    const { router } = memoryMb;
+    expect(router.peak - router.before).toBeLessThanOrEqual(memoryGrowthMbMax);
+  },
+);

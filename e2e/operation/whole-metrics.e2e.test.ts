@@ -52,7 +52,7 @@ const scrape = ({ listen }: RunningProgram) => ask(`https://${listen["ops"]}/met
 const programs = () => ({ router: cluster.router, agent: cluster.agents.get("node-1")! });
 const samples = async (program: RunningProgram) => samplesOf(parseMetrics(await scrape(program)));
 
-test("promtool accepts every metric except those of Node.js", needs("promtool"), async () => {
+test("promtool accepts every metric except those of Node.js [G3]", needs("promtool"), async () => {
   const { router, agent } = programs();
   for (const program of [router, agent]) {
     const { said } = promtool(["check", "metrics"], await scrape(program));
@@ -69,7 +69,7 @@ test("promtool rejects a name that breaks the conventions", needs("promtool"), (
   expect(said).toContain("waits_ms");
 });
 
-test("before the first request every metric of the page exists unless it needs an event, a limit store, GPUs or sensors", async () => {
+test("before the first request every metric of the page exists unless it needs an event, a limit store, GPUs or sensors [G3]", async () => {
   const declared = await declaredMetrics();
   for (const which of ["router", "agent"] as const) {
     const families = parseMetrics(await scrape(programs()[which]));

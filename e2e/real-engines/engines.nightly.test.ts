@@ -6,7 +6,7 @@ import { findEngines } from "./engine-kinds.ts";
 const found = await findEngines();
 
 test.each(found.map((engine) => [engine.name, engine] as const))(
-  "%s passes all checks with router and agent, or was not found",
+  "%s passes all checks with router and agent, or was not found [C9]",
   async (_, engine) => {
     const onResult = (name: string, result: object) => console.log(`${name}: ${JSON.stringify(result)}`);
     const { results, missing } = await tryEngine(engine, { withLong: true, onResult });

@@ -19,7 +19,7 @@ const clients = 2;
 const found = await findEngines();
 
 test.each(found.map((engine) => [engine.name, engine] as const))(
-  `during ${switchesWanted} switches of %s under load, no answer is cut or wrong, and the memory is returned`,
+  `during ${switchesWanted} switches of %s under load, no answer is cut or wrong, and the memory is returned [B1]`,
   async (_, engine) => {
     if ("missing" in engine) return console.log(`${engine.name} was not found: ${engine.missing}`);
     await using service = await Service.start(engine);

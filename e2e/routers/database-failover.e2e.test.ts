@@ -43,7 +43,7 @@ async function recordsAt(server: Server): Promise<number> {
   return (await usageAt(server)).records.length;
 }
 
-test("nodes deliver the usage of lost commits again, and it is committed once", async () => {
+test("nodes deliver the usage of lost commits again, and it is committed once [R3]", async () => {
   await askEach(5);
   await until("the answers to be committed", async () => (await recordsAt(servers.primary)) === answers.length);
   await servers.caughtUp();
@@ -65,7 +65,7 @@ test("nodes deliver the usage of lost commits again, and it is committed once", 
   expect(await recordsAt(servers.standby)).toBe(answers.length);
 });
 
-test("both routers have their portal, keys and audit on the new primary", async () => {
+test("both routers have their portal, keys and audit on the new primary [R3]", async () => {
   const made = (await group.cluster.weiche("account", "create", "--name", "After", "--owner-email", "a@b.example")) as {
     readonly id: string;
   };

@@ -8,7 +8,7 @@ import { balancerFile } from "../cluster/balancer.ts";
 import { needs } from "@weiche/shared/testing/needs.ts";
 import { rollRestarts } from "./rolling-restarts.ts";
 
-test("HAProxy accepts deploy/haproxy.cfg unchanged if the certificate exists", needs("haproxy"), () => {
+test("HAProxy accepts deploy/haproxy.cfg unchanged if the certificate exists [R2]", needs("haproxy"), () => {
   const folder = mkdtempSync(join(tmpdir(), "weiche-haproxy-"));
   try {
     makeAuthority({ folder, nowMs: Date.now() });
@@ -23,7 +23,7 @@ test("HAProxy accepts deploy/haproxy.cfg unchanged if the certificate exists", n
 });
 
 test(
-  "during three rolling restarts behind HAProxy no request fails, no stream is cut, and the bill equals what clients received",
+  "during three rolling restarts behind HAProxy no request fails, no stream is cut, and the bill equals what clients received [R2]",
   needs("haproxy"),
   async () => {
     const load = { streams: 10, streamTokens: 20, requestsPerSecond: 10 };

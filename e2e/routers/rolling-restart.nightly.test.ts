@@ -5,7 +5,7 @@ import { rollRestarts } from "./rolling-restarts.ts";
 const restarts = 50;
 
 test(
-  "during 50 rolling restarts of three routers under 500 streams and 50 requests a second, none fails or is cut, and the bill is right",
+  "during 50 rolling restarts of three routers under 500 streams and 50 requests a second, none fails or is cut, and the bill is right [R2]",
   { ...needs("haproxy"), timeout: 3_600_000 },
   async () => {
     const load = { streams: 500, streamTokens: 100, requestsPerSecond: 50 };

@@ -11,7 +11,7 @@ describe("three routers with one store", needs("valkey-server"), () => {
   });
   afterAll(() => limits[Symbol.asyncDispose]());
 
-  test("admit exactly 10 of 100 simultaneous requests, and exactly 60 in a minute", async () => {
+  test("admit exactly 10 of 100 simultaneous requests, and exactly 60 in a minute [B4]", async () => {
     const seen = await limits.shared(async () => {
       const apiKey = await limits.account("Both");
       const held = await limits.ask(apiKey, 100);
@@ -28,7 +28,7 @@ describe("three routers with one store", needs("valkey-server"), () => {
     expect(await limits.group.weiche(1, "status")).toMatchObject({ limitStore: { address: limits.store.url } });
   });
 
-  test("continue within limits when the store is killed and starts again", async () => {
+  test("continue within limits when the store is killed and starts again [B4]", async () => {
     expect(await meetFault(limits, faults["is killed and starts again"])).toEqual([]);
   });
 });

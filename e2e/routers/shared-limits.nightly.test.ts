@@ -24,7 +24,7 @@ describe("three routers with one store", needs("valkey-server"), () => {
     await limits.group.linked();
   }
 
-  test("keep the limit when one router is killed, free its places within 15 s, and continue the streams of the others", async () => {
+  test("keep the limit when one router is killed, free its places within 15 s, and continue the streams of the others [B4]", async () => {
     const { group } = limits;
     const seen = await limits.shared(async () => {
       await makeWhole();

@@ -29,7 +29,7 @@ function at(dataDir: string | undefined): string[] {
   return dataDir === undefined ? [] : ["--data-dir", dataDir];
 }
 
-test("each router lists both routers", async () => {
+test("each router lists both routers [R1]", async () => {
   for (const dataDir of [undefined, secondDataDir]) {
     const told = async () =>
       (await cluster.weiche("routers", ...at(dataDir))) as { state: string; linkAddress: string }[];
@@ -93,7 +93,7 @@ test("the later router warns that limits apply per router, and the first only lo
   expect(says(cluster.router, "parallel requests apply per router")).toBe(false);
 });
 
-test("a stopping router lets its answers end, and its node's usage goes to the other router meanwhile", async () => {
+test("a stopping router lets its answers end, and its node's usage goes to the other router meanwhile [B6]", async () => {
   const routers = [cluster.router, second];
   const ask = (router: RunningProgram, text: string, onPiece = () => {}) =>
     askStream({

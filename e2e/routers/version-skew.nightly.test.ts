@@ -68,7 +68,7 @@ async function leaveEarly(client: Client): Promise<string> {
 test.each([
   ["a router of an earlier version serves with the agent of this one", () => ({ router: before.root })],
   ["an agent of an earlier version serves with the router of this one", () => ({ agents: before.root })],
-])("%s: bodies and streams are whole, and usage is what the clients received", async (_, code) => {
+])("%s: bodies and streams are whole, and usage is what the clients received [G5]", async (_, code) => {
   await using cluster = await Cluster.start({ ...options, code: code() });
   const { accountId, apiKey } = await cluster.account();
   const usage = async () => ((await cluster.weiche("usage", "--account", accountId)) as { totals: Totals }).totals;
@@ -81,7 +81,7 @@ test.each([
   ["that joins a router of this version, with an agent of the earlier version", "this", "earlier"],
   ["that joins a router of this version, with an agent of this version", "this", "this"],
 ])(
-  "a router of an earlier version %s: answers of both are whole, and both report the same usage",
+  "a router of an earlier version %s: answers of both are whole, and both report the same usage [G5]",
   async (_, first, agent) => {
     const code = {
       ...(first === "earlier" && { router: before.root }),

@@ -74,7 +74,7 @@ describe("with one failing node no request fails, at most 2 % of attempts fail i
     });
   });
 
-  test("with three routers that learn separately", async () => {
+  test("with three routers that learn separately [C8]", async () => {
     const seen = await run(atOnce, { nodes: 10, perSecond: 60, routers: 3 });
     expect(seen).toMatchObject({ failedInFirstMinute: 0, failedAfterwards: 0 });
     expect(seen.attemptsInFirstMinute).toBeLessThanOrEqual(0.02);
@@ -82,7 +82,7 @@ describe("with one failing node no request fails, at most 2 % of attempts fail i
   });
 });
 
-test("with two failing nodes of three, at most 2 % of the requests fail in the first minute, and none later", async () => {
+test("with two failing nodes of three, at most 2 % of the requests fail in the first minute, and none later [C8]", async () => {
   const seen = await run(({ node }) => (node < 2 ? { failsAfterMs: 0 } : undefined), { nodes: 3, perSecond: 10 });
   expect(seen.failedInFirstMinute).toBeLessThanOrEqual(0.02);
   expect(seen.failedAfterwards).toBe(0);
@@ -103,7 +103,7 @@ test("a node whose first byte takes thirty times as long gets at most a tenth of
 test.each<[string, (attempt: SimAttempt) => boolean]>([
   ["on every node", () => true],
   ["on one node", ({ node }) => node === 0],
-])("one account whose requests fail %s makes no router avoid a node", async (_where, isThere) => {
+])("one account whose requests fail %s makes no router avoid a node [C8]", async (_where, isThere) => {
   const fate = (attempt: SimAttempt): Fate =>
     attempt.account === 0 && isThere(attempt) ? { failsAfterMs: 0 } : undefined;
   const { shareWhileBroken, shareAtTheEnd, failedInFirstMinute } = await run(fate, {
@@ -115,7 +115,7 @@ test.each<[string, (attempt: SimAttempt) => boolean]>([
 
 describe("without a part of the production strategy", () => {
   const size = { nodes: 2, perSecond: 10 };
-  test("a failing node gets most of the requests if routers do not remember outcomes", async () => {
+  test("a failing node gets most of the requests if routers do not remember outcomes [C8]", async () => {
     const { attemptsInFirstMinute } = await run(atOnce, { ...size, strategy: () => forgetful });
     expect(attemptsInFirstMinute).toBeGreaterThan(0.5);
   });

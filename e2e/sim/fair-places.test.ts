@@ -49,13 +49,13 @@ test.each([
   ["an account at every limit, with the largest n", { places: 64 }, { atOnce: 5 }],
   ["an account at every limit, with a newcomer every four minutes", { places: 16 }, { gapSeconds: 240 }],
 ] as const)(
-  "beside %s, other accounts get their first place within 2 s at p99: %j %j",
+  "beside %s, other accounts get their first place within 2 s at p99: %j %j [B11]",
   async (_what, engine, comer) => {
     for (const seed of seeds) expect(quantile(await comerWaits(engine, comer, seed), 0.99)).toBeLessThanOrEqual(2);
   },
 );
 
-test("on an engine of 4 places, the first place comes within the longest answer at p99", async () => {
+test("on an engine of 4 places, the first place comes within the longest answer at p99 [B11]", async () => {
   for (const seed of seeds)
     expect(quantile(await comerWaits({ places: 4 }, {}, seed), 0.99)).toBeLessThanOrEqual(usual[1]);
 });
@@ -69,7 +69,7 @@ test("a newcomer's request for eight answers is admitted at once on 64 places, a
   }
 });
 
-test("an account that is alone gets every place, even an hour after a request of another account", async () => {
+test("an account that is alone gets every place, even an hour after a request of another account [B11]", async () => {
   const simulation = new FairSimulation({ places: 16, seed: 1 });
   const taken = () => simulation.world.agent.slots.views()[0]!.running;
   simulation.keepAsking(parallel, { account: "alone", seconds: usual });
@@ -106,7 +106,7 @@ test.each([
   ["that are shorter", { seconds: [1, 5] }, { seconds: [20, 60] }],
   ["for four answers each", { answers: 4 }, {}],
 ] as const)(
-  "each of two accounts gets half, even if one has ten times as many requests %s",
+  "each of two accounts gets half, even if one has ten times as many requests %s [B11]",
   async (_what, many, few) => {
     for (const seed of seeds) expect(Math.abs((await shareOfModest(many, few, seed)) - 0.5)).toBeLessThanOrEqual(0.025);
   },
@@ -117,7 +117,7 @@ test("an account that arrives after an hour gets half from then on, and no compe
     expect(Math.abs((await shareOfModest({}, { afterSeconds: hours }, seed)) - 0.5)).toBeLessThanOrEqual(0.1);
 });
 
-test("64 accounts with different demands get equal shares (Jain's index of at least 0.95), and no place is idle", async () => {
+test("64 accounts with different demands get equal shares (Jain's index of at least 0.95), and no place is idle [B11]", async () => {
   for (const seed of seeds) {
     const simulation = new FairSimulation({ places: 16, seed });
     for (let account = 0; account < 64; account++)
@@ -145,7 +145,7 @@ async function longestWaitForMany(seed = 1, behaviour?: Behaviour): Promise<numb
 /** The sum of three waits: for the account's turn, for requests that overtake it, and for the longest answer. */
 const longestWaitSeconds = 60;
 
-test("a request for many places gets its turn beside many small requests", async () => {
+test("a request for many places gets its turn beside many small requests [B11]", async () => {
   for (const seed of seeds) expect(await longestWaitForMany(seed)).toBeLessThanOrEqual(longestWaitSeconds);
 });
 
@@ -200,6 +200,6 @@ test.each<[string, () => Promise<boolean>]>([
     "how often a waiter was overtaken",
     async () => (await longestWaitForMany(1, overtakingWithoutEnd)) <= longestWaitSeconds,
   ],
-])("the tests notice a slot that forgets %s", async (_what, isFair) => {
+])("the tests notice a slot that forgets %s [B11]", async (_what, isFair) => {
   expect(await isFair().catch(() => false)).toBe(false);
 });

@@ -44,7 +44,7 @@ async function pass(world: SlotWorld, ms: number): Promise<void> {
 }
 
 describe("under constant load on one model", () => {
-  test("the first request for another model is served within 10 s plus the longest running request plus the switch", async () => {
+  test("the first request for another model is served within 10 s plus the longest running request plus the switch [B1 S17.3]", async () => {
     const slot = world();
     load(slot, { model: a, runMs: 3_000 }, 100, 200_000);
     await pass(slot, 30_000);
@@ -57,7 +57,7 @@ describe("under constant load on one model", () => {
     expect(first.answer!.atMs - first.sinceMs).toBe(55_000 + stopMs + startMs + 1);
   });
 
-  test("with short requests, the first request for another model is served within 10 s plus the switch", async () => {
+  test("with short requests, the first request for another model is served within 10 s plus the switch [B1]", async () => {
     const slot = world();
     load(slot, { model: a, runMs: 500 }, 100, 200_000);
     await pass(slot, 30_000);
@@ -66,7 +66,7 @@ describe("under constant load on one model", () => {
     expect(first.answer!.atMs - first.sinceMs).toBeLessThanOrEqual(10_000 + 500 + stopMs + startMs + 1);
   });
 
-  test("all models get their turns", async () => {
+  test("all models get their turns [B1]", async () => {
     const slot = world();
     load(slot, { model: a, runMs: 500 }, 100, 300_000);
     load(slot, { model: b, runMs: 500 }, 100, 300_000);
@@ -88,7 +88,7 @@ test("under alternating load a slot switches no more often than its minimum resi
   expect(slot.host.activations).toBeGreaterThan(30);
 });
 
-test("repeated kills of an agent restart no engine", async () => {
+test("repeated kills of an agent restart no engine [C3]", async () => {
   const slot = world();
   load(slot, { model: a, runMs: 700 }, 300, 120_000);
   await pass(slot, 20_000);
@@ -101,7 +101,7 @@ test("repeated kills of an agent restart no engine", async () => {
   expect(slot.host.activations).toBe(1);
 });
 
-test("a kill of the agent at any moment of a switch leaves one engine awake in the end", async () => {
+test("a kill of the agent at any moment of a switch leaves one engine awake in the end [C3]", async () => {
   for (let atMs = 0; atMs < 20_000; atMs += 250) {
     const slot = world();
     slot.visit({ model: a, runMs: 2_000 });
@@ -116,7 +116,7 @@ test("a kill of the agent at any moment of a switch leaves one engine awake in t
   }
 });
 
-test("a kill of the agent at any moment of a cold start repeats no start and loses no time", async () => {
+test("a kill of the agent at any moment of a cold start repeats no start and loses no time [C3]", async () => {
   for (let atMs = 0; atMs < startMs; atMs += 250) {
     const slot = world();
     slot.visit({ model: b, runMs: 2_000 });

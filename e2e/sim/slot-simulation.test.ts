@@ -11,7 +11,7 @@ const only = process.env["WEICHE_SEED"];
 const count = Number(process.env["WEICHE_SEEDS"] ?? (nightly ? 1_000_000 : 10_000));
 const seeds = only === undefined ? { from: 0, to: count } : { from: Number(only), to: Number(only) + 1 };
 
-test("no seed breaks a rule, and every slot recovers", { timeout: 60_000 + count * 20 }, async () => {
+test("no seed breaks a rule, and every slot recovers [B2 S17.6]", { timeout: 60_000 + count * 20 }, async () => {
   const broken: string[] = [];
   for (let seed = seeds.from; seed < seeds.to && broken.length < 5; seed++) {
     const result = await simulate(seed);
@@ -25,7 +25,7 @@ test("the same seed gives the same run", async () => {
   expect(await simulate(7)).toEqual(await simulate(7));
 });
 
-test("the seeds cause many switches, refusals and clients that leave", async () => {
+test("the seeds cause many switches, refusals and clients that leave [B2]", async () => {
   const sum = { admitted: 0, refused: 0, left: 0, activations: 0 };
   for (let seed = 0; seed < 100; seed++) {
     const result = await simulate(seed);

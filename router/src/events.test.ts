@@ -22,7 +22,7 @@ const repeated: [name: string, event: (events: RouterEvents) => void][] = [
 ];
 
 test.each(repeated)(
-  "%s a thousand times in a minute writes a few short lines, and how many were left out",
+  "%s a thousand times in a minute writes a few short lines, and how many were left out [D10]",
   (_name, event) => {
     const clock = new VirtualClock();
     const lines: string[] = [];

@@ -9,7 +9,7 @@ const entry = (more: string) =>
 const factors =
   '    factors: [{ validFrom: "2026-01-01T00:00:00+01:00", factor: 1.5 }, { validFrom: "2026-06-01T00:00:00+02:00", factor: 2 }]\n';
 
-test("a factor applies from its instant on, and the first one from the beginning", () => {
+test("a factor applies from its instant on, and the first one from the beginning [S20.2]", () => {
   const model = parseCatalogue(entry(factors)).catalogue!.get(asId<ModelId>("m"))!;
   expect(factorAt(model, 0)).toBe(1500n);
   expect(factorAt(model, Date.parse("2026-05-31T21:59:59.999Z"))).toBe(1500n);
@@ -45,7 +45,7 @@ test("a model may list its nodes: others may not host it, and agents do not get 
   expect(rulesOf(catalogue.get(listed)!)).not.toHaveProperty("nodes");
 });
 
-test("a model is callable unless it is only announced", () => {
+test("a model is callable unless it is only announced [S2.4]", () => {
   const isCallableAs = (status: string) =>
     isCallable(parseCatalogue(entry(factors).replace("Beta", status)).catalogue!.get(asId<ModelId>("m"))!);
   expect(isCallableAs("Demnächst")).toBe(false);
@@ -144,7 +144,7 @@ test("the catalogue sets the estimated tokens of a byte and of an image, within 
   for (const wrong of ["0", "16385", "1.5"]) expect(read("0.3", wrong).mistakes[0]!.message).toMatch(/tokensPerImage/);
 });
 
-test("a model gives at most 8 answers to a request, unless its entry has another maximum", () => {
+test("a model gives at most 8 answers to a request, unless its entry has another maximum [S4.10]", () => {
   const answersMax = (more: string) =>
     parseCatalogue(entry(`${factors}${more}`)).catalogue?.get(asId<ModelId>("m"))!.answersMax;
   expect([answersMax(""), answersMax("    answersMax: 2\n"), answersMax("    answersMax: 128\n")]).toEqual([8, 2, 128]);

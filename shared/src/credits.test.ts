@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { creditsOf, formatCredits, millicredits, parseFactor } from "./credits.ts";
 
-test("a request costs its tokens times the factor, exactly", () => {
+test("a request costs its tokens times the factor, exactly [S20.1]", () => {
   expect(creditsOf(40, 21, parseFactor(1)!)).toBe(61_000n);
   expect(creditsOf(3, 0, parseFactor(0.25)!)).toBe(750n);
   expect(creditsOf(1_000_000, 333_333, parseFactor("1.5")!)).toBe(1_999_999_500n);

@@ -11,7 +11,7 @@ const hours = 4;
 const scenario = scenarios(undefined)[0]!;
 const load = scenario.load(1).filter(({ atMs }) => atMs < hours * 3_600_000);
 
-test("with turns no request is refused, and requests wait less than half as long as before", () => {
+test("with turns no request is refused, and requests wait less than half as long as before [B7]", () => {
   const before = measure(scenario, load, "before");
   const now = measure(scenario, load, "now");
   expect(before.switching).toBeGreaterThan(20);
@@ -26,7 +26,7 @@ test("with fast switches, requests for short answers wait less than two thirds a
   expect(measure(quick!, hour, "now").meanSeconds).toBeLessThan((2 / 3) * long.meanSeconds);
 });
 
-test("if answers differ by half, most waits over a second are estimated within a fifth when they begin", () => {
+test("if answers differ by half, most waits over a second are estimated within a fifth when they begin [B9]", () => {
   const even = load.map((arrival) => ({ ...arrival, completionTokens: 200 + (arrival.completionTokens % 100) }));
   expect(measure(scenario, even, "now").estimatedPercent).toBeGreaterThan(70);
 });

@@ -39,7 +39,7 @@ describe("chat", () => {
     expect(chunks.slice(0, -1).filter(({ usage }) => usage)).toEqual([]);
   });
 
-  test("max_tokens ends an answer, and the conversation continues from the tokens in the engine's context", async () => {
+  test("max_tokens ends an answer, and the conversation continues from the tokens in the engine's context [S4.3]", async () => {
     const first = await chat({ ...ask("Count from 1 to 100."), max_tokens: 7 });
     expect(first).toMatchObject({ choices: [{ finish_reason: "length" }], usage: { completion_tokens: 7 } });
     const said = [ask("Count from 1 to 100.").messages[0], first.choices[0]!.message, { role: "user", content: "On." }];
@@ -47,14 +47,14 @@ describe("chat", () => {
     expect(second.usage!.prompt_tokens_details!.cached_tokens).toBeGreaterThan(10);
   });
 
-  test("a stop string ends the answer and is not shown", async () => {
+  test("a stop string ends the answer and is not shown [S4.9]", async () => {
     const others = Array(62).fill("never said");
     const answer = await chat({ ...ask("Count from 1 to 100."), stop: [...others, "12", "5, "] });
     expect(answer.choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "1, 2, 3, 4, " } });
     expect(answer.usage!.completion_tokens).toBeLessThan(30);
   });
 
-  test("a seed repeats an answer, and without one they differ", async () => {
+  test("a seed repeats an answer, and without one they differ [S4.11]", async () => {
     const story = { ...ask("Tell me a very long story about a dragon."), temperature: 1.5, max_tokens: 40 };
     const twice = await Promise.all([message({ ...story, seed: 7 }), message({ ...story, seed: 7 })]);
     expect(twice[0]!.content).toBe(twice[1]!.content);
@@ -78,7 +78,7 @@ describe("chat", () => {
     expect(presence).toBeLessThan(plain);
   });
 
-  test("several choices are numbered and counted together, with their prompt once", async () => {
+  test("several choices are numbered and counted together, with their prompt once [S4.10]", async () => {
     const three = { ...ask("Tell me a very long story about a dragon."), temperature: 1, seed: 1, n: 3, max_tokens: 5 };
     const answer = await chat(three);
     expect(answer.choices.map(({ index }) => index)).toEqual([0, 1, 2]);
@@ -90,7 +90,7 @@ describe("chat", () => {
     expect(chunks.at(-1)!.usage!.completion_tokens).toBe(15);
   });
 
-  test("log probabilities are beside the content, in OpenAI's shape", async () => {
+  test("log probabilities are beside the content, in OpenAI's shape [S4.13]", async () => {
     const wish = { ...ask("What's the capital of Norway?"), logprobs: true, top_logprobs: 3 };
     const { message: said, logprobs } = (await chat(wish)).choices[0]!;
     expect(logprobs!.content!.map(({ token }) => token).join("")).toBe(said.content);
@@ -112,7 +112,7 @@ describe("chat", () => {
     expect(spelt - plain).toBeGreaterThan(3);
   });
 
-  test("a prompt that exceeds the context is refused with both counts, streamed or not", async () => {
+  test("a prompt that exceeds the context is refused with both counts, streamed or not [S19.6]", async () => {
     const long = { messages: [{ role: "user", content: "one two three ".repeat(60) }] };
     for (const stream of [true, false]) {
       const answer = await post(small.url, "/v1/chat/completions", { ...long, stream });
@@ -143,7 +143,7 @@ describe("chat", () => {
     expect(longest.ms).toBeLessThan(1_000);
   });
 
-  test("the answer may fill the context, and ends there", async () => {
+  test("the answer may fill the context, and ends there [S4.6]", async () => {
     const answer = await post(small.url, "/v1/chat/completions", { ...ask("Count from 1 to 100."), max_tokens: 5000 });
     expect(await answer.json()).toMatchObject({ choices: [{ finish_reason: "length" }], usage: { total_tokens: 128 } });
   });
@@ -172,7 +172,7 @@ describe("thinking", () => {
       expect(await message({ ...sum, ...off })).not.toHaveProperty("reasoning_content");
   });
 
-  test("that uses up the tokens leaves no content", async () => {
+  test("that uses up the tokens leaves no content [S5.4 S7.6]", async () => {
     const answer = await chat({ ...sum, reasoning_effort: "low", max_tokens: 4 });
     expect(answer.choices[0]).toMatchObject({ finish_reason: "length", message: { content: null } });
     expect(answer.usage!.completion_tokens_details!.reasoning_tokens).toBe(4);

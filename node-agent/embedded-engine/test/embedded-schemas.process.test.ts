@@ -50,7 +50,7 @@ async function longestGapMs(rig: Rig, attack: () => Promise<void>): Promise<numb
   return longestMs;
 }
 
-test("costly schemas are refused while a stream goes on", async () => {
+test("costly schemas are refused while a stream goes on [D10]", async () => {
   await using rig = await openRig();
   const answers: Answer[] = [];
   const gapMs = await longestGapMs(rig, async () => {
@@ -60,7 +60,7 @@ test("costly schemas are refused while a stream goes on", async () => {
   expect(gapMs).toBeLessThan(gapMsMax);
 });
 
-test("usual schemas are answered while a stream goes on", async () => {
+test("usual schemas are answered while a stream goes on [D10]", async () => {
   await using rig = await openRig();
   const bodies = [
     ...usualSchemas.slice(-8).map(({ schema }) => inFormat(schema)),
@@ -83,7 +83,7 @@ test("usual schemas are answered while a stream goes on", async () => {
 test.each([
   ["3,000 references to itself in an allOf", { allOf: Array.from({ length: 3_000 }, () => ({ $ref: "#" })) }],
   ["50,000 values", { enum: Array.from({ length: 50_000 }, (_, index) => `value ${index}`) }],
-])("the engine itself refuses %s", async (_, schema) => {
+])("the engine itself refuses %s [D10]", async (_, schema) => {
   const messages = [{ role: "user", content: "hi" }];
   const response = await post(engine.url, "/v1/chat/completions", { messages, ...inFormat(schema), max_tokens: 1 });
   expect(response.status).toBe(400);

@@ -92,7 +92,7 @@ describe("embeddings", () => {
   const texts = ["The dog runs across the meadow.", "A dog is running over the grass.", "The invoice is too high."];
   const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
 
-  test("are in the order of the input, of length 1, and similar for similar texts", async () => {
+  test("are in the order of the input, of length 1, and similar for similar texts [S11.7 S11.9]", async () => {
     const { data, usage } = await embed({ input: texts });
     expect(data.map(({ index }) => index)).toEqual([0, 1, 2]);
     const [dog, grass, invoice] = data.map(({ embedding }) => embedding);
@@ -104,7 +104,7 @@ describe("embeddings", () => {
     expect(usage.total_tokens).toBe(each.reduce((sum, one) => sum + one.usage.prompt_tokens, 0));
   });
 
-  test("of fewer dimensions are the first ones, normalised to length 1", async () => {
+  test("of fewer dimensions are the first ones, normalised to length 1 [S11.9]", async () => {
     const [whole, cut] = await Promise.all([embed({ input: texts[0] }), embed({ input: texts[0], dimensions: 16 })]);
     const first = whole.data[0]!.embedding.slice(0, 16);
     const short = cut.data[0]!.embedding;
@@ -122,7 +122,7 @@ describe("embeddings", () => {
     expect(values).toEqual(floats!.data[0]!.embedding.map(Math.fround));
   });
 
-  test("accept a text that fills the context, and refuse one more token with both counts", async () => {
+  test("accept a text that fills the context, and refuse one more token with both counts [S11.2]", async () => {
     const full = Array.from({ length: 512 }, () => 65);
     expect((await embed({ input: [full] })).usage.prompt_tokens).toBe(512);
     const error = await refusal(embedder, "/v1/embeddings", { input: [full, [...full, 65]] });

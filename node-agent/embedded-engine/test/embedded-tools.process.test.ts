@@ -25,28 +25,31 @@ const clock = { type: "function", function: { name: "get_time", parameters: { ty
 describe("tools", () => {
   const wish = { ...ask("What is the weather in Hamburg?"), tools: [weather] };
 
-  test.each([{}, { reasoning_effort: "low" }])("are called by the model itself, with %j", async (thinking) => {
-    const answer = await chat({ ...wish, ...thinking });
-    expect(answer.choices[0]).toMatchObject({ finish_reason: "tool_calls", message: { content: null } });
-    const [call] = answer.choices[0]!.message.tool_calls!;
-    expect(call).toMatchObject({
-      id: expect.stringMatching(/^call_/),
-      type: "function",
-      function: { name: "get_weather" },
-    });
-    const chunks = await chunksOf({ ...wish, ...thinking });
-    const deltas = chunks.flatMap(({ choices }) => (choices[0]?.delta["tool_calls"] ?? []) as ToolCallDelta[]);
-    expect(deltas[0]).toMatchObject({
-      index: 0,
-      id: expect.stringMatching(/^call_/),
-      function: { name: "get_weather" },
-    });
-    expect(deltas.slice(1).some(({ id }) => id)).toBe(false);
-    const args = deltas.map((delta) => delta.function!.arguments).join("");
-    expect(JSON.parse(args)).toEqual({ city: expect.any(String) });
-    expect(call).toMatchObject({ function: { arguments: args } });
-    expect(chunks.at(-2)!.choices[0]!.finish_reason).toBe("tool_calls");
-  });
+  test.each([{}, { reasoning_effort: "low" }])(
+    "are called by the model itself, with %j [S5.3 S7.7]",
+    async (thinking) => {
+      const answer = await chat({ ...wish, ...thinking });
+      expect(answer.choices[0]).toMatchObject({ finish_reason: "tool_calls", message: { content: null } });
+      const [call] = answer.choices[0]!.message.tool_calls!;
+      expect(call).toMatchObject({
+        id: expect.stringMatching(/^call_/),
+        type: "function",
+        function: { name: "get_weather" },
+      });
+      const chunks = await chunksOf({ ...wish, ...thinking });
+      const deltas = chunks.flatMap(({ choices }) => (choices[0]?.delta["tool_calls"] ?? []) as ToolCallDelta[]);
+      expect(deltas[0]).toMatchObject({
+        index: 0,
+        id: expect.stringMatching(/^call_/),
+        function: { name: "get_weather" },
+      });
+      expect(deltas.slice(1).some(({ id }) => id)).toBe(false);
+      const args = deltas.map((delta) => delta.function!.arguments).join("");
+      expect(JSON.parse(args)).toEqual({ city: expect.any(String) });
+      expect(call).toMatchObject({ function: { arguments: args } });
+      expect(chunks.at(-2)!.choices[0]!.finish_reason).toBe("tool_calls");
+    },
+  );
 
   test("lead to an answer from their results", async () => {
     const call = {
@@ -59,12 +62,12 @@ describe("tools", () => {
     expect((await message({ ...wish, messages })).content).toMatch(/17/);
   });
 
-  test("are not called if they do not help, or must not be called", async () => {
+  test("are not called if they do not help, or must not be called [S8.4]", async () => {
     expect(await message({ ...wish, ...ask("What is the capital of Italy?") })).not.toHaveProperty("tool_calls");
     expect(await message({ ...wish, tool_choice: "none" })).not.toHaveProperty("tool_calls");
   });
 
-  test.each([{}, { reasoning_effort: "low" }])("are called if required, with %j", async (thinking) => {
+  test.each([{}, { reasoning_effort: "low" }])("are called if required, with %j [S8.4]", async (thinking) => {
     const must = { ...wish, ...ask("Who are you?"), ...thinking, temperature: 1 };
     const required = await chat({ ...must, tools: [weather, clock], tool_choice: "required" });
     expect(required.choices[0]).toMatchObject({ finish_reason: "tool_calls", message: { content: null } });
@@ -95,7 +98,7 @@ describe("structured output", () => {
   const wish = ask("Extract name, age and city as JSON: Marlene, aged 47, lives in Kassel.");
   const bySchema = (shape: object) => ({ type: "json_schema", json_schema: { name: "x", schema: shape } });
 
-  test("follows its schema even if the model tends to something else", async () => {
+  test("follows its schema even if the model tends to something else [S9.1]", async () => {
     const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
     const answers = await Promise.all(
       seeds.map((seed) => chat({ ...wish, temperature: 2, seed, response_format: bySchema(schema) })),
@@ -109,13 +112,13 @@ describe("structured output", () => {
     }
   });
 
-  test("applies to the content only, not to the reasoning before it", async () => {
+  test("applies to the content only, not to the reasoning before it [S7.7]", async () => {
     const answer = await message({ ...wish, reasoning_effort: "low", response_format: bySchema(schema) });
     expect(answer.reasoning_content).toMatch(/\w/);
     expect(JSON.parse(answer.content!)).toMatchObject({ city: expect.any(String) });
   });
 
-  test("without a schema is any JSON object", async () => {
+  test("without a schema is any JSON object [S9.2]", async () => {
     const answer = await message({ ...wish, response_format: { type: "json_object" } });
     expect(JSON.parse(answer.content!)).toBeTypeOf("object");
   });

@@ -46,7 +46,7 @@ function run(
   return { lines: notes.lines, stream, unknown };
 }
 
-test("a chunk with all parts is split in order, and its log probabilities go with the first part", () => {
+test("a chunk with all parts is split in order, and its log probabilities go with the first part [S6.3]", () => {
   const everything = {
     ...{ reasoning: "r", content: "c", finish: "stop", logprobs: {} },
     toolCalls: [{ index: 0, id: "i", name: "f", arguments: '{"a":1}' }],
@@ -79,14 +79,14 @@ test("blank lines between reasoning and answer are dropped, however they are spl
   expect(run([{ content: "\n\n" }, { content: "  So" }]).lines).toEqual(["0 role", "0 content \n\n", "0 content   So"]);
 });
 
-test("a call has its id and name once, and always has arguments", () => {
+test("a call has its id and name once, and always has arguments [S5.6]", () => {
   const piece = (call: object) => ({ toolCalls: [{ index: 0, ...call }] });
   expect(
     run([piece({ name: "f" }), piece({ id: "x", name: "f", arguments: '{"' }), piece({ arguments: "a" })]).lines,
   ).toEqual(["0 role", "0 call 0 call-r-0-0 f ", '0 call 0 {"', "0 call 0 a"]);
 });
 
-test("a call without arguments gets an empty object before the finish, unless the token limit cut it off", () => {
+test("a call without arguments gets an empty object before the finish, unless the token limit cut it off [S5.6]", () => {
   const calls = {
     toolCalls: [
       { index: 0, id: "i", name: "f" },
@@ -120,12 +120,12 @@ test.each([
   },
 );
 
-test("an unknown finish reason is reported, and a known one is not", () => {
+test("an unknown finish reason is reported, and a known one is not [S5.7]", () => {
   expect(run([{ finish: "stop_sequence" }]).unknown).toEqual(["stop_sequence"]);
   for (const finish of ["stop", "length", "tool_calls", "repetition"]) expect(run([{ finish }]).unknown).toEqual([]);
 });
 
-test.each(["abort", "error"])("an answer that ends with '%s' counts as unfinished", (finish) => {
+test.each(["abort", "error"])("an answer that ends with '%s' counts as unfinished [S5.7]", (finish) => {
   expect(() => run([{ content: "c" }, { finish }])).toThrow("ended the answer itself");
 });
 

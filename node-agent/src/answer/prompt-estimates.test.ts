@@ -52,7 +52,7 @@ test("only the last 128 prompts count", () => {
 });
 
 test.each([10, 4_000])(
-  "one account that sends prompts of %i tokens per 1,000 bytes changes no estimate of others",
+  "one account that sends prompts of %i tokens per 1,000 bytes changes no estimate of others [A9]",
   (tokens) => {
     const estimates = taught([23, 400]);
     learn(estimates, [1_000, tokens], "one");

@@ -40,7 +40,7 @@ const give: Record<string, (sink: AnswerSink, text: string) => void> = {
 };
 const sound = (text: string) => text.toWellFormed().replaceAll("\0", "\ufffd");
 
-test.each(Object.keys(give))("%s of an engine is valid text for the client", (part) => {
+test.each(Object.keys(give))("%s of an engine is valid text for the client [D6]", (part) => {
   const run = (...texts: string[]) => {
     const parts = new Parts();
     const sink = soundAnswer(parts, 1);
@@ -55,7 +55,7 @@ test.each(Object.keys(give))("%s of an engine is valid text for the client", (pa
   expect(run("\ude00", "a\ud83d")).toEqual(["\ufffd", "a", "\ufffd"]);
 });
 
-test("a text comes out unchanged in any pieces, with U+FFFD in place of NUL and of unpaired surrogates", () => {
+test("a text comes out unchanged in any pieces, with U+FFFD in place of NUL and of unpaired surrogates [D6 S18.10]", () => {
   const texts = fc.array(fc.string({ unit: fc.constantFrom("a", "\0", "\ud83d", "\ude00"), maxLength: 3 }));
   fc.assert(
     fc.property(texts, (pieces) => {

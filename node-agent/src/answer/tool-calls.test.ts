@@ -277,7 +277,7 @@ test.each<[variant: string, pieces: ToolCallPiece[], calls: string[][]]>([
     ],
     [["own-0", "f", paris]],
   ],
-])("calls are complete where %s", (_variant, pieces, calls) => {
+])("calls are complete where %s [S5.6]", (_variant, pieces, calls) => {
   expect(whole(pieces)).toEqual(calls);
 });
 

@@ -40,7 +40,7 @@ test("the engine's last usage counts", () => {
   });
 });
 
-test("a prompt count that is impossible for the prompt's bytes is ignored, even if it fits the window", () => {
+test("a prompt count that is impossible for the prompt's bytes is ignored, even if it fits the window [A2]", () => {
   const usage = counted([word(), finish(), final(11, 3)], { promptTokensMax: 10 });
   expect(usage.finished()).toEqual({ promptTokens: 0, completionTokens: 1, source: "counted" });
 });
@@ -65,10 +65,13 @@ const implausible: [name: string, chunk: EngineChunk | undefined][] = [
   ["the prompt and the answer together exceed the window", final(11, contextTokens - 10)],
   ["a count is lower than an earlier one", final(10, 1)],
 ];
-test.each(implausible)("%s: the tokens of the pieces count instead, and are marked as estimated", (_name, chunk) => {
-  const usage = counted(chunk ? [...believedPrompt, chunk] : believedPrompt);
-  expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "counted" });
-});
+test.each(implausible)(
+  "%s: the tokens of the pieces count instead, and are marked as estimated [A2]",
+  (_name, chunk) => {
+    const usage = counted(chunk ? [...believedPrompt, chunk] : believedPrompt);
+    expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "counted" });
+  },
+);
 
 const bounded: [name: string, completion: number, limits: Partial<UsageLimits>, source: string][] = [
   ["as much as was requested", 5, { maxTokens: 5 }, "engine"],
@@ -84,7 +87,7 @@ const bounded: [name: string, completion: number, limits: Partial<UsageLimits>, 
   ],
   ["more than the window, however much was requested", 101, { maxTokens: 1_000 }, "counted"],
 ];
-test.each(bounded)("%s: %i of %j is %s", (_name, completion, limits, source) => {
+test.each(bounded)("%s: %i of %j is %s [A2]", (_name, completion, limits, source) => {
   const chunks = [word(0), finish(0), word(1), finish(1), final(10, completion), final(10, completion)];
   const usage = counted(limits.usagePerChoice ? chunks : chunks.slice(0, -1), limits);
   expect(usage.finished()).toMatchObject({
@@ -93,7 +96,7 @@ test.each(bounded)("%s: %i of %j is %s", (_name, completion, limits, source) => 
   });
 });
 
-test("whatever an engine sends, the bill is at most what the router allows, and never negative", () => {
+test("whatever an engine sends, the bill is at most what the router allows, and never negative [A2]", () => {
   const limits = fc.record({ choices: fc.integer({ min: 1, max: 3 }), usagePerChoice: fc.boolean() });
   const tokensMax = fc.integer({ min: 0, max: 3 * contextTokens });
   const tokens = fc.oneof(fc.integer({ min: -2, max: 2 * contextTokens }), fc.constantFrom(undefined, Infinity, "9"));
@@ -155,12 +158,12 @@ test("of a prompt count that falls, only the lower number counts", () => {
   expect(usage.finished()).toEqual({ promptTokens: 4, completionTokens: 2, source: "counted" });
 });
 
-test("a count that falls in mid-stream invalidates later counts", () => {
+test("a count that falls in mid-stream invalidates later counts [A2]", () => {
   const usage = counted([word(0, says(10, 5)), word(0, says(10, 2)), finish(), final(10, 60)]);
   expect(usage.finished()).toEqual({ promptTokens: 10, completionTokens: 2, source: "counted" });
 });
 
-test("a repeated usage counts once, and repeated usages of several answers are ignored", () => {
+test("a repeated usage counts once, and repeated usages of several answers are ignored [A2]", () => {
   const twice = [word(), finish(), final(10, 2), final(10, 2)];
   expect(counted(twice).finished()).toMatchObject({ completionTokens: 2, source: "engine" });
   expect(counted(twice, { usagePerChoice: true }).finished()).toMatchObject({ completionTokens: 1, source: "counted" });
@@ -214,14 +217,14 @@ test("reasoning tokens are counted by pieces if the engine does not report them"
   });
 });
 
-test("a reasoning model that did not reason reports no reasoning tokens, and other models report nothing about them", () => {
+test("a reasoning model that did not reason reports no reasoning tokens, and other models report nothing about them [S5.8]", () => {
   const answer = [word(), finish(), final(10, 1)];
   expect(counted(answer, { reasons: true }).finished()).toMatchObject({ reasoningTokens: 0 });
   expect(counted(answer.slice(0, 1), { reasons: true }).soFar()).toMatchObject({ reasoningTokens: 0 });
   expect(counted(answer).finished()).not.toHaveProperty("reasoningTokens");
 });
 
-test("numbers that JSON allows but no engine can mean are ignored", () => {
+test("numbers that JSON allows but no engine can mean are ignored [A2]", () => {
   for (const tokens of ["-5", "1e400", "9007199254740993", '"12"', "null", "true", "[1]", "{}"]) {
     const usage = counter();
     usage.take(word());
@@ -240,7 +243,7 @@ test("numbers that JSON allows but no engine can mean are ignored", () => {
 
 const estimate = { promptTokens: () => 40, tokensPerByte: () => 0.25 };
 
-test("a prompt without a count from the engine is estimated once output has begun", () => {
+test("a prompt without a count from the engine is estimated once output has begun [A9]", () => {
   const begun = { promptTokens: 40, completionTokens: 1, estimatedTokens: 40, source: "counted" };
   expect(counted([word()], { estimate }).soFar()).toEqual(begun);
   expect(counted([word(), finish()], { estimate }).finished()).toEqual(begun);
@@ -260,19 +263,22 @@ test.each([
   ["beyond the window", final(101, 1)],
   ["of no prompt", final(0, 1)],
   ["of no output", final(10, 0)],
-])("after a final count %s the prompt is the estimate or the last plausible count, and never free", (_name, chunk) => {
-  const { promptTokens, completionTokens } = counted([word(), finish(), chunk], { estimate }).finished();
-  expect([promptTokens, completionTokens]).toEqual([chunk.usage?.completion === 0 ? 10 : 40, 1]);
-});
+])(
+  "after a final count %s the prompt is the estimate or the last plausible count, and never free [A9]",
+  (_name, chunk) => {
+    const { promptTokens, completionTokens } = counted([word(), finish(), chunk], { estimate }).finished();
+    expect([promptTokens, completionTokens]).toEqual([chunk.usage?.completion === 0 ? 10 : 40, 1]);
+  },
+);
 
-test("no estimate exceeds the window or the router's limit", () => {
+test("no estimate exceeds the window or the router's limit [A9]", () => {
   const large = { promptTokens: () => 1_000, tokensPerByte: () => 1_000 };
   expect(counted([word()], { estimate: large }).soFar()).toMatchObject({ promptTokens: 100, estimatedTokens: 100 });
   const some = counted([word()], { estimate: large, tokensMax: 30 }).soFar();
   expect(some).toMatchObject({ promptTokens: 30, completionTokens: 0, estimatedTokens: 30 });
 });
 
-test("pieces that are too large for one token are estimated by their length, and others count one each", () => {
+test("pieces that are too large for one token are estimated by their length, and others count one each [A9]", () => {
   const piece = (content: string): EngineChunk => ({ choices: [{ index: 0, content }] });
   const call: EngineChunk = {
     choices: [{ index: 0, toolCalls: [{ index: 0, name: "f".repeat(40), arguments: "x".repeat(160) }] }],

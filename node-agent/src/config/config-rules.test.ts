@@ -34,7 +34,7 @@ describe("a mistake in agent.yaml is reported with its line and remedy", () => {
       '"slots.0.engines.0.dialect" must be one of vllm, llama-server, openai; did you mean "vllm"?',
     ],
     [
-      "a misspelled action for requests",
+      "a misspelled action for requests [B7]",
       withLine(4, "    whileSwitching: hol"),
       4,
       '"slots.0.whileSwitching" must be one of hold, refuse; did you mean "hold"?',
@@ -51,7 +51,7 @@ describe("a mistake in agent.yaml is reported with its line and remedy", () => {
     ],
     ["a model listed twice in a slot", [...right, ...right.slice(5)].join("\n"), 9, 'slot "a" lists model "m" twice'],
     [
-      "a model of one engine listed again by another",
+      "a model of one engine listed again by another [B10]",
       [...right, "      - models: [n, m]", "        dialect: openai", "        launcher: external"].join("\n") +
         "\n        url: http://h:1",
       9,
@@ -70,7 +70,7 @@ describe("a mistake in agent.yaml is reported with its line and remedy", () => {
       'slot "a", model "": "model" is missing, or "models" for several',
     ],
     [
-      "an adapter that is missing in the command",
+      "an adapter that is missing in the command [B10]",
       [
         ...right.slice(0, 5),
         "      - models:",

@@ -32,7 +32,7 @@ async function fail(accounts: string, { hadOutput = false, model = "m", isProvok
   return isDoubted;
 }
 
-test("three consecutive failures of two accounts cause one suspicion, without a probe", async () => {
+test("three consecutive failures of two accounts cause one suspicion, without a probe [C8]", async () => {
   await fail("xy");
   expect(suspicions).toBe(0);
   await fail("xyxyxy");
@@ -40,7 +40,7 @@ test("three consecutive failures of two accounts cause one suspicion, without a 
 });
 
 describe("failures of one account alone", () => {
-  test("cause no suspicion while the probe passes, and the probe runs at most once in thirty seconds", async () => {
+  test("cause no suspicion while the probe passes, and the probe runs at most once in thirty seconds [C8]", async () => {
     await fail("x".repeat(500));
     expect([suspicions, probes]).toEqual([0, 1]);
     clock.advance(30_000);
@@ -116,7 +116,7 @@ test("while no restart may follow, an engine is doubted only while it fails its 
 describe("failures that a request can provoke", () => {
   const provoked = { hadOutput: true, isProvokable: true };
 
-  test("cause no suspicion for four accounts while the probe passes, and a suspicion for five", async () => {
+  test("cause no suspicion for four accounts while the probe passes, and a suspicion for five [C8]", async () => {
     expect(await fail("xyxyxyxyvwvwvw", provoked)).toBe(false);
     expect([suspicions, probes]).toEqual([0, 1]);
     expect(await fail("z", provoked)).toBe(true);

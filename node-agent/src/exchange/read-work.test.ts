@@ -27,7 +27,7 @@ const bodies: [name: string, where: "here" | "in the thread", body: object][] = 
   ["a schema of 5,000 members", "in the thread", { messages, tools: [tool(members(5_000))] }],
   ["members that are never read", "in the thread", { messages, x: members(5_000) }],
 ];
-test.each(bodies)("%s is read %s", async (_name, where, body) => {
+test.each(bodies)("%s is read %s [D10]", async (_name, where, body) => {
   const text = Buffer.from(JSON.stringify(body));
   const bytes = Buffer.from(text.buffer.slice(text.byteOffset, text.byteOffset + text.length));
   const work = reader.read(head, { rules, dialects: ["vllm"] }, bytes, 0, new AbortController().signal);

@@ -32,14 +32,14 @@ const ours: [name: string, cause: unknown][] = [
   ["a bug", new Error("x")],
 ];
 
-test.each(ofAnswer)("output that a client has received before the fault '%s' is billed", (_name, cause) => {
+test.each(ofAnswer)("output that a client has received before the fault '%s' is billed [A9]", (_name, cause) => {
   expect(unfinishedOutcome(cause, true)).toBe("limit-ended");
 });
 
-test.each(ours)("an answer that breaks off because of '%s' costs nothing", (_name, cause) => {
+test.each(ours)("an answer that breaks off because of '%s' costs nothing [A9]", (_name, cause) => {
   expect(unfinishedOutcome(cause, true)).toBe("broken");
 });
 
-test.each([...ofAnswer, ...ours])("a request that gets a status because of '%s' has no record", (_name, cause) => {
+test.each([...ofAnswer, ...ours])("a request that gets a status because of '%s' has no record [A9]", (_name, cause) => {
   expect(unfinishedOutcome(cause, false)).toBeUndefined();
 });

@@ -18,16 +18,16 @@ function fill(all: UnreadAnswers, accountId: AccountId, answers: number): number
   return (all.bytes - before) / MiB;
 }
 
-test("one answer holds at most 16 MiB", () => {
+test("one answer holds at most 16 MiB [D3]", () => {
   expect(fill(new UnreadAnswers(), account(1), 1)).toBe(16 + 1 / 16);
 });
 
-test("one account holds at most a quarter of all memory, however many answers it leaves unread", () => {
+test("one account holds at most a quarter of all memory, however many answers it leaves unread [D3]", () => {
   // One piece of each answer may always wait.
   expect(fill(new UnreadAnswers(), account(1), 20)).toBeLessThan(64 + 20 / 16);
 });
 
-test("when six accounts leave as much unread as they may, a long answer of another account still finds room", () => {
+test("when six accounts leave as much unread as they may, a long answer of another account still finds room [B8]", () => {
   const all = new UnreadAnswers();
   for (let n = 0; n < 6; n++) fill(all, account(n), 20);
   expect(all.bytes / MiB).toBeLessThan(256);

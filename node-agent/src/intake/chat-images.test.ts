@@ -7,7 +7,7 @@ const image = (url: string) => ({
 });
 const images = { max: 2, formats: ["png"] };
 
-test("images must be data URLs, and only vision models accept them, up to their limit", () => {
+test("images must be data URLs, and only vision models accept them, up to their limit [D8 S10.2]", () => {
   const url = "data:image/png;base64,iVBORw0KGgo=";
   expect(said(image(url), { images })["messages"]).toEqual([
     { role: "user", content: [{ type: "image_url", image_url: { url } }] },
@@ -61,7 +61,7 @@ test.each([
   ["nothing", ""],
   ["letters of the URL alphabet", "iVBO_-0KGgoA"],
   ["one wrong character at the end of a megabyte", `${long}AAA!`],
-])("an image of Base64 with %s is refused", (_name, base64) => {
+])("an image of Base64 with %s is refused [D8]", (_name, base64) => {
   expect(() => said(image(uri(base64)), { images })).toThrow(
     expect.objectContaining({ kind: "invalid_request", param: "messages[0].content[0].image_url.url" }) as Error,
   );

@@ -44,7 +44,7 @@ test("max_completion_tokens is ignored in a completion, whatever its value", () 
   for (const max_completion_tokens of [2, "x"]) expect(request({ max_completion_tokens })).toEqual(request({}));
 });
 
-test("every parameter of the service reaches the engine", () => {
+test("every parameter of the service reaches the engine [D7]", () => {
   const tools = [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } }];
   const schema = { type: "json_schema", json_schema: { name: "s", schema: { type: "object" }, strict: true } };
   const body = {
@@ -55,7 +55,7 @@ test("every parameter of the service reaches the engine", () => {
   expect(said(body)).toEqual({ ...always, ...body, stream_options: usageOptions });
 });
 
-test("nothing else reaches the engine, at any depth", () => {
+test("nothing else reaches the engine, at any depth [D7 S4.17]", () => {
   const secret = { canary: 1 };
   const text = JSON.stringify(
     said({
@@ -94,7 +94,7 @@ test("a developer message reaches the model as a system message", () => {
   expect(told["messages"]).toEqual([{ role: "system", content: [{ type: "text", text: "d" }] }, ...messages]);
 });
 
-test("a schema keeps all its members except __proto__", () => {
+test("a schema keeps all its members except __proto__ [D7]", () => {
   const parameters = JSON.parse(
     '{"constructor":1,"properties":{"__proto__":{"x":1},"a":[{"__proto__":2,"b":3}]}}',
   ) as object;
@@ -112,7 +112,7 @@ test("null is the same as absent", () => {
   expect(said(Object.fromEntries(names.split(" ").map((name) => [name, null])))).toEqual(said({}));
 });
 
-test("max_completion_tokens takes precedence, and is sent under the name that all engines know", () => {
+test("max_completion_tokens takes precedence, and is sent under the name that all engines know [S4.4]", () => {
   expect(said({ max_completion_tokens: 2, max_tokens: 5 })).toMatchObject({ max_tokens: 2 });
 });
 

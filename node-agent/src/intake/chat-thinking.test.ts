@@ -19,7 +19,7 @@ const thinking: [
   effort: string | undefined,
   kwargs: object | undefined,
 ][] = [
-  ["on by default", defaultOn, {}, "xhigh", on],
+  ["on by default [S7.8]", defaultOn, {}, "xhigh", on],
   ["on by default, with less effort", defaultOn, { reasoning_effort: "low" }, "low", on],
   ["on by default, off by effort", defaultOn, { reasoning_effort: "none" }, "none", off],
   ["on by default, off by switch", defaultOn, { chat_template_kwargs: { enable_thinking: false } }, "none", off],
@@ -31,12 +31,12 @@ const thinking: [
     on,
   ],
   ["optional, not requested", optional, {}, "none", off],
-  ["optional, by effort low", optional, { reasoning_effort: "low" }, "low", on],
-  ["optional, by effort medium", optional, { reasoning_effort: "medium" }, "medium", on],
-  ["optional, by effort high", optional, { reasoning_effort: "high" }, "high", on],
-  ["optional, by an effort that no engine knows", optional, { reasoning_effort: "extreme" }, "medium", on],
+  ["optional, by effort low [S7.9]", optional, { reasoning_effort: "low" }, "low", on],
+  ["optional, by effort medium [S7.9]", optional, { reasoning_effort: "medium" }, "medium", on],
+  ["optional, by effort high [S7.9]", optional, { reasoning_effort: "high" }, "high", on],
+  ["optional, by an effort that no engine knows [S7.9]", optional, { reasoning_effort: "extreme" }, "medium", on],
   ["optional, by an empty effort", optional, { reasoning_effort: "" }, "medium", on],
-  ["optional, off by effort", optional, { reasoning_effort: "none" }, "none", off],
+  ["optional, off by effort [S7.9]", optional, { reasoning_effort: "none" }, "none", off],
   ["optional, by switch", optional, { chat_template_kwargs: { enable_thinking: true } }, undefined, on],
   [
     "optional, by a switch that the service does not document",
@@ -68,7 +68,7 @@ const thinking: [
   ],
   ["unavailable, and no switch", { ...plain.reasoning, templateKwargsAccepted: false }, {}, undefined, undefined],
 ];
-test.each(thinking)("thinking: %s", (_name, reasoning, body, effort, kwargs) => {
+test.each(thinking)("thinking: %s [S7.2 S7.3]", (_name, reasoning, body, effort, kwargs) => {
   const { reasoning_effort, chat_template_kwargs } = said(body, { reasoning });
   expect({ reasoning_effort, chat_template_kwargs }).toEqual({
     reasoning_effort: effort,
@@ -76,7 +76,7 @@ test.each(thinking)("thinking: %s", (_name, reasoning, body, effort, kwargs) => 
   });
 });
 
-test("llama-server's templates get the switch even if clients may not set it", () => {
+test("llama-server's templates get the switch even if clients may not set it [S7.3]", () => {
   for (const reasoning of [plain.reasoning, { ...plain.reasoning, templateKwargsAccepted: false }])
     expect(said({}, { reasoning }, "llama-server")).toMatchObject({ chat_template_kwargs: off });
 });

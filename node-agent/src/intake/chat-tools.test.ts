@@ -23,7 +23,7 @@ test.each([
 });
 
 test.each(["{", '{"a":', "[1]", "nul", '"x"', "a=1", '{"a":1} {"b":2}', '{"a":'.repeat(65) + "1" + "}".repeat(65)])(
-  "an earlier call whose arguments are not a JSON object of at most 64 levels is refused with its place: %s",
+  "an earlier call whose arguments are not a JSON object of at most 64 levels is refused with its place: %s [S3.4]",
   (given) => {
     const call = (text: string) => ({ id: "i", function: { name: "f", arguments: text } });
     const history = [...messages, { role: "assistant", tool_calls: [call("{}"), call(given)] }];
@@ -36,7 +36,7 @@ test.each(["{", '{"a":', "[1]", "nul", '"x"', "a=1", '{"a":1} {"b":2}', '{"a":'.
   },
 );
 
-test("at most one call is requested if the client limits it and there are tools", () => {
+test("at most one call is requested if the client limits it and there are tools [S8.2]", () => {
   const tools = [{ type: "function", function: { name: "f" } }];
   expect(said({ tools, parallel_tool_calls: false })).toEqual({ ...said({ tools }), parallel_tool_calls: false });
   for (const body of [{ tools, parallel_tool_calls: true }, { parallel_tool_calls: false }])
@@ -54,7 +54,7 @@ test.each([
   ["properties.a.items[1].$ref", { properties: { a: { items: [{}, { $ref: "file:///etc/passwd#/a" }] } } }],
   ["$defs.*.$dynamicRef", { $defs: { "a name with spaces": { $dynamicRef: "//a.example" } } }],
   ["allOf[0].$recursiveRef", { allOf: [{ $recursiveRef: "urn:x" }] }],
-])("a reference that leaves a schema is refused with its path: %s", (path, schema) => {
+])("a reference that leaves a schema is refused with its path: %s [D8]", (path, schema) => {
   for (const [body, at] of [
     [inTools(schema), "tools[0].function.parameters"],
     [inFormat(schema), "response_format.json_schema.schema"],
@@ -103,7 +103,7 @@ test("no tools are sent if none may be called or there are none", () => {
   for (const body of [{ tools: [f], tool_choice: "none" }, { tools: [] }]) expect(said(body)).toEqual(said({}));
 });
 
-test("a model that cannot be forced gets auto, and its stop becomes tool_calls", () => {
+test("a model that cannot be forced gets auto, and its stop becomes tool_calls [S8.8]", () => {
   for (const tool_choice of ["required", named]) {
     const body = { tools: [f, g], tool_choice };
     expect(said(body, { toolsEnforced: false })).toMatchObject({ tools: [f, g], tool_choice: "auto" });

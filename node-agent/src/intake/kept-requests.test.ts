@@ -65,7 +65,7 @@ test("the input of llama-server's grammar keeps its numbers and order too", () =
 });
 
 test.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "7", "-1"])(
-  "the seed %s reaches engines digit by digit, and llama-server as 32 bits",
+  "the seed %s reaches engines digit by digit, and llama-server as 32 bits [S4.11]",
   (seed) => {
     for (const dialect of ["vllm", "openai"] as const)
       expect(told(`"seed":${seed}`, dialect)).toContain(`"seed":${seed},`);
@@ -75,7 +75,7 @@ test.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "7
 );
 
 test.each(["9223372036854775808", "-9223372036854775809", "9.223372036854775808e18"])(
-  "the seed %s exceeds 64 bits and is refused",
+  "the seed %s exceeds 64 bits and is refused [S4.11]",
   (seed) => {
     expect(() => told(`"seed":${seed}`, "vllm")).toThrow(
       expect.objectContaining({ kind: "invalid_request", param: "seed" }) as Error,

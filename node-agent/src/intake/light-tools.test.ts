@@ -37,7 +37,7 @@ const references = Object.fromEntries(
 const list = { type: "array", items: { type: "object", properties: named(30) } };
 const words = { enum: Array.from({ length: 60 }, (_, index) => `w${index}`), type: "string" };
 
-test.each([7, 22, 48, 64])("a tool with %d optional properties is sent whole, beside one bare type", (count) => {
+test.each([7, 22, 48, 64])("a tool with %d optional properties is sent whole, beside one bare type [S8.4]", (count) => {
   const schema = wide(count);
   for (const dialect of light) expect(told([schema], dialect)).toEqual([{ ...schema, oneOf: [{ type: "object" }] }]);
   expect(told([schema], "vllm")).toEqual([schema]);
@@ -179,7 +179,7 @@ test("the work to find types is limited", () => {
   );
 });
 
-test("a required call keeps its schema, and a schema that costs too much is refused with its number and limit", () => {
+test("a required call keeps its schema, and a schema that costs too much is refused with its number and limit [S8.4]", () => {
   for (const tool_choice of ["required", { type: "function", function: { name: "f0" } }])
     expect(() => told([wide(48)], "llama-server", { tool_choice })).toThrow(
       expect.objectContaining({
@@ -205,7 +205,7 @@ test.each([
   );
 });
 
-test("128 wide tools are accepted together, and the work for tools that do not fit is limited", () => {
+test("128 wide tools are accepted together, and the work for tools that do not fit is limited [D10]", () => {
   const mixed = Array.from({ length: 128 }, (_, index) => (index % 2 ? wide(48) : usualTools[0]!.schema));
   expect(told(mixed, "llama-server")).toHaveLength(128);
   const slow = { type: "object", allOf: [{ $ref: "#/$defs/big" }] };
@@ -214,7 +214,7 @@ test("128 wide tools are accepted together, and the work for tools that do not f
   );
 });
 
-test.each(costlySchemas)("$name reaches an engine only beside a bare type", ({ schema }) => {
+test.each(costlySchemas)("$name reaches an engine only beside a bare type [D10]", ({ schema }) => {
   expect(["invalid_request", '[{"type":"object"}]']).toContain(toldOrRefused(schema));
 });
 

@@ -22,7 +22,7 @@ test.each([
   expect(() => parseBody(Buffer.from(text))).not.toThrow("secret");
 });
 
-test("texts with NUL and unpaired surrogates are mended, and such names of members are refused", () => {
+test("texts with NUL and unpaired surrogates are mended, and such names of members are refused [D6 S18.10]", () => {
   const broken = ["a\0", "\ud83d", "\ude00\ud83d", "\ud83d\ude00", "\\u0000"];
   const { value } = parseBody(Buffer.from(JSON.stringify({ broken })));
   expect(value).toEqual({ broken: ["a\ufffd", "\ufffd", "\ufffd\ufffd", "\ud83d\ude00", "\\u0000"] });

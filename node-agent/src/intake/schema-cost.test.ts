@@ -9,7 +9,7 @@ const all = ["llama-server", "openai", "vllm"] as const;
 const answer = (schema: unknown) => [{ of: "answer", schema, at: "schema" } as const];
 
 test.each(costlySchemas)(
-  "$name costs every dialect's engines too much, and the error names the place",
+  "$name costs every dialect's engines too much, and the error names the place [D10]",
   ({ schema, path }) => {
     for (const dialect of all)
       expect(() => boundSchemas(answer(schema), schemaBounds[dialect])).toThrow(
@@ -22,7 +22,7 @@ test.each(costlySchemas)(
   },
 );
 
-test.each(usualSchemas)("$name is accepted for every dialect", ({ schema }) => {
+test.each(usualSchemas)("$name is accepted for every dialect [D10]", ({ schema }) => {
   for (const dialect of all) {
     const { sizeMax, choicesMax } = schemaBounds[dialect];
     const { size, choices } = boundSchemas(answer(schema), schemaBounds[dialect]);
@@ -130,7 +130,7 @@ function stepsOf(schema: object): number | undefined {
   }
 }
 
-test("the work of the check is limited, whatever the references", () => {
+test("the work of the check is limited, whatever the references [D10]", () => {
   const steps = Array.from({ length: 1_000 }, (_, seed) => {
     const pick = chance(seed);
     const $defs = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`d${index}`, randomSchema(pick, 3)]));

@@ -197,7 +197,7 @@ describe("the largest agent that can be configured keeps to the limits of the li
     ).toBeUndefined();
   });
 
-  test("its first report, with waiters for every model in every slot", () => {
+  test("its first report, with waiters for every model in every slot [D10]", () => {
     const history = new SwitchHistory({ monotonicMs: () => 0 });
     for (const name of names) for (let n = 0; n < 60; n++) history.startFailed(name, models[0]!);
     const slots = names.map((name) => ({

@@ -109,7 +109,7 @@ test("a switch is one observation, with one for each of its phases", async () =>
   expect(await metrics.registry.getSingleMetricAsString("weiche_agent_switch_seconds")).toContain('_sum{slot="a"} 1.5');
 });
 
-test("the error of an estimate is observed once its request is admitted, if it waited for more than a second", async () => {
+test("the error of an estimate is observed once its request is admitted, if it waited for more than a second [B9]", async () => {
   slots.requestAdmitted(slot, model, 20_000, 14_000);
   slots.requestAdmitted(slot, model, 1_000, 30_000);
   slots.requestAdmitted(slot, model, 20_000);

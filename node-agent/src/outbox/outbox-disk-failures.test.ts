@@ -16,7 +16,7 @@ import { numberOf, usageRecord } from "../../test/outbox/usage-records.ts";
 import { openOutbox, type Outbox } from "./outbox.ts";
 
 describe("a full disk", () => {
-  it("stops admission, takes records of running requests from the reserve, and admits again when there is room", async () => {
+  it("stops admission, takes records of running requests from the reserve, and admits again when there is room [A4]", async () => {
     const { disk, clock, events, outbox } = await newOutbox(oneSegment);
     await append(outbox, 0);
     expect(outbox.admitting).toBe(true);
@@ -64,7 +64,7 @@ describe("a full disk", () => {
     expect(events.heard).toEqual(["full EDQUOT", "room"]);
   });
 
-  it("is noticed within a second without any write, while the reserve is still whole", async () => {
+  it("is noticed within a second without any write, while the reserve is still whole [A4]", async () => {
     const { disk, clock, events, outbox } = await newOutbox();
     disk.capacityBytes = disk.usedBytes + 100;
     await clock.advanceAsync(1_000);
@@ -129,7 +129,7 @@ describe("a failing disk", () => {
     }
   }
 
-  it.each([1, 2, 5, 30])("loses nothing when any call fails, %i in a row", async (inARow) => {
+  it.each([1, 2, 5, 30])("loses nothing when any call fails, %i in a row [A4]", async (inARow) => {
     const healthy = new SimulatedDisk();
     expect(await lostOn(healthy)).toEqual([]);
     for (let n = 1; n <= healthy.calls; n++) {

@@ -107,7 +107,7 @@ describe("recovery", () => {
     return disk.afterKill();
   }
 
-  it("finds every complete record and cuts off the rest, wherever the last three were torn", async () => {
+  it("finds every complete record and cuts off the rest, wherever the last three were torn [A5]", async () => {
     const disk = await written(8);
     const name = segmentName(1);
     const content = disk.content(name);
@@ -128,7 +128,7 @@ describe("recovery", () => {
     }
   });
 
-  it("skips one record for any flipped bit in it, and reports it", async () => {
+  it("skips one record for any flipped bit in it, and reports it [A5]", async () => {
     const disk = await written(6);
     const name = segmentName(1);
     const content = disk.content(name);
@@ -145,7 +145,7 @@ describe("recovery", () => {
     }
   });
 
-  it("loses no records if segments were copied or swapped, at any cursor", async () => {
+  it("loses no records if segments were copied or swapped, at any cursor [A5]", async () => {
     for (let acknowledged = 0; acknowledged <= 12; acknowledged++) {
       const disk = new SimulatedDisk();
       const outbox = await reopened(disk);

@@ -55,7 +55,7 @@ describe("a segment", () => {
     for (let bit = 0; bit < headerBytes * 8; bit++) expect(decodeHeader(flip(whole, bit))).toBeUndefined();
   });
 
-  it("that is cut anywhere contains every complete record", () => {
+  it("that is cut anywhere contains every complete record [A5]", () => {
     let end = headerBytes;
     const ends = frames.map((frame) => (end += frame.length));
     for (let cut = headerBytes; cut <= whole.length; cut++)
@@ -64,7 +64,7 @@ describe("a segment", () => {
       );
   });
 
-  it("loses one record to any flipped bit in it, and reports its bytes", () => {
+  it("loses one record to any flipped bit in it, and reports its bytes [A5]", () => {
     const start = headerBytes + frames[0]!.length + frames[1]!.length;
     const end = start + frames[2]!.length;
     for (let bit = start * 8; bit < end * 8; bit++) {

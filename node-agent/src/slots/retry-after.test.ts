@@ -76,7 +76,7 @@ test("requests that a closed drain refuses together return one after another wit
   expect(Math.max(...told)).toBe(20_000);
 });
 
-test("a request whose turn would come too late gets the time when it will be held, at most 59 s, and later ones get more", () => {
+test("a request whose turn would come too late gets the time when it will be held, at most 59 s, and later ones get more [B7]", () => {
   const play = active(a, 1);
   play.requests(b, c);
   play.pass(10_000);
@@ -102,7 +102,7 @@ test("a request whose turn would come slightly too late returns once its turn co
   expect(toldMs(play.request(a)), "the turn comes in 40 s, and the request may wait for 20 s").toBe(20_000);
 });
 
-test("the message for a request whose turn would come too late contains the estimated time of that turn", () => {
+test("the message for a request whose turn would come too late contains the estimated time of that turn [B7]", () => {
   const [effect] = refusalOf(active(a, 1), 39_999);
   expect(refusalError(effect).message).toBe(
     "The model's slot is switching to another model. The model's next turn is expected in 40 s.",

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { a, active, b, c, Play } from "../../test/slots/slot-play.ts";
 
 describe("a switch", () => {
-  test("waits for running requests, however long, and then admits all waiters of the new model at once", () => {
+  test("waits for running requests, however long, and then admits all waiters of the new model at once [B1 S17.2]", () => {
     const play = active(a, 1);
     play.requests(b, b);
     expect(play.pass(200_000)).toEqual([]);
@@ -22,7 +22,7 @@ describe("a switch", () => {
     expect(play.pass(1)).toEqual(["stop a"]);
   });
 
-  test("begins ten seconds after the first waiter, even within the minimum residency", () => {
+  test("begins ten seconds after the first waiter, even within the minimum residency [B1 S17.3]", () => {
     const play = active(a, 1, { minResidencyMs: 60_000 });
     play.release(1);
     play.request(b);
@@ -71,7 +71,7 @@ describe("a switch", () => {
     expect(play.state).toBe("empty");
   });
 
-  test("is measured from the stop of the old engine to the start of the new one", () => {
+  test("is measured from the stop of the old engine to the start of the new one [S17.5]", () => {
     const play = active(a, 1);
     play.request(b);
     play.drain(1);

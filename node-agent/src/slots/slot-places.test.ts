@@ -45,7 +45,7 @@ describe("a request that finds its engine full", () => {
     expect(play.request(a)).toEqual(["refuse 13 overloaded 300000"]);
   });
 
-  test("does not delay requests for another model that came earlier", () => {
+  test("does not delay requests for another model that came earlier [B1]", () => {
     const play = active(a, 2, { waitersMax: 8 });
     play.requests(a, b, a);
     expect(play.release(1), "requests of the active model that came before").toEqual(["admit 3"]);
@@ -62,7 +62,7 @@ describe("a request that finds its engine full", () => {
     expect(play.news("started")).toEqual(["admit 5"]);
   });
 
-  test("goes before later requests for another model, even when the drain is closed", () => {
+  test("goes before later requests for another model, even when the drain is closed [B1]", () => {
     const play = active(a, 2, { waitersMax: 8 });
     play.requests(a, a, b);
     play.pass(10_000);
@@ -161,7 +161,7 @@ describe("accounts that wait for places of one engine", () => {
     expect(play.release(4, tokens(1_000))).toEqual(["admit 6"]);
   });
 
-  test("leave an eighth of the places in reserve for accounts that hold none", () => {
+  test("leave an eighth of the places in reserve for accounts that hold none [B11]", () => {
     const play = idle(16);
     ask(play, large, ...Array(20).fill(1));
     expect([play.view.running, play.view.waiting]).toEqual([14, 6]);

@@ -43,7 +43,7 @@ describe("a slot", () => {
     expect(await refusal(node.request(a))).toMatch(/^model_unavailable/);
   });
 
-  test("shows the standing of each waiting request, and on admission the estimate of its arrival", async () => {
+  test("shows the standing of each waiting request, and on admission the estimate of its arrival [B9]", async () => {
     const node = await Node.begun();
     const [first, second] = [node.request(a), node.request(a)];
     expect([...node.slots.waiting().values()]).toEqual([
@@ -269,7 +269,7 @@ describe("a slot", () => {
 });
 
 describe("closing", () => {
-  test("refuses waiting and new requests, lets running ones end, and leaves the engines alone", async () => {
+  test("refuses waiting and new requests, lets running ones end, and leaves the engines alone [B6]", async () => {
     const node = await Node.begun();
     const first = await node.activated(a);
     const waiter = node.request(b);

@@ -16,7 +16,7 @@ function secondTurn(startMs: number, limits = {}): Play {
 }
 
 describe("a turn", () => {
-  test("lasts ten seconds from the start of its engine, however long others waited for that start", () => {
+  test("lasts ten seconds from the start of its engine, however long others waited for that start [B1 B7]", () => {
     const play = secondTurn(50_000);
     play.pass(9_999);
     expect(play.request(b)).toEqual(["admit 4"]);
@@ -24,7 +24,7 @@ describe("a turn", () => {
     expect(play.state).toBe("draining-closed b->a, a wait, 2 run");
   });
 
-  test("lasts ten seconds from the first waiter if its model was active before", () => {
+  test("lasts ten seconds from the first waiter if its model was active before [B1]", () => {
     const play = active(a, 1);
     play.pass(100_000);
     play.request(b);
@@ -34,7 +34,7 @@ describe("a turn", () => {
     expect(play.state).toBe("draining-closed a->b, b wait, 1 run");
   });
 
-  test("ends early when nothing runs and the residency is over", () => {
+  test("ends early when nothing runs and the residency is over [B7]", () => {
     const play = secondTurn(50_000);
     play.release(2);
     expect(play.pass(4_999)).toEqual([]);
@@ -43,7 +43,7 @@ describe("a turn", () => {
 });
 
 describe("a request for a model whose drain is closed", () => {
-  test("is held for its next turn, and admitted after earlier waiters for another model", () => {
+  test("is held for its next turn, and admitted after earlier waiters for another model [B1 B7 S17.4]", () => {
     const play = active(a, 1);
     play.request(b);
     play.pass(10_000);
@@ -81,7 +81,7 @@ describe("a request for a model whose drain is closed", () => {
     expect(ofSlot.request(a)).toEqual(expected);
   });
 
-  test("is refused until the drain is over if the slot is configured to refuse", () => {
+  test("is refused until the drain is over if the slot is configured to refuse [B7 S17.4]", () => {
     const play = active(a, 1, { whileSwitching: "refuse" });
     play.request(b);
     play.pass(10_000);

@@ -50,7 +50,7 @@ describe("an engine of several models", () => {
   const [x, y] = ["x", "y"].map((name) => asId<ModelId>(name)) as [ModelId, ModelId];
   const together = { s: [a, b] };
 
-  test("serves all of them without a switch, with one set of places", async () => {
+  test("serves all of them without a switch, with one set of places [B10]", async () => {
     const node = await Node.begun(together, { [a]: [a, x, y] });
     const first = await node.activated(a);
     const second = await node.request(x);
@@ -67,7 +67,7 @@ describe("an engine of several models", () => {
     expect(node.told.filter(([event]) => event === "requestAdmitted").map(([, , model]) => model)).toEqual([a, x, y]);
   });
 
-  test("is switched to another engine once, and starts again for any of its models", async () => {
+  test("is switched to another engine once, and starts again for any of its models [B10]", async () => {
     const node = await Node.begun(together, { [a]: [a, x] });
     (await node.activated(a)).release();
     void node.request(b);

@@ -13,13 +13,13 @@ const shown = (play: Play) =>
   );
 
 describe("a waiting request", () => {
-  test("is admitted after the waiters before it, 5 s for each of two places", () => {
+  test("is admitted after the waiters before it, 5 s for each of two places [B9]", () => {
     const play = active(a, 2);
     play.requests(a, a, a);
     expect(shown(play)).toEqual({ 3: [1, 5], 4: [2, 10], 5: [3, 15] });
   });
 
-  test("comes after accounts that used less, whenever it came", () => {
+  test("comes after accounts that used less, whenever it came [B9]", () => {
     const [heavy, light] = ["heavy", "light"].map((name) => asId<AccountId>(name)) as [AccountId, AccountId];
     const play = active(a, 2);
     for (let count = 0; count < 3; count++) play.request(a, 1, heavy);
@@ -40,7 +40,7 @@ describe("a waiting request", () => {
     expect(shown(play)).toEqual({ 2: [1, 6], 3: [2, 6], 4: [3, 11] });
   });
 
-  test("waits for its model's next turn if its place becomes free after the drain has closed", () => {
+  test("waits for its model's next turn if its place becomes free after the drain has closed [B9]", () => {
     const play = active(a, 2);
     play.request(b);
     play.pass(7_000);
@@ -72,7 +72,7 @@ describe("a waiting request", () => {
     expect(shown(play)[4]).toEqual([1, 6]);
   });
 
-  test("waits for the turns of all models before its own", () => {
+  test("waits for the turns of all models before its own [B9]", () => {
     const play = active(a, 1);
     play.requests(b, c);
     play.pass(10_000);
@@ -80,7 +80,7 @@ describe("a waiting request", () => {
   });
 });
 
-test("the next and the last estimate of a model are the first and the last of its standings", () => {
+test("the next and the last estimate of a model are the first and the last of its standings [B9]", () => {
   const play = active(a, 2);
   play.requests(a, a, a, b, b, b);
   play.request(b, 2);

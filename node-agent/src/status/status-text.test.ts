@@ -192,7 +192,7 @@ test("no line is wider than the terminal, however long the names are, and short 
   expect(line("a     general", quiet, { width: 80 })).toBe(line("a     general", quiet));
 });
 
-test("names, reasons and versions cannot add lines or control the terminal", () => {
+test("names, reasons and versions cannot add lines or control the terminal [E9]", () => {
   const hostile = "x\r\ngpu-2\u001b[2J\u009b1A\u2028\u202ey";
   const model = `m${hostile}`;
   const status: AgentStatus = {

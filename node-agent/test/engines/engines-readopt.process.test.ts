@@ -25,7 +25,7 @@ const open = state.openWith;
 const pidAfter = (...steps: ((host: Host) => Promise<unknown>)[]) =>
   pidLeftBy(open(faultEngine(modelA, [], { sleepLevel: 1 })), ...steps);
 
-test("after kill -9 of the agent its engine is adopted with the same pid and without a start", async () => {
+test("after kill -9 of the agent its engine is adopted with the same pid and without a start [C3]", async () => {
   const starts = join(state.directory, "starts");
   const owner = spawn(
     process.execPath,
@@ -165,7 +165,7 @@ describe("an engine that still loads when its agent is killed", () => {
     expect((await host.handles.read())[0]).not.toHaveProperty("loadingSinceMs");
   });
 
-  test("is adopted at once, and may load longer than an engine that should be ready: same pid, no start", async () => {
+  test("is adopted at once, and may load longer than an engine that should be ready: same pid, no start [C3]", async () => {
     const { host, pid } = await loading("--start-ms", "3500");
     const found = await host.engines.readopt();
     expect(found).toEqual({ model: modelA, loadingForMs: expect.any(Number) });

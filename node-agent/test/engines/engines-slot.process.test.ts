@@ -52,7 +52,7 @@ describe("activate", () => {
     expect(await handles.read()).toEqual([]);
   });
 
-  test("of an engine of several models fails while one of them does not answer", async () => {
+  test("of an engine of several models fails while one of them does not answer [B10]", async () => {
     const { engines } = open(faultEngine(modelA, [], { models: [modelA, modelB] }));
     const phases: SwitchPhase[] = [];
     const activation = engines.activate(modelA, AbortSignal.timeout(2_000), (phase) => phases.push(phase));

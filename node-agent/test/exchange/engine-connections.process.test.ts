@@ -69,7 +69,7 @@ const closings: readonly [what: string, close: (socket: Socket) => void][] = [
 ];
 
 test.each(closings)(
-  "a server that %s its connection while the reader of a complete answer still waits costs no client its answer",
+  "a server that %s its connection while the reader of a complete answer still waits costs no client its answer [C6]",
   async (_what, close) => {
     await using pool = await Pool.open(hi);
     const call = await pool.ask();
@@ -84,7 +84,7 @@ test.each(closings)(
 );
 
 test.each(closings.slice(0, 2))(
-  "a request on a kept connection that a server %s at the same moment is sent again on a new connection",
+  "a request on a kept connection that a server %s at the same moment is sent again on a new connection [C6]",
   async (_what, close) => {
     await using pool = await Pool.open(hi);
     await pool.answer();

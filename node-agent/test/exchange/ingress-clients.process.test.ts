@@ -8,7 +8,7 @@ import { delta, done, endEvents, respondEvents, saying, usageEvent, writeChunk }
 import type { EngineScript } from "./scripted-engine.ts";
 import { chunk, closing, opening, openStalled, promptTokens, received, whole, word } from "./stalled-stream.ts";
 
-test("a client that leaves during its answer stops the engine and pays for the generated tokens", async () => {
+test("a client that leaves during its answer stops the engine and pays for the generated tokens [B5 S20.5]", async () => {
   for (let words = 1; words <= 12; words++) {
     await using rig = await openStalled(words);
     const { stream, answer } = rig.chat({ stream: true });
@@ -22,7 +22,7 @@ test("a client that leaves during its answer stops the engine and pays for the g
   }
 });
 
-test("if an engine reports usage only at its end, a client that leaves pays for an estimated prompt, and one that stays for the count", async () => {
+test("if an engine reports usage only at its end, a client that leaves pays for an estimated prompt, and one that stays for the count [A9 S20.5]", async () => {
   const messages = [{ role: "user", content: "x".repeat(1_000) }];
   await using rig = await Rig.open(saying(delta({ role: "assistant", content: "" })));
   const before = rig.chat({ stream: true, messages });
@@ -53,7 +53,7 @@ test("if an engine reports usage only at its end, a client that leaves pays for 
   expect(rig.outbox.records[32]).toMatchObject({ promptTokens: 300, estimatedTokens: 300 });
 });
 
-test("a client that leaves before the first token also stops the engine, and pays nothing", async () => {
+test("a client that leaves before the first token also stops the engine, and pays nothing [B5]", async () => {
   for (const stream of [true, false]) {
     await using rig = await Rig.open(() => {});
     const sent = rig.chat({ stream });
@@ -76,7 +76,7 @@ test("a client that leaves while its answer is collected pays for the generated 
   expect(await rig.records()).toMatchObject([{ outcome: "client-ended", promptTokens, completionTokens: 5 }]);
 });
 
-test("a client that leaves while it waits is removed from the queue", async () => {
+test("a client that leaves while it waits is removed from the queue [B5]", async () => {
   await using rig = await openStalled(1);
   rig.slot.gate = new Promise(() => {});
   const { stream } = rig.chat();
@@ -115,7 +115,7 @@ test("a client that leaves at the very end pays for the whole answer", async () 
   }
 });
 
-test("a client that leaves 16 MiB unread delays its engine, and is cut after a minute", async () => {
+test("a client that leaves 16 MiB unread delays its engine, and is cut after a minute [D3]", async () => {
   const clock = new VirtualClock();
   let written = 0;
   await using rig = await Rig.open(

@@ -95,7 +95,7 @@ test.each([
     /1024 tokens.* 3100 tokens \(3000 in the messages, 100 in/,
   ],
   ["cannot count", 404, "", /at least 1025 tokens \(at least 925 in the messages, 100 in/],
-])("vLLM: an overflow is reported with both counts when it %s", async (_name, status, count, message) => {
+])("vLLM: an overflow is reported with both counts when it %s [S18.4]", async (_name, status, count, message) => {
   await using rig = await Rig.open(
     (socket, { path }) => respond(socket, path === "/tokenize" ? status : 400, path === "/tokenize" ? count : overflow),
     { dialect: "vllm" },
@@ -137,7 +137,7 @@ test("SGLang: null fields, a separate chunk for the finish and a chunk of a kind
   expect(records).toMatchObject([{ source: "engine", promptTokens: 9, completionTokens: 5 }]);
 });
 
-test("a model that cannot be forced gets tool_calls as its finish, as the service promises", async () => {
+test("a model that cannot be forced gets tool_calls as its finish, as the service promises [S8.8]", async () => {
   const rules = { ...chatRules, toolsEnforced: false };
   const tools = [{ type: "function", function: { name: "f" } }];
   const stream = sglang({ role: "assistant", content: "No." }) + sglang({}, "stop") + done;
@@ -262,7 +262,7 @@ const twoCalls = [bare("a", "f", "{}"), bare("b", "f", '{"a":1}')];
 
 test.each(
   (["vllm", "llama-server", "openai"] as const).flatMap((dialect) => variants.map((row) => [dialect, ...row] as const)),
-)("%s: calls are complete, streamed and not, if an engine sends %s", async (dialect, _variant, deltas) => {
+)("%s: calls are complete, streamed and not, if an engine sends %s [S5.6]", async (dialect, _variant, deltas) => {
   const chunks = [...deltas.map((delta) => ({ index: 0, delta, finish_reason: "" })), finish("tool_calls")];
   const stream = chunks.map((choice) => event({ choices: [choice] })).join("") + vllmUsage + done;
   const streamed = await answer(stream, { tools }, { dialect });

@@ -47,7 +47,7 @@ async function ask(rig: Rig, body: object) {
 
 const norm = (vector: readonly number[]) => Math.hypot(...vector);
 
-test("the vectors of an engine are passed on unchanged", async () => {
+test("the vectors of an engine are passed on unchanged [S11.6 S11.8 S20.3]", async () => {
   await using rig = await Rig.open((socket) => respond(socket, 200, recorded.body), { rules });
   const { status, ending, body } = await ask(rig, { input: ["hello world", "cat"] });
   expect({ status, ending }).toEqual({ status: 200, ending: "complete" });
@@ -62,7 +62,7 @@ test("the vectors of an engine are passed on unchanged", async () => {
   ]);
 });
 
-test("base64 equals the bytes that the engine itself would have sent", async () => {
+test("base64 equals the bytes that the engine itself would have sent [S11.4]", async () => {
   await using rig = await Rig.open(
     (socket) => respond(socket, 200, JSON.stringify({ data: [{ index: 0, embedding: vectors[0] }] })),
     { rules },
@@ -73,7 +73,7 @@ test("base64 equals the bytes that the engine itself would have sent", async () 
   expect(rig.engine.saw[0]!.body).toMatchObject({ encoding_format: "float" });
 });
 
-test("fewer dimensions are the beginning of the vector at length 1, and the engine is not asked for them", async () => {
+test("fewer dimensions are the beginning of the vector at length 1, and the engine is not asked for them [S11.3]", async () => {
   await using rig = await Rig.open((socket) => respond(socket, 200, recorded.body), { rules });
   const { body } = await ask(rig, { input: ["hello world", "cat"], dimensions: 16 });
   for (const [index, { embedding }] of body.data.entries()) {
@@ -85,7 +85,7 @@ test("fewer dimensions are the beginning of the vector at length 1, and the engi
   expect(rig.engine.saw[0]!.body).toEqual({ model, input: expect.any(Array) as unknown, encoding_format: "float" });
 });
 
-test("the instruction goes into the text by the model's template, with a default", async () => {
+test("the instruction goes into the text by the model's template, with a default [S11.5]", async () => {
   await using rig = await Rig.open((socket) => respond(socket, 200, recorded.body), { rules });
   await ask(rig, { input: ["{instruction} $& one", "two"], instruction: "Find {input}." });
   await ask(rig, { input: ["one", "two"] });
@@ -95,7 +95,7 @@ test("the instruction goes into the text by the model's template, with a default
   ]);
 });
 
-test("a long list is split for the engine and merged in order", async () => {
+test("a long list is split for the engine and merged in order [S11.7]", async () => {
   await using rig = await Rig.open(numbered, { rules });
   const input = Array.from({ length: 2_048 }, (_, index) => `text ${index}`);
   const { body } = await ask(rig, { input });
@@ -143,7 +143,7 @@ test.each([
     '{"error":{"message":"This model\'s maximum context length is 512 tokens. However, you requested 0 output tokens and your prompt contains at least 513 input tokens","type":"BadRequestError","param":"input_tokens","code":400}}',
     /512 tokens.*at least 513 in the input/,
   ],
-])("a text that is too long for %s is a 400 with both counts", async (_name, status, body, message) => {
+])("a text that is too long for %s is a 400 with both counts [S11.2]", async (_name, status, body, message) => {
   await using rig = await Rig.open((socket) => respond(socket, status, body), { rules });
   const answer = await ask(rig, { input: "x" });
   expect(answer.status).toBe(400);
@@ -168,7 +168,7 @@ test.each([
   ["the second of three", ["x", "x".repeat(513), "x"], "input[1]"],
   ["a text after a full batch", [...Array<string>(32).fill("x"), "x".repeat(513)], "input[32]"],
 ])(
-  "%s exceeds the rules although its engine accepts it: a 400 names it, with both numbers",
+  "%s exceeds the rules although its engine accepts it: a 400 names it, with both numbers [A9 S11.2]",
   async (_n, input, param) => {
     for (const windowTokens of [undefined, 32_768]) {
       await using rig = await Rig.open(counting, { rules: plain, windowTokens });
@@ -213,7 +213,7 @@ test.each([
 });
 
 test.each(["-5", "0", "1e400", "9007199254740993", '"12"', "null", "513"])(
-  "a usage of %s is ignored, the vectors are kept, and the text is estimated",
+  "a usage of %s is ignored, the vectors are kept, and the text is estimated [A2 A9]",
   async (tokens) => {
     const body = `{"data":[${JSON.stringify(item)}],"usage":{"prompt_tokens":${tokens}}}`;
     await using rig = await Rig.open((socket) => respond(socket, 200, body), { rules });
@@ -227,7 +227,7 @@ test.each([
   ["as many tokens as all texts may have", 3 * 512, {}, "engine"],
   ["more than all texts may have", 3 * 512 + 1, {}, "counted"],
   ["more than the router allows", 101, { tokensMax: 100 }, "counted"],
-])("%s, for a list of texts: %i", async (_name, tokens, headers, source) => {
+])("%s, for a list of texts: %i [A2]", async (_name, tokens, headers, source) => {
   const data = [0, 1, 2].map((index) => ({ ...item, index }));
   const body = JSON.stringify({ data, usage: { prompt_tokens: tokens } });
   await using rig = await Rig.open((socket) => respond(socket, 200, body), { rules });

@@ -9,7 +9,7 @@ import { choicesOf, Rig, until } from "./ingress-rig.ts";
 import { endEvents, saying, writeChunk } from "./scripted-engine.ts";
 import { closing, opening, openStalled, promptTokens, received, whole, word } from "./stalled-stream.ts";
 
-test("the limit of a request ends a stream with an error event, and costs the generated tokens", async () => {
+test("the limit of a request ends a stream with an error event, and costs the generated tokens [S19.9]", async () => {
   const clock = new VirtualClock();
   await using rig = await openStalled(4, { clock });
   const { stream, answer } = rig.chat({ stream: true }, { remainingMs: 5_000 });
@@ -27,7 +27,7 @@ test("the limit of a request ends a stream with an error event, and costs the ge
   ]);
 });
 
-test("the limit of a request before the first byte is a 504", async () => {
+test("the limit of a request before the first byte is a 504 [S6.8 S19.9]", async () => {
   const clock = new VirtualClock();
   await using rig = await openStalled(4, { clock });
   rig.slot.gate = new Promise(() => {});
@@ -39,7 +39,7 @@ test("the limit of a request before the first byte is a 504", async () => {
   expect(rig.outbox.records).toMatchObject([{ outcome: "limit-ended", promptTokens: 0, completionTokens: 0 }]);
 });
 
-test("an engine that is gone ends its streams at once, and they are free", async () => {
+test("an engine that is gone ends its streams at once, and they are free [S20.5]", async () => {
   await using rig = await openStalled(2);
   const { stream, answer } = rig.chat({ stream: true });
   await received(stream, 3);
@@ -130,7 +130,7 @@ test("an answer whose record cannot be kept is incomplete", async () => {
   expect(rig.bugs).toHaveLength(2);
 });
 
-test("no request is admitted while usage cannot be recorded", async () => {
+test("no request is admitted while usage cannot be recorded [A4]", async () => {
   await using rig = await openStalled(1);
   rig.outbox.admitting = false;
   const { status, text, code } = await rig.chat().answer;
@@ -147,7 +147,7 @@ test("a model without rules is a 503, and a record that is not a router's is a 5
   expect(rig.bugs).toHaveLength(1);
 });
 
-test("a stop lets running requests end, admits none, and ends them after its grace", async () => {
+test("a stop lets running requests end, admits none, and ends them after its grace [B6]", async () => {
   const clock = new VirtualClock();
   await using rig = await openStalled(1, { clock });
   const first = rig.chat({ stream: true });
@@ -167,7 +167,7 @@ test("a stop lets running requests end, admits none, and ends them after its gra
 });
 
 test.each(["finished", "broken", "client-ended"])(
-  "a stop waits 2 s after its grace for the record of a %s answer, and no answer looks complete",
+  "a stop waits 2 s after its grace for the record of a %s answer, and no answer looks complete [B6]",
   async (outcome) => {
     const clock = new VirtualClock();
     const ends = outcome === "finished" ? closing(1) : "";
@@ -193,7 +193,7 @@ test.each(["finished", "broken", "client-ended"])(
   },
 );
 
-test("a limit that exceeds the window is refused, even if the engine accepts it", async () => {
+test("a limit that exceeds the window is refused, even if the engine accepts it [S4.5 S19.6]", async () => {
   await using rig = await openStalled(1);
   const { status, text } = await rig.chat({ stream: true, max_tokens: 1_018 }).answer;
   expect(status).toBe(400);

@@ -18,7 +18,7 @@ test.each([
   ["alone", 1],
   ["shared", 3],
 ])(
-  "before the first byte a dead engine is a 500 engine_died, and the death is %s with %s running",
+  "before the first byte a dead engine is a 500 engine_died, and the death is %s with %s running [C7]",
   async (death, requests) => {
     await using rig = await Rig.open(() => {});
     const sent = Array.from({ length: requests }, () => rig.chat({ stream: true }));
@@ -34,7 +34,7 @@ test.each([
   },
 );
 
-test("after the first byte the error event is engine_died, and the END frame contains the death", async () => {
+test("after the first byte the error event is engine_died, and the END frame contains the death [C7]", async () => {
   await using rig = await Rig.open(saying(word));
   const sent = rig.chat({ stream: true });
   const death = deathOf(sent);
@@ -89,7 +89,7 @@ describe("an engine that reports that its core died", () => {
   test.each([
     ["with an event in mid-stream", event(dead)],
     ["with an event and the terminator", `${event(dead)}data: [DONE]\n\n`],
-  ])("%s is lost at once, for all its requests", async (_name, says) => {
+  ])("%s is lost at once, for all its requests [C7]", async (_name, says) => {
     await using rig = await Rig.open(saying(word));
     const sent = [rig.chat({ stream: true }), rig.chat({ stream: true })];
     const deaths = sent.map(deathOf);

@@ -64,7 +64,7 @@ function pour(socket: Socket, random: Random, text: string): void {
   next();
 }
 
-test("whatever an engine's HTTP contains, it ends at most its own answer", async () => {
+test("whatever an engine's HTTP contains, it ends at most its own answer [C6]", async () => {
   let seed = 0;
   await using rig = await Rig.open(
     (socket, { body }) => {

@@ -90,7 +90,7 @@ describe("an engine whose requests fail", () => {
     for (const account of accounts) expect((await rig.chat({}, { account }).answer).status).toBe(500);
   }
 
-  test("three times in a row for two accounts is suspected, although its probe passes", async () => {
+  test("three times in a row for two accounts is suspected, although its probe passes [C8]", async () => {
     await using rig = await Rig.open(failing(true));
     await fail(rig, "account-1", "account-2");
     expect(rig.slot.suspected).toEqual([]);
@@ -119,7 +119,7 @@ describe("an engine whose requests fail", () => {
     const script: EngineScript = (socket, saw) =>
       saw.path === "/v1/chat/completions" ? begin(socket, saw) : failing(true)(socket, saw);
 
-    test("is suspected once five accounts have met it, and answers are free from then on", async () => {
+    test("is suspected once five accounts have met it, and answers are free from then on [C8]", async () => {
       await using rig = await Rig.open(script, { newsMsMax: 1 });
       const outcomes = await billed(rig, ...[1, 2, 3, 4, 5, 1].map((n) => `account-${n}`));
       expect(outcomes).toEqual([...Array.from({ length: 4 }, () => "limit-ended 1"), "broken 0", "broken 0"]);
@@ -136,7 +136,7 @@ describe("an engine whose requests fail", () => {
       expect((await billed(rig, "account-2")).at(-1)).toBe("broken 0");
     });
 
-    test("is paid for by two accounts, which may belong to one person, while its probe passes", async () => {
+    test("is paid for by two accounts, which may belong to one person, while its probe passes [C8]", async () => {
       await using rig = await Rig.open(script, { newsMsMax: 1 });
       const outcomes = await billed(rig, ...[1, 2, 1, 2, 1, 2].map((n) => `account-${n}`));
       expect(outcomes).toEqual(Array.from({ length: 6 }, () => "limit-ended 1"));

@@ -72,7 +72,7 @@ const early: [name: string, says: EngineScript | string, fault: RegExp][] = [
   ["a status of 200 and a cut head", raw("HTTP/1.1 200 OK\r\ncontent-"), /connection lost/],
 ];
 
-test.each(early)("%s: a status, no record", async (_name, says, fault) => {
+test.each(early)("%s: a status, no record [C6 S18.7]", async (_name, says, fault) => {
   await using rig = await Rig.open(says);
   for (const stream of [true, false]) {
     const { status, text, ending } = await rig.chat({ stream }).answer;
@@ -160,12 +160,12 @@ async function breakOff(rest: (socket: Socket) => void, fault: RegExp) {
   return { records, text };
 }
 
-test.each(late)("%s: an error event, and a record of zero", async (_name, rest, fault) => {
+test.each(late)("%s: an error event, and a record of zero [C6 S20.5]", async (_name, rest, fault) => {
   const { records } = await breakOff(rest, fault);
   expect(records).toMatchObject([{ outcome: "broken", promptTokens: 0, completionTokens: 0 }]);
 });
 
-test.each(ofAnswer)("%s: an error event, and the received output is billed", async (_name, rest, fault) => {
+test.each(ofAnswer)("%s: an error event, and the received output is billed [A9 S20.5]", async (_name, rest, fault) => {
   const { records } = await breakOff(rest, fault);
   expect(records).toMatchObject([{ outcome: "limit-ended", completionTokens: 1, estimatedTokens }]);
 });
@@ -197,7 +197,7 @@ test("output in one piece with a fault reaches the client that pays for it", asy
   expect(records).toMatchObject([{ outcome: "limit-ended", completionTokens: 2 }]);
 });
 
-test("an engine that reports an error and dies from it has broken the answer, so the answer is free", async () => {
+test("an engine that reports an error and dies from it has broken the answer, so the answer is free [A9]", async () => {
   await using rig = await Rig.open(saying(opening));
   const { stream, answer } = rig.chat({ stream: true });
   stream.once("data", () => writeChunk(rig.engine.asked[0]!, event({ error: { code: 500 } })));
@@ -210,7 +210,7 @@ test.each([
   ["two", 2, 1],
   ["three", 3, 2],
 ])(
-  "a client that asks for %s answers of an engine that gives fewer learns it, and pays for what it received",
+  "a client that asks for %s answers of an engine that gives fewer learns it, and pays for what it received [A9]",
   async (_name, n, given) => {
     const choice = (index: number, delta: object, finish: string | null) =>
       event({ choices: [{ index, delta, finish_reason: finish }] });
@@ -232,7 +232,7 @@ test.each([
   },
 );
 
-test("an error after the role still becomes a status, because nothing was sent", async () => {
+test("an error after the role still becomes a status, because nothing was sent [S6.8]", async () => {
   await using rig = await Rig.open((socket) => {
     saying(delta({ role: "assistant", content: "" }))(socket);
     setTimeout(() => writeChunk(socket, event({ error: { code: 503 } })), 20);

@@ -62,7 +62,7 @@ test("a client that leaves while its body arrives or is read leaves nothing behi
   expect([rig.bugs, rig.slot.running]).toEqual([[], 0]);
 });
 
-test("an account gets half of the room for large bodies, others overtake it, and after 30 s of waiting it gets 503 with retry-after", async () => {
+test("an account gets half of the room for large bodies, others overtake it, and after 30 s of waiting it gets 503 with retry-after [D4 D10 S19.8]", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(whole, { clock });
   const body = { messages: [{ role: "user", content: long }] };
@@ -90,7 +90,7 @@ function announcing(bodyBytes: number, account = "account-1") {
 }
 
 const atOnce = process.env["WEICHE_NIGHTLY"] === undefined ? 3 : 64;
-test(`${atOnce} bodies of 20 MB at once: the event loop is never busy for more than 100 ms`, async () => {
+test(`${atOnce} bodies of 20 MB at once: the event loop is never busy for more than 100 ms [D4 S19.8]`, async () => {
   const engine = createServer((request, response) => {
     request.resume().once("end", () => {
       response.writeHead(200, { "content-type": "text/event-stream" });

@@ -147,11 +147,14 @@ async function messagesOf(stream: string, dialect: (typeof dialects)[number], bo
   };
 }
 
-test.each(combined(oddities))("%s: an engine that sends %s gives the same answer", async (dialect, _oddity, events) => {
-  const { streamed, whole } = await messagesOf(eventsOf(events) + done, dialect);
-  expect(streamed).toEqual({ content: "So 42", reasoning: "", calls: [], finish: "stop" });
-  expect(whole).toMatchObject({ message: { content: "So 42" }, finish_reason: "stop" });
-});
+test.each(combined(oddities))(
+  "%s: an engine that sends %s gives the same answer [C6 S5.7]",
+  async (dialect, _oddity, events) => {
+    const { streamed, whole } = await messagesOf(eventsOf(events) + done, dialect);
+    expect(streamed).toEqual({ content: "So 42", reasoning: "", calls: [], finish: "stop" });
+    expect(whole).toMatchObject({ message: { content: "So 42" }, finish_reason: "stop" });
+  },
+);
 
 test("parts of the content that are reasoning become reasoning", async () => {
   const thought = (thinking: unknown) => chunk(said([{ type: "thinking", thinking }]));
@@ -217,7 +220,7 @@ const calls: [variant: string, events: object[]][] = [
   ],
 ];
 
-test.each(combined(calls))("%s: a call is complete if an engine sends %s", async (dialect, _variant, events) => {
+test.each(combined(calls))("%s: a call is complete if an engine sends %s [S5.6]", async (dialect, _variant, events) => {
   const { streamed, whole } = await messagesOf(eventsOf(events) + done, dialect, { tools });
   expect(streamed.finish).toBe("tool_calls");
   expect(streamed.calls.map((call) => (call as { function: { arguments: string } }).function.arguments).join("")).toBe(
@@ -239,7 +242,7 @@ const unreadable: [what: string, choices: number, events: object[]][] = [
   ["an error with words", 1, [chunk(said("So"), { error: { message: "out of memory", code: 0 } })]],
 ];
 
-test.each(unreadable)("%s is a fault of the engine", async (_what, n, events) => {
+test.each(unreadable)("%s is a fault of the engine [C6]", async (_what, n, events) => {
   await using rig = await Rig.open(eventsOf([...events, chunk(end)]) + done);
   const { status } = await rig.chat({ n }).answer;
   expect(status).toBe(500);

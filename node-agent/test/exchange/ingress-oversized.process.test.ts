@@ -27,15 +27,18 @@ const calls = Array.from({ length: 1_100 }, (_, index) =>
   delta({ tool_calls: [{ index, id: `c${index}`, function: { name: "f", arguments: "{}" } }] }),
 );
 
-test.each([true, false])("an answer ends with its 1,024th call, complete and billed (stream: %s)", async (stream) => {
-  await using rig = await Rig.open(saying(delta({ role: "assistant" }) + calls.join("")));
-  const { status, text, ending } = await rig.chat({ stream }).answer;
-  expect({ status, ending }).toEqual({ status: 200, ending: "complete" });
-  expect(text.match(/"name":"f"/g)).toHaveLength(1_024);
-  expect(text).toContain('"finish_reason":"length"');
-  expect(await rig.records()).toMatchObject([{ outcome: "finished", completionTokens: 1_024 }]);
-  await until(() => rig.engine.asked[0]!.destroyed, "the engine to be stopped");
-});
+test.each([true, false])(
+  "an answer ends with its 1,024th call, complete and billed (stream: %s) [A9]",
+  async (stream) => {
+    await using rig = await Rig.open(saying(delta({ role: "assistant" }) + calls.join("")));
+    const { status, text, ending } = await rig.chat({ stream }).answer;
+    expect({ status, ending }).toEqual({ status: 200, ending: "complete" });
+    expect(text.match(/"name":"f"/g)).toHaveLength(1_024);
+    expect(text).toContain('"finish_reason":"length"');
+    expect(await rig.records()).toMatchObject([{ outcome: "finished", completionTokens: 1_024 }]);
+    await until(() => rig.engine.asked[0]!.destroyed, "the engine to be stopped");
+  },
+);
 
 test("too many calls in one event are billed too", async () => {
   const call = (index: number, name?: string) => ({ index, id: `c${index}`, function: { name, arguments: "{}" } });
@@ -46,7 +49,7 @@ test("too many calls in one event are billed too", async () => {
   expect((await full.records())[0]!.completionTokens).toBeGreaterThan(0);
 });
 
-test("an event of 64 MiB, or one without an end, is not waited for", { timeout: 30_000 }, async () => {
+test("an event of 64 MiB, or one without an end, is not waited for [C6]", { timeout: 30_000 }, async () => {
   for (const start of ['data: {"choices":[{"index":0,"delta":{"content":"', ""]) {
     await using rig = await Rig.open((socket) => {
       socket.write(plain);
@@ -102,7 +105,7 @@ test("an answer that does not end after its terminator loses its connection with
   await until(() => rig.engine.sockets.size === 0, "the connection to be given up");
 });
 
-test("an endless answer is cut before it fills the memory, and is billed", { timeout: 60_000 }, async () => {
+test("an endless answer is cut before it fills the memory, and is billed [A9]", { timeout: 60_000 }, async () => {
   const piece = delta({ content: "x".repeat(1 << 20) });
   await using rig = await Rig.open((socket) => {
     beginEvents(socket);
@@ -120,7 +123,7 @@ test("an endless answer is cut before it fills the memory, and is billed", { tim
   expect(await rig.records()).toMatchObject([{ outcome: "finished", source: "counted" }]);
 });
 
-test("an engine that reports more tokens than requested is billed by the tokens that it sent", async () => {
+test("an engine that reports more tokens than requested is billed by the tokens that it sent [A2]", async () => {
   const much = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1_000 } });
   await using rig = await Rig.open(opening + delta({}, "stop") + much + done);
   const told = { completion_tokens: 1, total_tokens: 4 };
@@ -138,7 +141,7 @@ test("an engine that reports more tokens than requested is billed by the tokens 
 
 const wide = { ...chatRules, contextTokens: 32_768 };
 
-test("a prompt count that is impossible for the prompt's bytes does not end the request, and the prompt is estimated", async () => {
+test("a prompt count that is impossible for the prompt's bytes does not end the request, and the prompt is estimated [A2]", async () => {
   const lie = delta({ content: "So" }, "stop", { usage: usageOf(40_000, 1) });
   await using rig = await Rig.open(lie + done, { rules: wide });
   const { status, text } = await rig.chat().answer;

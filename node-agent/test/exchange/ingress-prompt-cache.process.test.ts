@@ -24,7 +24,7 @@ const cases: [dialect: DialectName, mode: CachePrompts | undefined, told: Told, 
 ];
 
 test.each(cases)(
-  "%s, cachePrompts %s: it gets %j, cached tokens are shown: %s",
+  "%s, cachePrompts %s: it gets %j, cached tokens are shown: %s [D10]",
   async (dialect, mode, told, isShown) => {
     await using rig = await Rig.open(stream, { dialect, cachePrompts: mode });
     const long = { role: "user", content: "x ".repeat(600_000) };

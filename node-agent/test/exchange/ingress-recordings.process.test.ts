@@ -69,7 +69,7 @@ const streams: [name: string, choices: unknown[]][] = [
   ],
 ];
 
-test.each(streams)("%s becomes a canonical stream", async (name, choices) => {
+test.each(streams)("%s becomes a canonical stream [S4.15 S5.7 S5.8 S6.1 S6.2 S6.4 S7.5]", async (name, choices) => {
   const answer = await replay(name);
   expect(choicesOf(answer.text)).toEqual(choices);
   expectWholeStream(answer);
@@ -91,14 +91,14 @@ function expectWholeStream(answer: Answer): void {
 test.each([
   ["usage", "11-chat-stream-usage"],
   ["timings", "12-chat-stream-nousage"],
-])("a stream without requested usage is still counted by the engine's %s", async (_, name) => {
+])("a stream without requested usage is still counted by the engine's %s [S6.4]", async (_, name) => {
   const { text: got, record } = await replay(name, { stream_options: null });
   expect(got).not.toContain("usage");
   expect(record).toMatchObject({ promptTokens: 22, completionTokens: 10, cachedTokens: 21, source: "engine" });
   expect(record).toMatchObject({ outcome: "finished", accountId: "account-1", factor: 1_500n, attempt: 1 });
 });
 
-test("two answers are billed as two, with their prompt once", async () => {
+test("two answers are billed as two, with their prompt once [S4.10]", async () => {
   const { record } = await replay("21-chat-n2-stream");
   expect(record).toMatchObject({ promptTokens: 22, completionTokens: 4, source: "engine" });
 });
@@ -109,7 +109,7 @@ test.each([
   ["91-tool-stream", "90-tool"],
   ["94-tool-cut-stream", "93-tool-cut"],
   ["23-chat-logprobs-stream", "22-chat-logprobs"],
-])("%s collected equals the engine's own body of %s", async (streamed, whole) => {
+])("%s collected equals the engine's own body of %s [S4.13 S5.1 S5.3]", async (streamed, whole) => {
   const { status, kind, ending, text: got, requestId } = await replay(streamed, { stream: false });
   expect({ status, kind, ending }).toEqual({ status: 200, kind: "json", ending: "complete" });
   const body = JSON.parse(got) as { choices: { message: Record<string, unknown> }[] };
@@ -127,7 +127,7 @@ test.each([
   expect(body.choices).toEqual(expected.choices);
 });
 
-test("an answer whose tokens were used up by reasoning has no content", async () => {
+test("an answer whose tokens were used up by reasoning has no content [S5.4 S7.6 S18.9]", async () => {
   const { body } = readRecording("81-think-stream");
   const cut = body.slice(0, body.indexOf('{"choices":[{"finish_reason":null,"index":0,"delta":{"content"'));
   const rest = body.slice(body.indexOf('data: {"choices":[{"finish_reason":"stop"')).replace('"stop"', '"length"');
@@ -138,7 +138,7 @@ test("an answer whose tokens were used up by reasoning has no content", async ()
   });
 });
 
-test("a completion keeps its own shape, streamed and whole", async () => {
+test("a completion keeps its own shape, streamed and whole [S6.9]", async () => {
   const streamed = await replay("51-completions-stream");
   const piece = (words: string, finish_reason: string | null = null) => ({
     ...{ index: 0, text: words, logprobs: null, finish_reason },
@@ -179,7 +179,7 @@ const refusals: [name: string, status: number, error: object][] = [
   ["128-chat-on-embed-server", 400, { type: "invalid_request_error" }],
   ["130-key-missing", 500, { type: "server_error", code: "500" }],
 ];
-test.each(refusals)("%s is reported in our own words, without a record", async (name, status, error) => {
+test.each(refusals)("%s is reported in our own words, without a record [S4.13]", async (name, status, error) => {
   const [, request, code, body] = /^POST .*\n(.*)\n\nHTTP (\d+)\n[^]*?\n\n([^]*)$/.exec(recordingText(name))!;
   await using rig = await Rig.open((socket) => respond(socket, Number(code), body!), { dialect: "llama-server" });
   const parsed =
@@ -193,7 +193,7 @@ test.each(refusals)("%s is reported in our own words, without a record", async (
 });
 
 test.each(["39-chat-context-overflow", "40-chat-context-overflow-stream"])(
-  "%s reports both counts, streamed or not",
+  "%s reports both counts, streamed or not [S18.4]",
   async (name) => {
     const { status, text: got } = await replay(name);
     expect(status).toBe(400);
@@ -227,7 +227,7 @@ test.each([
   ["21-chat-n2-stream", 23],
   ["91-tool-stream", 23],
 ])(
-  "%s, cut anywhere before the end of its last finish, never looks complete and always releases its place",
+  "%s, cut anywhere before the end of its last finish, never looks complete and always releases its place [C2]",
   async (name, step) => {
     const { path, request, body } = readRecording(name);
     const bytes = Buffer.from(body);

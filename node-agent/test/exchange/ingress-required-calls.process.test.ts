@@ -20,7 +20,7 @@ async function required(stream: string, body: object = {}) {
 const text = ['[{"na', 'me": "f", "arguments": {"a"', ': "b"}}', ', {"name": "g", "arguments": {}}]'];
 const stream = begin + text.map((content) => delta({ content })).join("") + end("stop");
 
-test("required calls are requested by a schema, with the tools in the prompt, and become calls, streamed and not", async () => {
+test("required calls are requested by a schema, with the tools in the prompt, and become calls, streamed and not [S8.4]", async () => {
   const { asked, text: whole, record } = await required(stream);
   expect(asked).toMatchObject({ tools, tool_choice: "none", response_format: { type: "json_schema" } });
   const { choices } = JSON.parse(whole) as { choices: unknown };

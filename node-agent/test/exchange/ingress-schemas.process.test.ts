@@ -12,25 +12,30 @@ const inTools = (...schemas: readonly object[]) => ({
   tools: schemas.map((parameters, index) => ({ type: "function", function: { name: `f${index}`, parameters } })),
 });
 
-test.each(["llama-server", "openai", "vllm"] as const)("costly schemas never reach an engine: %s", async (dialect) => {
-  await using rig = await Rig.open(answer, { dialect });
-  for (const { schema } of costlySchemas)
-    for (const [body, at] of [
-      [inFormat(schema), "response_format.json_schema.schema"],
-      [{ ...inTools({}, schema), tool_choice: "required" }, "tools[1].function.parameters"],
-    ] as const) {
-      const { status, text } = await rig.chat(body).answer;
-      expect(status).toBe(400);
-      const { error } = JSON.parse(text) as { error: { message: string; param: string } };
-      expect(error.param.startsWith(at)).toBe(true);
-      expect(error.message.length).toBeLessThan(500);
-    }
-  const many = JSON.parse((await rig.chat(inTools(...Array.from({ length: 501 }, () => ({})))).answer).text) as object;
-  expect(many).toMatchObject({ error: { param: "tools", message: expect.stringContaining("at most") } });
-  await rig.quiet();
-  expect([rig.engine.connections, rig.bugs]).toEqual([0, []]);
-  expect(rig.slot.requests, "requests for a place, each of which could start a switch").toEqual([]);
-});
+test.each(["llama-server", "openai", "vllm"] as const)(
+  "costly schemas never reach an engine: %s [D10]",
+  async (dialect) => {
+    await using rig = await Rig.open(answer, { dialect });
+    for (const { schema } of costlySchemas)
+      for (const [body, at] of [
+        [inFormat(schema), "response_format.json_schema.schema"],
+        [{ ...inTools({}, schema), tool_choice: "required" }, "tools[1].function.parameters"],
+      ] as const) {
+        const { status, text } = await rig.chat(body).answer;
+        expect(status).toBe(400);
+        const { error } = JSON.parse(text) as { error: { message: string; param: string } };
+        expect(error.param.startsWith(at)).toBe(true);
+        expect(error.message.length).toBeLessThan(500);
+      }
+    const many = JSON.parse(
+      (await rig.chat(inTools(...Array.from({ length: 501 }, () => ({})))).answer).text,
+    ) as object;
+    expect(many).toMatchObject({ error: { param: "tools", message: expect.stringContaining("at most") } });
+    await rig.quiet();
+    expect([rig.engine.connections, rig.bugs]).toEqual([0, []]);
+    expect(rig.slot.requests, "requests for a place, each of which could start a switch").toEqual([]);
+  },
+);
 
 test("a wide tool reaches an engine in its light form, from a small body and from one that is read in a thread", async () => {
   await using rig = await Rig.open(answer, { dialect: "llama-server" });
@@ -43,7 +48,7 @@ test("a wide tool reaches an engine in its light form, from a small body and fro
 });
 
 test.each(["llama-server", "openai", "vllm"] as const)(
-  "usual schemas reach an engine unchanged: %s",
+  "usual schemas reach an engine unchanged: %s [D10]",
   async (dialect) => {
     await using rig = await Rig.open(answer, { dialect });
     const bodies = [

@@ -43,7 +43,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("a request that gets no byte keeps waiting while a counter moves, and ends when no counter does", async () => {
+test("a request that gets no byte keeps waiting while a counter moves, and ends when no counter does [C6]", async () => {
   const { rig, clock, asked } = await openSilent(1);
   await using _ = rig;
   let work = 10;
@@ -78,7 +78,7 @@ test("another stream's byte also does, but an answer of its front or another eng
   expect(rig.slot.suspected).toEqual(["silent", "silent"]);
 });
 
-test("comments are not a sign of life, because llama-server's HTTP threads send them every second while its generating thread hangs", async () => {
+test("comments are not a sign of life, because llama-server's HTTP threads send them every second while its generating thread hangs [C6]", async () => {
   const { rig, clock, asked } = await openSilent(2);
   await using _ = rig;
   for (let second = 0; second < 59; second++) {
@@ -92,7 +92,7 @@ test("comments are not a sign of life, because llama-server's HTTP threads send 
   expect(rig.slot.suspected).toEqual(["silent", "silent"]);
 });
 
-test("a prompt that is read for five minutes shows life by its progress", async () => {
+test("a prompt that is read for five minutes shows life by its progress [C6]", async () => {
   const { promise: asked, resolve: onAsked } = Promise.withResolvers<Socket>();
   const clock = new VirtualClock();
   await using rig = await Rig.open(onAsked, { clock, dialect: "llama-server" });
@@ -112,7 +112,7 @@ test("a prompt that is read for five minutes shows life by its progress", async 
   expect(rig.slot.suspected).toEqual([]);
 });
 
-test("an engine without counters of work may read a prompt in silence for as long as a request may take", async () => {
+test("an engine without counters of work may read a prompt in silence for as long as a request may take [C6]", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(() => {}, { clock });
   const { answer } = rig.chat();
@@ -138,7 +138,7 @@ test("an engine that gets counters of work during a request is held to them from
   expect(rig.slot.suspected).toEqual(["silent"]);
 });
 
-test("silentSeconds is the limit of an engine, with or without counters", async () => {
+test("silentSeconds is the limit of an engine, with or without counters [C6]", async () => {
   const clock = new VirtualClock();
   await using rig = await Rig.open(() => {}, { clock, silentMsMax: 90_000 });
   rig.life.measured(rig.slot.endpoint, 1);

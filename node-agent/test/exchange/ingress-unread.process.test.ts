@@ -55,7 +55,7 @@ const kinds: readonly [what: string, ask: (rig: Rig) => Sent, options?: RigOptio
 ];
 
 test.each(kinds)(
-  "the place of %s is free when the engine is done, and the rest is read later",
+  "the place of %s is free when the engine is done, and the rest is read later [B8]",
   async (what, ask, o) => {
     await using rig = await Rig.open(answerAnything, o);
     if (what === "a streamed completion") rig.engine.script = (socket) => completion(socket);
@@ -93,7 +93,7 @@ test("a router that does not read DONE frames gets none", async () => {
   expect((await answer).ending).toBe("complete");
 });
 
-test("a client that leaves after its engine was done pays for all generated tokens", async () => {
+test("a client that leaves after its engine was done pays for all generated tokens [D3]", async () => {
   await using rig = await Rig.open(answerAnything);
   const { stream } = await askUnread(rig, streamed);
   await until(() => rig.slot.running === 0, "the place to be free");
@@ -115,7 +115,7 @@ test("an engine that is lost after it was done does not change an answer that is
 });
 
 test.each([true, false])(
-  "a client that still reads at the limit of its request pays for the generated tokens (streamed: %s)",
+  "a client that still reads at the limit of its request pays for the generated tokens (streamed: %s) [D3]",
   async (isStreamed) => {
     const clock = new VirtualClock();
     await using rig = await Rig.open(answerAnything, { clock });
@@ -162,7 +162,7 @@ test("an answer whose client left while its record was written is not remembered
   expect(rig.unsettled).toEqual([]);
 });
 
-test("a slow client that leaves more unread than the limit delays its engine, and its answer ends as unread", async () => {
+test("a slow client that leaves more unread than the limit delays its engine, and its answer ends as unread [D3]", async () => {
   const clock = new VirtualClock();
   let written = 0;
   await using rig = await Rig.open(
@@ -214,7 +214,7 @@ async function takeWindow(stream: Sent["stream"]): Promise<void> {
   stream.off("data", onData).off("over", resolve);
 }
 
-test("an answer in one piece that exceeds the limit keeps its place until the rest fits, and then releases it", async () => {
+test("an answer in one piece that exceeds the limit keeps its place until the rest fits, and then releases it [B8]", async () => {
   const part = delta({ content: "x".repeat(6_000_000) });
   await using rig = await Rig.open(part.repeat(3) + delta({}, "stop") + usageEvent(7, 3) + done);
   const { stream, answer } = await askUnread(rig, (asked) => asked.chat());
@@ -231,7 +231,7 @@ test("an answer in one piece that exceeds the limit keeps its place until the re
 });
 
 test.each(kinds)(
-  "the place of %s is released even if its account has reached its limit of unread bytes",
+  "the place of %s is released even if its account has reached its limit of unread bytes [B8]",
   async (what, ask, o) => {
     const unread = new UnreadAnswers();
     unread.open(asId<AccountId>("account-1")).is(100 << 20);

@@ -34,7 +34,7 @@ test("an answer after reasoning begins with its first word, streamed and not, an
 });
 
 test.each(["v70-tool-thinking-stream", "v73-tool-named-thinking-stream"])(
-  "%s: a call after reasoning has no content, as in vLLM's own body",
+  "%s: a call after reasoning has no content, as in vLLM's own body [S5.3]",
   async (name) => {
     const { message, finish_reason } = (await whole(name)).choices[0]!;
     const expected = recorded("v71-tool-thinking").choices[0]!.message;
@@ -48,7 +48,7 @@ test.each(["v70-tool-thinking-stream", "v73-tool-named-thinking-stream"])(
   },
 );
 
-test("a call keeps the log probabilities of its tokens, even of tokens that are in none of its fields", async () => {
+test("a call keeps the log probabilities of its tokens, even of tokens that are in none of its fields [S4.13]", async () => {
   const { choices } = await whole("v74-tool-logprobs-stream");
   const tokens = choices[0]!.logprobs!.content.map(({ token }) => token);
   expect(tokens).toHaveLength(23);
@@ -69,7 +69,7 @@ const refusals: [name: string, param: string, message: string, shortfalls: strin
     ["its engine takes 4 stop strings: start it with VLLM_MAX_STOP_STRINGS=64"],
   ],
 ];
-test.each(refusals)("%s: a refusal names %s and what it must be", async (name, param, must, shortfalls) => {
+test.each(refusals)("%s: a refusal names %s and what it must be [S4.9]", async (name, param, must, shortfalls) => {
   const got = await vllm(name);
   expect(got.status).toBe(400);
   expect(JSON.parse(got.text)).toMatchObject({ error: { param, message: `Invalid '${param}': ${must}.` } });

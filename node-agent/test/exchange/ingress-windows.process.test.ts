@@ -75,15 +75,18 @@ test("a text of more than a megabyte is too long for any model, so it reaches no
   expect(rig.engine.saw).toEqual([]);
 });
 
-test.each([true, false])("a refusal as the first event of a stream is counted too (stream: %s)", async (stream) => {
-  const refuse = counting((socket) => respondEvents(socket, event(vllmRefusal(1_024)) + done));
-  await using rig = await Rig.open(refuse, { dialect: "vllm" });
-  const { status, text } = await rig.chat({ stream }).answer;
-  expect(status).toBe(400);
-  expect(contextError(text)).toMatch(/1024 tokens.*2000 in the messages/);
-  await rig.quiet();
-  expect(rig.bugs).toEqual([]);
-});
+test.each([true, false])(
+  "a refusal as the first event of a stream is counted too (stream: %s) [S18.4]",
+  async (stream) => {
+    const refuse = counting((socket) => respondEvents(socket, event(vllmRefusal(1_024)) + done));
+    await using rig = await Rig.open(refuse, { dialect: "vllm" });
+    const { status, text } = await rig.chat({ stream }).answer;
+    expect(status).toBe(400);
+    expect(contextError(text)).toMatch(/1024 tokens.*2000 in the messages/);
+    await rig.quiet();
+    expect(rig.bugs).toEqual([]);
+  },
+);
 
 test("an engine that breaks while it counts has refused all the same", async () => {
   const refuse: EngineScript = (socket, { path }) =>
@@ -96,7 +99,7 @@ test("an engine that breaks while it counts has refused all the same", async () 
 
 const good = delta({ content: "x" }, "stop", { usage: usageOf(200, 1) }) + usageEvent(200, 1) + done;
 
-test("if an engine's window is smaller than the rules' window, clients see the engine's", async () => {
+test("if an engine's window is smaller than the rules' window, clients see the engine's [S19.6]", async () => {
   await using rig = await Rig.open(good, { windowTokens: 256 });
   const { status, text } = await rig.chat({ max_tokens: 100 }).answer;
   expect(status).toBe(400);
@@ -104,7 +107,7 @@ test("if an engine's window is smaller than the rules' window, clients see the e
   expect((await rig.chat({ max_tokens: 50 }).answer).status).toBe(200);
 });
 
-test("if an engine's window is larger, clients see the rules' window", async () => {
+test("if an engine's window is larger, clients see the rules' window [S19.6]", async () => {
   await using rig = await Rig.open(good, { windowTokens: 100_000 });
   const { status, text } = await rig.chat({ max_tokens: 900 }).answer;
   expect(status).toBe(400);
@@ -115,7 +118,7 @@ const said = (content: string, prompt: number, completion: number) =>
   delta({ content }, null, { usage: usageOf(prompt, completion) });
 
 test.each([true, false])(
-  "a prompt that exceeds the rules is refused, even if its engine accepts it (stream: %s)",
+  "a prompt that exceeds the rules is refused, even if its engine accepts it (stream: %s) [S18.4]",
   async (stream) => {
     await using rig = await Rig.open(said("x", 1_500, 1), { windowTokens: 100_000, dialect: "vllm" });
     for (const limit of [{}, { max_tokens: 10 }]) {
@@ -127,7 +130,7 @@ test.each([true, false])(
   },
 );
 
-test("if an engine refuses only at the end, a body is still refused, and a stream ends with the error", async () => {
+test("if an engine refuses only at the end, a body is still refused, and a stream ends with the error [A9]", async () => {
   const late = delta({ content: "x" }, "stop");
   const counted = usageEvent(1_500, 1);
   await using rig = await Rig.open(late + counted + done);
@@ -145,7 +148,7 @@ test("if an engine refuses only at the end, a body is still refused, and a strea
 });
 
 test.each([true, false])(
-  "an engine that reports a full window during an answer has ended it with length (stream: %s)",
+  "an engine that reports a full window during an answer has ended it with length (stream: %s) [A9]",
   async (stream) => {
     const full = event({ error: { code: 400, type: "exceed_context_size_error", message: "x" } });
     await using rig = await Rig.open(said("x", 200, 1) + full + done);
@@ -156,7 +159,7 @@ test.each([true, false])(
   },
 );
 
-test("an answer ends with length at the rules' window, even if the engine would continue", async () => {
+test("an answer ends with length at the rules' window, even if the engine would continue [S19.6]", async () => {
   const tokens = [1, 2, 3, 4, 5, 6].map((n) => said(`${n}`, 1_020, n)).join("");
   // It never ends by itself.
   await using rig = await Rig.open(tokens, { windowTokens: 100_000, dialect: "vllm" });

@@ -32,7 +32,7 @@ const recordings: [dialect: DialectName, name: string, promptTokens: number][] =
 ];
 
 test.each(recordings)(
-  "%s has counted the prompt of %s before its first output: %i tokens",
+  "%s has counted the prompt of %s before its first output: %i tokens [A9]",
   (name, recording, tokens) => {
     const dialect = dialects[name];
     const usage = new UsageCount({ ...limits, usagePerChoice: dialect.usagePerChoice });

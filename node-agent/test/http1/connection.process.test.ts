@@ -104,7 +104,7 @@ test("data of one connection is not overwritten when another one reads", async (
   expect(answers.map(({ text }) => text === text[0]!.repeat(1 << 20) && text[0])).toEqual(letters);
 });
 
-test("a body in chunks of one byte is passed on in as few pieces as it was read in", async () => {
+test("a body in chunks of one byte is passed on in as few pieces as it was read in [D10]", async () => {
   const chunks = 2_000;
   const address = await serve((socket) => {
     const body = `${"1\r\na\r\n".repeat(chunks)}0\r\n\r\n`;
@@ -202,7 +202,7 @@ test("a connection that is closed before it is established makes no calls", asyn
   expect(heard).toEqual([]);
 });
 
-test("a connection is read at most once in each turn of the event loop, however much has arrived", async () => {
+test("a connection is read at most once in each turn of the event loop, however much has arrived [D10]", async () => {
   const bytes = 4 << 20;
   const address = await serve((socket) => {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n`);

@@ -23,7 +23,7 @@ const listed = (...routers: readonly (readonly [id: string, at: SimulatedLinkRou
 });
 const linkedTo = () => rig.channels.map(({ routerId }) => routerId);
 
-test("a router that is announced in a welcome or in a later message is linked", async () => {
+test("a router that is announced in a welcome or in a later message is linked [R1]", async () => {
   const second = await rig.openRouter({ router_id: "router-2" });
   const third = await rig.openRouter({ router_id: "router-3" });
   const first = await rig.openRouter({ routers: listed(["router-2", second]) });
@@ -58,7 +58,7 @@ test("a router is dialled at only one address, whatever others announce", async 
   await expect.poll(() => links.states().map(({ address }) => address)).toContain(other);
 });
 
-test("without TLS only addresses of this host are dialled, and invalid addresses are ignored", async () => {
+test("without TLS only addresses of this host are dialled, and invalid addresses are ignored [R1]", async () => {
   const first = await rig.openRouter({
     routers: listed(["a", "10.255.255.1:7443"], ["b", "router.example:7443"], ["c", "nowhere"], ["d", "127.0.0.1:0"]),
   });
@@ -69,7 +69,7 @@ test("without TLS only addresses of this host are dialled, and invalid addresses
   expect(rig.told.map(([event]) => event)).not.toContain("routerNameUnresolved");
 });
 
-test("the last list outlives the agent, so that it finds other routers while the configured router is away", async () => {
+test("the last list outlives the agent, so that it finds other routers while the configured router is away [R1]", async () => {
   const file = join(folder, "routers.json");
   const before = new RouterLinksRig();
   before.known = new KnownRouters(file);

@@ -85,7 +85,7 @@ test("data connections of two agents are not dialled in step, and within the lim
   judge(agents);
 });
 
-test("links of two agents are not dialled in step, and within the limits", async () => {
+test("links of two agents are not dialled in step, and within the limits [C3]", async () => {
   const agents = [];
   for (const seed of [3, 4]) {
     const rig = new RouterLinksRig();

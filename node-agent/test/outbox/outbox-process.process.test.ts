@@ -64,7 +64,7 @@ function resolved(said: readonly string[]): number[] {
 
 const rounds = process.env["WEICHE_NIGHTLY"] ? 200 : 8;
 
-it("every resolved append is found after a kill at any time", { timeout: rounds * 10_000 }, async () => {
+it("every resolved append is found after a kill at any time [A1]", { timeout: rounds * 10_000 }, async () => {
   const random = createRandom(7);
   const all: number[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -82,7 +82,7 @@ it("every resolved append is found after a kill at any time", { timeout: rounds 
 });
 
 describe("an outbox on a real full disk", () => {
-  it("writes records to the reserve if its file is /dev/full", async () => {
+  it("writes records to the reserve if its file is /dev/full [A4]", async () => {
     const outbox = await open();
     symlinkSync("/dev/full", join(directory, segmentName(1)));
     await outbox.append(usageRecord(1));
@@ -95,7 +95,7 @@ describe("an outbox on a real full disk", () => {
     expect(await found()).toEqual(new Set([1, 2]));
   });
 
-  it("loses no resolved append if a limit on file sizes ends its writes", async () => {
+  it("loses no resolved append if a limit on file sizes ends its writes [A4]", async () => {
     const limited = ["prlimit", "--fsize=50000", process.execPath, writerProgram, directory, "0", "40000"];
     const { child, said } = startWriter(limited);
     await expect.poll(() => resolved(said()).length, { timeout: 20_000 }).toBeGreaterThan(2_000);
@@ -109,7 +109,7 @@ describe("an outbox on a real full disk", () => {
   });
 
   it.each(smallDisks)(
-    "on %s closes admission within 1 s, opens it within 5 s of new room, and loses nothing",
+    "on %s closes admission within 1 s, opens it within 5 s of new room, and loses nothing [A4]",
     async (_name, size) => {
       const script = `mount -t tmpfs -o size=${size} none "$1" && exec "$2" "$3" "$1"`;
       const command = ["-rnm", "bash", "-c", script, "-", directory, process.execPath, fullDiskProgram];

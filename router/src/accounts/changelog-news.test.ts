@@ -44,7 +44,7 @@ describe("news of the changelog", () => {
     ],
     ["an entry that is removed and returns is not news", [[a], [], [a]], [["A"], [], []]],
     ["an entry older than 30 days is not news", [[entry(-31, "Old", "m"), entry(-29, "Late", "m")]], [["Late"]]],
-  ])("%s", (_name, changelogs, expected) => {
+  ])("%s [H8]", (_name, changelogs, expected) => {
     expect(newsOfEach(...changelogs)).toEqual(expected);
   });
 });

@@ -36,7 +36,7 @@ function ends(of: SuspectBody, outcome: Exchange["outcome"], engineDeath?: "alon
 }
 
 describe("a body that was alone on an engine that died", () => {
-  test("is barred for ten minutes after the second death, and then forgotten", () => {
+  test("is barred for ten minutes after the second death, and then forgotten [C7]", () => {
     deaths.died(poison, "alone");
     expect(isBarred(poison)).toBe(false);
     deaths.died(poison, "alone");
@@ -61,7 +61,7 @@ describe("a body that was alone on an engine that died", () => {
 });
 
 describe("a body that shared an engine that died", () => {
-  test("is barred for 30 s after the second death, and for ten minutes after the third", () => {
+  test("is barred for 30 s after the second death, and for ten minutes after the third [C7]", () => {
     for (let times = 0; times < 2; times++) deaths.died(poison, "shared");
     expect(isBarred(poison)).toBe(true);
     clock.advance(sharedBarMs);

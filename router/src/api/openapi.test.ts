@@ -5,12 +5,12 @@ import { openApiDocument } from "./openapi.ts";
 
 const document = openApiDocument("https://api.example");
 
-test("the committed document equals the document that the schemas make", async () => {
+test("the committed document equals the document that the schemas make [S1.14]", async () => {
   const file = join(import.meta.dirname, "../../../docs/openapi.yaml");
   await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot(file);
 });
 
-test("the document contains every endpoint, parameter and status", () => {
+test("the document contains every endpoint, parameter and status [S1.14]", () => {
   const { paths } = document as { paths: Record<string, { post?: any; get?: any }> };
   expect(Object.keys(paths)).toEqual(["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/models"]);
   const { requestBody, responses } = paths["/v1/chat/completions"]!.post;
@@ -21,7 +21,7 @@ test("the document contains every endpoint, parameter and status", () => {
   expect(Object.keys(responses)).toEqual(["200", "400", "401", "403", "413", "429", "500", "503", "504"]);
 });
 
-test("the document contains every header with its statuses", () => {
+test("the document contains every header with its statuses [S1.14]", () => {
   const { paths, components } = document as { paths: Record<string, Record<string, any>>; components: any };
   const known = Object.keys(components.headers);
   expect(known).toEqual(["x-request-id", "retry-after", "x-should-retry", "www-authenticate"]);
@@ -33,7 +33,7 @@ test("the document contains every header with its statuses", () => {
     }
 });
 
-test("the document contains the HTML pages for large bodies, the limit per address and unsupported paths", () => {
+test("the document contains the HTML pages for large bodies, the limit per address and unsupported paths [S1.14]", () => {
   const { paths, components } = document as { paths: Record<string, Record<string, any>>; components: any };
   const page = { "text/html": { schema: expect.objectContaining({ type: "string" }) } };
   expect(components.responses.Unsupported).toMatchObject({

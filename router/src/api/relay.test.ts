@@ -88,14 +88,17 @@ test.each([
   ["a byte a second", 1, 61],
   ["half a KiB a second", 512, 120],
   ["just more than a KiB a second", 1_100, Infinity],
-])("a client that reads %s is cut as stalled after the expected time", (_what, bytesPerSecond, expectedSeconds) => {
-  // A client at the minimum rate cannot read the longer event within the stall time.
-  for (const eventBytes of [2_048, 250_000]) {
-    const { seconds, isCut, isCancelled, outcome } = readSlowly(eventBytes, bytesPerSecond);
-    expect(Math.abs(seconds - Math.min(expectedSeconds, secondsMax))).toBeLessThan(30);
-    expect([isCancelled, outcome]).toEqual([isCut, isCut ? "stalled" : "client-gone"]);
-  }
-});
+])(
+  "a client that reads %s is cut as stalled after the expected time [D3]",
+  (_what, bytesPerSecond, expectedSeconds) => {
+    // A client at the minimum rate cannot read the longer event within the stall time.
+    for (const eventBytes of [2_048, 250_000]) {
+      const { seconds, isCut, isCancelled, outcome } = readSlowly(eventBytes, bytesPerSecond);
+      expect(Math.abs(seconds - Math.min(expectedSeconds, secondsMax))).toBeLessThan(30);
+      expect([isCancelled, outcome]).toEqual([isCut, isCut ? "stalled" : "client-gone"]);
+    }
+  },
+);
 
 /** Reads events of `eventBytes` bytes until the client is cut or an hour is over. */
 function readSlowly(eventBytes: number, bytesPerSecond: number) {

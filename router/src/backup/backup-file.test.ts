@@ -55,13 +55,13 @@ describe("a backup file", () => {
     }
   });
 
-  it("is refused if it is cut off anywhere", async () => {
+  it("is refused if it is cut off anywhere [G4]", async () => {
     const bytes = await written();
     for (let end = 0; end < bytes.length; end++)
       await expect(read(bytes.subarray(0, end)), `cut at ${end}`).rejects.toThrow(/incomplete|JSON/);
   });
 
-  it("is refused if any byte was changed", async () => {
+  it("is refused if any byte was changed [G4]", async () => {
     const bytes = await written();
     const unnoticed: number[] = [];
     for (let at = 0; at < bytes.length - 1; at++) {

@@ -10,11 +10,11 @@ function setUp(perIpPerSecond = 10, perIpBurst = 20) {
   return { clock, limit, admitted };
 }
 
-test("a burst of 20 requests is admitted and the next one refused", () => {
+test("a burst of 20 requests is admitted and the next one refused [S19.5]", () => {
   expect(setUp().admitted("a", 50)).toBe(20);
 });
 
-test("after a burst ten requests per second are admitted, and refused ones take no token", () => {
+test("after a burst ten requests per second are admitted, and refused ones take no token [S19.5]", () => {
   const { clock, admitted } = setUp();
   admitted("a", 20);
   let passed = 0;
@@ -37,7 +37,7 @@ test("each address has its own limit, loopback addresses too", () => {
   expect([admitted("127.0.0.1", 30), admitted("127.0.0.2", 30), admitted("::1", 30)]).toEqual([20, 20, 20]);
 });
 
-test("50,000 addresses of one IPv6 line share one limit", () => {
+test("50,000 addresses of one IPv6 line share one limit [D10]", () => {
   const { clock, limit } = setUp();
   const admitted = () =>
     Array.from({ length: 50_000 }, (_, n) => limit.admit(`2001:db8:1:2::${n.toString(16)}`)).filter(Boolean).length;
@@ -122,13 +122,16 @@ test.each([
   ["600 with the defaults", 600, 10, 20, "a"],
   ["40 with a burst below a second's requests", 40, 10, 5, "a"],
   ["100 of one IPv6 line", 100, 10, 20, "2001:db8:1:2::1"],
-])("of %s at once, each refused request is admitted at its second try", (_name, count, perSecond, burst, address) => {
-  const tries = triesOf(count, perSecond, burst, address);
-  expect(tries.filter((many) => many > 2)).toEqual([]);
-  expect(tries.filter((many) => many === 1).length).toBe(burst);
-});
+])(
+  "of %s at once, each refused request is admitted at its second try [S19.2]",
+  (_name, count, perSecond, burst, address) => {
+    const tries = triesOf(count, perSecond, burst, address);
+    expect(tries.filter((many) => many > 2)).toEqual([]);
+    expect(tries.filter((many) => many === 1).length).toBe(burst);
+  },
+);
 
-test("a client that ignores retry times gets no more than the limit, and retry times are at most a minute", () => {
+test("a client that ignores retry times gets no more than the limit, and retry times are at most a minute [S19.2]", () => {
   const { clock, limit } = setUp();
   let passed = 0;
   let longest = 0;

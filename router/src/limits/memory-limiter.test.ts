@@ -13,7 +13,7 @@ function setUp() {
   return { clock, limiter: new MemoryLimiter(clock) };
 }
 
-test("a refused request is admitted after its retry time and not a millisecond earlier", () => {
+test("a refused request is admitted after its retry time and not a millisecond earlier [S19.2]", () => {
   const { clock, limiter } = setUp();
   const limits = { perMinute: 2, parallel: 10 };
   limiter.enter(account, request(1), limits);

@@ -63,7 +63,7 @@ function bounded(bounds: MessageBounds, into = new Map<string, readonly string[]
 }
 
 test.each(roots)(
-  "every field of $message in the .proto file has a bound of its kind, and no other field has one",
+  "every field of $message in the .proto file has a bound of its kind, and no other field has one [D10]",
   (root) => {
     expect(bounded(root)).toEqual(declared(root.message));
   },
@@ -74,7 +74,7 @@ function mostElements(bounds: MessageBounds): number {
   return fieldsOf(bounds).reduce((sum, { countMax, of }) => sum + countMax * (1 + (of ? mostElements(of) : 0)), 0);
 }
 
-test.each(roots)("no field of $message can be filled with more elements than are cheap to decode", (root) => {
+test.each(roots)("no field of $message can be filled with more elements than are cheap to decode [D10]", (root) => {
   for (const field of fieldsOf(root)) expect(field.of ? mostElements(field.of) : 1).toBeLessThan(elementsMax);
 });
 
@@ -94,7 +94,7 @@ function repeated({ number, of, bytesMax }: Pick<FieldBounds, "number" | "of" | 
 }
 
 describe("a message full of one field is refused before decoding, with the field and its bound in the mistake:", () => {
-  test.each(roots.map((root) => [root.message, root] as const))("every field of %s", (_name, root) => {
+  test.each(roots.map((root) => [root.message, root] as const))("every field of %s [D10]", (_name, root) => {
     for (const path of pathsOf(root)) {
       const field = path.at(-1)!;
       const outer = path.slice(0, -1).toReversed();
@@ -139,7 +139,7 @@ function made(value: unknown): number {
   return Object.values(value).reduce<number>((sum, each) => sum + made(each), 1);
 }
 
-test("the decoder never throws and makes no more objects than it counted, whatever the bytes are", () => {
+test("the decoder never throws and makes no more objects than it counted, whatever the bytes are [D10]", () => {
   const random = createRandom(33);
   const decode = {
     LinkRequest: boundedDecoder((bytes) => LinkRequest.decode(bytes), linkRequestBounds),

@@ -10,7 +10,7 @@ test("a call that was quiet sends one second of work at once, and then waits for
   expect(waits.slice(atOnce + 1).map(Math.round)).toEqual([3, 7]);
 });
 
-test("a call never gets more work done than its rate and one message", () => {
+test("a call never gets more work done than its rate and one message [D10]", () => {
   const pace = new Pace();
   let [nowMs, taken] = [0, 0];
   while (nowMs < 60_000) {

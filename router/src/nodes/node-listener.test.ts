@@ -50,7 +50,7 @@ async function openSecure(handshakeMsMax: number) {
   return { listener, strangers, seen, node, stranger };
 }
 
-test("silent strangers are reset above a limit and closed after the handshake's timeout, and do not affect linked nodes", async () => {
+test("silent strangers are reset above a limit and closed after the handshake's timeout, and do not affect linked nodes [D10]", async () => {
   const { listener, strangers, seen, node, stranger } = await openSecure(500);
   const before = Array.from({ length: 20 }, node);
   await expect.poll(() => seen.accepted.length).toBe(20);

@@ -16,7 +16,7 @@ test("a router is ready at once if no node was linked before it started", () => 
   expect(starting([]).readiness.isReady()).toBe(true);
 });
 
-test("a router is ready once it reaches nine tenths of the earlier nodes, and stays ready without them", () => {
+test("a router is ready once it reaches nine tenths of the earlier nodes, and stays ready without them [R2]", () => {
   const { now, readiness } = starting();
   now.reached = [...nodes.slice(0, 17), "gpu-98", "gpu-99"];
   expect(readiness.isReady()).toBe(false);
@@ -26,7 +26,7 @@ test("a router is ready once it reaches nine tenths of the earlier nodes, and st
   expect(readiness.isReady()).toBe(true);
 });
 
-test("a router waits at most 15 s for the earlier nodes", () => {
+test("a router waits at most 15 s for the earlier nodes [R2]", () => {
   const { clock, readiness } = starting();
   clock.advance(14_999);
   expect(readiness.isReady()).toBe(false);
@@ -37,7 +37,7 @@ test("a router waits at most 15 s for the earlier nodes", () => {
 test.each([
   ["nodes were linked before it started", nodes],
   ["no node was linked before it started", []],
-])("a router without a node is not ready while another router has one, even after 15 s: %s", (_when, seen) => {
+])("a router without a node is not ready while another router has one, even after 15 s: %s [R2]", (_when, seen) => {
   const { clock, now, readiness } = starting(seen);
   now.othersHaveNodes = true;
   expect(readiness.isReady()).toBe(false);

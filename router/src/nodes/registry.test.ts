@@ -268,7 +268,7 @@ test("outcomes of slots that the current hello does not contain are not remember
   expect(look(0).slots[0]!.troubles!.size).toBe(0);
 });
 
-test("the hello determines which models of a slot one engine serves at the same time", () => {
+test("the hello determines which models of a slot one engine serves at the same time [B10]", () => {
   const alias = asId<ModelId>("alias");
   const engines = [{ models: [model, alias] }];
   const link = registry.linkUp({ ...hello, slots: [{ name: slot, models: [model, alias], engines }] }, 0);

@@ -10,7 +10,7 @@ function rig() {
   return { clock, strangers, open };
 }
 
-test("the concurrent handshakes of one address are bounded, without effect on other addresses", () => {
+test("the concurrent handshakes of one address are bounded, without effect on other addresses [D10]", () => {
   const { open } = rig();
   const held = open("192.0.2.1", 1_000);
   expect(held).toHaveLength(handshakesPerAddressMax);
@@ -28,7 +28,7 @@ test("all addresses of an IPv6 site count as one, and the handshakes of all stra
   expect(strangers.handshakes).toBe(handshakesMax - handshakesKept);
 });
 
-test("ten thousand connections of nodes behind one address pass in sequence, if each completes its handshake", () => {
+test("ten thousand connections of nodes behind one address pass in sequence, if each completes its handshake [D10]", () => {
   const { open } = rig();
   for (let n = 0; n < 10_000; n++) {
     const [settle] = open("192.0.2.1");
@@ -37,7 +37,7 @@ test("ten thousand connections of nodes behind one address pass in sequence, if 
   expect(open("192.0.2.1")).toHaveLength(1);
 });
 
-test("an address is refused after a hundred failed handshakes, and regains five per second", () => {
+test("an address is refused after a hundred failed handshakes, and regains five per second [D10]", () => {
   const { clock, open, strangers } = rig();
   let admitted = 0;
   const knock = () => open("192.0.2.1").forEach((settle) => (admitted++, settle(false)));
@@ -60,7 +60,7 @@ test.each([
   ["IPv4", "192.0.2.1", "192.0.2.1"],
   ["IPv6", "2001:db8::1", "2001:db8::2"],
 ])(
-  "known nodes can connect while strangers of many addresses use all their handshakes: %s",
+  "known nodes can connect while strangers of many addresses use all their handshakes: %s [D10]",
   (_family, before, after) => {
     const { open, strangers } = rig();
     for (const settle of open(before)) settle(true);

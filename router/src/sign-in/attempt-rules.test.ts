@@ -55,7 +55,7 @@ function guess(buckets: Buckets, { purpose, network, times }: Step & { kind: "gu
 }
 
 describe("unlimited guesses from any number of foreign networks", () => {
-  test("never lock a person out in an open session or in a network of a sign-in within 30 days", () => {
+  test("never lock a person out in an open session or in a network of a sign-in within 30 days [E5]", () => {
     fc.assert(
       fc.property(steps, (all: readonly Step[]) => {
         const buckets = new Buckets();
@@ -79,7 +79,7 @@ describe("unlimited guesses from any number of foreign networks", () => {
     );
   });
 
-  test("can try at most 16 codes on a day and 2,200 in a year", () => {
+  test("can try at most 16 codes on a day and 2,200 in a year [E5]", () => {
     const buckets = new Buckets();
     let [day, year, most, network] = [0, 0, 0, 0];
     for (let hour = 0; hour < 365 * 24; hour++) {

@@ -17,7 +17,7 @@ function* periods(orderedMs: number, count: number) {
 }
 
 describe("billing periods", () => {
-  test("begin with the order and end at German midnight a month later", () => {
+  test("begin with the order and end at German midnight a month later [S16.10]", () => {
     expect(
       [...periods(berlin("2026-11-14T10:30"), 2)].map(({ startMs, endMs }) => [textOf(startMs), textOf(endMs)]),
     ).toEqual([
@@ -36,7 +36,7 @@ describe("billing periods", () => {
     expect(found).toEqual(ends.map((day) => `${day}T00:00:00`));
   });
 
-  test("a period over a clock change is an hour shorter or longer", () => {
+  test("a period over a clock change is an hour shorter or longer [A3 S16.10]", () => {
     const hours = (ordered: string) => {
       const { startMs, endMs } = billingPeriodAt(berlin(ordered), berlin(ordered));
       return (endMs - startMs) / 3_600_000;
@@ -51,7 +51,7 @@ describe("billing periods", () => {
 
   const instant = fc.integer({ min: berlin("2026-01-01T00:00"), max: berlin("2126-01-01T00:00") });
 
-  test("every instant of 200 years lies in exactly one period", () => {
+  test("every instant of 200 years lies in exactly one period [A3 S20.4]", () => {
     fc.assert(
       fc.property(instant, fc.integer({ min: 0, max: 100 * 366 * 86_400_000 }), (orderedMs, laterMs) => {
         const atMs = orderedMs + laterMs;
@@ -69,7 +69,7 @@ describe("billing periods", () => {
     );
   });
 
-  test("1,200 periods follow without gap and end at midnight on the order's day or the month's last day", () => {
+  test("1,200 periods follow without gap and end at midnight on the order's day or the month's last day [A3 S16.10]", () => {
     fc.assert(
       fc.property(fc.integer({ min: 28, max: 31 }), fc.integer({ min: 0, max: 86_399_999 }), (day, ofDayMs) => {
         const orderedMs = berlin(`2026-01-${day}T00:00`) + ofDayMs;

@@ -64,7 +64,7 @@ function booksOf(startMs: number, comings: readonly Coming[]) {
 type Coming = typeof newTerms extends fc.Arbitrary<infer T> ? T : never;
 
 test(
-  "after any history of changes and new terms, state, charges and quota equal the model's, and periods have no gap or overlap",
+  "after any history of changes and new terms, state, charges and quota equal the model's, and periods have no gap or overlap [A3 A6]",
   { timeout: historiesMsMax },
   () => {
     const history = fc.array(step, lengths(20, stepsMax));

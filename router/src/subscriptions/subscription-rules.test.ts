@@ -55,7 +55,7 @@ function isRefused(terms: readonly Term[], [at, kind, name]: Step): boolean {
 }
 
 describe("no package", () => {
-  test("a trial is free for 30 days and then becomes Starter at 7 EUR", () => {
+  test("a trial is free for 30 days and then becomes Starter at 7 EUR [S16.2]", () => {
     const terms = after(["2026-11-14T10:30", "trial"]);
     expect(seen(terms, "2026-11-14T10:30")).toBe("trial Starter until 2026-12-14T00:00");
     expect(seen(terms, "2026-12-14T00:00")).toBe("active Starter until 2027-01-14T00:00");
@@ -63,7 +63,7 @@ describe("no package", () => {
     expect(charged(terms, "2027-01-13T23:59")).toEqual(["package Starter 2026-12-14/2027-01-14 31/31 700"]);
   });
 
-  test("an account has one trial, also after an earlier package", () => {
+  test("an account has one trial, also after an earlier package [S16.2]", () => {
     const cancelled = after(["2026-11-14T10:30", "trial"], ["2026-11-15T00:00", "cancel"]);
     expect(isRefused(cancelled, ["2026-12-14T00:00", "trial"])).toBe(true);
     expect(isRefused(after(["2026-11-14T10:30", "trial"]), ["2026-11-14T10:31", "trial"])).toBe(true);
@@ -73,7 +73,7 @@ describe("no package", () => {
     ).toBe("trial Starter until 2027-03-03T00:00");
   });
 
-  test("an order begins a billing period", () => {
+  test("an order begins a billing period [S16.3]", () => {
     const terms = after(["2026-01-31T15:00", "order", "Pro"]);
     expect(seen(terms, "2026-01-31T15:00")).toBe("active Pro until 2026-02-28T00:00");
     expect(seen(terms, "2026-02-28T00:00")).toBe("active Pro until 2026-03-31T00:00");
@@ -93,7 +93,7 @@ describe("trial", () => {
   const trial: Step = ["2026-11-14T10:30", "trial"];
 
   test.each(["order", "upgrade"] as const)(
-    "%s of a larger package ends the trial at once and begins a new period at the full price",
+    "%s of a larger package ends the trial at once and begins a new period at the full price [S16.4]",
     (kind) => {
       const terms = after(trial, ["2026-11-20T18:00", kind, "Pro"]);
       expect(seen(terms, "2026-11-20T18:00")).toBe("active Pro until 2026-12-20T00:00");
@@ -103,7 +103,7 @@ describe("trial", () => {
     },
   );
 
-  test("a cancelled trial runs to its end and is not charged; the cancellation can be withdrawn until then", () => {
+  test("a cancelled trial runs to its end and is not charged; the cancellation can be withdrawn until then [S16.2]", () => {
     const terms = after(trial, ["2026-12-13T23:59:59.999", "cancel"]);
     expect(seen(terms, "2026-12-13T23:59:59.999")).toBe("trial Starter until 2026-12-14T00:00, then none");
     expect(seen(terms, "2026-12-14T00:00")).toBe("no package");
@@ -128,7 +128,7 @@ describe("trial", () => {
 describe("active package", () => {
   const pro: Step = ["2026-11-14T10:30", "order", "Pro"];
 
-  test("an upgrade applies at once and costs the difference for the remaining days, the current day included", () => {
+  test("an upgrade applies at once and costs the difference for the remaining days, the current day included [S16.5]", () => {
     const terms = after(pro, ["2026-11-25T14:03", "upgrade", "Business"]);
     expect(seen(terms, "2026-11-25T14:03")).toBe("active Business until 2026-12-14T00:00");
     expect(charged(terms, "2026-12-14T00:00")).toEqual([
@@ -138,7 +138,7 @@ describe("active package", () => {
     ]);
   });
 
-  test("an upgrade stays in the same billing period", () => {
+  test("an upgrade stays in the same billing period [S16.6]", () => {
     const terms = after(pro, ["2026-11-25T14:03", "upgrade", "Business"]);
     expect(periodIn(termAt(terms, berlin("2026-12-01T00:00"))!, berlin("2026-12-01T00:00"))).toEqual(
       periodIn(termAt(terms, berlin("2026-11-14T10:30"))!, berlin("2026-11-14T10:30")),
@@ -149,20 +149,20 @@ describe("active package", () => {
     ["2026-11-14T23:59:59.999", "30/30 9400"],
     ["2026-11-15T00:00", "29/30 9087"],
     ["2026-12-13T23:59:59.999", "1/30 313"],
-  ])("an upgrade at %s costs %s", (at, sum) => {
+  ])("an upgrade at %s costs %s [S16.5]", (at, sum) => {
     expect(charged(after(pro, [at, "upgrade", "Business"]), "2026-12-13T23:59:59.999")[1]).toContain(sum);
   });
 
   test.each([
     ["downgrade", ["2026-11-20T00:00", "downgrade", "Starter"]],
     ["cancellation", ["2026-11-20T00:00", "cancel"]],
-  ] as const)("an upgrade withdraws a pending %s", (_what, pending) => {
+  ] as const)("an upgrade withdraws a pending %s [S16.7]", (_what, pending) => {
     const terms = after(pro, pending, ["2026-11-25T00:00", "upgrade", "Business"]);
     expect(seen(terms, "2026-11-25T00:00")).toBe("active Business until 2026-12-14T00:00");
     expect(seen(terms, "2027-02-01T00:00")).toBe("active Business until 2027-02-14T00:00");
   });
 
-  test("a downgrade keeps the old package until the period ends; the smaller one follows in the same rhythm", () => {
+  test("a downgrade keeps the old package until the period ends; the smaller one follows in the same rhythm [S16.8]", () => {
     const terms = after(["2026-01-31T15:00", "order", "Business"], ["2026-02-01T00:00", "downgrade", "Pro"]);
     expect(seen(terms, "2026-02-27T23:59")).toBe("active Business until 2026-02-28T00:00, then Pro");
     expect(seen(terms, "2026-02-28T00:00")).toBe("active Pro until 2026-03-31T00:00");
@@ -176,7 +176,7 @@ describe("active package", () => {
     expect(isRefused(terms, ["2026-02-28T00:00", "withdraw"])).toBe(true);
   });
 
-  test("a cancelled package ends with its period, and the cancellation can be withdrawn until then", () => {
+  test("a cancelled package ends with its period, and the cancellation can be withdrawn until then [S16.9]", () => {
     const terms = after(pro, ["2026-11-20T00:00", "cancel"]);
     expect(seen(terms, "2026-12-13T23:59")).toBe("active Pro until 2026-12-14T00:00, then none");
     expect(seen(terms, "2026-12-14T00:00")).toBe("no package");

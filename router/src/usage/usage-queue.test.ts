@@ -10,7 +10,7 @@ import { from, nothing, openQueue, SimulatedDatabase } from "../../test/usage/si
 
 const promisedMs = 1_000;
 describe("every record is committed within a second after the database recovers, without any further call", () => {
-  test("with two nodes and commits of 30 ms", async () => {
+  test("with two nodes and commits of 30 ms [A7]", async () => {
     const { clock, send, acknowledged } = openQueue();
     const sent: string[] = [];
     for (let n = 0; n < 50; n++) {
@@ -21,7 +21,7 @@ describe("every record is committed within a second after the database recovers,
     expect([...acknowledged].toSorted()).toEqual(sent.toSorted());
   });
 
-  test("after the database was stalled", async () => {
+  test("after the database was stalled [A7]", async () => {
     const { database, clock, send, acknowledged } = openQueue();
     database.beUnwell(15_000, 15_000, false);
     send();
@@ -32,7 +32,7 @@ describe("every record is committed within a second after the database recovers,
     expect(acknowledged.size).toBe(2);
   });
 
-  test("after the database was unreachable", async () => {
+  test("after the database was unreachable [A7]", async () => {
     const { database, clock, send, acknowledged, failures } = openQueue();
     database.beUnwell(60_000, 0, true);
     send(700);
@@ -43,7 +43,7 @@ describe("every record is committed within a second after the database recovers,
     expect(acknowledged.size).toBe(700);
   });
 
-  test("after any order of records and outages", async () => {
+  test("after any order of records and outages [A7]", async () => {
     const step = fc.record({
       afterMs: fc.integer({ min: 0, max: 200 }),
       records: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.constantFrom(499, 500, 501, 1_000)),
@@ -78,7 +78,7 @@ describe("a record that the database refuses", () => {
     database.refuses = ({ record, setAside }) => ids.has(record.requestId) && !setAside;
   };
 
-  test("is set aside with its reason, then acknowledged, and delays no other record", async () => {
+  test("is set aside with its reason, then acknowledged, and delays no other record [A7]", async () => {
     const { database, clock, queue, refused } = openQueue();
     const random = createRandom(5);
     const records = Array.from({ length: 1_000 }, () => makeRecord(random, clock.now()));

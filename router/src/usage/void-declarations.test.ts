@@ -25,7 +25,7 @@ function attemptOf(number: number): VoidAttempt {
   return { ...ids, requestId, attempt: 1, node: asId("n1"), model: asId("m"), factor: millicredits(1n) };
 }
 
-test("every declared attempt is committed, also after the database was away, without a further call", async () => {
+test("every declared attempt is committed, also after the database was away, without a further call [A1]", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   const declarations = createVoidDeclarations(ledger, clock);
@@ -44,7 +44,7 @@ test("every declared attempt is committed, also after the database was away, wit
   expect(ledger.committed).toEqual(attempts);
 });
 
-test("many refused attempts make a thousand rows and then twenty a second, and are not declared again", async () => {
+test("many refused attempts make a thousand rows and then twenty a second, and are not declared again [A1]", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   await using declarations = createVoidDeclarations(ledger, clock);
@@ -63,7 +63,7 @@ test("many refused attempts make a thousand rows and then twenty a second, and a
   expect(ledger.committed).toEqual(givenUp);
 });
 
-test("while the database is away, at most 10,000 refused attempts and 100,000 in all wait, and each lost one is reported", async () => {
+test("while the database is away, at most 10,000 refused attempts and 100,000 in all wait, and each lost one is reported [A1]", async () => {
   const clock = new VirtualClock();
   const ledger = Object.assign(new SimLedger(), { isAway: true });
   let lost = 0;
@@ -100,7 +100,7 @@ test("a stopping router commits the remaining voids, and waits at most 5 s for t
   await closed;
 });
 
-test("voids of the last hour, and no older ones, are declared again after a failover of the database", async () => {
+test("voids of the last hour, and no older ones, are declared again after a failover of the database [R3]", async () => {
   const clock = new VirtualClock();
   const ledger = new SimLedger();
   await using declarations = createVoidDeclarations(ledger, clock);

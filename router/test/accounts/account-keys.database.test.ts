@@ -16,7 +16,7 @@ async function stateOf(id: KeyId): Promise<string> {
 }
 
 describe("an API key", () => {
-  test("is returned once; only its hash and its last four characters are stored", async () => {
+  test("is returned once; only its hash and its last four characters are stored [S13.4 S14.2]", async () => {
     const { key, ...view } = await accounts.keys.create(userId, { name: " ci " });
     const { accountId: _account, ...listed } = view;
     expect(await keysOf(database, userId, clock.now())).toMatchObject([listed]);
@@ -57,13 +57,13 @@ describe("an API key", () => {
   ];
   const reach = (table: string, id: string) =>
     set(table, id, "limit_reached_until", new Date(nowMs + hourMs).toISOString());
-  test.each(transitions)("has the state of the service's table when %s", async (_trigger, change, state) => {
+  test.each(transitions)("has the state of the service's table when %s [S14.6]", async (_trigger, change, state) => {
     const { id } = await accounts.keys.create(userId, { name: "ci", expiresMs: nowMs + 2 * hourMs });
     await change(id);
     expect(await stateOf(id)).toBe(state);
   });
 
-  test("that is regenerated gets a new value, keeps its settings and is no longer blocked by its limit", async () => {
+  test("that is regenerated gets a new value, keeps its settings and is no longer blocked by its limit [S14.7]", async () => {
     const wish = { name: "ci", allowedModels: ["a"], creditLimit: millicredits(5n), expiresMs: nowMs + hourMs };
     const old = await accounts.keys.create(userId, wish);
     await reach("api_keys", old.id);
@@ -84,7 +84,7 @@ describe("an API key", () => {
     expect(await refusal(accounts.keys.regenerate(id))).toBe(`conflict: the key is ${state}`);
   });
 
-  test("is refused with an expiry that is not in the future", async () => {
+  test("is refused with an expiry that is not in the future [S14.1]", async () => {
     expect(await refusal(accounts.keys.create(userId, { name: "ci", expiresMs: nowMs }))).toMatch(/^invalid: .*past/);
   });
 
@@ -106,7 +106,7 @@ describe("an API key", () => {
 describe("at most 25 active keys per user", () => {
   const make = () => accounts.keys.create(userId, { name: "ci", expiresMs: nowMs + hourMs });
 
-  test("are created even if 200 are requested at once", async () => {
+  test("are created even if 200 are requested at once [S14.8]", async () => {
     const results = await Promise.allSettled(Array.from({ length: 200 }, make));
     expect(results.filter(({ status }) => status === "fulfilled").length).toBe(activeKeysMax);
     const reasons = results.flatMap((result) =>
@@ -117,7 +117,7 @@ describe("at most 25 active keys per user", () => {
     expect(keys.filter(({ state }) => state === "active").length).toBe(activeKeysMax);
   });
 
-  test("include blocked keys, but not revoked or expired ones; regenerating always works", async () => {
+  test("include blocked keys, but not revoked or expired ones; regenerating always works [S14.8]", async () => {
     const keys = await Promise.all(Array.from({ length: activeKeysMax }, make));
     await accounts.users.setBlocked(userId, true);
     expect(await refusal(make())).toMatch(/^conflict/);

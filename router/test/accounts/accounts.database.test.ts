@@ -40,7 +40,7 @@ describe("an account", () => {
     expect(rows).toEqual([{ user_id: created.ownerUserId, expires_at: Temporal.Instant.from("2026-02-07T13:00:00Z") }]);
   });
 
-  test("enters its next billing period by the clock, on the day of its order", async () => {
+  test("enters its next billing period by the clock, on the day of its order [S16.10]", async () => {
     const { id } = await accounts.create({ name: "A", ownerEmail: "rhythm@example.com", package: "Pro" });
     clock.advance(Date.parse("2026-03-01T00:00:00+01:00") - nowMs);
     expect(await accounts.show(id)).toMatchObject({
@@ -126,7 +126,7 @@ test("a user's restrictions can be set and removed, and an update keeps restrict
   });
 });
 
-test("no table and no server log contains a key or an invitation token", async () => {
+test("no table and no server log contains a key or an invitation token [E7 H3 S13.4]", async () => {
   const { invitationUrl } = await accounts.create({ name: "A", ownerEmail: `canary${count}@example.com` });
   const { id, key } = await accounts.keys.create(userId, { name: "ci" });
   const secrets = [key, (await accounts.keys.regenerate(id)).key, invitationUrl.split("#")[1]!];

@@ -37,7 +37,7 @@ async function use(id: KeyId): Promise<void> {
   );
 }
 
-test("lists keep 100 of a user's dead keys, and usage keeps the names of the others", async () => {
+test("lists keep 100 of a user's dead keys, and usage keeps the names of the others [D10]", async () => {
   const used = await accounts.keys.create(userId, { name: "the used one" });
   await use(used.id);
   await accounts.keys.revoke(used.id);
@@ -82,7 +82,7 @@ test("the daily sweep retires all dead keys of a user beyond 100", async () => {
   expect(left.map(({ name }) => name)).toContain("old 1");
 });
 
-test("a person may make 1,000 changes at once, then one a second; more are refused and not logged", async () => {
+test("a person may make 1,000 changes at once, then one a second; more are refused and not logged [D10]", async () => {
   const me = accounts.as({ actor: userId, source: "192.0.2.7" });
   const rename = () => me.keys.update(id, { name: `n${Math.random()}` });
   const { id } = await me.keys.create(userId, { name: "ci" });
@@ -113,7 +113,7 @@ test("a router whose clock is behind neither refuses a person's changes nor allo
   expect(await refusal(me.keys.update(id, { name: "more" }))).toMatch(/^too_many_attempts/);
 });
 
-test("a search of a long audit log covers the newest entries of the chosen days and reports that it was cut", async () => {
+test("a search of a long audit log covers the newest entries of the chosen days and reports that it was cut [D10]", async () => {
   const accountId = await accountOfUser();
   await accounts.keys.create(userId, { name: "first" });
   clock.advance(dayMs);

@@ -37,7 +37,7 @@ describe("too many attempts", () => {
     for (let n = 0; n < times; n++) expect((await wrong(from)).kind).toBe("wrong");
   }
 
-  test("are refused before anything is hashed, even with the right password, until the waiting time has passed", async () => {
+  test("are refused before anything is hashed, even with the right password, until the waiting time has passed [E5]", async () => {
     await fail(8);
     rig.spent();
     expect(await signIn()).toEqual({ kind: "throttled", waitMs: 2 * minuteMs });

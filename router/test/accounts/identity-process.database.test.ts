@@ -228,7 +228,7 @@ test("a client with too many attempts gets the waiting time", async () => {
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(60);
 });
 
-test("no log, metric, answer, error or file contains a secret, raw or encoded", async () => {
+test("no log, metric, answer, error or file contains a secret, raw or encoded [E7]", async () => {
   const eve = newBrowser();
   eve.cookie = `__Host-weiche=${asToken()}`;
   for (const path of ["/profile", "/users", `/unknown?${marker}`]) await eve.get(path);

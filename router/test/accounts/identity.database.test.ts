@@ -153,7 +153,7 @@ describe("signing in", () => {
     expect((await signIn({ email: address("eve") })).kind).toBe("wrong");
   });
 
-  test("costs the same hashes and statements for unknown, uninvited and blocked people and wrong passwords", async () => {
+  test("costs the same hashes and statements for unknown, uninvited and blocked people and wrong passwords [E5]", async () => {
     await rig.accounts.users.create({ accountId, email: address("invited"), role: "member" });
     const blocked = await rig.newUser(accountId, address("blocked"));
     await rig.accounts.users.setBlocked(blocked, true);

@@ -71,7 +71,7 @@ test("the operator can block an only Owner who never joined", async () => {
 test.each([
   ["two Owners block each other", (cleo: UserId) => [by(ada).block(cleo), by(cleo).block(ada)]],
   ["two operators block one Owner each", (cleo: UserId) => [operator.block(cleo), operator.block(ada)]],
-])("when %s at once, one Owner is left", async (_name, block) => {
+])("when %s at once, one Owner is left [E3]", async (_name, block) => {
   const cleo = await secondOwner();
   for (let round = 0; round < 2; round++) {
     const outcomes = await Promise.allSettled(block(cleo));

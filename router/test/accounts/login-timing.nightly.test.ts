@@ -9,7 +9,7 @@ import { here, openIdentityRig, password } from "./identity-rig.ts";
 
 const email = "ada@example.com";
 
-test("sign-in takes the same time for known and unknown people, with production hashes", async () => {
+test("sign-in takes the same time for known and unknown people, with production hashes [E5]", async () => {
   await using server = await testDatabases();
   const rig = openIdentityRig(await server.newDatabase());
   const person = await rig.newAccount(email);

@@ -44,7 +44,7 @@ const stateOf = async (id: UserId) =>
   (await invitationsOf(rig.database, accountId, rig.clock.now())).find(({ userId }) => userId === id)!.state;
 
 describe("a user who becomes Owner", () => {
-  test("cannot join with an Admin's earlier invitation, but with one of an Owner", async () => {
+  test("cannot join with an Admin's earlier invitation, but with one of an Owner [E3]", async () => {
     const before = await invite(admin);
     await makeOwner(before.id);
     expect(await stateOf(before.id)).toBe("withdrawn");

@@ -78,7 +78,7 @@ describe("new terms of a package", () => {
   const change = { priceCents: 4_000, creditsPerMonth: 100_000_000n, requestsPerMinute: 90, parallelRequests: 12 };
   const validFromMs = berlin("2026-06-20");
 
-  test("are booked from the next period on; the running period keeps its price, credits and limits", async () => {
+  test("are booked from the next period on; the running period keeps its price, credits and limits [A6]", async () => {
     await publish(withTerms("Pro", validFromMs, change));
     const before = {
       quota: 80_000_000_000n,
@@ -129,7 +129,7 @@ describe("new terms of a package", () => {
     expect(await refusal(accounts.subscriptions.change(id, business, credits.quoteId))).toMatch(/^price_changed/);
   });
 
-  test("never apply to a time before they were read, whatever start the file names", async () => {
+  test("never apply to a time before they were read, whatever start the file names [A6]", async () => {
     goTo(berlin("2026-07-20"));
     await publish(withTerms("Pro", validFromMs, change));
     expect(await use()).toMatchObject({ booked: { priceCents: 3_500 } });

@@ -76,7 +76,7 @@ function withTerms(
 }
 
 test(
-  "after any history of changes, usage and new terms, the database has the model's state, charges, credits and quota",
+  "after any history of changes, usage and new terms, the database has the model's state, charges, credits and quota [A6]",
   { timeout: historiesMsMax },
   async () => {
     await fc.assert(

@@ -73,7 +73,7 @@ describe("usage", () => {
     expect(await spentByPeriod()).toEqual({ "2026-02-10 12:00": 3n, "2026-03-12 00:00": 4n });
   });
 
-  test("beyond the old quota is allowed at once after an upgrade; limits of keys and users last until the period ends", async () => {
+  test("beyond the old quota is allowed at once after an upgrade; limits of keys and users last until the period ends [S16.6]", async () => {
     const { id } = await accounts.keys.create(userId, { name: "ci" });
     const stop = async () => {
       await database.pool.query("update accounts set exhausted_until = 'epoch' where id = $1", [accountId]);

@@ -17,13 +17,13 @@ beforeEach(() => {
 
 const chatPath = "/v1/chat/completions";
 
-test("the router ignores a request id of the client", async () => {
+test("the router ignores a request id of the client [S1.12]", async () => {
   const answer = await api.post(chatPath, chat(), { "x-request-id": "mine" });
   expect(isUuidv7(answer.headers.get("x-request-id")!)).toBe(true);
   expect(api.nodes.sent.at(-1)!.request.requestId).toBe(answer.headers.get("x-request-id"));
 });
 
-test("answers, streams and errors carry only the router's own headers", async () => {
+test("answers, streams and errors carry only the router's own headers [S1.13]", async () => {
   const error = '{"error":{"message":"m","type":"t","param":null,"code":"c","stack":"secret"},"more":1}';
   for (const head of [
     { status: 200, chunks: ["{}"] },
@@ -48,7 +48,7 @@ test("answers, streams and errors carry only the router's own headers", async ()
   }
 });
 
-test("no page and no error repeats anything of the request", async () => {
+test("no page and no error repeats anything of the request [D6 S1.13]", async () => {
   const canary = "kanarienvogel";
   const headers = {
     authorization: `Bearer ${canary}`,
@@ -87,7 +87,7 @@ test.each<[path: string, body: object, tokensMax: number]>([
   ["completions", { prompt: "x", n: 3, max_tokens: 10 }, 4_096 + 6 * 57 + 3 * 11],
   ["embeddings", { input: "x".repeat(4_000) }, 8_192],
   ["embeddings", { input: ["x".repeat(4_000), "y".repeat(4_000)] }, 2 * 8_192],
-])("for %s %j a node may bill at most %i tokens", async (path, body, tokensMax) => {
+])("for %s %j a node may bill at most %i tokens [A8]", async (path, body, tokensMax) => {
   const model = path === "embeddings" ? "vl-embedding-2b" : "coder-next";
   expect((await api.post(`/v1/${path}`, { model, ...body })).status).toBe(200);
   expect(api.nodes.sent.map(({ request }) => request.tokensMax)).toEqual([tokensMax]);
@@ -105,7 +105,7 @@ test("a stream's bytes pass unchanged under the router's headers", async () => {
   expect(answer.headers.get("x-accel-buffering")).toBe("no");
 });
 
-test("a node receives the billed account, the remaining time and the client's unchanged bytes", async () => {
+test("a node receives the billed account, the remaining time and the client's unchanged bytes [S20.2]", async () => {
   const body = '{ "model":"general-4-31b" , "messages":[{"role":"user","content":"\\u00e9"}],"unknown":1e2 }';
   const answer = await api.post(chatPath, body);
   const { node, request } = api.nodes.sent[0]!;
@@ -174,13 +174,13 @@ test("conversations of one account and model with the same beginning share an af
   expect(api.placement.asked.at(-1)!.affinityKey).toBeUndefined();
 });
 
-test("another node answers if the first is lost before the head of its answer", async () => {
+test("another node answers if the first is lost before the head of its answer [C2]", async () => {
   api.nodes.script = (_request, node) => (node === "n1" ? { lost: true } : { chunks: ["{}"] });
   expect((await ask()).status).toBe(200);
   expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
 });
 
-test("another node answers if the first is lost after the head and before the first byte", async () => {
+test("another node answers if the first is lost after the head and before the first byte [C2]", async () => {
   for (const broken of [{ ending: "broken" } as const, { failing: true } as const]) {
     api.nodes.sent.length = 0;
     api.nodes.script = (_request, node) =>
@@ -190,7 +190,7 @@ test("another node answers if the first is lost after the head and before the fi
   }
 });
 
-test("a request is not sent to a third node after two nodes were lost", async () => {
+test("a request is not sent to a third node after two nodes were lost [C2]", async () => {
   api.placement.names = ["n1", "n2", "n3"];
   api.nodes.script = () => ({ lost: true });
   const { status, json: body, headers } = await ask();
@@ -253,7 +253,7 @@ test.each([
   ["no_node_available", "7", 6_400],
   ["no_node_available", "30", 3_600_000],
   ["maintenance", "5", 0],
-] as const)("without a node: 503 %s with retry-after: %s", async (refused, retryAfter, awayMs) => {
+] as const)("without a node: 503 %s with retry-after: %s [S18.8]", async (refused, retryAfter, awayMs) => {
   Object.assign(api.placement, { refused, awayMs });
   const { status, json: body, headers } = await ask();
   expect([status, body.error.code, headers.get("retry-after")]).toEqual([503, refused, retryAfter]);

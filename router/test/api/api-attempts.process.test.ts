@@ -27,7 +27,7 @@ async function ask(): Promise<readonly [number, string | undefined]> {
   return [status, body?.error?.code];
 }
 
-test("after a 500 by a fault of a node or its engine one other node is asked, and the first attempt costs nothing", async () => {
+test("after a 500 by a fault of a node or its engine one other node is asked, and the first attempt costs nothing [C8]", async () => {
   first(failed);
   expect(await ask()).toEqual([200, undefined]);
   expect(nodesAsked()).toEqual(["n1/1", "n2/2"]);
@@ -45,7 +45,7 @@ test("after two such failures the client receives the error, and no third node i
 
 const refused = error("invalid_request", { nodeFault: "engine-refused" });
 
-test("a request that the engine of one node refuses is served by another, and the refusal counts as a failure", async () => {
+test("a request that the engine of one node refuses is served by another, and the refusal counts as a failure [C8]", async () => {
   first(refused);
   expect(await ask()).toEqual([200, undefined]);
   await until(() => api.ends.length === 2);
@@ -54,7 +54,7 @@ test("a request that the engine of one node refuses is served by another, and th
 });
 
 test.each([2, 1])(
-  "a request that the engines of %i nodes refuse, and no other serves, counts against no node",
+  "a request that the engines of %i nodes refuse, and no other serves, counts against no node [C8]",
   async (nodes) => {
     api.placement.names = ["n1", "n2", "n3"].slice(0, nodes);
     api.nodes.script = () => refused;
@@ -77,7 +77,7 @@ test.each<[string, SimAnswer, readonly [number, string], string]>([
   ["a prompt that is too long", error("context_window_exceeded"), [400, "context_length_exceeded"], "untold"],
   ["the time limit", error("timeout"), [504, "timeout"], "untold"],
   ["a 500 without a reason", error("internal"), [500, "500"], "untold"],
-])("no other node is asked after %s", async (_what, answer, seen, end) => {
+])("no other node is asked after %s [C8]", async (_what, answer, seen, end) => {
   first(answer);
   expect(await ask()).toEqual(seen);
   expect([nodesAsked(), api.ends]).toEqual([["n1/1"], [`n1 ${end}`]]);

@@ -45,7 +45,7 @@ const failing = (status: number, code: string, retryAfterSeconds?: number): SimA
   chunks: [JSON.stringify({ error: { message: "m", type: "t", param: null, code } })],
 });
 
-test("the client lists models, chats and streams, with and without /v1", async () => {
+test("the client lists models, chats and streams, with and without /v1 [S1.5]", async () => {
   for (const baseURL of [`http://127.0.0.1:${api.port}/v1`, `http://127.0.0.1:${api.port}`]) {
     const openai = client("sk-good", 0, baseURL);
     expect((await openai.models.list()).data.length).toBe(5);
@@ -130,7 +130,7 @@ test.each([
 });
 
 test.each(["model_switching", "overloaded"])(
-  "the client repeats a request after 503 %s and its retry-after, and succeeds",
+  "the client repeats a request after 503 %s and its retry-after, and succeeds [S18.8]",
   async (code) => {
     api.nodes.script = () =>
       api.nodes.sent.length === 1 ? failing(503, code, 1) : { chunks: [JSON.stringify(completion)] };
@@ -141,7 +141,7 @@ test.each(["model_switching", "overloaded"])(
   },
 );
 
-test("the error for the Responses API names what to use instead", async () => {
+test("the error for the Responses API names what to use instead [S1.9]", async () => {
   const asked = client().responses.create({ model: request.model, input: "Hello" });
   await expect(asked).rejects.toThrow(/Use \/v1\/chat\/completions instead of \/v1\/responses/);
 });
@@ -158,7 +158,7 @@ const ofEach = (count: number, status: number) => Array<number>(count).fill(stat
 /** Creates a client as users do, with its default number of retries. */
 const plainClient = (port: number) => new OpenAI({ apiKey: "sk-good", baseURL: `http://127.0.0.1:${port}/v1` });
 
-test("60 simultaneous requests of one address are all answered with the client's default retries", async () => {
+test("60 simultaneous requests of one address are all answered with the client's default retries [S19.2]", async () => {
   await using limited = await startApi({ limits: { perIpPerSecond: 10, perIpBurst: 20 } });
   limited.nodes.script = () => ({ chunks: [JSON.stringify(completion)] });
   const openai = plainClient(limited.port);
@@ -167,7 +167,7 @@ test("60 simultaneous requests of one address are all answered with the client's
   expect(limited.finished.filter(({ status }) => status === 503).length).toBeLessThanOrEqual(45);
 });
 
-test("eight simultaneous requests are all answered with the client's default retries if five may run", async () => {
+test("eight simultaneous requests are all answered with the client's default retries if five may run [S19.2]", async () => {
   api.keys.set(
     "sk-good",
     caller({ accountId: asId<AccountId>("starter"), requestsPerMinute: 30, parallelRequests: 5 }),

@@ -49,7 +49,7 @@ function* slowly(bytes: Buffer): Generator<Buffer | Promise<unknown>> {
 const cuts = Array.from({ length: stream.length }, (_, at) => at + 1);
 
 test.each(["broken", "failing", "byte by byte"])(
-  "a stream that is cut at any byte (%s) ends in an error event and without its end",
+  "a stream that is cut at any byte (%s) ends in an error event and without its end [C2 S6.7]",
   async (how) => {
     const offsets = how === "byte by byte" ? cuts.filter((at) => at % 17 === 0) : cuts;
     await inTurns(offsets, async (cut) => {
@@ -100,7 +100,7 @@ test("the router adds no second error event after the node's own, and cuts the c
   expect([text, ended]).toEqual([told.join(""), false]);
 });
 
-test("a JSON answer that is cut never looks complete", async () => {
+test("a JSON answer that is cut never looks complete [C2]", async () => {
   const whole = Buffer.from(JSON.stringify({ choices: [{ message: { content: "x".repeat(200) } }] }));
   await inTurns([5, 100, whole.length - 1, whole.length], async (cut) => {
     const parts = [

@@ -87,8 +87,8 @@ const endings: [name: string, answer: () => SimAnswer, act: () => Promise<void>,
   ["FIN in the stream", streaming, leaving(firstByte, fin, [request]), /client-gone 200/],
   ["RST in the stream", streaming, leaving(firstByte, rst, [request]), /client-gone 200/],
   ["RST while a thread reads the body", () => held, leaving(whole, rst, [large]), /client-gone 0/],
-  ["600 s before the first byte", () => held, () => answered(send(closing)), /refused 504 timeout/],
-  ["600 s in the stream", streaming, () => answered(send(request)), /timeout 200/],
+  ["600 s before the first byte [S19.9]", () => held, () => answered(send(closing)), /refused 504 timeout/],
+  ["600 s in the stream [S19.9]", streaming, () => answered(send(request)), /timeout 200/],
   [
     "a body that is too large",
     () => held,
@@ -166,7 +166,7 @@ function nodeError(status: number): SimAnswer {
   return { status, chunks: ['{"error":{"message":"m","type":"t","param":null,"code":"c"}}'] };
 }
 
-test.each(endings)("the place is given back once after %s", async (_name, answer, act, outcome) => {
+test.each(endings)("the place is given back once after %s [S6.6]", async (_name, answer, act, outcome) => {
   const before = api.finished.length;
   api.nodes.script = answer;
   await act();
@@ -181,12 +181,12 @@ test.each(endings)("the place is given back once after %s", async (_name, answer
   expect(api.failures).toEqual([]);
 });
 
-test("nothing of a held stream is sent, so that it can still end with a status", async () => {
+test("nothing of a held stream is sent, so that it can still end with a status [S6.8]", async () => {
   api.nodes.script = () => held;
   expect(await send(closing).all()).toMatch(/^HTTP\/1\.1 504 /);
 });
 
-test("a node stops within a second after its client leaves, even before the first byte", async () => {
+test("a node stops within a second after its client leaves, even before the first byte [B5]", async () => {
   for (const [answer, phase] of [
     [() => held, atNode],
     [streaming, firstByte],
@@ -217,7 +217,7 @@ test("pipelined requests do not begin before the first ends, and the router noti
   expect(new Set(api.left).size).toBe(api.left.length);
 });
 
-test("a parallel limit of 10 admits exactly 10 of 500 simultaneous requests, and later 10 again", async () => {
+test("a parallel limit of 10 admits exactly 10 of 500 simultaneous requests, and later 10 again [B4 S19.3]", async () => {
   await using ten = await startApi();
   ten.keys.set("sk-ten", caller({ parallelRequests: 10 }));
   for (let round = 1; round <= 2; round++) {
@@ -233,7 +233,7 @@ test("a parallel limit of 10 admits exactly 10 of 500 simultaneous requests, and
   }
 });
 
-test("an accepted request runs to its end even if its key is revoked or blocked meanwhile", async () => {
+test("an accepted request runs to its end even if its key is revoked or blocked meanwhile [S15.3]", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const whole = [event, "data: [DONE]\n\n"];
   for (const change of [
@@ -254,7 +254,7 @@ test("an accepted request runs to its end even if its key is revoked or blocked 
   }
 });
 
-test("all keys of an account share its limits", async () => {
+test("all keys of an account share its limits [S19.11]", async () => {
   await using two = await startApi();
   const limits = { parallelRequests: 3, requestsPerMinute: 4 };
   for (const key of ["sk-first", "sk-second"]) two.keys.set(key, caller(limits));

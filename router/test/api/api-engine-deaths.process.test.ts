@@ -31,7 +31,7 @@ const ask = (api: Harness, body: object, key = "sk-good") =>
 test.each([
   ["before the first byte", died, [500, "engine_died", null]],
   ["after it", cut, "broken"],
-])("after two deaths %s the body is refused at once, and no node is asked", async (_name, answer, seen) => {
+])("after two deaths %s the body is refused at once, and no node is asked [C7]", async (_name, answer, seen) => {
   await using api = await start(answer);
   expect(await ask(api, poison)).toEqual(seen);
   expect(api.nodes.sent, "a death is not carried to another node").toHaveLength(1);
@@ -41,7 +41,7 @@ test.each([
   expect(api.refused.at(-1)).toBe("request_barred");
 });
 
-test("other bodies, and the same body of another account, are served meanwhile", async () => {
+test("other bodies, and the same body of another account, are served meanwhile [C7]", async () => {
   await using api = await start(died);
   api.keys.set("sk-other", caller({ accountId: asId("account-2") }));
   for (let times = 0; times < 3; times++) {
@@ -59,7 +59,7 @@ test("a large body that kills engines is recognised too", async () => {
   expect(await ask(api, { ...large, user: "x" })).toEqual([500, "engine_died", null]);
 });
 
-test("a body that only ran beside the deadly one is cleared by its next answer", async () => {
+test("a body that only ran beside the deadly one is cleared by its next answer [C7]", async () => {
   await using api = await start({ ...died, engineDeath: "shared" });
   await ask(api, poison);
   api.nodes.script = () => ({ chunks: ['{"ok":true}'] });

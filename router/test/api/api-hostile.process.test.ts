@@ -41,7 +41,7 @@ test.each([
   ["chunks twice", `${head(good, type, "transfer-encoding: chunked, chunked")}0\r\n\r\n`],
   ["chunks in HTTP/1.0", head(good, type, "transfer-encoding: chunked").replace("HTTP/1.1", "HTTP/1.0") + "0\r\n\r\n"],
   ["a transfer coding and no chunks", head(good, type, "transfer-encoding: gzip")],
-])("%s gets one 400 with an error object, and the connection is closed", async (_name, bytes) => {
+])("%s gets one 400 with an error object, and the connection is closed [D5 S18.1]", async (_name, bytes) => {
   await using api = await startApi();
   const received = await new RawClient(api.port).send(bytes).all();
   expect(answersIn(received)).toEqual(["HTTP/1.1 400"]);
@@ -49,7 +49,7 @@ test.each([
   expect(JSON.parse(received.split("\r\n\r\n")[1]!)).toMatchObject({ error: { code: "400", param: null } });
 });
 
-test("malformed bytes after a running request do not change its answer", async () => {
+test("malformed bytes after a running request do not change its answer [D5]", async () => {
   await using api = await startApi();
   const { promise: held, resolve } = Promise.withResolvers<void>();
   api.nodes.script = () => ({ held });
@@ -62,7 +62,7 @@ test("malformed bytes after a running request do not change its answer", async (
   await until(() => api.nodes.open === 0);
 });
 
-test("requests in a row on one connection get one answer each, in order", async () => {
+test("requests in a row on one connection get one answer each, in order [D5]", async () => {
   await using api = await startApi();
   api.nodes.script = ({ body: sent }) => ({ chunks: [sent.toString().includes("first") ? '"first"' : '"second"'] });
   const request = (user: string) => rawPost(path, JSON.stringify(chat({ user })));
@@ -75,7 +75,7 @@ test("requests in a row on one connection get one answer each, in order", async 
 test.each([
   ["half a head", `POST ${path} HTTP/1.1\r\nhost: x\r\n`, ["HTTP/1.1 408"]],
   ["nothing at all", "", ["HTTP/1.1 408"]],
-])("a connection that sends %s is closed", async (_name, bytes, answers) => {
+])("a connection that sends %s is closed [D1]", async (_name, bytes, answers) => {
   await using api = await startApi({ times: { headersMsMax: 200 } });
   const started = performance.now();
   const received = await new RawClient(api.port).send(...(bytes ? [bytes] : [])).all();
@@ -95,7 +95,7 @@ async function trickle(api: Harness, clock: VirtualClock, steps: readonly [bytes
   return client;
 }
 
-test("a body may take 60 s and one more second for every 250 KB received, however slowly it arrives", async () => {
+test("a body may take 60 s and one more second for every 250 KB received, however slowly it arrives [D1]", async () => {
   const clock = new VirtualClock();
   await using api = await startApi({ clock });
   const client = await trickle(api, clock, [
@@ -109,7 +109,7 @@ test("a body may take 60 s and one more second for every 250 KB received, howeve
   client.socket.destroy();
 });
 
-test("a body that stops is refused after 60 s", async () => {
+test("a body that stops is refused after 60 s [D1]", async () => {
   const clock = new VirtualClock();
   await using api = await startApi({ clock });
   const client = await trickle(api, clock, [[10, 59_999]]);
@@ -161,7 +161,7 @@ test("after a small refusal the connection is kept", async () => {
   client.socket.destroy();
 });
 
-test("a client with `expect: 100-continue` receives 100 only when the router accepts its body", async () => {
+test("a client with `expect: 100-continue` receives 100 only when the router accepts its body [S13.8]", async () => {
   await using api = await startApi();
   const length = `content-length: ${body.length}`;
   const client = new RawClient(api.port).send(head(good, type, length, "expect: 100-continue"));
@@ -175,7 +175,7 @@ test("a client with `expect: 100-continue` receives 100 only when the router acc
   expect(answersIn(refused)).toEqual(["HTTP/1.1 401"]);
 });
 
-test("a client that does not read slows its node down and is then cut", async () => {
+test("a client that does not read slows its node down and is then cut [D3]", async () => {
   await using api = await startApi({ times: { stallMsMax: 1_000 } });
   let made = 0;
   api.nodes.script = () => ({
@@ -196,7 +196,7 @@ test("a client that does not read slows its node down and is then cut", async ()
   client.socket.destroy();
 });
 
-test("a client that reads slowly receives the whole answer", async () => {
+test("a client that reads slowly receives the whole answer [D3]", async () => {
   await using api = await startApi({ times: { stallMsMax: 2_000 } });
   const chunk = `data: ${"y".repeat(50_000)}\n\n`;
   api.nodes.script = () => ({ kind: "events", chunks: Array.from({ length: 400 }, () => chunk) });

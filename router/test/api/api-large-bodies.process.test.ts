@@ -21,14 +21,14 @@ function padded(body: object, bytes: number): Buffer {
   return Buffer.from(text.replace("AAAB", "A".repeat(bytes - text.length + 3) + "B"));
 }
 
-test("a body of exactly 20 MB is accepted and reaches the node unchanged", async () => {
+test("a body of exactly 20 MB is accepted and reaches the node unchanged [S19.7]", async () => {
   await using api = await startApi();
   const body = padded(image(png), bodyBytesMax);
   expect((await api.post(path, body)).status).toBe(200);
   expect(api.nodes.sent[0]!.request.body.equals(body)).toBe(true);
 });
 
-test("one byte more gets a page with 413, whether the length is announced or not", async () => {
+test("one byte more gets a page with 413, whether the length is announced or not [S19.7]", async () => {
   await using api = await startApi();
   const body = padded(image(png), bodyBytesMax + 1);
   expect((await api.post(path, body)).status).toBe(413);
@@ -43,7 +43,7 @@ test("one byte more gets a page with 413, whether the length is announced or not
   expect((await api.fetch(path, init)).status).toBe(413);
 });
 
-test("announced bodies of four accounts that never arrive take no memory that another account needs", async () => {
+test("announced bodies of four accounts that never arrive take no memory that another account needs [D10 S19.8]", async () => {
   await using api = await startApi();
   const sockets: Socket[] = [];
   const announce = async (account: string, bytes: number, count = 1) => {
@@ -138,7 +138,7 @@ async function measured(
 }
 
 const accounts = ["sk-good", "sk-b", "sk-c", "sk-d"];
-test("64 simultaneous bodies of 20 MB fit in 1.5 GB and never occupy the event loop for more than 100 ms", async () => {
+test("64 simultaneous bodies of 20 MB fit in 1.5 GB and never occupy the event loop for more than 100 ms [D4 S19.8]", async () => {
   const atOnce = 64;
   const body = padded(image(png), 20_000_000);
   const half = { heldUntil: atOnce / 2, isAnnounced: (n: number) => n % 2 === 0 };
@@ -156,7 +156,7 @@ const mistakes: readonly ((count: number) => Record<string, unknown>)[] = [
   (count) => ({ tools: ones(count) }),
   (count) => ({ stop: ones(count) }),
 ];
-test("checking a body stops at its first mistake", async () => {
+test("checking a body stops at its first mistake [D4 S19.8]", async () => {
   const bodies = [lightValuesMax - 100, valuesMax - 100, 3_000_000].flatMap((count) =>
     mistakes.map((body) => Buffer.from(JSON.stringify(chat(body(count))))),
   );

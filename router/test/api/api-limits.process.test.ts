@@ -30,7 +30,7 @@ test.each([
   [59_000, "1"],
   [59_999, "1"],
 ])(
-  "a request refused after %i ms of a minute has a retry-after of %s s and is then admitted",
+  "a request refused after %i ms of a minute has a retry-after of %s s and is then admitted [S19.2]",
   async (ms, retryAfter) => {
     const clock = new VirtualClock();
     await using api = await startApi({ clock });
@@ -44,7 +44,7 @@ test.each([
   },
 );
 
-test("by default an address may send 20 requests at once and then ten a second, and no proxy is trusted", async () => {
+test("by default an address may send 20 requests at once and then ten a second, and no proxy is trusted [S19.5]", async () => {
   const clock = new VirtualClock();
   const { limits } = defaults();
   expect(limits.trustedProxies).toEqual([]);
@@ -60,7 +60,7 @@ test("by default an address may send 20 requests at once and then ten a second, 
   }
 });
 
-test("by default a request may take 600 s at its node, and the router cuts it 5 s later", async () => {
+test("by default a request may take 600 s at its node, and the router cuts it 5 s later [S19.9]", async () => {
   const clock = new VirtualClock();
   const { requestMsMax } = defaults();
   await using api = await startApi({ clock, requestMsMax });

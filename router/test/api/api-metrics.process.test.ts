@@ -59,7 +59,7 @@ async function series(): Promise<Set<string>> {
   return new Set(lines.map((line) => line.slice(0, line.lastIndexOf(" "))));
 }
 
-test("made-up models, paths, methods, hosts, keys and codes add no series", { timeout: 600_000 }, async () => {
+test("made-up models, paths, methods, hosts, keys and codes add no series [E8]", { timeout: 600_000 }, async () => {
   const each = madeUp / 4;
   // Each status that a node can send occurs once.
   for (let n = 0; n < 200; n += atOnce) await Promise.all(Array.from({ length: atOnce }, (_, k) => askAll(n + k)));

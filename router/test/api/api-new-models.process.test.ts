@@ -122,7 +122,7 @@ const rows: Row[] = [
   ["the five existing models keep their rules", "general-3.8-27b", chat, { reasoning_effort: "xhigh", ...thinking }],
 ];
 
-test.each(rows)("a catalogue with more models: %s", async (_sentence, model, path, asked, refused) => {
+test.each(rows)("a catalogue with more models: %s [S2.8]", async (_sentence, model, path, asked, refused) => {
   const body = path === chat ? { messages: [{ role: "user", content: "Hello" }] } : {};
   const { status, json } = await api.post(path, { ...body, model, ...asked });
   const [param, message] = refused ?? [undefined, /^$/];
@@ -130,7 +130,7 @@ test.each(rows)("a catalogue with more models: %s", async (_sentence, model, pat
   expect(json.error?.message ?? "").toMatch(message);
 });
 
-test("added models are listed after the five existing models, and nodes receive their names", async () => {
+test("added models are listed after the five existing models, and nodes receive their names [S2.8]", async () => {
   const { json } = await api.get("/v1/models");
   expect(json.data.slice(5).map(({ id }: { id: string }) => id)).toEqual(["deep-7b", "plain-3b", "short-vectors"]);
   await api.post(embeddings, { model: "short-vectors", input: "x" });

@@ -111,7 +111,7 @@ test.each(["", "gpu 1", "gpu-1\n", "x".repeat(64), 7])(
   },
 );
 
-test("a stream with its end reaches the client as a complete answer", async () => {
+test("a stream with its end reaches the client as a complete answer [S6.2]", async () => {
   script = (stream) => {
     stream.begin();
     for (let n = 0; n < 500; n++) stream.frames.write(`data: ${n} ${"x".repeat(1_000)}\n\n`);
@@ -171,7 +171,7 @@ test("a client that leaves cancels its held or running stream at the node, and i
   expect(api.failures).toEqual([]);
 });
 
-test("a client that does not read delays only its own stream", async () => {
+test("a client that does not read delays only its own stream [D3]", async () => {
   let written = 0;
   script = (stream) => {
     if (seen.length > 1) return stream.answer("data: [DONE]\n\n", "events");

@@ -179,12 +179,12 @@ test.each<[name: string, schema: Schema, bodies: fc.Arbitrary<unknown>]>([
   ["chats", chatSchema, chat],
   ["completions", completionSchema, completion],
   ["embeddings", embeddingSchema, embedding],
-])("random %s contain every field of the schema with every type and every fixed word", (_name, schema, bodies) => {
+])("random %s contain every field of the schema with every type and every fixed word [D9]", (_name, schema, bodies) => {
   const seen = new Set(fc.sample(bodies, { seed: 1, numRuns: 2_000 }).flatMap((body) => present(body)));
   expect(possible(schema).filter((each) => !seen.has(each))).toEqual([]);
 });
 
-test(`${cases} bodies and their mutations get a 2xx or a proper error`, async () => {
+test(`${cases} bodies and their mutations get a 2xx or a proper error [D6 D9 S4.18]`, async () => {
   const seen = new Map<number, number>();
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(sound, mutation), { minLength: 20, maxLength: 20 }), async (batch) => {

@@ -73,75 +73,91 @@ const twice = (first: string, second: string) =>
 const deep = `{"model":"general-4-31b","messages":${"[".repeat(70)}${"]".repeat(70)}}`;
 
 const rows: Row[] = [
-  ["chat completions answer", () => api.post(chatPath, chat()), { status: 200 }],
-  ["chat completions answer without /v1", () => api.post("/chat/completions", chat()), { status: 200 }],
-  ["completions answer", () => api.post("/v1/completions", prompt), { status: 200 }],
-  ["completions answer without /v1", () => api.post("/completions", prompt), { status: 200 }],
-  ["embeddings answer", () => api.post("/v1/embeddings", embed), { status: 200 }],
-  ["embeddings answer without /v1", () => api.post("/embeddings", embed), { status: 200 }],
-  ["models are listed", () => api.get("/v1/models"), { status: 200 }],
-  ["models are listed without /v1", () => api.get("/models"), { status: 200 }],
-  ["a path with a slash at its end", () => api.get("/v1/models/?x=1"), { status: 200 }],
-  ["a path with a slash at its end, without /v1", () => api.post("/chat/completions/", chat()), { status: 200 }],
-  ["a path with doubled slashes", () => api.post("//v1//chat///completions//", chat()), { status: 200 }],
-  ["a path with doubled slashes, without /v1", () => api.post("//embeddings", embed), { status: 200 }],
+  ["chat completions answer [S1.1]", () => api.post(chatPath, chat()), { status: 200 }],
+  ["chat completions answer without /v1 [S1.5]", () => api.post("/chat/completions", chat()), { status: 200 }],
+  ["completions answer [S1.4]", () => api.post("/v1/completions", prompt), { status: 200 }],
+  ["completions answer without /v1 [S1.5]", () => api.post("/completions", prompt), { status: 200 }],
+  ["embeddings answer [S1.2]", () => api.post("/v1/embeddings", embed), { status: 200 }],
+  ["embeddings answer without /v1 [S1.5]", () => api.post("/embeddings", embed), { status: 200 }],
+  ["models are listed [S1.3]", () => api.get("/v1/models"), { status: 200 }],
+  ["models are listed without /v1 [S1.5]", () => api.get("/models"), { status: 200 }],
+  ["a path with a slash at its end [S1.6]", () => api.get("/v1/models/?x=1"), { status: 200 }],
+  ["a path with a slash at its end, without /v1 [S1.6]", () => api.post("/chat/completions/", chat()), { status: 200 }],
+  ["a path with doubled slashes [S1.6]", () => api.post("//v1//chat///completions//", chat()), { status: 200 }],
+  ["a path with doubled slashes, without /v1 [S1.6]", () => api.post("//embeddings", embed), { status: 200 }],
   ["a query does not change the path", () => api.post(`${chatPath}?api-version=1`, chat()), { status: 200 }],
 
   ...["responses", "assistants", "threads", "files", "batches", "fine_tuning/jobs", "moderations"].map((name): Row => [
-    `/v1/${name} is not supported`,
+    `/v1/${name} is not supported [S1.9]`,
     () => without(`/v1/${name}`),
     page403,
   ]),
   ...["images/generations", "audio/speech", "audio/transcriptions", "audio/translations"].map((name): Row => [
-    `/v1/${name} is not supported`,
+    `/v1/${name} is not supported [S1.9]`,
     () => without(`/v1/${name}`),
     page403,
   ]),
-  ["any other path is not supported", () => without("/"), page403],
-  ["a single model has no path", () => api.get("/v1/models/small-24b"), page403],
-  ["a path in capitals is another path", () => api.get("/V1/MODELS"), page403],
-  ["the prefix /v1 is accepted only once", () => api.get("/v1/v1/models"), page403],
-  ["a path that cannot be decoded", () => without("/v1/%zz"), page403],
-  ["GET on chat completions", () => api.get(chatPath), page403],
-  ["POST on models", () => api.post("/v1/models", {}), page403],
-  ["DELETE on models", () => api.fetch("/v1/models", { method: "DELETE" }), page403],
-  ["OPTIONS", () => api.fetch(chatPath, { method: "OPTIONS" }), page403],
-  ["a method of WebDAV", () => api.fetch("/v1/models", { method: "PROPFIND" }), page403],
+  ["any other path is not supported [S1.10 S18.2]", () => without("/"), page403],
+  ["a single model has no path [S1.10]", () => api.get("/v1/models/small-24b"), page403],
+  ["a path in capitals is another path [S1.10]", () => api.get("/V1/MODELS"), page403],
+  ["the prefix /v1 is accepted only once [S1.10]", () => api.get("/v1/v1/models"), page403],
+  ["a path that cannot be decoded [S1.10]", () => without("/v1/%zz"), page403],
+  ["GET on chat completions [S1.10]", () => api.get(chatPath), page403],
+  ["POST on models [S1.10]", () => api.post("/v1/models", {}), page403],
+  ["DELETE on models [S1.10]", () => api.fetch("/v1/models", { method: "DELETE" }), page403],
+  ["OPTIONS [S1.10]", () => api.fetch(chatPath, { method: "OPTIONS" }), page403],
+  ["a method of WebDAV [S1.10]", () => api.fetch("/v1/models", { method: "PROPFIND" }), page403],
 
-  ["chat needs a key", () => without(chatPath), invalidKey],
-  ["completions need a key", () => without("/v1/completions"), invalidKey],
-  ["embeddings need a key", () => without("/v1/embeddings"), invalidKey],
-  ["models need a key", () => without("/v1/models", "GET"), invalidKey],
-  ["a wrong key", () => as("sk-wrong"), { ...invalidKey, message: /valid API key/ }],
-  ["a revoked key", () => as("sk-revoked"), { ...invalidKey, message: /revoked/ }],
-  ["an expired key", () => as("sk-expired"), { ...invalidKey, message: /expired/ }],
-  ["a key that is blocked by a limit", () => as("sk-over-limit"), { ...invalidKey, message: /limit/ }],
-  ["a key of a blocked user", () => as("sk-blocked-user"), { ...invalidKey, message: /blocked/ }],
+  ["chat needs a key [E4 S1.7 S13.2]", () => without(chatPath), invalidKey],
+  ["completions need a key [S1.7]", () => without("/v1/completions"), invalidKey],
+  ["embeddings need a key [S1.7]", () => without("/v1/embeddings"), invalidKey],
+  ["models need a key [S1.7]", () => without("/v1/models", "GET"), invalidKey],
+  ["a wrong key [S13.2]", () => as("sk-wrong"), { ...invalidKey, message: /valid API key/ }],
+  ["a revoked key [S13.3]", () => as("sk-revoked"), { ...invalidKey, message: /revoked/ }],
+  ["an expired key [S13.3]", () => as("sk-expired"), { ...invalidKey, message: /expired/ }],
+  ["a key that is blocked by a limit [S13.3]", () => as("sk-over-limit"), { ...invalidKey, message: /limit/ }],
+  ["a key of a blocked user [S13.3]", () => as("sk-blocked-user"), { ...invalidKey, message: /blocked/ }],
   [
-    "a key of a blocked account",
+    "a key of a blocked account [S13.3]",
     () => as("sk-blocked-account"),
     { ...invalidKey, message: /operator of this service/ },
   ],
-  ["another scheme than Bearer", () => api.post(chatPath, chat(), { authorization: "Basic sk-good" }), invalidKey],
-  ["Bearer without a key", () => api.post(chatPath, chat(), { authorization: "Bearer " }), invalidKey],
-  ["two keys in one header", () => api.post(chatPath, chat(), { authorization: "Bearer sk-good sk-good" }), invalidKey],
   [
-    "a key in another header than Authorization",
+    "another scheme than Bearer [S13.1]",
+    () => api.post(chatPath, chat(), { authorization: "Basic sk-good" }),
+    invalidKey,
+  ],
+  ["Bearer without a key [S13.1]", () => api.post(chatPath, chat(), { authorization: "Bearer " }), invalidKey],
+  [
+    "two keys in one header [S13.1]",
+    () => api.post(chatPath, chat(), { authorization: "Bearer sk-good sk-good" }),
+    invalidKey,
+  ],
+  [
+    "a key in another header than Authorization [S13.1]",
     () => api.fetch("/v1/models", { headers: { "x-api-key": "sk-good" } }),
     invalidKey,
   ],
-  ["the scheme in any case", () => api.post(chatPath, chat(), { authorization: "bEARER sk-good" }), { status: 200 }],
-  ["two different credentials", () => twice("Bearer sk-good", "Bearer sk-other"), bad],
-  ["two different credentials, the first of them wrong", () => twice("Bearer sk-wrong", "Bearer sk-good"), bad],
-
-  ["no active package", () => as("sk-no-package"), { status: 403, code: "no_package", param: null }],
   [
-    "models need a package",
+    "the scheme in any case [S13.1]",
+    () => api.post(chatPath, chat(), { authorization: "bEARER sk-good" }),
+    { status: 200 },
+  ],
+  ["two different credentials [E4 S13.1]", () => twice("Bearer sk-good", "Bearer sk-other"), bad],
+  [
+    "two different credentials, the first of them wrong [E4 S13.1]",
+    () => twice("Bearer sk-wrong", "Bearer sk-good"),
+    bad,
+  ],
+
+  ["no active package [S13.5]", () => as("sk-no-package"), { status: 403, code: "no_package", param: null }],
+  [
+    "models need a package [S2.6 S13.5]",
     () => api.get("/v1/models", { authorization: "Bearer sk-no-package" }),
     { status: 403, code: "no_package" },
   ],
   [
-    "the quota is used up",
+    "the quota is used up [S18.5]",
     () => as("sk-no-quota"),
     {
       status: 429,
@@ -152,85 +168,113 @@ const rows: Row[] = [
     },
   ],
   [
-    "models are listed without quota",
+    "models are listed without quota [S2.6]",
     () => api.get("/v1/models", { authorization: "Bearer sk-no-quota" }),
     { status: 200 },
   ],
   [
-    "requests per minute",
+    "requests per minute [S18.6 S19.2]",
     () => as("sk-no-minute"),
     { ...rate, message: /per minute/, headers: { "retry-after": "60", "x-should-retry": null } },
   ],
   [
-    "parallel requests",
+    "parallel requests [S18.6 S19.3]",
     () => as("sk-no-parallel"),
     { ...rate, message: /parallel requests/, headers: { "retry-after": "60" } },
   ],
   [
-    "the list of models does not count as a request per minute",
+    "the list of models does not count as a request per minute [S2.6]",
     () => api.get("/v1/models", { authorization: "Bearer sk-no-minute" }),
     { status: 200 },
   ],
   [
-    "the list of models does not count as a parallel request",
+    "the list of models does not count as a parallel request [S2.6]",
     () => api.get("/v1/models", { authorization: "Bearer sk-no-parallel" }),
     { status: 200 },
   ],
 
-  ["a body over 20 MB", () => api.post(chatPath, Buffer.alloc((20 << 20) + 1, 32)), { status: 413, page: true }],
   [
-    "a body without Content-Type application/json",
+    "a body over 20 MB [S18.2]",
+    () => api.post(chatPath, Buffer.alloc((20 << 20) + 1, 32)),
+    { status: 413, page: true },
+  ],
+  [
+    "a body without Content-Type application/json [S1.8]",
     () => api.post(chatPath, chat(), { "content-type": "text/plain" }),
     bad,
   ],
   [
-    "a Content-Type with a parameter",
+    "a Content-Type with a parameter [S1.8]",
     () => api.post(chatPath, chat(), { "content-type": "Application/JSON ; charset=utf-8" }),
     { status: 200 },
   ],
-  ["a byte order mark before the body", () => api.post(chatPath, `\ufeff${JSON.stringify(chat())}`), { status: 200 }],
-  ["a byte order mark alone", () => api.post(chatPath, "\ufeff"), { ...bad, message: /JSON/, param: null }],
-  ["a compressed body", () => api.post(chatPath, chat(), { "content-encoding": "gzip" }), bad],
-  ["an empty body", () => api.post(chatPath, ""), bad],
-  ["a body that is no JSON", () => api.post(chatPath, "{"), { ...bad, message: /JSON/, param: null }],
-  ["invalid UTF-8", () => api.post(chatPath, Buffer.from([0x22, 0xff, 0x22])), { ...bad, message: /UTF-8/ }],
-  ["JSON deeper than 64", () => api.post(chatPath, deep), { ...bad, message: /64/ }],
   [
-    "a body of more than 32,768 values",
+    "a byte order mark before the body [S1.8]",
+    () => api.post(chatPath, `\ufeff${JSON.stringify(chat())}`),
+    { status: 200 },
+  ],
+  ["a byte order mark alone", () => api.post(chatPath, "\ufeff"), { ...bad, message: /JSON/, param: null }],
+  ["a compressed body [S1.8]", () => api.post(chatPath, chat(), { "content-encoding": "gzip" }), bad],
+  ["an empty body [S1.8]", () => api.post(chatPath, ""), bad],
+  ["a body that is no JSON [S1.8]", () => api.post(chatPath, "{"), { ...bad, message: /JSON/, param: null }],
+  ["invalid UTF-8 [S18.10]", () => api.post(chatPath, Buffer.from([0x22, 0xff, 0x22])), { ...bad, message: /UTF-8/ }],
+  ["JSON deeper than 64 [S18.10]", () => api.post(chatPath, deep), { ...bad, message: /64/ }],
+  [
+    "a body of more than 32,768 values [S18.10]",
     () => api.post(chatPath, chat({ x: Array(valuesMax).fill(0) })),
     { ...bad, message: /more than 32768 values/, param: null },
   ],
-  ["a member twice", () => api.post(chatPath, '{"model":"a","model":"b"}'), { ...bad, message: /twice/ }],
-  ["__proto__", () => api.post(chatPath, '{"__proto__":{}}'), { ...bad, message: /__proto__/ }],
+  ["a member twice [S18.10]", () => api.post(chatPath, '{"model":"a","model":"b"}'), { ...bad, message: /twice/ }],
+  ["__proto__ [S18.10]", () => api.post(chatPath, '{"__proto__":{}}'), { ...bad, message: /__proto__/ }],
   [
-    "half a surrogate pair in the name of a member",
+    "half a surrogate pair in the name of a member [S18.10]",
     () => api.post(chatPath, '{"\\ud800":1}'),
     { ...bad, message: /surrogate/ },
   ],
-  ["NUL in the name of a member", () => api.post(chatPath, '{"\\u0000":1}'), { ...bad, message: /NUL/ }],
-  ["NUL in texts", () => broken("\0"), { status: 200 }],
-  ["half a surrogate pair in texts", () => broken("\ud800"), { status: 200 }],
-  ["NUL in an id", () => broken("x", "a\0"), badId],
-  ["half a surrogate pair in an id", () => broken("x", "a\ud800"), badId],
-  ["a body that is no object", () => api.post(chatPath, "[]"), { ...bad, message: /object/ }],
+  ["NUL in the name of a member [S18.10]", () => api.post(chatPath, '{"\\u0000":1}'), { ...bad, message: /NUL/ }],
+  ["NUL in texts [S18.10]", () => broken("\0"), { status: 200 }],
+  ["half a surrogate pair in texts [S18.10]", () => broken("\ud800"), { status: 200 }],
+  ["NUL in an id [S18.10]", () => broken("x", "a\0"), badId],
+  ["half a surrogate pair in an id [S18.10]", () => broken("x", "a\ud800"), badId],
+  ["a body that is no object [S1.8]", () => api.post(chatPath, "[]"), { ...bad, message: /object/ }],
 
-  ["an unknown model", () => as("sk-good", chat({ model: "nope" })), { ...bad, param: "model" }],
-  ["an announced model", () => as("sk-good", chat({ model: "soon" })), { ...bad, param: "model" }],
-  ["a model that the key may not use", () => as("sk-small-only"), { ...denied, message: /small-24b, coder-next\./ }],
-  ["a key that may use nothing", () => as("sk-nothing"), { ...denied, message: /none/ }],
-  ["a model that the key may use", () => as("sk-small-only", chat({ model: "small-24b" })), { status: 200 }],
+  ["an unknown model [S2.5]", () => as("sk-good", chat({ model: "nope" })), { ...bad, param: "model" }],
+  ["an announced model [S2.4]", () => as("sk-good", chat({ model: "soon" })), { ...bad, param: "model" }],
+  [
+    "a model that the key may not use [S13.7]",
+    () => as("sk-small-only"),
+    { ...denied, message: /small-24b, coder-next\./ },
+  ],
+  ["a key that may use nothing [S13.7]", () => as("sk-nothing"), { ...denied, message: /none/ }],
+  ["a model that the key may use [S13.7]", () => as("sk-small-only", chat({ model: "small-24b" })), { status: 200 }],
 
-  ["a path is refused before the key", () => api.post("/v1/files", {}, { authorization: "Bearer sk-wrong" }), page403],
-  ["a key is refused before the size", () => as("sk-wrong", Buffer.alloc((20 << 20) + 1)), invalidKey],
-  ["a key is refused before the body is checked", () => as("sk-wrong", "{", { "content-type": "!" }), invalidKey],
-  ["the package is checked before the body", () => as("sk-no-package", "{"), { status: 403, code: "no_package" }],
-  ["the quota is checked before the body", () => as("sk-no-quota", "{"), { status: 429, code: "insufficient_quota" }],
+  [
+    "a path is refused before the key [S13.8]",
+    () => api.post("/v1/files", {}, { authorization: "Bearer sk-wrong" }),
+    page403,
+  ],
+  ["a key is refused before the size [S13.8]", () => as("sk-wrong", Buffer.alloc((20 << 20) + 1)), invalidKey],
+  [
+    "a key is refused before the body is checked [D4 S13.8]",
+    () => as("sk-wrong", "{", { "content-type": "!" }),
+    invalidKey,
+  ],
+  [
+    "the package is checked before the body [S13.8]",
+    () => as("sk-no-package", "{"),
+    { status: 403, code: "no_package" },
+  ],
+  [
+    "the quota is checked before the body [S13.8]",
+    () => as("sk-no-quota", "{"),
+    { status: 429, code: "insufficient_quota" },
+  ],
   [
     "the quota is checked before the rate",
     () => as("sk-no-quota-no-minute"),
     { status: 429, code: "insufficient_quota", headers: { "x-should-retry": "false", "retry-after": null } },
   ],
-  ["limits are checked before the body", () => as("sk-no-minute", "{"), rate],
+  ["limits are checked before the body [S13.8]", () => as("sk-no-minute", "{"), rate],
   ["limits are checked before the size", () => as("sk-no-minute", Buffer.alloc((20 << 20) + 1)), rate],
   [
     "the size is checked before the JSON",
@@ -255,7 +299,7 @@ const rows: Row[] = [
   ],
 ];
 
-test.each(rows)("%s", async (_sentence, ask, expected) => {
+test.each(rows)("%s [S1.12 S18.1]", async (_sentence, ask, expected) => {
   const answer = await ask();
   expect(answer.status).toBe(expected.status);
   expect(isUuidv7(answer.headers.get("x-request-id") ?? "")).toBe(true);
@@ -272,7 +316,7 @@ test.each(rows)("%s", async (_sentence, ask, expected) => {
   expect(answer.json.error.message).toMatch(message);
 });
 
-test("errors for missing, wrong, revoked, expired and blocked keys differ only in the message of existing keys", async () => {
+test("errors for missing, wrong, revoked, expired and blocked keys differ only in the message of existing keys [S13.3]", async () => {
   const keys = ["sk-wrong", "sk-revoked", "sk-expired", "sk-over-limit", "sk-blocked-user", "sk-blocked-account"];
   const answers = await Promise.all([without(chatPath), ...keys.map((key) => as(key))]);
   const rest = answers.map(({ status, headers, json: { error } }) => {
@@ -285,7 +329,7 @@ test("errors for missing, wrong, revoked, expired and blocked keys differ only i
   expect(new Set(answers.map((answer) => answer.json.error.message)).size).toBe(6);
 });
 
-test("the list of models has id and constant fields, includes only the key's models and no announced model", async () => {
+test("the list of models has id and constant fields, includes only the key's models and no announced model [S2.2 S2.3]", async () => {
   const all = await api.get("/v1/models");
   expect(all.json).toEqual({
     object: "list",

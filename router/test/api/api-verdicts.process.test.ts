@@ -92,18 +92,21 @@ const cases: readonly [name: string, first: SimAnswer, second: SimAnswer, act: A
   ["the time limit in the stream", { kind: "events", chunks: [event, never] }, {}, toItsEnd, ["settled n1 1"]],
 ];
 
-test.each(cases)("the right attempts are settled or void after %s", async (_name, first, second, act, verdicts) => {
-  api.nodes.script = (_request: UpstreamRequest, node: NodeId) => (node === "n1" ? first : second);
-  const client = new RawClient(api.port).send(
-    rawPost(path, JSON.stringify(chat({ stream: true })), ["connection: close"]),
-  );
-  await act(client);
-  await until(() => api.verdicts.length >= verdicts.length);
-  await settledCount(() => api.verdicts.length);
-  expect(api.verdicts).toEqual(verdicts);
-});
+test.each(cases)(
+  "the right attempts are settled or void after %s [A1 A8]",
+  async (_name, first, second, act, verdicts) => {
+    api.nodes.script = (_request: UpstreamRequest, node: NodeId) => (node === "n1" ? first : second);
+    const client = new RawClient(api.port).send(
+      rawPost(path, JSON.stringify(chat({ stream: true })), ["connection: close"]),
+    );
+    await act(client);
+    await until(() => api.verdicts.length >= verdicts.length);
+    await settledCount(() => api.verdicts.length);
+    expect(api.verdicts).toEqual(verdicts);
+  },
+);
 
-test("answers that a stopping router cuts cost nothing, although the clients seem to leave", async () => {
+test("answers that a stopping router cuts cost nothing, although the clients seem to leave [A1]", async () => {
   const stopping = await startApi();
   stopping.nodes.script = () => ({ kind: "events", chunks: [event, never] });
   const streams = [1, 2].map(() =>

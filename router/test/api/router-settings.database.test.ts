@@ -113,7 +113,7 @@ test("retention: usage records and entries of the audit log are removed after th
   });
 });
 
-test("shutdownAcceptSeconds: a stopping router is unready at once and serves for this time", async () => {
+test("shutdownAcceptSeconds: a stopping router is unready at once and serves for this time [R2]", async () => {
   const clock = new VirtualClock();
   const router = await startRouter(await server.newDatabase(), clock, "shutdownAcceptSeconds: 7");
   const { listen } = router;

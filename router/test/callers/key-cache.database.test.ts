@@ -24,7 +24,7 @@ import {
 
 await keyCachesOfFile();
 
-test("a key's caller has the package's limits and the models that both user and key allow", async () => {
+test("a key's caller has the package's limits and the models that both user and key allow [S13.6]", async () => {
   await using cache = await openCache();
   await accounts.users.update(userId, { allowedModels: ["a", "b", "c"] });
   const { key, id } = await accounts.keys.create(userId, { name: "ci", allowedModels: ["c", "b", "d"] });
@@ -44,7 +44,7 @@ test("a key's caller has the package's limits and the models that both user and 
   expect(await cache.find(free.key)).toMatchObject({ allowedModels: undefined });
 });
 
-test("after a failover that loses changes, `forgetAll` makes the cache see a change with a reused number", async () => {
+test("after a failover that loses changes, `forgetAll` makes the cache see a change with a reused number [R3]", async () => {
   const { key, id } = await accounts.keys.create(userId, { name: "ci" });
   await using cache = await openCache({ pollMs: hourMs, hints: false });
   expect(await why(cache, key)).toBe("admitted");
@@ -86,7 +86,7 @@ describe("a cached key is refused", () => {
       () => database.pool.query("update accounts set exhausted_until = $2 where id = $1", [accountId, inAnHour()]),
     ],
   ];
-  test.each(changes)("as %s by another router within a second", async (reason, change) => {
+  test.each(changes)("as %s by another router within a second [E1 S14.3 S14.6]", async (reason, change) => {
     const other = await server.openAgain(database);
     await using cache = await openCache({ pollMs: hourMs }, systemClock, other);
     const { key, id } = await accounts.keys.create(userId, { name: "ci" });
@@ -107,7 +107,7 @@ describe("a cached key is refused", () => {
     expect(await why(cache, key)).toBe("admitted");
   });
 
-  test("within five seconds if no notification arrives", async () => {
+  test("within five seconds if no notification arrives [E1]", async () => {
     await using cache = await openCache({ hints: false });
     const { key, id } = await accounts.keys.create(userId, { name: "ci" });
     expect(await why(cache, key)).toBe("admitted");
@@ -115,7 +115,7 @@ describe("a cached key is refused", () => {
     await until("the key is revoked", 5_000, async () => (await why(cache, key)) === "revoked");
   });
 
-  test("within five seconds even if every connection to the database goes silent", async () => {
+  test("within five seconds even if every connection to the database goes silent [C4 E1]", async () => {
     using proxy = await openSilentProxy(database);
     await using away = await openDatabase({ stateDir: "", databaseUrl: proxy.url }, systemClock, silent);
     await using cache = await openCache({}, systemClock, away);
@@ -148,7 +148,7 @@ describe("a cached key is refused", () => {
   });
 });
 
-test("expiry, limits and packages end by the clock without a change in the database", async () => {
+test("expiry, limits and packages end by the clock without a change in the database [S14.1 S16.9]", async () => {
   const nowMs = Date.now();
   const clock = new VirtualClock(nowMs);
   await using cache = await openCache({ trustMsMax: 100 * hourMs }, clock);
@@ -183,7 +183,7 @@ test("the caller of an account with exhausted quota is known", async () => {
   expect(await cache.find(key)).toMatchObject({ refused: "insufficient_quota", caller: { accountId } });
 });
 
-test("while the database is away, cached keys work until `trustMsMax`, and other keys get `overloaded` with a retry time", async () => {
+test("while the database is away, cached keys work until `trustMsMax`, and other keys get `overloaded` with a retry time [C4]", async () => {
   using folder = temporaryFolder();
   const running = await startEmbeddedServer(folder.path, systemClock, silent);
   await using away = await openDatabase(

@@ -18,7 +18,7 @@ test("weiche lists nodes and models, and refuses to reload a catalogue with mist
   expect(await admin.weiche(["catalogue", "reload"])).toMatchObject({ code: 1, error: `weiche: ${admin.mistakes}\n` });
 });
 
-test("without --json, weiche prints tables and fields, and no text can control the terminal", async () => {
+test("without --json, weiche prints tables and fields, and no text can control the terminal [E9]", async () => {
   const { out } = await admin.weiche(["account", "create", "--name", "Zwei", "--owner-email", "zwei@example.com"]);
   expect(out).toMatch(/^name\s+Zwei$/m);
   expect((await admin.weiche(["account", "list"])).out).toMatch(

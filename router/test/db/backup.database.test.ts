@@ -80,7 +80,7 @@ async function fillIn(connection: ClientConfig): Promise<void> {
   await client.query("commit");
 }
 
-test("a restore brings back every table unchanged except omitted ones, and the ledger gets a new identity", async () => {
+test("a restore brings back every table unchanged except omitted ones, and the ledger gets a new identity [G4]", async () => {
   const database = await server.newDatabase();
   await fillIn(database.connection);
   await rollUsageDays(database.pool, Date.now(), 400);
@@ -103,7 +103,7 @@ test("a restore brings back every table unchanged except omitted ones, and the l
   expect((await client.query<{ number: string }>("select number from change_counter")).rows).not.toEqual(changes);
 });
 
-test("a backup of an older schema is migrated to the current schema", async () => {
+test("a backup of an older schema is migrated to the current schema [G4]", async () => {
   const old = await emptyDatabase();
   await migrateAlone(old, "0012-usage-refused");
   await fillIn(old);
@@ -116,7 +116,7 @@ test("a backup of an older schema is migrated to the current schema", async () =
   expect((await client.query("select 1 from grant_secret")).rows).toHaveLength(1);
 });
 
-test("a backup is one snapshot despite concurrent writes, and no partition is dropped meanwhile", async () => {
+test("a backup is one snapshot despite concurrent writes, and no partition is dropped meanwhile [G4]", async () => {
   const database = await server.newDatabase();
   await fillIn(database.connection);
   const longAgo = Date.UTC(2020, 0, 1);
@@ -174,7 +174,7 @@ test("a damaged backup or one of a newer version restores nothing", async () => 
 const needsRoot = process.getuid?.() === 0 ? {} : notRun("it needs root");
 
 test(
-  "a restore is refused if another process holds the data directory or another user owns it",
+  "a restore is refused if another process holds the data directory or another user owns it [G4]",
   needsRoot,
   async () => {
     using folder = temporaryFolder();
@@ -205,7 +205,7 @@ function restoreAs(uid: number, dataDir: string): string {
   return stderr;
 }
 
-test("the running server is found by its files, also from a sandbox that does not see its process", async () => {
+test("the running server is found by its files, also from a sandbox that does not see its process [G4]", async () => {
   const { host, password } = server.connection;
   const own = readFileSync(join(host!, "cluster/postmaster.pid"), "utf8");
   using folder = temporaryFolder();
@@ -236,7 +236,7 @@ test("backup and restore read no password but the database's", () => {
   expect(loadDatabaseUrl(file, {})).toBeUndefined();
 });
 
-test("a path to a password that systemd gives to the router's unit is read from this unit's credentials", () => {
+test("a path to a password that systemd gives to the router's unit is read from this unit's credentials [G4]", () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "router.yaml");
   const passwordFile = "/run/credentials/weiche-router.service/database-password";

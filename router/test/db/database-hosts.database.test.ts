@@ -88,7 +88,7 @@ describe("hosts behind one name", () => {
     behind = open.use(await openDatabase({ stateDir: "", databaseUrl }, systemClock, silent));
   });
 
-  test("a connection to a standby is not used", async () => {
+  test("a connection to a standby is not used [R3]", async () => {
     expect(await writtenTo(behind)).toBe(servers.primary.port);
     name.leadsTo = servers.standby.port;
     behind.doubt();
@@ -98,7 +98,7 @@ describe("hosts behind one name", () => {
     expect(await writtenTo(behind)).toBe(servers.primary.port);
   });
 
-  test("all connections to a primary that becomes read-only are closed at the first write", async () => {
+  test("all connections to a primary that becomes read-only are closed at the first write [R3]", async () => {
     await behind.usagePool.query(write);
     await servers.promote();
     await until("the standby is the primary", 20_000, () =>
@@ -120,7 +120,7 @@ async function setReadOnly(value: "on" | "off"): Promise<void> {
   await servers.primary.run("select pg_reload_conf()", "postgres");
 }
 
-test("pools and listeners use the host that accepts writes", async () => {
+test("pools and listeners use the host that accepts writes [R3]", async () => {
   expect(await writtenTo()).toBe(servers.standby.port);
   expect(moved).toEqual([hostOf(servers.standby)]);
   await using _listening = await listen(database.connection, "weiche_changes", systemClock, () => {});
@@ -130,7 +130,7 @@ test("pools and listeners use the host that accepts writes", async () => {
   await until("the listener uses the new primary", 10_000, async () => (await listening()) === 1);
 });
 
-test("a statement on a stalled primary fails once another primary is found, before its timeout", async () => {
+test("a statement on a stalled primary fails once another primary is found, before its timeout [R3]", async () => {
   await setReadOnly("off");
   servers.standby.signal("SIGSTOP");
   const hung = database.pool.query(write).catch(({ message }: Error) => message);
@@ -141,7 +141,7 @@ test("a statement on a stalled primary fails once another primary is found, befo
   servers.standby.signal("SIGCONT");
 });
 
-test("connections move to another primary when a primary is killed", async () => {
+test("connections move to another primary when a primary is killed [R3]", async () => {
   await servers.primary.kill();
   expect(await writtenTo()).toBe(servers.standby.port);
   expect(moved.at(-1)).toBe(hostOf(servers.standby));

@@ -94,7 +94,7 @@ describe("with an existing database", () => {
     expect(isPostmaster(pid, clusterOf(used))).toBe(false);
   });
 
-  test("a killed server is started again with all commits", async () => {
+  test("a killed server is started again with all commits [C4]", async () => {
     let restarts = 0;
     const events = { ...silent, databaseRestarted: () => void restarts++ };
     await using database = await openDatabase({ stateDir: used }, systemClock, events);
@@ -150,7 +150,7 @@ describe("with an existing database", () => {
     expect((await database.pool.query("select 7 as seven")).rows).toEqual([{ seven: 7 }]);
   });
 
-  test("a server with fsync off is refused, whether named by a URL or left behind in the folder", async () => {
+  test("a server with fsync off is refused, whether named by a URL or left behind in the folder [G1]", async () => {
     const foreign = await foreignServer(open, used, "-c", "fsync=off");
     const opening = openDatabase({ stateDir: used, databaseUrl: urlOf(foreign, "weiche") }, systemClock, silent);
     await expect(opening).rejects.toThrow(StartError);

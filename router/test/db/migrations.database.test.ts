@@ -32,7 +32,7 @@ async function open(url: string): Promise<readonly (readonly string[])[]> {
 const applied = (name: string, at = "2099-01-01T00:00:00.000Z") =>
   `insert into kysely_migration (name, timestamp) values ('${name}', '${at}')`;
 
-test("a database migrated by a newer version is used, and its newer migrations are reported once", async () => {
+test("a database migrated by a newer version is used, and its newer migrations are reported once [G5]", async () => {
   const url = await migratedDatabase(
     "alter table accounts add column colour text not null default 'red'",
     applied("9998-colours"),
@@ -49,7 +49,7 @@ test.each([
     ["0011-usage-voids"],
     [applied("0011-other", "2000-01-01T00:00:00.000Z")],
   ],
-])("a database that %s is refused with advice and not changed", async (_what, removed, added) => {
+])("a database that %s is refused with advice and not changed [G5]", async (_what, removed, added) => {
   const remove = removed.map((each) => `delete from kysely_migration where name = '${each}'`);
   const url = await migratedDatabase(...remove, ...added);
   await expect(open(url)).rejects.toThrow(/was not migrated by this version or a newer one.*install the version/s);
@@ -68,7 +68,7 @@ function breaking(text: string): readonly string[] {
 
 const textOf = (name: string) => readFileSync(join(import.meta.dirname, "../../migrations", `${name}.sql`), "utf8");
 
-test("migrations only add, because the version before must run on their schema", () => {
+test("migrations only add, because the version before must run on their schema [G5]", () => {
   const firstReleased = "0016-ledger"; // a downgrade to an earlier schema is not supported
   const broken = migrationNames().filter((name) => name > firstReleased && breaking(textOf(name)).length > 0);
   expect(broken).toEqual([]);

@@ -101,7 +101,7 @@ describe("what routers report about themselves", () => {
   const age = (at: Database, id: string, interval: string) =>
     at.pool.query("update routers set seen_at = seen_at - $2::interval where id = $1", [id, interval]);
 
-  test("is known to the other routers, and a changed address is announced", async () => {
+  test("is known to the other routers, and a changed address is announced [R1]", async () => {
     const fresh = await server.newDatabase();
     const [one, two] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
     await one.announce(() => facts());
@@ -131,7 +131,7 @@ describe("what routers report about themselves", () => {
     expect(two.routers().map(({ id }) => id)).toEqual([ids[1]]);
   });
 
-  test("a router without a heartbeat for 15 s is gone, for a day or until another one has its address or directory", async () => {
+  test("a router without a heartbeat for 15 s is gone, for a day or until another one has its address or directory [R1]", async () => {
     const fresh = await server.newDatabase();
     const [killed, other] = [await join(fresh, router(ids[0]!)), await join(fresh, router(ids[1]!))];
     await killed.announce(() => facts());
@@ -189,7 +189,7 @@ describe("what routers report about themselves", () => {
     expect(await twoHears(), "it has stopped").toBe(false);
   });
 
-  test("a wrong clock is reported, and a router whose clock is a minute off refuses to start", async () => {
+  test("a wrong clock is reported, and a router whose clock is a minute off refuses to start [R1]", async () => {
     const fresh = await server.newDatabase();
     const shifted = (ms: number) => ({ now: () => Date.now() + ms });
     const ahead = await join(fresh, router(ids[0]!), shifted(30_000));

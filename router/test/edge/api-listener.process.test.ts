@@ -12,7 +12,7 @@ const path = "/v1/chat/completions";
 const request = rawPost(path, JSON.stringify(chat({ stream: true })));
 const never = new Promise<never>(() => {});
 
-test("a leaving listener serves requests, and each connection closes after its answer", async () => {
+test("a leaving listener serves requests, and each connection closes after its answer [R2]", async () => {
   await using api = await startApi();
   const [first, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   api.nodes.script = () => ({ kind: "events", chunks: ["data: 1\n\n", first.promise, "data: [DONE]\n\n"] });
@@ -98,7 +98,7 @@ test("a listener without running requests stops at once, even with open connecti
   expect(api.failures).toEqual([]);
 });
 
-test("an address has a burst of 20, then gets a page with 503 on every path and with any key", async () => {
+test("an address has a burst of 20, then gets a page with 503 on every path and with any key [S18.2]", async () => {
   await using api = await startApi({ limits: { perIpPerSecond: 0.001, perIpBurst: 20 } });
   const statuses: number[] = [];
   for (let n = 0; n < 20; n++) statuses.push((await api.get("/v1/models")).status);
@@ -151,7 +151,7 @@ test("the refusal of a CONNECT behind a running request follows that request's a
   expect(api.finished).toMatchObject([{ outcome: "answered" }]);
 });
 
-test("a trusted proxy's clients have separate limits, and other clients cannot choose their address", async () => {
+test("a trusted proxy's clients have separate limits, and other clients cannot choose their address [S19.5]", async () => {
   const limits = { perIpPerSecond: 0.001, perIpBurst: 2 };
   const ask = async (trustedProxies: string[], addresses: string[]) => {
     await using api = await startApi({ limits: { ...limits, trustedProxies } });

@@ -82,7 +82,7 @@ test.each([
   ["api", true],
   ["portal", false],
   ["portal", true],
-] as const)("no known way holds a connection to the %s for ever (TLS: %s)", async (kind, isTls) => {
+] as const)("no known way holds a connection to the %s for ever (TLS: %s) [D1]", async (kind, isTls) => {
   const tls = { current: certificate(folder, kind), onChange: () => () => {} };
   await using listener = await startListener(kind, { times, requestMsMax: ms, ...(isTls ? { tls } : {}) });
   const ways = paths[kind].flatMap((path) => waysOf(path).map((way) => ({ ...way, name: `${way.name} (${path})` })));

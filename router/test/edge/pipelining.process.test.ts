@@ -42,7 +42,7 @@ describe.each([
   const paths = { api: ["/v1/models", "/nowhere"], portal: ["/openapi.json", "/nowhere"] }[kind];
   const refused = { api: "403", portal: "404" }[kind];
 
-  test("a client that pipelines gets its answers in order", async () => {
+  test("a client that pipelines gets its answers in order [D5]", async () => {
     await using listener = await startListener(kind, isTls ? { tls } : {});
     const client = new RawClient(listener.port, isTls);
     const count = 200;
@@ -59,7 +59,7 @@ describe.each([
     ["HTTP/2.0", "HTTP/2.0\r\nhost: x"],
     ["gzip below the chunks", "HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked"],
     ["chunks in HTTP/1.0", "HTTP/1.0\r\nhost: x\r\nconnection: keep-alive\r\ntransfer-encoding: chunked"],
-  ])("a head with %s is refused, and nothing after it is read", async (_name, rest) => {
+  ])("a head with %s is refused, and nothing after it is read [D5]", async (_name, rest) => {
     await using listener = await startListener(kind, isTls ? { tls } : {});
     const client = new RawClient(listener.port, isTls);
     const chunks = rest.includes("chunked") ? "0\r\n\r\n" : "";
@@ -69,7 +69,7 @@ describe.each([
     client.socket.destroy();
   });
 
-  test("an address over its limit is refused once on a connection, and the connection is closed", async () => {
+  test("an address over its limit is refused once on a connection, and the connection is closed [D10]", async () => {
     await using listener = await startListener(kind, { limits, ...(isTls ? { tls } : {}) });
     for (const [path, first] of limited[kind])
       for (const admitted of [first, 0, 0]) {
@@ -90,7 +90,7 @@ test.each([
   ["portal", false],
   ["portal", true],
 ] as const)(
-  "connections of an address to the %s beyond five per request of its limit get no answer (TLS: %s)",
+  "connections of an address to the %s beyond five per request of its limit get no answer (TLS: %s) [D10]",
   async (kind, isTls) => {
     const few = { perIpPerSecond: 0.001, perIpBurst: 2 };
     await using listener = await startListener(kind, { limits: few, ...(isTls ? { tls } : {}) });

@@ -53,7 +53,7 @@ describe.each([
   afterAll(() => server[Symbol.asyncDispose]());
   contract(() => onServer(server, [account], addressOf(server.url)), 20);
 
-  test("frees the places of a gone router after 15 s and keeps those of other routers", async () => {
+  test("frees the places of a gone router after 15 s and keeps those of other routers [B4]", async () => {
     const limits = { perMinute: 100, parallel: 2 };
     const [gone] = (rig as SharedRig).limiters;
     for (const n of [0, 1]) await enter(n, limits);
@@ -82,7 +82,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     }
   });
 
-  test("admits exactly as many of 500 simultaneous requests as the parallel limit allows", async () => {
+  test("admits exactly as many of 500 simultaneous requests as the parallel limit allows [B4]", async () => {
     const limits = { perMinute: 1_000, parallel: 10 };
     const decisions = await Promise.all(Array.from({ length: 500 }, (_, n) => enter(n, limits)));
     expect(decisions.filter((decision) => decision.admitted).length).toBe(10);
@@ -111,7 +111,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await told(1, limits, 300)).toEqual([60]);
   });
 
-  test("estimates the retry times of requests refused by running answers from the durations of answers", async () => {
+  test("estimates the retry times of requests refused by running answers from the durations of answers [S19.2]", async () => {
     const first = { perMinute: 1_000, parallel: 9 };
     for (let n = 0; n < 9; n++) await enter(n, first);
     // The limiter knows no durations yet.
@@ -135,7 +135,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await told(1, limits, 200)).toEqual([60]);
   });
 
-  test("includes the minute in the retry time of a refusal by the parallel limit, so that one retry is enough", async () => {
+  test("includes the minute in the retry time of a refusal by the parallel limit, so that one retry is enough [S19.2]", async () => {
     const limits = { perMinute: 2, parallel: 1 };
     await enter(0, limits);
     await rig.advance(5_000);
@@ -143,7 +143,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect((await told(3, limits)).slice(1)).toEqual([55, 60]);
   });
 
-  test("forgets requests that do not come back and gives their times to later refused requests", async () => {
+  test("forgets requests that do not come back and gives their times to later refused requests [S19.2]", async () => {
     const limits = { perMinute: 2, parallel: 100 };
     for (const n of [0, 1]) await enter(n, limits);
     expect(await told(2, limits)).toEqual([60, 60]);
@@ -153,7 +153,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await told(2, limits, 200)).toEqual([30, 30]);
   });
 
-  test("admits exactly as many of 500 simultaneous requests as the minute allows", async () => {
+  test("admits exactly as many of 500 simultaneous requests as the minute allows [B4]", async () => {
     const limits = { perMinute: 60, parallel: 1_000 };
     const decisions = await Promise.all(Array.from({ length: 500 }, (_, n) => enter(n, limits)));
     expect(decisions.filter((decision) => decision.admitted).length).toBe(60);
@@ -161,7 +161,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(refused.filter(({ limit }) => limit !== "minute")).toEqual([]);
   });
 
-  test("counts a burst across the boundary of a minute as one", async () => {
+  test("counts a burst across the boundary of a minute as one [B4 S19.1]", async () => {
     const limits = { perMinute: 30, parallel: 1_000 };
     await rig.advance(55_000);
     let admitted = 0;
@@ -190,7 +190,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect((await enter(3, limits)).admitted).toBe(true);
   });
 
-  test("does not count a request refused by the parallel limit in the minute", async () => {
+  test("does not count a request refused by the parallel limit in the minute [B4 S19.4]", async () => {
     const limits = { perMinute: 2, parallel: 1 };
     await enter(1, limits);
     for (let n = 10; n < 30; n++) expect((await enter(n, limits)).admitted).toBe(false);
@@ -199,7 +199,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect(await use()).toEqual(rig.limiters.map(() => ({ lastMinute: 2, parallel: 1 })));
   });
 
-  test("gives no place to a request refused by the minute", async () => {
+  test("gives no place to a request refused by the minute [B4 S19.4]", async () => {
     const limits = { perMinute: 1, parallel: 2 };
     await enter(1, limits);
     await enter(2, limits);
@@ -254,7 +254,7 @@ function contract(open: () => Promise<LimiterRig>, runs: number): void {
     expect((await use())[0]).toEqual({ lastMinute: 0, parallel: 3 });
   });
 
-  test("keeps both limits in every minute and at every moment for any order of requests", async () => {
+  test("keeps both limits in every minute and at every moment for any order of requests [B4 S19.1]", async () => {
     const step = fc.record({ fives: fc.nat(4), enter: fc.boolean(), which: fc.nat(7) });
     await fc.assert(
       fc.asyncProperty(

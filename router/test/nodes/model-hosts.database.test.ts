@@ -35,7 +35,7 @@ function placed(rig: NodeLinkRig): string {
 
 const ignored = (rig: NodeLinkRig) => rig.told.filter(([event]) => event === "ignored");
 
-test("its claim is ignored and logged once, and prompts go only to the nodes of the catalogue", async () => {
+test("its claim is ignored and logged once, and prompts go only to the nodes of the catalogue [A8]", async () => {
   await using rig = await NodeLinkRig.open();
   rig.foreign.add(`${liar} ${model}`);
   await claim(rig, liar);

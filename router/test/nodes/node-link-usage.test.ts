@@ -69,7 +69,7 @@ describe("usage", () => {
     ]);
   });
 
-  test("that the database refuses is not acknowledged", async () => {
+  test("that the database refuses is not acknowledged [C4]", async () => {
     rig.commit = Promise.withResolvers();
     const client = await rig.linked();
     client.say(batch(1, wireRecord));
@@ -106,7 +106,7 @@ describe("usage", () => {
     expect(rejected[0]).toMatchObject({ record: { promptTokens: expect.any(Number) as number } });
   });
 
-  test("of one node waits for the database in a bounded number of batches", async () => {
+  test("of one node waits for the database in a bounded number of batches [C4]", async () => {
     rig.commit = Promise.withResolvers();
     const client = await rig.linked();
     for (let id = 1; id <= 40; id++) client.say(batch(id, wireRecord));

@@ -159,7 +159,7 @@ describe("a client that does not keep to the protocol gets a clean status:", () 
     ["load_report.slots has more than 64 elements", 0x12, 0x12],
     ["load_report.host occurs twice", 0x12, 0x1a],
     ["hello.slots has more than 64 elements", 0x0a, 0x22],
-  ])("4 MB of empty elements: %s", async (details, outer, inner) => {
+  ])("4 MB of empty elements: %s [D10]", async (details, outer, inner) => {
     const client = await rig.linked();
     const length = (4 << 20) - 16;
     const head = Buffer.from([

@@ -20,7 +20,7 @@ beforeAll(async () => {
   ada = await fillAccount(portal, clock);
 });
 
-test("rows, totals, chart and CSV have the same numbers", async () => {
+test("rows, totals, chart and CSV have the same numbers [H4]", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;
   await page.goto("/usage?by=key");
@@ -64,7 +64,7 @@ test("rows, totals, chart and CSV have the same numbers", async () => {
 });
 
 test.each(hands)(
-  "%s: an upgrade whose price changes at midnight is shown again with the new price, and charged as shown",
+  "%s: an upgrade whose price changes at midnight is shown again with the new price, and charged as shown [H5]",
   async (...way) => {
     const hand = way[1];
     const [minuteMs, dayMs] = [60_000, 86_400_000];
@@ -99,60 +99,66 @@ test.each(hands)(
   },
 );
 
-test.each(hands)("%s: a downgrade and a cancellation are announced, and each can be withdrawn", async (_way, hand) => {
-  const owner = await portal.newAccount("Other", { package: "Business" });
-  await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie });
-  const { page } = tab;
-  await page.goto("/package");
-  await page.getByRole("heading", { name: "Starter" }).waitFor();
-  await hand.press(page, /^Downgrade: Starter/);
-  await page.getByRole("button", { name: "Confirm" }).waitFor();
-  await hand.press(page, /^Confirm$/);
-  await page.getByText(/Changes to Starter on/).waitFor();
-  expect(await axeFindings(page)).toEqual([]);
-  await hand.press(page, /^Withdraw$/);
-  await page.getByRole("button", { name: "Confirm" }).waitFor();
-  await hand.press(page, /^Confirm$/);
-  await page.getByText(/Changes to Starter on/).waitFor({ state: "detached" });
-  await hand.press(page, /^Cancel the package$/);
-  await page.getByText(/After that the API answers 403 no_package/).waitFor();
-  await hand.press(page, /^Cancel at the end of the period$/);
-  const ended = page.getByText(/^(Your package|Business) is cancelled and ends after/);
-  await ended.waitFor();
-  await hand.goTo(page, "Overview");
-  await ended.waitFor();
-  await hand.goTo(page, "Package");
-  await hand.press(page, /^Withdraw$/);
-  await page.getByRole("button", { name: "Confirm" }).waitFor();
-  await hand.press(page, /^Confirm$/);
-  await page.getByText(/is cancelled and ends/).waitFor({ state: "detached" });
-  tab.check();
-});
+test.each(hands)(
+  "%s: a downgrade and a cancellation are announced, and each can be withdrawn [H6]",
+  async (_way, hand) => {
+    const owner = await portal.newAccount("Other", { package: "Business" });
+    await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie });
+    const { page } = tab;
+    await page.goto("/package");
+    await page.getByRole("heading", { name: "Starter" }).waitFor();
+    await hand.press(page, /^Downgrade: Starter/);
+    await page.getByRole("button", { name: "Confirm" }).waitFor();
+    await hand.press(page, /^Confirm$/);
+    await page.getByText(/Changes to Starter on/).waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await hand.press(page, /^Withdraw$/);
+    await page.getByRole("button", { name: "Confirm" }).waitFor();
+    await hand.press(page, /^Confirm$/);
+    await page.getByText(/Changes to Starter on/).waitFor({ state: "detached" });
+    await hand.press(page, /^Cancel the package$/);
+    await page.getByText(/After that the API answers 403 no_package/).waitFor();
+    await hand.press(page, /^Cancel at the end of the period$/);
+    const ended = page.getByText(/^(Your package|Business) is cancelled and ends after/);
+    await ended.waitFor();
+    await hand.goTo(page, "Overview");
+    await ended.waitFor();
+    await hand.goTo(page, "Package");
+    await hand.press(page, /^Withdraw$/);
+    await page.getByRole("button", { name: "Confirm" }).waitFor();
+    await hand.press(page, /^Confirm$/);
+    await page.getByText(/is cancelled and ends/).waitFor({ state: "detached" });
+    tab.check();
+  },
+);
 
-test.each(hands)("%s: a new account starts its trial and goes on to Pro at the full price", async (_way, hand) => {
-  const owner = await portal.newAccount("New");
-  await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie, language: "de" });
-  const { page } = tab;
-  for (const path of ["/", "/start"]) {
-    await page.goto(path);
-    await page.getByRole("main").getByRole("link", { name: "Paket" }).waitFor(); // what to do next
-  }
-  await page.getByRole("main").getByRole("link", { name: "Paket" }).click();
-  await page.getByRole("button", { name: "Test beginnen" }).waitFor();
-  await hand.press(page, /^Test beginnen$/);
-  const end = createFormat("de").lastDay(new Date(trialEndMs(Date.now(), 30)).toISOString());
-  await page.getByRole("dialog").getByText(`Der Test ist bis ${end} kostenlos.`).waitFor();
-  await hand.press(page, /^Test beginnen$/);
-  await page.getByText("Der Test hat begonnen").waitFor();
-  await hand.press(page, /^Hochstufen: Pro /);
-  await page.getByRole("button", { name: /Für 35,00.€ netto bestellen/ }).waitFor();
-  await page.getByText("5.000.000 → 80.000.000; ein neuer Zeitraum beginnt, noch ohne Verbrauch").waitFor();
-  await hand.press(page, /^Für 35,00.€ netto bestellen$/);
-  await page.getByText(/^Pro, 35,00.€ netto im Monat/).waitFor();
-  const lines = (await portal.get("/package/invoice-lines", owner)).json.items;
-  expect(lines.map(({ amountCents }: { amountCents: number }) => amountCents)).toEqual([3_500]);
-  tab.check();
-});
+test.each(hands)(
+  "%s: a new account starts its trial and goes on to Pro at the full price [H5 H6]",
+  async (_way, hand) => {
+    const owner = await portal.newAccount("New");
+    await using tab = await openTab(browser, portal.origin, { cookie: owner.cookie, language: "de" });
+    const { page } = tab;
+    for (const path of ["/", "/start"]) {
+      await page.goto(path);
+      await page.getByRole("main").getByRole("link", { name: "Paket" }).waitFor(); // what to do next
+    }
+    await page.getByRole("main").getByRole("link", { name: "Paket" }).click();
+    await page.getByRole("button", { name: "Test beginnen" }).waitFor();
+    await hand.press(page, /^Test beginnen$/);
+    const end = createFormat("de").lastDay(new Date(trialEndMs(Date.now(), 30)).toISOString());
+    await page.getByRole("dialog").getByText(`Der Test ist bis ${end} kostenlos.`).waitFor();
+    await hand.press(page, /^Test beginnen$/);
+    await page.getByText("Der Test hat begonnen").waitFor();
+    await hand.press(page, /^Hochstufen: Pro /);
+    await page.getByRole("button", { name: /Für 35,00.€ netto bestellen/ }).waitFor();
+    await page.getByText("5.000.000 → 80.000.000; ein neuer Zeitraum beginnt, noch ohne Verbrauch").waitFor();
+    await hand.press(page, /^Für 35,00.€ netto bestellen$/);
+    await page.getByText(/^Pro, 35,00.€ netto im Monat/).waitFor();
+    const lines = (await portal.get("/package/invoice-lines", owner)).json.items;
+    expect(lines.map(({ amountCents }: { amountCents: number }) => amountCents)).toEqual([3_500]);
+    tab.check();
+  },
+);
 
 test("announced terms are shown at their package, a longer trial only to accounts that can have it", async () => {
   const validFromMs = Date.parse("2099-01-01T00:00:00+01:00");

@@ -77,7 +77,7 @@ test.each([
   [...hands[1], "chat-b", /^The model is being activated, usually within seconds/], // nobody has waited for it yet
   [...hands[0], "chat-a", /^The model is being activated/],
 ] as const)(
-  "%s: a chat streams, shows its cost, and can be stopped and shown as code",
+  "%s: a chat streams, shows its cost, and can be stopped and shown as code [H6]",
   async (...way) => {
     const { page } = tab;
     const [_name, hand, model, activating] = way;

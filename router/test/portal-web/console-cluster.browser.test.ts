@@ -42,7 +42,7 @@ async function longAnswer(model: string, tokens: number) {
 
 const lane = () => tab.page.getByRole("region", { name: "n1, slot a" });
 
-test("the console shows a switch live: the drain's seconds, the next model, and the switch's parts", async () => {
+test("the console shows a switch live: the drain's seconds, the next model, and the switch's parts [B9 H9]", async () => {
   const { page } = tab;
   const first = await longAnswer("chat-a", 30_000);
   await page.getByRole("link", { name: "Slots" }).click();
@@ -81,7 +81,7 @@ test("the lane shows a prewarmed model", async () => {
   tab.check();
 }, 60_000);
 
-test("a drain shows its progress and its end", async () => {
+test("a drain shows its progress and its end [H9]", async () => {
   const { page } = tab;
   const running = await longAnswer("chat-a", 30_000);
   await page.getByRole("link", { name: "Nodes" }).click();
@@ -101,7 +101,7 @@ test("a drain shows its progress and its end", async () => {
   tab.check();
 }, 60_000);
 
-test("while the router hangs, the page shows since when, and it is live again afterwards", async () => {
+test("while the router hangs, the page shows since when, and it is live again afterwards [H9]", async () => {
   const { page } = tab;
   cluster.router.kill("SIGSTOP");
   await page

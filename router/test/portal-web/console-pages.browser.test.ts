@@ -18,7 +18,7 @@ import { press, tabTo } from "./keyboard.ts";
 
 const visited = await forThisFile(startVisitedConsole());
 
-test("in dark, de, 320 pixels wide every page is clean", async () => {
+test("in dark, de, 320 pixels wide every page is clean [H9]", async () => {
   expect(await faultyConsolePages(visited, "dark", "de", 320)).toEqual([]);
 }, 60_000);
 
@@ -29,7 +29,7 @@ test.each([
   ],
   ["wrong", undefined],
   ["a minute old", async () => visited.clock.shift(codeMsMax)],
-])("a link that is %s is refused with advice", async (_what, spoil) => {
+])("a link that is %s is refused with advice [H9]", async (_what, spoil) => {
   const link = spoil ? visited.rig.link() : `${visited.rig.origin}/sign-in#${"a".repeat(43)}`;
   await spoil?.(link);
   await using tab = await openTab(visited.browser, visited.rig.origin);
@@ -125,7 +125,7 @@ test("in light, en, 1280 pixels wide every page is clean, and fetches what it ma
   expect(Object.entries(weights).filter(([, weight]) => weight > 190)).toEqual([]);
 });
 
-test("when the session expires, every page explains how to sign in again", async () => {
+test("when the session expires, every page explains how to sign in again [H9]", async () => {
   await using tab = await openSignedIn(visited);
   const { page } = tab;
   await page.locator(".live-mark i").waitFor();
@@ -136,7 +136,7 @@ test("when the session expires, every page explains how to sign in again", async
   expect(await faultsOf(tab, "the end of the session")).toEqual([]);
 });
 
-test("beyond loopback the console uses TLS, with the name in its links", async () => {
+test("beyond loopback the console uses TLS, with the name in its links [H9]", async () => {
   const folder = temporaryDirectory();
   certificate(folder, "console");
   const tls = { cert: join(folder, "console.pem"), key: join(folder, "console.key") };

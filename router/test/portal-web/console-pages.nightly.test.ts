@@ -18,7 +18,7 @@ test.each([
   ["light", "de", 320],
   ["dark", "en", 320],
 ] as const)(
-  "in %s, %s, %i pixels wide every page is clean",
+  "in %s, %s, %i pixels wide every page is clean [H9]",
   async (theme, language, width) => {
     expect(await faultyConsolePages(visited, theme, language, width)).toEqual([]);
   },

@@ -18,7 +18,7 @@ beforeAll(async () => {
   cleo = await portal.newUser(await portal.newAccount("ACME GmbH", { package: "Pro" }), "member");
 });
 
-test("the help page explains every refusal, the address, the limits and LangChain's setting", async () => {
+test("the help page explains every refusal, the address, the limits and LangChain's setting [H7]", async () => {
   await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie });
   const { page } = tab;
   await page.goto("/help");
@@ -42,7 +42,7 @@ test("the help page explains every refusal, the address, the limits and LangChai
   tab.check();
 });
 
-test("provisional factors and announced changes are marked, and changes are shown in the reader's language", async () => {
+test("provisional factors and announced changes are marked, and changes are shown in the reader's language [H7]", async () => {
   for (const [language, models, provisional, changes, words, ahead] of [
     ["en", "Models", "provisional", "Changelog", "The credit factor goes down from 2 to 1.5.", "announced"],
     ["de", "Modelle", "vorläufig", "Änderungen", "Der Credit-Faktor sinkt von 2 auf 1,5.", "angekündigt"],

@@ -24,7 +24,7 @@ import {
 
 journeys();
 
-test("by keyboard alone: from the invitation to the first answer of a model", async () => {
+test("by keyboard alone: from the invitation to the first answer of a model [H6]", async () => {
   const { page } = ada;
   const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro", "--yes"];
   const { invitationUrl } = (await cluster.weiche("account", "create", ...wish)) as { invitationUrl: string };
@@ -41,7 +41,7 @@ test("by keyboard alone: from the invitation to the first answer of a model", as
   ada.check();
 }, 60_000);
 
-test("by keyboard alone: each example on the page runs unchanged", async () => {
+test("by keyboard alone: each example on the page runs unchanged [H6]", async () => {
   const { page } = ada;
   const node = (code: string) => runWithKey(process.execPath, "--input-type=module", "--eval", code);
   /** A program with settings only in its environment, like agents and editors. */
@@ -58,7 +58,7 @@ test("by keyboard alone: each example on the page runs unchanged", async () => {
 }, 60_000);
 
 test(
-  "by keyboard alone: each Python example runs unchanged, also the one for embeddings",
+  "by keyboard alone: each Python example runs unchanged, also the one for embeddings [H6]",
   { ...lackOfPython(), timeout: 90_000 },
   async () => {
     const { page } = ada;
@@ -72,7 +72,7 @@ test(
   },
 );
 
-test("by keyboard alone: a test chat", async () => {
+test("by keyboard alone: a test chat [H6]", async () => {
   const { page } = ada;
   await goTo(page, "Test chat");
   await tabTo(page, /Message/);
@@ -84,7 +84,7 @@ test("by keyboard alone: a test chat", async () => {
   ada.check();
 }, 60_000);
 
-test("by keyboard alone: the package is upgraded", async () => {
+test("by keyboard alone: the package is upgraded [H6]", async () => {
   const { page } = ada;
   await goTo(page, "Package");
   await press(page, /^Upgrade/);
@@ -97,7 +97,7 @@ test("by keyboard alone: the package is upgraded", async () => {
   ada.check();
 }, 60_000);
 
-test("by keyboard alone: a person is invited, loses their role while a form is open, and the form reports it", async () => {
+test("by keyboard alone: a person is invited, loses their role while a form is open, and the form reports it [H2 H6]", async () => {
   const { page } = ada;
   await goTo(page, "Users");
   await press(page, /Invite somebody/);
@@ -139,7 +139,7 @@ test("by keyboard alone: a person is invited, loses their role while a form is o
 }, 60_000);
 
 test.each(hands)(
-  "%s: after a key is regenerated, the old value is refused and the new one works",
+  "%s: after a key is regenerated, the old value is refused and the new one works [H6]",
   async (way, hand) => {
     const { page } = ada;
     await hand.goTo(page, "Keys");
@@ -160,7 +160,7 @@ test.each(hands)(
   60_000,
 );
 
-test("with two browsers: a key revoked in one is refused within a second, and the other one shows it", async () => {
+test("with two browsers: a key revoked in one is refused within a second, and the other one shows it [E1]", async () => {
   const { page } = ada;
   await goTo(page, "Keys");
   const key = await makeKey(page, "batch");
@@ -189,7 +189,7 @@ test("with two browsers: a key revoked in one is refused within a second, and th
 }, 60_000);
 
 test.each(hands)(
-  "%s: a key at its limit is blocked with the reason, and active again once the limit is raised",
+  "%s: a key at its limit is blocked with the reason, and active again once the limit is raised [H6]",
   async (...way) => {
     const [{ page }, hand] = [ada, way[1]];
     await hand.goTo(page, "Keys");

@@ -35,7 +35,7 @@ async function leftBehind(page: Page, text: string): Promise<string[]> {
   return Object.entries({ ...kept, cookies }).flatMap(([place, found]) => (found?.includes(text) ? [place] : []));
 }
 
-test("a key is created, shown once, edited, regenerated and revoked by keyboard alone", async () => {
+test("a key is created, shown once, edited, regenerated and revoked by keyboard alone [H3 H6]", async () => {
   const ben = await portal.newUser(ada, "member");
   await using tab = await openTab(browser, portal.origin, { cookie: ben.cookie });
   const { page } = tab;
@@ -114,7 +114,7 @@ test("a key is created, shown once, edited, regenerated and revoked by keyboard 
   tab.check();
 });
 
-test("an Owner can make a key for another user of the account, an Admin only for themselves", async () => {
+test("an Owner can make a key for another user of the account, an Admin only for themselves [H2]", async () => {
   const cleo = await portal.newUser(ada, "member");
   await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
   const { page } = tab;

@@ -62,7 +62,7 @@ test.each([
     ],
   ],
 ] as const)(
-  "in %s, the page shows each model's status, factors and state, and announced models cannot be tried",
+  "in %s, the page shows each model's status, factors and state, and announced models cannot be tried [H7]",
   async (...of) => {
     const [language, used, others] = of;
     await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie, language });

@@ -8,7 +8,7 @@ import { pagesOf, startVisited } from "./page-visits.ts";
 
 const { browser, portal, people } = await forThisFile(startVisited());
 
-test("a role's navigation has only its pages, and addresses of other pages are not shown", async () => {
+test("a role's navigation has only its pages, and addresses of other pages are not shown [H2]", async () => {
   const names = async (who: Person) => {
     await using tab = await openTab(browser, portal.origin, { cookie: who.cookie });
     await tab.page.goto("/");
@@ -43,7 +43,7 @@ test("a role's navigation has only its pages, and addresses of other pages are n
 const everyRole = process.env["WEICHE_NIGHTLY"] ? (["owner", "admin", "member"] as const) : (["owner"] as const);
 
 test.each(hands.flatMap((hand) => everyRole.map((role) => [...hand, role] as const)))(
-  "%s, $2: every page of the role can be reached, and the focus is on its heading",
+  "%s, $2: every page of the role can be reached, and the focus is on its heading [H6]",
   async (_way, hand, role) => {
     await using tab = await openTab(browser, portal.origin, { cookie: people[role].cookie });
     const { page } = tab;

@@ -11,10 +11,13 @@ test.each([
   ["owner", "light", "en", 1280],
   ["admin", "dark", "de", 1280],
   ["member", "light", "de", 320],
-] as const)("of the %s, every page in %s, %s, %i pixels wide is clean", async (role, theme, language, width) => {
-  const look = { cookie: people[role].cookie, theme, language, width };
-  expect(await faultyPages(browser, portal, pagesOf(role), look)).toEqual([]);
-});
+] as const)(
+  "of the %s, every page in %s, %s, %i pixels wide is clean [H1 H6]",
+  async (role, theme, language, width) => {
+    const look = { cookie: people[role].cookie, theme, language, width };
+    expect(await faultyPages(browser, portal, pagesOf(role), look)).toEqual([]);
+  },
+);
 
 /** Tests each state in another role and theme. The nightly run tests all combinations. */
 test.each([
@@ -22,7 +25,7 @@ test.each([
   ["failing", "owner", "dark", "de", 320],
   ["forbidden", "admin", "light", "de", 390],
 ] as const)(
-  "every page in the state %s, for the %s, in %s, %s, %i pixels wide, is without faults and shows its state",
+  "every page in the state %s, for the %s, in %s, %s, %i pixels wide, is without faults and shows its state [H1]",
   async (...state) => {
     const [trouble, role, theme, language, width] = state;
     const visit = { cookie: people[role].cookie, theme, language, width, trouble };
@@ -57,12 +60,12 @@ test.each([
   ["owner", narrow],
   ["admin", { theme: "light", language: "en", width: 390 }],
   ["member", { theme: "light", language: "de", width: 1280 }],
-] as const)("of an account in which nothing has happened, every page of the %s is clean", async (role, look) => {
+] as const)("of an account in which nothing has happened, every page of the %s is clean [H1]", async (role, look) => {
   const visit = { cookie: visited!.newcomers[role].cookie, ...look };
   expect(await faultyPages(browser, portal, pagesOf(role), visit)).toEqual([]);
 });
 
-test("every page without a sign-in is without faults", async () => {
+test("every page without a sign-in is without faults [H1]", async () => {
   expect(await faultyPages(browser, portal, entrances, narrow)).toEqual([]);
 });
 
@@ -84,7 +87,7 @@ test.each([
   ["a script as text", "document.body.innerHTML = '<b></b>'"],
   ["an error", "console.error('broken')"],
   ["a foreign address", "fetch('https://example.com/').catch(() => {})"],
-])("the tests notice a page with %s", async (_what, script) => {
+])("the tests notice a page with %s [H1]", async (_what, script) => {
   await using tab = await openTab(browser, portal.origin);
   await tab.page.goto("/");
   await tab.page.getByRole("heading", { name: "Sign in" }).waitFor();
@@ -101,7 +104,7 @@ test.each([
     .toBe("noticed");
 });
 
-test("axe reports unreadable text", async () => {
+test("axe reports unreadable text [H6]", async () => {
   await using tab = await openTab(browser, portal.origin);
   await tab.page.goto("/");
   await tab.page.getByRole("heading", { name: "Sign in" }).waitFor();

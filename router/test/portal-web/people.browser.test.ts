@@ -64,66 +64,69 @@ function totpCode(secret: string, ms: number): string {
   return generateSync({ secret, epoch: Math.floor(ms / 1000), strategy: "totp" });
 }
 
-test.each(hands)("%s: somebody is invited, joins by the link, is changed, blocked and deleted", async (_way, hand) => {
-  const email = `${crypto.randomUUID()}@example.com`;
-  await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
-  const { page } = tab;
-  await page.goto("/users");
-  await page.getByRole("row", { name: ada.email }).waitFor();
-  await hand.press(page, /^Invite somebody$/);
-  await hand.reach(page, /^E-mail address/);
-  await page.keyboard.type(email);
-  await hand.select(page, /Role/, "Admin");
-  expect(await axeFindings(page)).toEqual([]);
-  await hand.submit(page, /^Make the invitation$/);
-  const link = await page.getByLabel("Link", { exact: true }).textContent();
-  expect(link).toMatch(/\/invitation#[\w-]{43}$/);
-  expect(await axeFindings(page)).toEqual([]);
-  await hand.press(page, /^Done$/);
-  const row = (text: string) => page.getByRole("row", { name: new RegExp(`^${email} ${text}`) });
-  await row("Admin invited").waitFor();
-  expect(await axeFindings(page)).toEqual([]);
+test.each(hands)(
+  "%s: somebody is invited, joins by the link, is changed, blocked and deleted [H6]",
+  async (_way, hand) => {
+    const email = `${crypto.randomUUID()}@example.com`;
+    await using tab = await openTab(browser, portal.origin, { cookie: ada.cookie });
+    const { page } = tab;
+    await page.goto("/users");
+    await page.getByRole("row", { name: ada.email }).waitFor();
+    await hand.press(page, /^Invite somebody$/);
+    await hand.reach(page, /^E-mail address/);
+    await page.keyboard.type(email);
+    await hand.select(page, /Role/, "Admin");
+    expect(await axeFindings(page)).toEqual([]);
+    await hand.submit(page, /^Make the invitation$/);
+    const link = await page.getByLabel("Link", { exact: true }).textContent();
+    expect(link).toMatch(/\/invitation#[\w-]{43}$/);
+    expect(await axeFindings(page)).toEqual([]);
+    await hand.press(page, /^Done$/);
+    const row = (text: string) => page.getByRole("row", { name: new RegExp(`^${email} ${text}`) });
+    await row("Admin invited").waitFor();
+    expect(await axeFindings(page)).toEqual([]);
 
-  await using hers = await openTab(browser, portal.origin);
-  await join(hers.page, hand, link!);
-  await hers.page.getByRole("link", { name: "Users" }).waitFor();
-  expect(await hers.page.getByRole("link", { name: "Overview" }).isVisible()).toBe(true);
+    await using hers = await openTab(browser, portal.origin);
+    await join(hers.page, hand, link!);
+    await hers.page.getByRole("link", { name: "Users" }).waitFor();
+    expect(await hers.page.getByRole("link", { name: "Overview" }).isVisible()).toBe(true);
 
-  await page.reload();
-  await row("Admin active").waitFor();
-  const act = async (item: string) => {
-    await hand.press(page, new RegExp(`Actions for ${email}`));
-    await page.getByRole("menu").waitFor();
-    await hand.choose(page, item);
-  };
-  await act("Edit");
-  await hand.select(page, /Role/, "Member");
-  await hand.reach(page, /^Credit limit/);
-  await page.keyboard.type("250000");
-  await hand.submit(page, /^Save$/);
-  await row("Member active .*250,000").waitFor();
-  await act("Block");
-  await page.getByRole("dialog", { name: `Block ${email}?` }).waitFor();
-  await hand.press(page, /^Block$/);
-  await row("Member blocked").waitFor();
-  await hers.page.reload();
-  await hers.page.getByRole("heading", { name: "Sign in" }).waitFor();
-  await act("Unblock");
-  await row("Member active").waitFor();
-  await act("Delete");
-  await hand.reach(page, /^Type “/);
-  await page.keyboard.type(email.slice(1));
-  await page.keyboard.press("Enter");
-  expect(await page.getByRole("dialog", { name: `Delete ${email}?` }).isVisible()).toBe(true); // not yet the whole address
-  await page.keyboard.press("Home");
-  await page.keyboard.type(email[0]!);
-  await hand.submit(page, /^Delete$/);
-  await row("").waitFor({ state: "detached" });
-  tab.check();
-  hers.check();
-});
+    await page.reload();
+    await row("Admin active").waitFor();
+    const act = async (item: string) => {
+      await hand.press(page, new RegExp(`Actions for ${email}`));
+      await page.getByRole("menu").waitFor();
+      await hand.choose(page, item);
+    };
+    await act("Edit");
+    await hand.select(page, /Role/, "Member");
+    await hand.reach(page, /^Credit limit/);
+    await page.keyboard.type("250000");
+    await hand.submit(page, /^Save$/);
+    await row("Member active .*250,000").waitFor();
+    await act("Block");
+    await page.getByRole("dialog", { name: `Block ${email}?` }).waitFor();
+    await hand.press(page, /^Block$/);
+    await row("Member blocked").waitFor();
+    await hers.page.reload();
+    await hers.page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await act("Unblock");
+    await row("Member active").waitFor();
+    await act("Delete");
+    await hand.reach(page, /^Type “/);
+    await page.keyboard.type(email.slice(1));
+    await page.keyboard.press("Enter");
+    expect(await page.getByRole("dialog", { name: `Delete ${email}?` }).isVisible()).toBe(true); // not yet the whole address
+    await page.keyboard.press("Home");
+    await page.keyboard.type(email[0]!);
+    await hand.submit(page, /^Delete$/);
+    await row("").waitFor({ state: "detached" });
+    tab.check();
+    hers.check();
+  },
+);
 
-test.each(hands)("%s: a link for a new password is made, sets it, and works once", async (_way, hand) => {
+test.each(hands)("%s: a link for a new password is made, sets it, and works once [H6]", async (_way, hand) => {
   const { email, path } = await invited();
   await using before = await openTab(browser, portal.origin);
   await join(before.page, hand, path);
@@ -163,7 +166,7 @@ test.each(hands)("%s: a link for a new password is made, sets it, and works once
   for (const each of [tab, before, his]) each.check();
 });
 
-test.each(hands)("%s: the second factor is set up, and the next sign-in asks for it", async (_way, hand) => {
+test.each(hands)("%s: the second factor is set up, and the next sign-in asks for it [H6]", async (_way, hand) => {
   const { email, path } = await invited();
   await using tab = await openTab(browser, portal.origin);
   const { page } = tab;
@@ -207,7 +210,7 @@ test.each(hands)("%s: the second factor is set up, and the next sign-in asks for
   tab.check();
 });
 
-test("a Member sees no users and no link to them, and an Admin cannot change an Owner", async () => {
+test("a Member sees no users and no link to them, and an Admin cannot change an Owner [H2]", async () => {
   const cleo = await portal.newUser(ada, "member");
   await using tab = await openTab(browser, portal.origin, { cookie: cleo.cookie });
   await tab.page.goto("/users");

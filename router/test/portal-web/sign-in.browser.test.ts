@@ -150,7 +150,7 @@ test("when a login ends, the page asks for the password in place, and continues"
 });
 
 test.each(hands)(
-  "%s: when a login ends while a form is open, the page asks for the password, and then sends the form unchanged",
+  "%s: when a login ends while a form is open, the page asks for the password, and then sends the form unchanged [H6]",
   async (...way) => {
     const { path, id, email } = await invited();
     await using tab = await joined(path);

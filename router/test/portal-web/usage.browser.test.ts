@@ -79,7 +79,7 @@ const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + o
 test.each([
   ["forward, a day of 23 hours", "2025-03-30", ["00:00", "01:59", "03:00", "23:59"]],
   ["back, a day of 25 hours", "2025-10-26", ["00:00", "01:59", "02:30", "03:00", "23:59"]],
-] as const)("when clocks go %s, each request is on its day, and all sums agree", async (_name, day, times) => {
+] as const)("when clocks go %s, each request is on its day, and all sums agree [H4]", async (_name, day, times) => {
   const [before, after] = [-1, 1].map((days) => Temporal.PlainDate.from(day).add({ days }).toString());
   await spend(`${before}T23:59`, 1);
   for (const [index, time] of times.entries()) await spend(`${day}T${time}`, 10 * 2 ** index);
@@ -92,7 +92,7 @@ test.each([
   tab.check();
 });
 
-test("a filter by key, user or model applies everywhere, and can be removed", async () => {
+test("a filter by key, user or model applies everywhere, and can be removed [H4]", async () => {
   const [first, second] = ["2025-06-02", "2025-06-03"];
   await spend(`${first}T10:00`, 1);
   await spend(`${first}T11:00`, 20, "ada", "coder-next");

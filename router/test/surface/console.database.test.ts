@@ -25,7 +25,7 @@ const errorOf = async (answer: Response) =>
   ((await answer.json()) as { error: { code: string; message: string } }).error;
 
 describe("the one-time link", () => {
-  test("opens one session, and is refused if it is used again, wrong or older than a minute", async () => {
+  test("opens one session, and is refused if it is used again, wrong or older than a minute [H9]", async () => {
     const code = codeOf(rig.link());
     const opened = await exchange(code);
     expect(opened.status).toBe(201);
@@ -59,7 +59,7 @@ describe("the one-time link", () => {
 });
 
 describe("the session", () => {
-  test("ends after twelve hours, also if no timer fired, and at once by the button", async () => {
+  test("ends after twelve hours, also if no timer fired, and at once by the button [H9]", async () => {
     const [first, second] = [await rig.signIn(), await rig.signIn()];
     const status = async (cookie: string) => (await rig.fetch("/api/console/session", { headers: { cookie } })).status;
     expect((await rig.send("DELETE", "/console/session", {}, first)).status).toBe(204);
@@ -94,7 +94,7 @@ describe("the session", () => {
       async (cookie: string) => void (await rig.send("DELETE", "/console/session", {}, cookie)),
     ],
     ["when its time is over", async () => clock.shift(sessionMsMax)],
-  ])("ends its pages' streams %s", async (_how, end) => {
+  ])("ends its pages' streams %s [H9]", async (_how, end) => {
     const cookie = await rig.signIn();
     const stream = await rig.fetch("/api/console/events?show=nodes", { headers: { cookie } });
     const ended = stream.text().then(
@@ -111,7 +111,7 @@ describe("routes", () => {
   const routes: Readonly<Record<string, Route>> = contract;
   const served = new Set<string>(consoleRoutes);
 
-  test("the console serves only its own routes and those of nodes, blocks and running requests", () => {
+  test("the console serves only its own routes and those of nodes, blocks and running requests [H9]", () => {
     const own = ["openConsole", "showConsole", "closeConsole", "watchConsole"];
     const blocks = ["showAccount", "blockAccount", "unblockAccount", "listUsers", "blockUser", "unblockUser"];
     expect([...served].toSorted()).toEqual([...own, ...blocks, "setMaintenance", "prewarm", "listRunning"].toSorted());
@@ -120,7 +120,7 @@ describe("routes", () => {
   const fill = (path: string) => path.replace(":id", "019aadea-0000-7000-8000-000000000000");
 
   test.each(Object.keys(routes).filter((name) => !served.has(name)))(
-    "the console does not serve %s, even with a session",
+    "the console does not serve %s, even with a session [H9]",
     async (name) => {
       const cookie = await rig.signIn();
       const { method, path } = routes[name]!;
@@ -138,14 +138,14 @@ describe("routes", () => {
     consoleRoutes.filter((name) => routes[name]!.method !== "GET"),
   ];
 
-  test.each(reads)("%s needs a session of the console", async (name) => {
+  test.each(reads)("%s needs a session of the console [H9]", async (name) => {
     for (const cookie of ["", cookieOf("a".repeat(43)), `__Host-weiche=${"a".repeat(43)}`]) {
       const answer = await rig.fetch(`/api${fill(routes[name]!.path)}`, { headers: { cookie } });
       expect(answer.status).toBe(401);
     }
   });
 
-  test.each(changes)("%s must come from the console's own page", async (name) => {
+  test.each(changes)("%s must come from the console's own page [H9]", async (name) => {
     const { method, path } = routes[name]!;
     const cookie = await rig.signIn();
     const json = { "content-type": "application/json" };
@@ -165,7 +165,7 @@ describe("routes", () => {
     expect((await rig.send(method, fill(path), {})).status).toBe(401);
   });
 
-  test("neither listener serves files of the other application, except files that both contain", async () => {
+  test("neither listener serves files of the other application, except files that both contain [H9]", async () => {
     const files = async (directory: string) => new Set(await readdir(join(directory, "assets")));
     const [portal, console] = [await files(builtPortal), await files(builtConsole)];
     const ownOfConsole = [...console].filter((name) => !portal.has(name));

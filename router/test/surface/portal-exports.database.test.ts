@@ -89,7 +89,7 @@ test("an export ends if its client reads nothing for half a minute, and in any c
   await expect(rest).rejects.toThrow("terminated");
 });
 
-test("one of two slow exports gives way when another account waits", async () => {
+test("one of two slow exports gives way when another account waits [D10]", async () => {
   const timersBefore = clock.pending;
   const slow = [await open(ada!), await open(eve!)];
   const asked = portal.get("/usage.csv", cy);

@@ -139,7 +139,7 @@ describe("a browser's earlier session ends when the browser", () => {
     ["signs in", () => post("/sign-in", { email: ada.email, password })],
     ["opens an account", () => post("/registration", { accountName: "E", email: `eve${count}@example.com`, password })],
     ["joins", async () => post("/invitation", { token: await invited(), password })],
-  ])("%s", async (_name, enter) => {
+  ])("%s [E6]", async (_name, enter) => {
     const answer = await enter();
     expect(answer.status).toBe(204);
     expect((await portal.get("/session", { ...ada, cookie: cookieOf(answer) })).status).toBe(200);
@@ -164,7 +164,7 @@ describe("the sessions that end at once", () => {
       () => post("/password", { password, newPassword }),
       ["phone", "laptop"],
     ],
-  ])("%s", async (_name, deed, over) => {
+  ])("%s [E1]", async (_name, deed, over) => {
     const of = { this: ada, phone: await portal.signIn(ada), laptop: await portal.signIn(ada) };
     const colleague = await portal.newUser(ada, "member");
     const done = await deed(of);

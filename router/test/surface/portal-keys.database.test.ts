@@ -23,7 +23,7 @@ async function stateOf(id: KeyId): Promise<string> {
 }
 
 describe("keys", () => {
-  test("can be made, shown once, changed, regenerated and revoked", async () => {
+  test("can be made, shown once, changed, regenerated and revoked [H3]", async () => {
     const made = await portal.send(
       "POST",
       "/keys",

@@ -87,7 +87,7 @@ async function ask(name: string, ids: Ids, who?: Person): Promise<{ outcome: str
   return { outcome: `${answer.status}${code}`, text: answer.text };
 }
 
-test("the table and the contract have the same routes", () => {
+test("the table and the contract have the same routes [E2]", () => {
   // The console's sign-in needs no session, but the portal does not serve it.
   expect([...names, ...operatorsOwn, "openConsole"].toSorted()).toEqual(Object.keys(contract).toSorted());
   const ofOperator = Object.keys(contract).filter((name) => routes[name]!.may.includes("operator"));
@@ -95,7 +95,7 @@ test("the table and the contract have the same routes", () => {
 });
 
 test.each([...operatorsOwn, "openConsole"] as const)(
-  "the portal's listener serves %s to no principal",
+  "the portal's listener serves %s to no principal [H9]",
   async (name) => {
     const { method, path } = routes[name]!;
     const target = path.replace(":id", acme.owner.id);
@@ -140,7 +140,7 @@ describe.each(names)("%s", (name) => {
   const accounts = expectations[name].foreign === undefined ? ["acme"] : ["acme", "globex"];
   const cases = principals.flatMap((role) => accounts.map((whose) => [role, whose] as const));
 
-  test.each(cases)("by %s with ids of %s", async (role, whose) => {
+  test.each(cases)("by %s with ids of %s [E2 E3 H2]", async (role, whose) => {
     const who = await principal(role);
     const isOwn = (role === "stranger") === (whose === "globex") || expectations[name].foreign === undefined;
     const ids = expectations[name].ask ? await idsOf(whose === "acme" ? acme : globex, who ?? acme.owner) : none;

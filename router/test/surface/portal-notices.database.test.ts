@@ -160,7 +160,7 @@ describe("notices", () => {
     expect(await kinds(ada)).toEqual([]);
   });
 
-  test("of the catalogue reach every account once, also after restarts, and again when it changes back", async () => {
+  test("of the catalogue reach every account once, also after restarts, and again when it changes back [H8]", async () => {
     await evaluator.evaluate();
     expect(await kinds(ada)).toEqual([]); // nothing was known before
     const turn = async (model: string, more: Partial<CatalogueEntry>) => {
@@ -180,7 +180,7 @@ describe("notices", () => {
     await portal.database.pool.query("delete from announced_models");
   });
 
-  test("of the changelog reach every account once, with the changes of their models, except entries from the first start", async () => {
+  test("of the changelog reach every account once, with the changes of their models, except entries from the first start [H8]", async () => {
     const write = (days: number, en: string, ...models: string[]): ServiceChange => ({
       atMs: clock.now() + days * dayMs,
       text: { de: `${en} (deutsch)`, en },
@@ -221,7 +221,7 @@ describe("notices", () => {
     await portal.database.pool.query("delete from announced_models");
   });
 
-  test("of an entry that two routers see at once come once, even if one router has read a corrected text", async () => {
+  test("of an entry that two routers see at once come once, even if one router has read a corrected text [H8]", async () => {
     const entry = (en: string): ServiceChange => ({
       atMs: clock.now(),
       text: { de: "deutsch", en },

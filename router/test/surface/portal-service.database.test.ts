@@ -19,7 +19,7 @@ function changesOf(text: string) {
   return parseCatalogue(`models: [${model}]\nchanges: ${text}`).changes!;
 }
 
-test("every refusal is listed with its status, its code and whether to retry, sorted by status", async () => {
+test("every refusal is listed with its status, its code and whether to retry, sorted by status [H7]", async () => {
   const { refusals } = (await portal.get("/service", cleo)).json;
   const kinds = refusals.map(({ kind }: { kind: string }) => kind);
   expect(kinds.toSorted()).toEqual([...Object.keys(apiErrors), ...Object.keys(pageRefusals)].toSorted());
@@ -45,7 +45,7 @@ test("the limits are this router's settings", async () => {
   expect((await free.get("/service", cleo)).json.limits).toMatchObject({ requestsPerSecond: null, requestSeconds: 30 });
 });
 
-test("the changelog shows the catalogue's current entries, newest first", async () => {
+test("the changelog shows the catalogue's current entries, newest first [H7]", async () => {
   expect((await portal.get("/changes", cleo)).json).toEqual({ items: [] });
   changes = changesOf(
     `[{ at: "2026-01-01T00:00:00+01:00", text: { de: Alt, en: Old } },

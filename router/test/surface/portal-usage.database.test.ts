@@ -105,7 +105,7 @@ describe("usage", () => {
         "2026-10-26T00:00",
       ],
     ],
-  ])("on the day when the clock goes %s has equal sums in rows, totals and CSV", async (_name, day, times) => {
+  ])("on the day when the clock goes %s has equal sums in rows, totals and CSV [H4]", async (_name, day, times) => {
     for (const [n, time] of times.entries()) await spend(berlin(time), { prompt: 1 + n });
     const oneDay = await usage(`from=${day}&to=${day}&by=day,model`);
     expect(oneDay).toMatchObject({
@@ -119,7 +119,7 @@ describe("usage", () => {
     expect(sum((await csvOf(`${range}&by=day`)) as never)).toBe(days.totals.credits);
   });
 
-  test("has the same sums as its CSV, for any parts, filters and pages", async () => {
+  test("has the same sums as its CSV, for any parts, filters and pages [H4]", async () => {
     const random = createRandom(7);
     for (let n = 0; n < 60; n++) {
       const by = random.pick([ada, ben]);

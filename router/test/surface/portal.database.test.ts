@@ -43,7 +43,7 @@ test("a signed-in user gets the list of their allowed actions", async () => {
   for (const action of ["changePackage", "listUsers", "listAudit"]) expect(member).not.toContain(action);
 });
 
-test("every answer has headers against caching, framing and guessing of content types", async () => {
+test("every answer has headers against caching, framing and guessing of content types [E6 H1]", async () => {
   const answers = [
     await portal.get("/session", ada),
     await portal.get("/session"),
@@ -82,13 +82,13 @@ describe("a change from another site", () => {
     ["a link", { "sec-fetch-site": "none" }, 403],
     ["an origin that the browser contradicts", { origin: "own", "sec-fetch-site": "cross-site" }, 403],
     ["another origin that pretends", { origin: "https://evil.example", "sec-fetch-site": "same-origin" }, 403],
-  ])("is recognised by the origin of its page: %s", async (_name, more, status) => {
+  ])("is recognised by the origin of its page: %s [E6]", async (_name, more, status) => {
     const origin = { own: portal.origin, https: portal.origin.replace("http", "https") }[more["origin"] ?? ""];
     const answer = await rename(origin ? { ...more, origin } : more);
     expect([answer.status, answer.json.error?.code]).toEqual([status, status === 403 ? "wrong_origin" : undefined]);
   });
 
-  test("cannot be a form, because only JSON is accepted", async () => {
+  test("cannot be a form, because only JSON is accepted [E6]", async () => {
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
       expect((await rename({ origin: portal.origin, "content-type": type })).status).toBe(415);
     const chunked = { method: "POST", headers: { cookie: ada.cookie, origin: portal.origin } };
@@ -113,7 +113,7 @@ describe("a change from another site", () => {
 describe("credentials", () => {
   const ask = async (headers: Record<string, string>) => (await portal.fetch("/api/session", { headers })).status;
 
-  test("are refused if two differ, and an API key is not accepted", async () => {
+  test("are refused if two differ, and an API key is not accepted [E4]", async () => {
     const other = await portal.newAccount("Other");
     expect(await ask({ cookie: `a=b; ${ada.cookie}; c=d` })).toBe(200);
     expect(await ask({ cookie: `${ada.cookie}; ${other.cookie}` })).toBe(400);
@@ -135,7 +135,7 @@ describe("credentials", () => {
     expect(answer.toString()).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  test("are in a cookie that scripts and other sites cannot read", () => {
+  test("are in a cookie that scripts and other sites cannot read [E6]", () => {
     expect(sessionCookie("token", 60.5)).toBe(
       "__Host-weiche=token; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=Lax",
     );
@@ -155,7 +155,7 @@ test("an address that exceeds its burst gets 503 as JSON, but still the front pa
   expect((await slow.fetch("/")).status).toBe(200);
 });
 
-test("a slow body is awaited for a limited time", async () => {
+test("a slow body is awaited for a limited time [D1]", async () => {
   await using slow = await startPortal({ database: portal.database, requestMsMax: 500, times: { headersMsMax: 500 } });
   const client = connect(slow.port, "127.0.0.1");
   const head = [
@@ -191,7 +191,7 @@ test("the portal does not start with a route without a handler or a handler with
   await expect(startPortal({ database: portal.database, handlers: more })).rejects.toThrow("surprise is missing in");
 });
 
-test("a database that does not answer causes 503, which is not reported as a bug", async () => {
+test("a database that does not answer causes 503, which is not reported as a bug [C4]", async () => {
   const away: unknown[] = [];
   const errors = [
     Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" }),

@@ -69,7 +69,7 @@ async function orderAtBoth(): Promise<void> {
   await Promise.all([one, other].map((portal) => portal.send("POST", "/package/changes", { ...wish, quoteId }, ada)));
 }
 
-test("a session of one router is valid at the other, and ends at both", async () => {
+test("a session of one router is valid at the other, and ends at both [R4]", async () => {
   expect([await statusAt(one, ada), await statusAt(other, ada)]).toEqual([200, 200]);
   const second = await personOf(ada.email, await signIn(other));
   await other.send("POST", "/sign-out", {}, second);
@@ -78,7 +78,7 @@ test("a session of one router is valid at the other, and ends at both", async ()
   expect(await statusAt(one, ada)).toBe(401);
 });
 
-test("two routers together allow as many wrong passwords as one", async () => {
+test("two routers together allow as many wrong passwords as one [R4]", async () => {
   let guesses = 0;
   for (; guesses < 50; guesses++) {
     const { status } = await signIn([one, other][guesses % 2]!, { password: "wrong wrong wrong" });
@@ -89,7 +89,7 @@ test("two routers together allow as many wrong passwords as one", async () => {
   expect((await signIn(one)).status).toBe(429);
 });
 
-test("a second factor can be set up at one router and confirmed at the other, and both accept a code only once", async () => {
+test("a second factor can be set up at one router and confirmed at the other, and both accept a code only once [R4]", async () => {
   const { secret } = (await one.send("POST", "/totp/set-up", { password }, ada)).json;
   const codeNow = () => generateSync({ secret, epoch: Math.floor(clock.now() / 1000) });
   expect((await other.send("POST", "/totp/confirm", { code: codeNow() }, ada)).status).toBe(200);
@@ -107,12 +107,12 @@ test("an invitation from one router works at the other, once", async () => {
   expect(statuses.filter((status) => status < 300)).toHaveLength(1);
 });
 
-test("a package that one router quotes and both order at once is charged once", async () => {
+test("a package that one router quotes and both order at once is charged once [R4]", async () => {
   await orderAtBoth();
   expect((await other.get("/package/invoice-lines", ada)).json).toMatchObject({ total: 1, totalCents: 700 });
 });
 
-test("two evaluations at once cause one notice each, and a notice read at one router is read at the other", async () => {
+test("two evaluations at once cause one notice each, and a notice read at one router is read at the other [R4]", async () => {
   await orderAtBoth();
   clock.advance(1_000);
   await spend(4_600_000);
@@ -144,7 +144,7 @@ test("both routers can export the same usage at the same time", async () => {
   expect(exported[1]!.text).toBe(exported[0]!.text);
 });
 
-test("simultaneous actions at both routers form one chain of the audit log, which both show", async () => {
+test("simultaneous actions at both routers form one chain of the audit log, which both show [R4]", async () => {
   const names = Array.from({ length: 20 }, (_, index) => `key ${index}`);
   await Promise.all(names.map((name, index) => [one, other][index % 2]!.send("POST", "/keys", { name }, ada)));
   expect(await verifyAudit(one.database, ada.accountId)).toMatchObject({ broken: [] });

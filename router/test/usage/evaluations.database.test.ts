@@ -34,7 +34,7 @@ describe("evaluations", () => {
     expect(await met()).toBe("insufficient_quota");
   });
 
-  test("run every minute on one router, and on another one when it is gone", async () => {
+  test("run every minute on one router, and on another one when it is gone [S14.4 S20.6]", async () => {
     const routers = [startRouter(database), startRouter(await server.openAgain(database))];
     await spend(quota);
     for (const minute of [1, 2, 3]) await tickUntil(minute);

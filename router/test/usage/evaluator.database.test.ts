@@ -55,7 +55,7 @@ test.each([
 });
 
 describe("a package's quota", () => {
-  test("at 75 % and 90 % stays available and adds one notice each per period", async () => {
+  test("at 75 % and 90 % stays available and adds one notice each per period [S15.1]", async () => {
     expect(await spendAndEvaluate(quota * 0.75 - 1)).toBe("admitted");
     expect(await notices()).toEqual([]);
     expect(await spendAndEvaluate(1)).toBe("admitted");
@@ -68,7 +68,7 @@ describe("a package's quota", () => {
     expect(await notices()).toEqual(["quota-75", "quota-90", "quota-75"]);
   });
 
-  test("at 100 % is exhausted from the next evaluation on", async () => {
+  test("at 100 % is exhausted from the next evaluation on [S15.2]", async () => {
     await spend(quota - 1);
     await spend(1);
     expect(await met()).toBe("admitted"); // requests are admitted until the next evaluation
@@ -77,7 +77,7 @@ describe("a package's quota", () => {
     expect(await notices()).toEqual(["quota-75", "quota-90", "quota-100"]);
   });
 
-  test("usage beyond 100 % is counted but not charged", async () => {
+  test("usage beyond 100 % is counted but not charged [S15.4]", async () => {
     await spendAndEvaluate(quota + 123);
     await spend(77); // by a stream that was already running
     const { rows } = await database.pool.query(
@@ -90,7 +90,7 @@ describe("a package's quota", () => {
     expect((await accounts.subscriptions.invoice(accountId)).map(({ amountCents }) => amountCents)).toEqual([700]);
   });
 
-  test("is available again at once when a new billing period begins", async () => {
+  test("is available again at once when a new billing period begins [S15.5]", async () => {
     await spendAndEvaluate(quota);
     forwardTo("2026-12-13T23:59:59.999");
     expect(await met()).toBe("insufficient_quota");
@@ -100,7 +100,7 @@ describe("a package's quota", () => {
     expect(await spendAndEvaluate(1)).toBe("insufficient_quota");
   });
 
-  test("is available at once after an upgrade, and its usage still counts", async () => {
+  test("is available at once after an upgrade, and its usage still counts [S15.6]", async () => {
     await spendAndEvaluate(quota + 5);
     await accounts.subscriptions.change(accountId, { action: "upgrade", package: "Pro" });
     expect(await met()).toBe("admitted");
@@ -125,7 +125,7 @@ describe("a package's quota", () => {
 describe("an API key", () => {
   const limit = millicredits(1_000_000n);
 
-  test("beyond its credit limit is blocked from the next evaluation on", async () => {
+  test("beyond its credit limit is blocked from the next evaluation on [S14.4]", async () => {
     await accounts.keys.update(keyId, { creditLimit: limit });
     expect(await spendAndEvaluate(999)).toBe("admitted");
     await spend(1);
@@ -135,7 +135,7 @@ describe("an API key", () => {
     expect((await keysOf(database, userId, clock.now()))[0]).toMatchObject({ state: "blocked-by-limit" });
   });
 
-  test("is blocked if all keys of its user together exceed the user's credit limit", async () => {
+  test("is blocked if all keys of its user together exceed the user's credit limit [S14.4]", async () => {
     const other = await accounts.keys.create(userId, { name: "other" });
     const stranger = await accounts.users.create({ accountId, email: "stranger@example.com", role: "member" });
     const theirs = await accounts.keys.create(stranger.id, { name: "theirs" });
@@ -150,7 +150,7 @@ describe("an API key", () => {
     ]);
   });
 
-  test("is active at once when its limit is raised, and stays active below the new limit", async () => {
+  test("is active at once when its limit is raised, and stays active below the new limit [S14.5]", async () => {
     await accounts.keys.update(keyId, { creditLimit: limit });
     await spendAndEvaluate(1_000);
     await accounts.keys.update(keyId, { creditLimit: millicredits(2_000_000n) });
@@ -162,7 +162,7 @@ describe("an API key", () => {
     expect(await met()).toBe("admitted");
   });
 
-  test("is active at once when its user's limit is raised", async () => {
+  test("is active at once when its user's limit is raised [S14.5]", async () => {
     await accounts.users.update(userId, { creditLimit: limit });
     expect(await spendAndEvaluate(1_000)).toBe("blocked-by-limit");
     await accounts.users.update(userId, { creditLimit: millicredits(2_000_000n) });
@@ -171,7 +171,7 @@ describe("an API key", () => {
     expect(await met()).toBe("admitted");
   });
 
-  test("is active at once with no usage when a new billing period begins", async () => {
+  test("is active at once with no usage when a new billing period begins [S14.5 S19.10]", async () => {
     await accounts.keys.update(keyId, { creditLimit: limit });
     await spendAndEvaluate(1_000);
     forwardTo("2026-12-14T00:00");
@@ -180,7 +180,7 @@ describe("an API key", () => {
     expect(await spendAndEvaluate(1)).toBe("blocked-by-limit");
   });
 
-  test("that is regenerated starts with no usage against its limit", async () => {
+  test("that is regenerated starts with no usage against its limit [S14.7]", async () => {
     await accounts.keys.update(keyId, { creditLimit: limit });
     await spendAndEvaluate(1_000);
     const fresh = await accounts.keys.regenerate(keyId);

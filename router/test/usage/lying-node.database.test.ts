@@ -122,18 +122,21 @@ const lies: [name: string, lie: (honest: UsageRecord) => UsageRecord, reason: st
   ],
 ];
 
-test.each(lies)("%s: the record is not billed, and the other records of its batch are", async (_name, lie, reason) => {
-  const agent = await rig.linked();
-  const [before, honest, after] = [sent(), sent(), sent()];
-  await deliver(agent, before, lie(honest), after);
-  expect(await billed()).toEqual(linesOf(before, after));
-  expect(await refused()).toBe(1);
-  expect(logged).toMatchObject([{ node, reason }]);
-  await deliver(agent, honest);
-  expect(await billed()).toEqual(linesOf(before, honest, after));
-});
+test.each(lies)(
+  "%s: the record is not billed, and the other records of its batch are [A8]",
+  async (_name, lie, reason) => {
+    const agent = await rig.linked();
+    const [before, honest, after] = [sent(), sent(), sent()];
+    await deliver(agent, before, lie(honest), after);
+    expect(await billed()).toEqual(linesOf(before, after));
+    expect(await refused()).toBe(1);
+    expect(logged).toMatchObject([{ node, reason }]);
+    await deliver(agent, honest);
+    expect(await billed()).toEqual(linesOf(before, honest, after));
+  },
+);
 
-test("a grant that is used twice with other counts is billed once", async () => {
+test("a grant that is used twice with other counts is billed once [A8]", async () => {
   const agent = await rig.linked();
   const honest = sent();
   await deliver(agent, honest);
@@ -142,7 +145,7 @@ test("a grant that is used twice with other counts is billed once", async () => 
   expect(await refused()).toBe(0);
 });
 
-test("a node that refused a request and bills its grant is paid nothing, in either order", async () => {
+test("a node that refused a request and bills its grant is paid nothing, in either order [A8]", async () => {
   const agent = await rig.linked();
   const [early, late, beside] = [sent(), sent(), sent()];
   await deliver(agent, early);
@@ -157,7 +160,7 @@ test("a node that refused a request and bills its grant is paid nothing, in eith
   expect(rows[0]!.credits).toBe(30n * beside.factor);
 });
 
-test("the node of a request can bill it, even after another node tried to", async () => {
+test("the node of a request can bill it, even after another node tried to [A8]", async () => {
   const [liar, owner] = [await rig.linked(), await rig.linked(1, other)];
   const honest = sent({}, other);
   await deliver(liar, honest);
@@ -188,7 +191,7 @@ test("the most expensive requests of a catalogue are billed, and totals can hold
   expect((rows[0]!.credits / 2n) * 17_000n).toBeLessThan(2n ** 63n);
 });
 
-test("grants are valid on every router of the database, and after a restart", async () => {
+test("grants are valid on every router of the database, and after a restart [A8]", async () => {
   const records = [sent(), sent()];
   const second = await openRouter(await server.openAgain(database));
   await deliver(await second.linked(), records[0]!);
@@ -199,7 +202,7 @@ test("grants are valid on every router of the database, and after a restart", as
   expect(await refused()).toBe(0);
 });
 
-test("a grant of another database is refused", async () => {
+test("a grant of another database is refused [A8]", async () => {
   const agent = await rig.linked();
   const foreign = await readGrants((await server.newDatabase()).pool);
   await deliver(agent, granted(sent(), node, foreign));

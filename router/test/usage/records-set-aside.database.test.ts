@@ -58,7 +58,7 @@ describe("records whose sum would overflow an account's totals", () => {
       return granted({ ...one, accountId: idOf("a", 0), factor, ...counts });
     });
 
-  test("are set aside, and other usage of this and all accounts is committed", async () => {
+  test("are set aside, and other usage of this and all accounts is committed [A7]", async () => {
     const { ledger, told } = await openLedger();
     const honest = records(300);
     await Promise.all([ledger.record(node, huge(2)), ledger.record(node, honest.slice(0, 150))]);
@@ -69,7 +69,7 @@ describe("records whose sum would overflow an account's totals", () => {
     await ledger[Symbol.asyncDispose]();
   });
 
-  test("are set aside one by one if the totals are full, and records of other accounts are committed", async () => {
+  test("are set aside one by one if the totals are full, and records of other accounts are committed [A7]", async () => {
     const { ledger, told } = await openLedger();
     const [first] = records(1, 3).map((one) => granted({ ...one, accountId: idOf("a", 0) }));
     await ledger.record(node, [first!]);

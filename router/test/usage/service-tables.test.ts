@@ -11,21 +11,21 @@ test.each<[model: string, category: string, contextTokens: number, factor: bigin
   ["general-4-31b", "language", 32_768, 1_500n, 4, "optional"],
   ["coder-next", "coding", 32_768, 1_000n, 0, "unavailable"],
   ["vl-embedding-2b", "embeddings", 8_192, 250n, 0, "unavailable"],
-])("the model %s is as in the service's table", (model, category, contextTokens, factor, images, reasoning) => {
+])("the model %s is as in the service's table [S2.1]", (model, category, contextTokens, factor, images, reasoning) => {
   const entry = catalogue.get(asId<ModelId>(model))!;
   expect(entry).toMatchObject({ category, status: "Beta", contextTokens, reasoning: { mode: reasoning } });
   expect([entry.factors.at(-1)!.factor, entry.images?.max ?? 0]).toEqual([factor, images]);
 });
 
-test("general-3.8-27b reasons with xhigh by default", () => {
+test("general-3.8-27b reasons with xhigh by default [S7.8]", () => {
   expect(catalogue.get(asId<ModelId>("general-3.8-27b"))!.reasoning).toMatchObject({ default: "xhigh" });
 });
 
-test("general-4-31b accepts any reasoning effort", () => {
+test("general-4-31b accepts any reasoning effort [S7.9]", () => {
   expect(catalogue.get(asId<ModelId>("general-4-31b"))!.reasoning.efforts).toEqual([]);
 });
 
-test("there are five models; one makes embeddings of 64 to 2048 dimensions, 2048 by default", () => {
+test("there are five models; one makes embeddings of 64 to 2048 dimensions, 2048 by default [S2.1]", () => {
   expect(catalogue.size).toBe(5);
   const { embeddings } = catalogue.get(asId<ModelId>("vl-embedding-2b"))!;
   expect(embeddings).toMatchObject({ dimensions: { min: 64, max: 2_048, default: 2_048 }, inputTokens: 8_192 });
@@ -39,7 +39,7 @@ test.each<[name: string, number, bigint, number, number, boolean]>([
   ["Business", 129, 320n, 150, 20, true],
   ["Business Plus", 249, 650n, 150, 20, true],
 ])(
-  "the package %s is as in the service's table",
+  "the package %s is as in the service's table [S16.1]",
   (name, euros, millions, requestsPerMinute, parallelRequests, emailSupport) => {
     const { trial, versions } = servicePackages.find((one) => one.name === name)!;
     expect(trial).toBe(name === "Starter");

@@ -48,7 +48,7 @@ async function weiche<T>(...args: string[]): Promise<T> {
   return JSON.parse((await promisify(execFile)(process.execPath, all)).stdout) as T;
 }
 
-test("reported output of an embedding model is neither counted nor charged; output of other models is", async () => {
+test("reported output of an embedding model is neither counted nor charged; output of other models is [S20.3]", async () => {
   const wish = ["--name", "ACME", "--owner-email", "ada@example.com", "--package", "Pro", "--yes"];
   const { id, ownerUserId } = await weiche<{ id: string; ownerUserId: string }>("account", "create", ...wish);
   const record = (model: string) => {

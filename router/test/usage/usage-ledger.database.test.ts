@@ -41,7 +41,7 @@ describe("usage is billed exactly once", () => {
     expect(await sumsOf(database)).toEqual(everySum(all));
   });
 
-  test("a batch that is sent a hundred times at once counts once", async () => {
+  test("a batch that is sent a hundred times at once counts once [A1 S20.4]", async () => {
     const events = recorder();
     await using ledger = await openLedger(database, events);
     const batch = records(50);
@@ -83,7 +83,7 @@ describe("usage is billed exactly once", () => {
     expect(await sumsOf(database)).toEqual(everySum(batches.flat()));
   });
 
-  test("a batch that is sent again because a router died between commit and acknowledgement counts once", async () => {
+  test("a batch that is sent again because a router died between commit and acknowledgement counts once [A1]", async () => {
     const batch = records(20).map((record) =>
       granted({ ...record, requestId: makeRecord(createRandom(1), Date.now()).requestId }),
     );
@@ -140,7 +140,7 @@ describe("usage is billed exactly once", () => {
 });
 
 describe("usage belongs to the billing period in which its request was accepted", () => {
-  test("even if its record arrives in a later period", async () => {
+  test("even if its record arrives in a later period [S20.4]", async () => {
     await subscribe(database, 0, "2026-10-14T08:00:00Z");
     await using ledger = await openLedger();
     const accepted = [

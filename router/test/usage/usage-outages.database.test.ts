@@ -92,7 +92,7 @@ function processesOf(pid: number): number[] {
 }
 
 describe("usage received before and during an outage is committed", () => {
-  test("after the server was stalled", async () => {
+  test("after the server was stalled [C4]", async () => {
     await using database = await newDatabase();
     const { ledger, send, rest, acknowledged } = await open(database);
     await using _closing = ledger;
@@ -113,7 +113,7 @@ describe("usage received before and during an outage is committed", () => {
     expect(found).toEqual(expected);
   });
 
-  test(`after the server was killed ${kills} times`, async () => {
+  test(`after the server was killed ${kills} times [C4]`, async () => {
     await using database = await newDatabase();
     const { ledger, send, rest } = await open(database);
     await using _closing = ledger;
@@ -128,7 +128,7 @@ describe("usage received before and during an outage is committed", () => {
     expect(found).toEqual(expected);
   });
 
-  test("after the server had no free connection", async () => {
+  test("after the server had no free connection [C4]", async () => {
     await using database = await newDatabase();
     const { ledger, send, rest, failures } = await open(database);
     await using _closing = ledger;
@@ -150,7 +150,7 @@ describe("usage received before and during an outage is committed", () => {
     expect(found).toEqual(expected);
   });
 
-  test("after every connection went silent, while the router's other queries still wait", async () => {
+  test("after every connection went silent, while the router's other queries still wait [C4]", async () => {
     await using direct = await newDatabase();
     using proxy = await openSilentProxy(direct);
     const far = await openDatabase({ stateDir: "", databaseUrl: proxy.url }, systemClock, silent);

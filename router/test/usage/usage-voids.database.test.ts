@@ -140,7 +140,7 @@ describe("an attempt that is declared void costs nothing", () => {
   });
 });
 
-test.each([[[0, 1]], [[1, 0]]])("only the second of two attempts is billed, in the order %j", async (order) => {
+test.each([[[0, 1]], [[1, 0]]])("only the second of two attempts is billed, in the order %j [A1]", async (order) => {
   await using ledger = await openLedger();
   const first = recordOf(1);
   const other = asId<NodeId>("node-2");
@@ -149,7 +149,7 @@ test.each([[[0, 1]], [[1, 0]]])("only the second of two attempts is billed, in t
   expect(await sums()).toEqual(everySumOf([second]));
 });
 
-test("after any history of attempts and declarations on two routers, the sums equal the billed records", async () => {
+test("after any history of attempts and declarations on two routers, the sums equal the billed records [A1 A9]", async () => {
   const other = await server.openAgain(database);
   await using one = await openLedger();
   await using two = await openLedger(other);

@@ -19,11 +19,11 @@ const sought: Readonly<Record<string, string>> = {
   "pydantic-ai 2.68": "reduce the length of the",
 };
 
-test.each(Object.entries(sought))("%s recognises each overflow", (_library, words) => {
+test.each(Object.entries(sought))("%s recognises each overflow [S4.5]", (_library, words) => {
   for (const [, error] of all) expect(error.message.toLowerCase()).toContain(words);
 });
 
-test.each(all)("an overflow that is %s has its numbers where clients read them", (_name, { message }) => {
+test.each(all)("an overflow that is %s has its numbers where clients read them [S4.5]", (_name, { message }) => {
   const pattern =
     /maximum context length is (\d+) tokens\. However, you requested (?:at least )?(\d+) tokens \((?:at least )?(\d+) in the (?:messages|prompt|input), (\d+) in the completion\)/;
   const [window, requested, input, completion] = pattern.exec(message)!.slice(1).map(Number);

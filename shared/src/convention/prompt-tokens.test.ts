@@ -8,7 +8,7 @@ const instructed = { ...embeddings, instruction: { default: "d".repeat(100), tem
 const chat = { model: "m", embeds: false, answers: 1 };
 const image = { param: "p", format: "png" } as const;
 
-test("a chat may cost the most tokens of its bytes and images, and max_tokens for each answer", () => {
+test("a chat may cost the most tokens of its bytes and images, and max_tokens for each answer [A8]", () => {
   const prompt = 100 * 6 + 4_096;
   expect(requestTokensMax(rules, { ...chat, maxTokens: 50 }, 100)).toBe(prompt + 51);
   expect(requestTokensMax(rules, { ...chat, maxTokens: 50, answers: 8 }, 100)).toBe(prompt + 8 * 51);
@@ -21,7 +21,7 @@ test("a chat without max_tokens, or with a long prompt, may cost at most the con
   expect(requestTokensMax(rules, { ...chat, maxTokens: 1 }, 1_000_000)).toBe(32_768);
 });
 
-test("texts to embed may cost the most tokens of their bytes and instruction, and at most the model's limit for each", () => {
+test("texts to embed may cost the most tokens of their bytes and instruction, and at most the model's limit for each [A8]", () => {
   const texts = { model: "m", embeds: true, answers: 10 };
   const model = (its: object) => ({ ...rules, embeddings: its }) as ModelRules;
   expect(requestTokensMax(model(embeddings), texts, 100)).toBe(100 * 6 + 4_096 + 10 * 64);

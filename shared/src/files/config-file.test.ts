@@ -89,7 +89,7 @@ describe("a configuration file", () => {
       '"slots.0.kind" must be one of vllm, openai; did you mean "vllm"?',
     ],
   ];
-  test.each(mistakes)("%s", (_name, text, line, message) => {
+  test.each(mistakes)("%s [G1]", (_name, text, line, message) => {
     expect(checkYaml(text, schema).mistakes).toContainEqual({ line, message });
   });
 

@@ -20,7 +20,7 @@ async function holder() {
   return child;
 }
 
-test("a second lock of a data directory is refused, in another process and in the same one", async () => {
+test("a second lock of a data directory is refused, in another process and in the same one [G1]", async () => {
   const child = await holder();
   expect(() => lockDirectory(directory)).toThrow(`another process (pid ${child.pid}) uses the data directory`);
   child.kill("SIGKILL");

@@ -25,14 +25,14 @@ test.each([
   [0o604, "0604"],
   [0o640, "0640"],
   [0o620, "0620"],
-])("one's own file of mode %o is refused in one line with the command that mends it", (mode, shown) => {
+])("one's own file of mode %o is refused in one line with the command that mends it [G1]", (mode, shown) => {
   const file = fileOf(mode);
   expect(() => checkPrivate(file, "a password")).toThrow(
     `${file} holds a password, but its mode ${shown} gives other users access: chmod go= ${file}`,
   );
 });
 
-test("another owner's file is private if only the reader's group can read it, and not if everybody can", () => {
+test("another owner's file is private if only the reader's group can read it, and not if everybody can [G1]", () => {
   const reader = statSync(folder).uid + 1;
   expect(() => checkPrivate(fileOf(0o640), "a password", reader)).not.toThrow();
   expect(() => checkPrivate(fileOf(0o644), "a password", reader)).toThrow(/: chmod o= /);

@@ -207,7 +207,7 @@ test("an agent that sends no PING but answers them is not lost", async () => {
 });
 
 test.each(roles.flatMap((role) => [0, 500, 999].map((ms) => [role, ms] as const)))(
-  "a %s's end loses a peer, once, 3 to 4 s after the peer falls silent, %s ms after a check",
+  "a %s's end loses a peer, once, 3 to 4 s after the peer falls silent, %s ms after a check [C1]",
   async (role, ms) => {
     const { socket, told, clock } = openEnd(role);
     await clock.advanceAsync(2_000 + ms);
@@ -222,7 +222,7 @@ test.each(roles.flatMap((role) => [0, 500, 999].map((ms) => [role, ms] as const)
 );
 
 test.each(roles.flatMap((role) => [3_000, 5_000, 60_000].map((ms) => [role, ms] as const)))(
-  "a %s whose event loop was blocked for %s ms counts the data that waited meanwhile",
+  "a %s whose event loop was blocked for %s ms counts the data that waited meanwhile [C1]",
   async (role, ms) => {
     const { socket, clock } = openEnd(role);
     socket.say(rawFrame(frames.pong, 0, Buffer.alloc(8)));

@@ -123,7 +123,7 @@ test("all frames of one turn leave in one write, such as head, body and end of s
   );
 });
 
-test("200 unread answers hold one window at each end and delay no other answer", async () => {
+test("200 unread answers hold one window at each end and delay no other answer [D3]", async () => {
   const written: number[] = [];
   const chunk = randomBytes(8_000);
   await using pair = await openFramePair((stream, text) => {

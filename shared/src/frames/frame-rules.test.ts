@@ -231,7 +231,7 @@ class Watcher {
 test.each([
   ["a router's end", true],
   ["an agent's end", false],
-])("%s keeps and enforces the rules, whatever frames arrive in whatever pieces", async (_name, isRouter) => {
+])("%s keeps and enforces the rules, whatever frames arrive in whatever pieces [D9]", async (_name, isRouter) => {
   const seen = new Set<unknown>();
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 60, size: "max" }), async (all) => {

@@ -37,7 +37,7 @@ async function readsPerTurn(frame: Buffer, bytesMin: number): Promise<number> {
   return most;
 }
 
-test("a connection with short frames is read at most once per turn of the event loop", async () => {
+test("a connection with short frames is read at most once per turn of the event loop [D10]", async () => {
   expect(await readsPerTurn(rawFrame(2, 1, "x"), 4 << 20)).toBe(1);
 });
 

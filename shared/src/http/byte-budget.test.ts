@@ -38,7 +38,7 @@ test("one account gets at most half of the memory, so that others find room at o
   expect(seen).toEqual(["hog 1", "hog 2", "second", "third"]);
 });
 
-test("three greedy accounts leave room for a whole body of a fourth account", async () => {
+test("three greedy accounts leave room for a whole body of a fourth account [D4 S19.8]", async () => {
   const { seen, body } = setUp(320);
   for (const account of ["a", "b", "c"]) for (let n = 0; n < 16; n++) body(account, 20, of(account));
   body("victim", 20);
@@ -47,7 +47,7 @@ test("three greedy accounts leave room for a whole body of a fourth account", as
   expect(seen.slice(-2)).toEqual(["victim", "small"]);
 });
 
-test("bodies that wait for one model leave room for bodies of another model", async () => {
+test("bodies that wait for one model leave room for bodies of another model [D4 S19.8]", async () => {
   const { seen, body } = setUp(320);
   for (let n = 0; n < 17; n++) body(`a${n}`, 20, of(`a${n}`, "full"));
   body("other", 20, of("other", "idle"));
@@ -107,7 +107,7 @@ test("a body that waits several times is refused after 30 s in total", async () 
   expect(clock.pending).toBe(0);
 });
 
-test("bodies that hold all memory and wait for more are completed one after the other", async () => {
+test("bodies that hold all memory and wait for more are completed one after the other [D4 S19.8]", async () => {
   const { budget, seen, grow, body } = setUp(60);
   const rooms = ["a", "b", "c", "d"].map((name) => body(name, 10));
   await settle();
@@ -175,7 +175,7 @@ function simulate(seed: number) {
   return { clock, random, bytesMax, begin, open, held, step, endNext };
 }
 
-test("the memory bound holds, no body waits for ever, and a new account is served first", async () => {
+test("the memory bound holds, no body waits for ever, and a new account is served first [D4 S19.8]", async () => {
   for (let seed = 1; seed <= 150; seed++) {
     const run = simulate(seed);
     for (let n = 0; n < 60; n++) {

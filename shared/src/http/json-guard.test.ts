@@ -59,7 +59,7 @@ const refused: [name: string, body: string | Buffer, problem: RegExp][] = [
   ["two high surrogates", '"\\ud83d\\ud83d"', /surrogate/],
   ["half a pair after the kept part of a long string", long("").replace('x","end', '\\ud83d","end'), /surrogate/],
 ];
-test.each(refused)("%s is refused", (_name, body, problem) => {
+test.each(refused)("%s is refused [D6 S18.10]", (_name, body, problem) => {
   const result = readJson(Buffer.from(body));
   expect("problem" in result && result.problem).toMatch(problem);
 });
@@ -72,7 +72,7 @@ const brokenJson = fc
   })
   .map((value) => JSON.stringify(value));
 
-test("broken texts are accepted if the caller allows them, and broken member names never are", () => {
+test("broken texts are accepted if the caller allows them, and broken member names never are [D6 S18.10]", () => {
   fc.assert(
     fc.property(brokenJson, (text) => {
       const value: unknown = JSON.parse(text);
@@ -88,7 +88,7 @@ test("broken texts are accepted if the caller allows them, and broken member nam
   });
 });
 
-test("mending replaces NUL and halves of surrogate pairs by U+FFFD and changes nothing else", () => {
+test("mending replaces NUL and halves of surrogate pairs by U+FFFD and changes nothing else [D6]", () => {
   fc.assert(
     fc.property(brokenJson, (text) => {
       const bytes = Buffer.from(text);
@@ -149,7 +149,7 @@ function isSound(text: string): boolean {
   return sound;
 }
 
-test("any bytes are either refused or read like JSON.parse reads them", () => {
+test("any bytes are either refused or read like JSON.parse reads them [D6]", () => {
   const soup = fc.array(fc.constantFrom(...'{}[]",:\\u0aé1 t"'.split(""), "true", '"a":', "\\ud83d"), {
     maxLength: 24,
   });
@@ -212,7 +212,7 @@ test.each([
   expect(scanLight(Buffer.from(text))).toBeUndefined();
 });
 
-test("a problem never quotes the body", () => {
+test("a problem never quotes the body [D6]", () => {
   for (const body of ['{"secret": secret}', '{"secret":1,"secret":2}', '["secret\\u0000"]', '"secret', "secret"]) {
     expect(JSON.stringify(read(body))).not.toContain("secret");
   }

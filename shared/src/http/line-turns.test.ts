@@ -17,7 +17,7 @@ test("extensions of chunks count like lines", () => {
   expect(end).toBe(2 + (linesPerTurn - 1) * ";a=b".length);
 });
 
-test("all bodies together get the lines of one turn, one body after the other", async () => {
+test("all bodies together get the lines of one turn, one body after the other [D5]", async () => {
   const turns = new LineTurns();
   const perTurn = 4;
   const bytes = Buffer.from("\n".repeat(linesPerTurn / perTurn));

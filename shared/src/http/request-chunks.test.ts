@@ -19,7 +19,7 @@ test.each([
   ["an answer that has ended", {}],
   ["few chunks of many connections", { clients: 100, chunks: 60 }],
   ["chunks that end like heads", { chunk: "10\r\naaaaaaaaaaaaaaa\n\r\n" }],
-])("chunks of one byte share the turns of the event loop: %s", async (which, more) => {
+])("chunks of one byte share the turns of the event loop: %s [D5]", async (which, more) => {
   const { clients: count, chunks, chunk } = { clients: 20, chunks: 4_000, chunk: "1\r\na\r\n", ...more };
   const wanted = chunks * parseInt(chunk, 16);
   let bytes = 0;

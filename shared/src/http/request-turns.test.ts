@@ -38,7 +38,7 @@ test("waiting requests stay in the socket, except for a few KB", async () => {
   expect(server.handed.length).toBe(1);
 });
 
-test("each request arrives whole, in order, and is answered, whatever the pieces", async () => {
+test("each request arrives whole, in order, and is answered, whatever the pieces [D5]", async () => {
   await using server = await startTurns((request, response) => void request.on("end", () => response.end("ok")));
   const bodies = ["", "x", "a\n\r\nb\r\n\r\n", "y".repeat(5_000), get("/inside").repeat(100)];
   const text = bodies

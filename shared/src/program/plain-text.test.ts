@@ -13,7 +13,7 @@ test("a text keeps its letters, but no control characters", () => {
   expect(plainText("Größe 日本 🙂 –")).toBe("Größe 日本 🙂 –");
 });
 
-test("JSON keeps its meaning, and has no control characters except its own line ends", () => {
+test("JSON keeps its meaning, and has no control characters except its own line ends [E9]", () => {
   const value = { [hostile]: [hostile], n: 1 };
   for (const json of [plainJson(JSON.stringify(value)), plainJson(JSON.stringify(value, null, 2))]) {
     expect(JSON.parse(json)).toEqual(value);
@@ -21,7 +21,7 @@ test("JSON keeps its meaning, and has no control characters except its own line 
   }
 });
 
-test("a table has one line per row, whatever its cells contain", () => {
+test("a table has one line per row, whatever its cells contain [E9]", () => {
   const lines = formatTable(
     ["A", "B"],
     [
@@ -33,7 +33,7 @@ test("a table has one line per row, whatever its cells contain", () => {
   expect(lines.join("")).not.toMatch(steering);
 });
 
-test("a log has one line per entry, whatever its texts, names and errors contain", () => {
+test("a log has one line per entry, whatever its texts, names and errors contain [E9]", () => {
   const script = `
     import { createLog, describeError } from ${JSON.stringify(join(import.meta.dirname, "log.ts"))};
     const hostile = ${JSON.stringify(hostile)};

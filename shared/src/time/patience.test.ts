@@ -29,12 +29,12 @@ test.each([
   ["the floor", 1_024, 1_000, Infinity],
   ["the floor in lumps of 50 s", 50 * 1_024, 50_000, Infinity],
   ["more than the floor in lumps that come too late", 200_000, 70_000, 60_000],
-])("a reader that takes %s is given up at the right time", (_what, bytes, everyMs, expected) => {
+])("a reader that takes %s is given up at the right time [D3]", (_what, bytes, everyMs, expected) => {
   const atMs = givenUpAfterMs(bytes, everyMs);
   expect(atMs === expected || Math.abs(atMs - expected) <= 4_000).toBe(true);
 });
 
-test("time does not run while nothing waits, and fast reading earns no extra time for later", () => {
+test("time does not run while nothing waits, and fast reading earns no extra time for later [D3]", () => {
   const clock = new VirtualClock();
   let isGivenUp = false;
   const giveUp = () => (isGivenUp = true);

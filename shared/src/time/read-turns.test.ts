@@ -2,7 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { ReadTurns } from "./read-turns.ts";
 
-test("at most eight connections continue per turn, in the order of their arrival, and none is skipped", async () => {
+test("at most eight connections continue per turn, in the order of their arrival, and none is skipped [D10]", async () => {
   const turns = new ReadTurns();
   const read: number[] = [];
   for (let n = 0; n < 20; n++) turns.later(() => read.push(n));

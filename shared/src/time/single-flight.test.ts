@@ -150,7 +150,7 @@ test("closing waits for the current run and prevents further runs", async () => 
   expect([closed, runs.length, clock.pending]).toEqual([true, 1, 0]);
 });
 
-test("in any order of events, a run follows each wish at its time or after the current run and pause", async () => {
+test("in any order of events, a run follows each wish at its time or after the current run and pause [A7]", async () => {
   const ms = fc.integer({ min: 0, max: 300 });
   const plan = fc.array(fc.record({ ms, fails: fc.boolean() }), { maxLength: 20 });
   const wishes = fc.array(fc.record({ afterMs: ms, delayMs: ms }), { minLength: 1, maxLength: 20 });

@@ -64,7 +64,7 @@ function read(pieces: readonly string[]): string[][] {
   return seen;
 }
 
-test("the text is read back into the same calls wherever it is split", () => {
+test("the text is read back into the same calls wherever it is split [S8.4]", () => {
   expect(read([text])).toEqual(calls);
   expect(read(text.split(""))).toEqual(calls);
   for (let at = 1; at < text.length; at++) expect(read([text.slice(0, at), text.slice(at)])).toEqual(calls);

@@ -21,7 +21,7 @@ test("a socket's path may have 107 bytes, not characters", () => {
   expect(() => checkSocketPath(`/${"ü".repeat(54)}`)).toThrow(/109 bytes/);
 });
 
-test("an engine inherits only necessary variables of the agent's environment, and its own settings take precedence", () => {
+test("an engine inherits only necessary variables of the agent's environment, and its own settings take precedence [S4.9]", () => {
   const own = { PATH: "/bin", HOME: "/h", LC_ALL: "C", AWS_SECRET_ACCESS_KEY: "s", HF_TOKEN: "t", NODE_OPTIONS: "--x" };
   expect(engineEnvironment(own, "/node/bin/node", { HOME: "/mine", HF_TOKEN: "given" })).toEqual({
     ...{ PATH: "/node/bin:/bin", HOME: "/mine", LC_ALL: "C" },

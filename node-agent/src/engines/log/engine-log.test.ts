@@ -85,7 +85,7 @@ async function everything(): Promise<string> {
   return texts.join("");
 }
 
-test("only known words of a serving engine are kept, and no file contains more of its output", async () => {
+test("only known words of a serving engine are kept, and no file contains more of its output [E7]", async () => {
   await using file = await logs.open("a-model");
   await file.write("loading took 3 s\n");
   await logs.serve("a-model");

@@ -57,7 +57,7 @@ const ordinary: [name: string, path: NodePath, body: object][] = [
   ["a chat with a logit_bias of 300 tokens", chat, { messages, logit_bias: many(300, (at) => at) }],
   ["2,048 texts for embeddings", embeddings, { input: many(2_048, (at) => `text ${at}`) }],
 ];
-test.each(ordinary)("%s is parsed at once", async (_name, path, body) => {
+test.each(ordinary)("%s is parsed at once [D10]", async (_name, path, body) => {
   expect(await read(path, body)).toEqual({ where: "at once", refused: undefined });
 });
 
@@ -70,11 +70,11 @@ const heavy: [name: string, path: NodePath, body: object][] = [
   ["150 tools with their schemas", chat, { messages, tools: many(150, tool) }],
   ["long texts for embeddings", embeddings, { input: many(64, () => "word ".repeat(4_000)) }],
 ];
-test.each(heavy)("%s is parsed in the worker thread", async (_name, path, body) => {
+test.each(heavy)("%s is parsed in the worker thread [D10]", async (_name, path, body) => {
   expect(await read(path, body)).toEqual({ where: "in the thread", refused: undefined });
 });
 
-test("a body with too many values is refused, and the message has the maximum", async () => {
+test("a body with too many values is refused, and the message has the maximum [D10]", async () => {
   expect(await read(chat, { messages, x: many(200_000, () => []) })).toEqual({
     where: "in the thread",
     refused: "The body has more than 32768 values (members of objects and items of arrays).",

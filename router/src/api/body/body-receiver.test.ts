@@ -45,7 +45,7 @@ async function receiving(announced: number | undefined = bodyBytesMax) {
   return { clock, isFree, request, send, whole };
 }
 
-test("neither an announced length nor the first megabyte takes room", async () => {
+test("neither an announced length nor the first megabyte takes room [D1 D10]", async () => {
   const { isFree, send } = await receiving();
   expect(await isFree(bodyBytesMax)).toBe(true);
   await send(smallBytesMax);
@@ -54,7 +54,7 @@ test("neither an announced length nor the first megabyte takes room", async () =
   expect(await isFree(2 * megabyte)).toBe(false);
 });
 
-test("a stalled body returns the room of missing bytes, continues in steps, and arrives whole", async () => {
+test("a stalled body returns the room of missing bytes, continues in steps, and arrives whole [D1 D10]", async () => {
   const { clock, isFree, send, whole, request } = await receiving();
   await send(2 * megabyte);
   expect(await isFree(2 * megabyte)).toBe(false);

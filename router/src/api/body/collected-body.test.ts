@@ -18,7 +18,7 @@ test("a body is collected unchanged, however it is cut, with or without an annou
   );
 });
 
-test.each([undefined, 1_000])("pieces are copied, so that no piece is kept (announced: %s)", (announced) => {
+test.each([undefined, 1_000])("pieces are copied, so that no piece is kept (announced: %s) [D1]", (announced) => {
   const body = new CollectedBody(announced);
   const pieces = Array.from({ length: 1_000 }, () => Buffer.from("a"));
   for (const piece of pieces) body.add(piece);

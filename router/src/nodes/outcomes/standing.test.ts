@@ -73,7 +73,7 @@ test("old failures count little", () => {
 });
 
 describe("an account has one vote:", () => {
-  test("failures of one account are no trouble while others are served", () => {
+  test("failures of one account are no trouble while others are served [C8]", () => {
     for (let time = 0; time < 200; time++) {
       end("failed", x);
       if (time % 20 === 0) end("served", y);
@@ -105,7 +105,7 @@ describe("an account has one vote:", () => {
 describe("a slot in trouble", () => {
   beforeEach(() => fail(3));
 
-  test("is tried by one request at a time", () => {
+  test("is tried by one request at a time [C8]", () => {
     nowMs = standing.trouble!.tryAtMs;
     const first = standing.began(nowMs);
     const second = standing.began(nowMs);

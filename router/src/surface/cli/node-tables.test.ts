@@ -82,7 +82,7 @@ test("on a narrow terminal the wait for a model is whole, in lines of its own", 
   ]);
 });
 
-test("no name that a node reports adds a row or steers the terminal", () => {
+test("no name that a node reports adds a row or steers the terminal [E9]", () => {
   const hostile = "x\r\ngpu-2  live\u001b[2J\u009b1A\u2028\u202ey";
   const { row, notes } = shown({
     ...{ state: SlotState.FAILED, activeModel: asId<ModelId>(hostile), name: asId<SlotName>(hostile) },

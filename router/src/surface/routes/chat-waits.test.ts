@@ -21,7 +21,7 @@ function rig(list: () => Promise<readonly NodeRequest[]>) {
   return { clock, heard, follow, asked: () => asked, answer: () => (isWaited = false) };
 }
 
-test("its position and estimate are asked for after a second, then every two, until the answer comes", async () => {
+test("its position and estimate are asked for after a second, then every two, until the answer comes [B9]", async () => {
   let position = 3;
   const { clock, heard, follow, answer } = rig(async () => [waiting(9, 2), waiting(position--)]);
   follow();

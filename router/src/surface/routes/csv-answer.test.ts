@@ -68,7 +68,7 @@ test.each<[string, Iterable<string>]>([
 test.each([
   [300_000, false],
   [700_000, true],
-])("a client that reads %d bytes every 20 s keeps its export: %s", async (bytes, goesOn) => {
+])("a client that reads %d bytes every 20 s keeps its export: %s [D10]", async (bytes, goesOn) => {
   const clock = new VirtualClock();
   const response = new PassThrough({ highWaterMark: 1 });
   const taken = { response: Object.assign(response, { writeHead() {} }) } as unknown as ReturnType<

@@ -71,7 +71,7 @@ test("a waiter that leaves or waits too long loses its place in the queue", asyn
   await d.leave();
 });
 
-test("while another account waits, one slow export gives way at a time, and a fast one continues", async () => {
+test("while another account waits, one slow export gives way at a time, and a fast one continues [D10]", async () => {
   const clock = new VirtualClock();
   const enter = createExportPlaces(clock);
   const { signal } = new AbortController();
