@@ -43,7 +43,8 @@ test("imports run one way: proto and shared, then node-agent and embedded engine
     "node-agent/embedded-engine": /^(proto|router|benchmarks|e2e|deploy|docs|node-agent\/(?!embedded-engine))\//,
   };
   const workspaceOf = (file: string) => file.slice(0, file.indexOf("/src/"));
-  const isOfSlot = (to: string) => /^node-agent\/src\/(slots|engines\/engine|config\/config|links\/load)\b/.test(to);
+  const isOfSlot = (to: string) =>
+    /^node-agent\/src\/(slots|engines\/engine|config\/config|links\/load|profile\/(profile-file|step-fit))\b/.test(to);
   const maySimulate = (file: string, to: string) => file.startsWith("router/src/simulate/") && isOfSlot(to);
   const against = production.flatMap((file) =>
     importsOf(file)

@@ -1,12 +1,14 @@
 /** Tests the real command `weiche-agent` against a real agent with simulated engines. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { profileSchema } from "@weiche/node-agent/src/profile/profile-file.ts";
 import type { AgentStatus } from "@weiche/node-agent/src/status/status.ts";
+import { checkYaml } from "@weiche/shared/files/config-file.ts";
 import { makeAuthority, makeCertificate } from "@weiche/router/src/certificates/certificate-folder.ts";
 import { simulatedNvidiaSmi } from "@weiche/node-agent/test/engines/engines-on-host.ts";
 import { RunningProgram, until } from "../cluster/cluster.ts";
@@ -14,16 +16,19 @@ import { RunningProgram, until } from "../cluster/cluster.ts";
 const root = join(import.meta.dirname, "../..");
 const bin = join(root, "node-agent/bin/weiche-agent.js");
 const directory = mkdtempSync(join(tmpdir(), "weiche-cli-"));
+const speeds = { "itl-ms": 6, "itl-per-running-ms": 0.1, "itl-per-thousand-ms": 0.05, "ttft-per-thousand-ms": 400 };
 let agent: RunningProgram;
 
 beforeAll(async () => {
   const simulated = [process.execPath, join(root, "e2e/sim-engine/main.ts"), "--port", "{port}"];
-  const engine = (model: string, startMs: number) => ({
+  const engine = (model: string, startMs: number, more: readonly string[] = []) => ({
     model,
     dialect: "vllm",
-    command: [...simulated, "--model", model, "--start-ms", String(startMs)],
+    command: [...simulated, "--model", model, "--start-ms", String(startMs), ...more],
   });
-  const slot = { name: "a", minResidencySeconds: 0, engines: [engine("quick", 0), engine("slow", 3_000)] };
+  const speed = Object.entries(speeds).flatMap(([option, value]) => [`--${option}`, String(value)]);
+  const engines = [engine("quick", 0), engine("slow", 3_000), engine("paced", 500, speed)];
+  const slot = { name: "a", minResidencySeconds: 0, engines };
   const making = { folder: join(directory, "ca"), nowMs: Date.now() };
   makeAuthority(making);
   makeCertificate({ ...making, days: 20 }, "node", ["gpu-1"]);
@@ -106,6 +111,50 @@ describe("weiche-agent", () => {
     const { stdout } = await command("status");
     expect(stdout).toMatch(new RegExp(`^a +slow +awake +${engines[0]!.pid} +`, "m"));
     expect(stdout).toMatch(/^host +\d+\.\d GiB/m);
+  });
+
+  test("measures an engine within a few percent and writes its profile to a file", async () => {
+    const measuring = command("profile", "paced");
+    await until("requests of the profile to run", async () => {
+      const { slots } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
+      return slots[0]!.running > 0;
+    });
+    expect(await command("profile", "quick")).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/requests? runs? or waits? .* add --while-serving/) as string,
+    });
+    expect(await command("profile", "quick", "--while-serving")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("another profile is being measured") as string,
+    });
+    const { code, stderr, stdout } = await measuring;
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^1 of 11: start paced\n/) as string]);
+    expect(stdout).toMatch(/^paced\.profile\.yaml: vllm 0\.32\.0 on no known GPU\n {2}a step takes \d/);
+    const text = readFileSync(join(directory, "paced.profile.yaml"), "utf8");
+    const { value, mistakes } = checkYaml(text, profileSchema);
+    expect(mistakes).toEqual([]);
+    const { points, startSeconds, step, stopSeconds, ...profile } = value!;
+    expect(profile).toMatchObject({ model: "paced", engine: "vllm", version: "0.32.0", gpus: [], places: 256 });
+    expect(points.map(({ running }) => running)).toEqual([1, 4, 16, 64, 1, 4, 16, 64]);
+    for (const { running, contextTokens, stepMs } of points) {
+      const contextMs = (speeds["itl-per-thousand-ms"] * contextTokens) / 1_000;
+      const trueMs = speeds["itl-ms"] + speeds["itl-per-running-ms"] * running + contextMs;
+      expect(Math.abs(stepMs / trueMs - 1)).toBeLessThan(0.1);
+    }
+    expect(step.baseMs).toBeGreaterThan(0);
+    expect(Math.abs(profile.prefillTokensPerSecond! / 2_500 - 1)).toBeLessThan(0.15);
+    expect(startSeconds).toBeGreaterThan(0.5);
+    expect(stopSeconds).toBeGreaterThan(0);
+    expect(profile.wakeSeconds).toBeUndefined();
+    const { slots } = JSON.parse((await command("status", "--json")).stdout) as AgentStatus;
+    expect(slots).toMatchObject([{ active: "paced", running: 0 }]);
+  });
+
+  test("names the model of a profile that no slot of the node serves", async () => {
+    expect(await command("profile", "nobody")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no slot of this node serves "nobody"') as string,
+    });
   });
 
   test("turns maintenance on and off", async () => {

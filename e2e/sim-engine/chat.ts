@@ -52,7 +52,8 @@ export class Chats {
     };
     const generation = new Generation({
       ...{ parts: this.#parts, answer, form: dialect.form(answer), sink: new Sink(response), fault },
-      ...{ ttftMs: steering.ttftMs ?? facts.ttftMs, itlMs: steering.itlMs ?? facts.itlMs },
+      ttftMs: steering.ttftMs ?? facts.ttftMs + (facts.ttftPerThousandMs * promptTokens) / 1_000,
+      itlMs: () => steering.itlMs ?? this.#stepMs(),
       made: (tokens) => this.#made(tokens),
       ended: (one, reason) => this.#ended(one, reason),
     });
@@ -65,6 +66,13 @@ export class Chats {
       else generation.callerLeft();
     });
     core.submit(generation);
+  }
+
+  #stepMs(): number {
+    const { core, facts } = this.#parts;
+    const { itlMs, itlPerRunningMs, itlPerThousandMs } = facts;
+    const contextMs = itlPerThousandMs === 0 ? 0 : (itlPerThousandMs * core.contextTokens()) / 1_000;
+    return itlMs + itlPerRunningMs * core.state().running + contextMs;
   }
 
   #takeSlot({ body, promptTokens }: SimRequest, entry: LedgerEntry): TakenSlot | undefined {

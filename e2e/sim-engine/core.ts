@@ -8,6 +8,8 @@ import type { TimerWheel } from "./timer-wheel.ts";
 export interface Work {
   /** The number of simultaneous answers. Defaults to 1. */
   readonly answers?: number;
+  /** The tokens of its prompt and of its answers so far. Defaults to 0. */
+  readonly contextTokens?: number;
   begin(): void;
   /** Ends the request at once, like a sleep with `mode=abort`. */
   abort(): void;
@@ -53,6 +55,13 @@ export class EngineCore {
     const running = this.#answers;
     const waiting = this.#waiting.size;
     return { sleeping: this.sleeping, running, waiting, queued: this.#queued, sleptBusy: this.#sleptBusy };
+  }
+
+  /** The tokens of all running requests. */
+  contextTokens(): number {
+    let tokens = 0;
+    for (const work of this.#running) tokens += work.contextTokens ?? 0;
+    return tokens;
   }
 
   get sleeping(): boolean {

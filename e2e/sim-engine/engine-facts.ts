@@ -1,7 +1,12 @@
 /** The settings of a simulated engine with their defaults. Times are in milliseconds, sizes in tokens. */
 export const engineDefaults = {
   ttftMs: 10,
+  /** Added to `ttftMs` for each thousand tokens of the prompt. */
+  ttftPerThousandMs: 0,
   itlMs: 5,
+  /** Added to `itlMs` for each running answer, and for each thousand tokens in the contexts of all running answers. */
+  itlPerRunningMs: 0,
+  itlPerThousandMs: 0,
   /** The length of an answer without another bound. */
   tokens: 20,
   reasoningTokens: 5,

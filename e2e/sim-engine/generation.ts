@@ -13,9 +13,10 @@ interface GenerationPlan {
   readonly answer: Answer;
   readonly form: AnswerForm;
   readonly sink: Sink;
-  /** The milliseconds to the first token and between tokens. */
+  /** The milliseconds to the first token. */
   readonly ttftMs: number;
-  readonly itlMs: number;
+  /** Returns the milliseconds to the next token. */
+  readonly itlMs: () => number;
   readonly fault: Fault | undefined;
   readonly made: (tokens: number) => void;
   readonly ended: (answer: Answer, reason: string) => void;
@@ -44,6 +45,11 @@ export class Generation implements Work, Job {
     return this.#plan.answer.request.choices;
   }
 
+  get contextTokens(): number {
+    const { choices, promptTokens } = this.#plan.answer.request;
+    return promptTokens + choices * this.#made;
+  }
+
   get #isStream(): boolean {
     return this.#plan.answer.request.stream;
   }
@@ -65,7 +71,7 @@ export class Generation implements Work, Job {
   due(nowMs: number): void {
     const { parts, itlMs } = this.#plan;
     for (let steps = 0; !this.#over && this.#dueMs <= nowMs && steps < stepsPerTurnMax; steps++) {
-      this.#dueMs += itlMs;
+      this.#dueMs += itlMs();
       this.#step();
     }
     if (!this.#over && this.#dueMs !== Infinity) parts.wheel.add(this.#dueMs, this);

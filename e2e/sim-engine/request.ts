@@ -144,8 +144,14 @@ function read(
     stream: body["stream"] === true,
     includeUsage,
     continuousUsage: includeUsage && field(options, "continuous_usage_stats") === true,
-    script: { ...script, length: Math.min(script.length, limit), finish: script.length > limit ? "length" : natural },
+    script: endOf(script, natural, limit, body["ignore_eos"] === true && bound >= 0),
   };
+}
+
+/** An answer that ignores its end of text goes on to the limit. */
+function endOf(script: Omit<Script, "finish">, natural: FinishReason, limit: number, ignoresEnd: boolean): Script {
+  if (ignoresEnd || script.length > limit) return { ...script, length: limit, finish: "length" };
+  return { ...script, finish: natural };
 }
 
 function chatPieces(body: Body, steering: Steering, defaults: ScriptDefaults): Pieces {

@@ -14,6 +14,7 @@ import { publishGauges } from "./metrics/gauges.ts";
 import { createLinkEvents } from "./metrics/link-events.ts";
 import { Maintenance } from "./slots/maintenance.ts";
 import { openAdmin } from "./open-admin.ts";
+import { openProfile } from "./open-profile.ts";
 import { openLinks } from "./open-links.ts";
 import { openMachine } from "./open-machine.ts";
 import { openUsage } from "./open-usage.ts";
@@ -88,7 +89,8 @@ export async function createAgent(
 
   slots.setMaintenance(maintenance.on);
   const adopted = slots.readopt();
-  await openAdmin(core, { ...usage, engines, telemetry, machine, links, maintenance, certificates });
+  const profile = openProfile(core, engines, engineLife);
+  await openAdmin(core, { ...usage, engines, telemetry, machine, links, profile, maintenance, certificates });
   await within(clock, adoptMsMax, adopted);
   life.ready = true;
   links.reportSoon();

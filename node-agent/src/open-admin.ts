@@ -7,6 +7,7 @@ import type { MachineSource } from "./host/machine-telemetry.ts";
 import type { RouterLinks } from "./links/router-links.ts";
 import type { Maintenance } from "./slots/maintenance.ts";
 import type { OpenedSlots } from "./open-slots.ts";
+import type { ProfileRun } from "./profile/profile-run.ts";
 import type { Outbox } from "./outbox/outbox.ts";
 import { LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { openAdminApi } from "./status/admin-api.ts";
@@ -20,12 +21,13 @@ interface AdminOptions {
   readonly telemetry: Telemetry;
   readonly machine: MachineSource;
   readonly links: RouterLinks;
+  readonly profile: ProfileRun;
   readonly maintenance: Maintenance;
   readonly certificates: CertificatesInUse<string>;
 }
 
 export async function openAdmin(core: Core, options: AdminOptions) {
-  const { outbox, engines, telemetry, machine, links, maintenance, certificates } = options;
+  const { outbox, engines, telemetry, machine, links, profile, maintenance, certificates } = options;
   const { config, clock, models, gpuReader, life, log, opened } = core;
   const { slots, host, restarts, failures } = engines;
   const control: Parameters<typeof openAdminApi>[1] = {
@@ -60,6 +62,16 @@ export async function openAdmin(core: Core, options: AdminOptions) {
       slots.setMaintenance(maintenance.on);
       links.reportSoon();
     },
+    beginProfile(model, whileServing) {
+      if (!slots.dialectsOf(model).length) return `no slot of this node serves ${JSON.stringify(model)}`;
+      if (maintenance.on) return "the node is in maintenance and starts nothing: turn maintenance off";
+      const busy = slots.views().reduce((sum, { running, waiting }) => sum + running + waiting, 0);
+      if (busy > 0 && !whileServing)
+        return `${busy} ${busy === 1 ? "request runs or waits" : "requests run or wait"} on this node and would be slowed down: try again when nothing runs, or add --while-serving`;
+      return profile.begin(model) ? undefined : "another profile is being measured";
+    },
+    profile: () => profile.state,
+    stopProfile: () => profile.stop(),
     logLevel: opened.use(new LogLevelSwitch(log, clock)),
   };
   opened.use(await openAdminApi(join(config.stateDir, "admin.sock"), control));

@@ -7,6 +7,8 @@ interface Generation {
   readonly promptTokens: readonly Token[];
   readonly cacheSalt: string | undefined;
   readonly maxTokens: number;
+  /** No token ends the answer before `maxTokens`. */
+  readonly ignoresEnd: boolean;
   readonly options: SequenceEvaluateOptions;
   readonly probabilities: boolean;
   /** Gets the number of prompt tokens that were already in the context. Called once, before the first token. */
@@ -26,7 +28,7 @@ export async function* generate(engine: Engine, generation: Generation, signal: 
       engine.metrics.generatedTokens += 1;
       generated += 1;
       signal.throwIfAborted();
-      const end = engine.model.isEogToken(token);
+      const end = !generation.ignoresEnd && engine.model.isEogToken(token);
       yield { token, end, probabilities };
       if (end || generated === generation.maxTokens) return;
       signal.throwIfAborted();

@@ -77,6 +77,14 @@ describe("a text completion", () => {
       expect(choices.flatMap(({ logprobs }) => logprobs![field])).toEqual(whole.choices[0]!.logprobs![field]);
   });
 
+  test("goes on to its limit if the end of the text is ignored", async () => {
+    const of = async (more: object) => (await complete({ prompt: "The end.", max_tokens: 8, ...more })).usage;
+    expect([await of({}), await of({ ignore_eos: true })]).toMatchObject([
+      { completion_tokens: 1 },
+      { completion_tokens: 8 },
+    ]);
+  });
+
   test("accepts token ids, and refuses unsupported parameters", async () => {
     expect((await complete({ prompt: [10, 11, 12], max_tokens: 1 })).usage.prompt_tokens).toBe(3);
     const refused = (body: object) => refusal(chat, "/v1/completions", body);

@@ -30,6 +30,8 @@ export interface DialectLifecycle {
   isSleeping?(endpoint: EngineEndpoint, signal: AbortSignal): Promise<boolean>;
   /** Resolves when the engine reports that it is awake. At level 2 this reloads the weights. Does not probe. */
   wake?(endpoint: EngineEndpoint, level: 1 | 2, signal: AbortSignal): Promise<void>;
+  /** Reads the version of the engine's program. Undefined if it names none. */
+  version?(endpoint: EngineEndpoint, signal: AbortSignal): Promise<string | undefined>;
   /** Reads the engine's own metrics. An undefined method or field means unknown, not 0. */
   metrics?(endpoint: EngineEndpoint, signal: AbortSignal): Promise<EngineMetrics>;
 }

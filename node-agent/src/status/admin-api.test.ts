@@ -17,6 +17,9 @@ test("an internal failure is answered with 500, a malformed request with 400, an
       setMaintenance() {
         throw new Error("the disk is gone");
       },
+      beginProfile: (model, whileServing) => (whileServing ? undefined : `${model} is busy`),
+      profile: () => ({ state: "none" }),
+      stopProfile() {},
       logLevel: new LogLevelSwitch({ level: "info" }, new VirtualClock()),
     }),
   );
@@ -28,6 +31,11 @@ test("an internal failure is answered with 500, a malformed request with 400, an
   expect(await status("POST", "/prewarm", null)).toBe(400);
   expect(await status("POST", "/prewarm", { model: "m" })).toBe(200);
   expect(await status("POST", "/prewarm", { model: "n" })).toBe(404);
+  expect(await status("POST", "/profile", {})).toBe(400);
+  expect(await status("POST", "/profile", { model: "m" })).toBe(409);
+  expect(await status("POST", "/profile", { model: "m", whileServing: true })).toBe(200);
+  expect((await askSocket(socket, "GET", "/profile")).body).toEqual({ state: "none" });
+  expect(await status("POST", "/profile/stop")).toBe(200);
   expect(await status("POST", "/log", { level: "loud", seconds: 1 })).toBe(400);
   for (const seconds of [0, 86_401, "5"]) expect(await status("POST", "/log", { level: "debug", seconds })).toBe(400);
   const then = { level: "info", seconds: 300 };

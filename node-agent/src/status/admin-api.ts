@@ -6,6 +6,7 @@ import { isObject, type Json } from "@weiche/shared/json.ts";
 import { asId, type ModelId } from "@weiche/shared/ids.ts";
 import { logLevels, logLevelSecondsMax, type LogLevel, type LogLevelSwitch } from "@weiche/shared/program/log-level.ts";
 import { closeServer } from "@weiche/shared/program/ops-server.ts";
+import type { ProfileState } from "../profile/profile-run.ts";
 import type { AgentStatus } from "./status.ts";
 
 interface AgentControl {
@@ -13,6 +14,10 @@ interface AgentControl {
   /** Returns false if no slot of the node serves the model. */
   prewarm(model: ModelId): boolean;
   setMaintenance(on: boolean): void;
+  /** Returns why the model cannot be measured now, or undefined if it begins. `whileServing`: even if requests run. */
+  beginProfile(model: ModelId, whileServing: boolean): string | undefined;
+  profile(): ProfileState;
+  stopProfile(): void;
   readonly logLevel: Pick<LogLevelSwitch, "state" | "set">;
 }
 
@@ -46,6 +51,17 @@ async function answer(request: IncomingMessage, control: AgentControl): Promise<
       control.setMaintenance(on);
       return { status: 200, body: { maintenance: on } };
     }
+    case "POST /profile": {
+      const { model, whileServing } = await bodyOf(request);
+      if (typeof model !== "string") return notUnderstood;
+      const reason = control.beginProfile(asId<ModelId>(model), whileServing === true);
+      return reason === undefined ? { status: 200, body: control.profile() } : { status: 409, body: { error: reason } };
+    }
+    case "GET /profile":
+      return { status: 200, body: control.profile() };
+    case "POST /profile/stop":
+      control.stopProfile();
+      return { status: 200, body: control.profile() };
     case "GET /log":
       return { status: 200, body: control.logLevel.state };
     case "POST /log": {

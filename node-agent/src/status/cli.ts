@@ -12,6 +12,7 @@ import { readDurationMs } from "@weiche/shared/program/duration.ts";
 import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
 import { version } from "@weiche/shared/program/version.ts";
 import { judgeAgentFile } from "./config-verdict.ts";
+import { addProfileCommand } from "./profile-command.ts";
 import type { AgentStatus } from "./status.ts";
 import { formatStatus, type TextOptions } from "./status-text.ts";
 
@@ -80,6 +81,8 @@ program
     print(verdict, verdictLines(verdict).map(plainText).join("\n"));
     if (verdict.mistakes.length > 0) process.exitCode = 1;
   });
+
+addProfileCommand(program, { ask, print, refused: (message) => new Refused(message) });
 
 try {
   await program.parseAsync();

@@ -13,6 +13,7 @@ export interface AnswerPlan {
   readonly cacheSalt: string | undefined;
   /** If undefined, the context is the limit. */
   readonly maxTokens: number | undefined;
+  readonly ignoresEnd: boolean;
   readonly sampling: Sampling;
   readonly seed: number;
   readonly format: OutputFormat;
@@ -28,9 +29,9 @@ export function plansOf(
   prompt: Pick<AnswerPlan, "promptTokens" | "format" | "grammar">,
   randomSeed: number,
 ): AnswerPlan[] {
-  const { cacheSalt, maxTokens, sampling, logprobs, choices } = request;
+  const { cacheSalt, maxTokens, ignoresEnd, sampling, logprobs, choices } = request;
   const { seed = randomSeed } = sampling;
-  const plan = { ...prompt, cacheSalt, maxTokens, sampling, logprobs };
+  const plan = { ...prompt, cacheSalt, maxTokens, ignoresEnd, sampling, logprobs };
   return Array.from({ length: choices }, (_, index) => ({ ...plan, seed: (seed + index) >>> 0 }));
 }
 
@@ -56,7 +57,7 @@ export interface AnswerPart {
 
 /** Yields one part for each token. The last one has a `finish`. */
 async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): AsyncGenerator<AnswerPart, void> {
-  const { promptTokens, cacheSalt, logprobs: alternatives } = plan;
+  const { promptTokens, cacheSalt, ignoresEnd, logprobs: alternatives } = plan;
   const room = engine.contextTokens - promptTokens.length;
   const maxTokens = Math.min(plan.maxTokens ?? room, room);
   const parser = new OutputParser(plan.format);
@@ -65,7 +66,7 @@ async function* answer(engine: Engine, plan: AnswerPlan, signal: AbortSignal): A
   const counts = { ...noCounts };
   const options = { ...samplingOptions(plan.sampling, plan.seed, generated), ...grammarOptions(engine, plan, parser) };
   const generation = {
-    ...{ promptTokens, cacheSalt, maxTokens, options, probabilities: alternatives !== undefined },
+    ...{ promptTokens, cacheSalt, maxTokens, ignoresEnd, options, probabilities: alternatives !== undefined },
     onStart: (cached: number) => void (counts.cachedTokens = cached),
   };
   let logprobs: TokenLogprob[] = [];

@@ -19,6 +19,8 @@ export interface GenerationRequest {
   readonly sampling: Sampling;
   /** If undefined, the context is the limit. */
   readonly maxTokens?: number;
+  /** Goes on to `maxTokens`, as measurements need it. */
+  readonly ignoresEnd: boolean;
   readonly choices: number;
   readonly stop: readonly string[];
   readonly stream: boolean;
@@ -46,6 +48,7 @@ export const engineFields = {
     }),
   ),
   cache_salt: optional(Type.String()),
+  ignore_eos: optional(Type.Boolean()),
 };
 
 const engineBody = Type.Object(engineFields);
@@ -63,6 +66,7 @@ export function readGeneration(body: Static<typeof engineBody>): GenerationReque
       seed: body.seed ?? undefined,
     },
     maxTokens: body.max_tokens ?? undefined,
+    ignoresEnd: body.ignore_eos ?? false,
     choices: body.n ?? 1,
     stop: [body.stop ?? []].flat(),
     stream: body.stream ?? false,

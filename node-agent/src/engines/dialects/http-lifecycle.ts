@@ -77,6 +77,17 @@ export async function askEngine(endpoint: EngineEndpoint, request: Ask, signal: 
   return text === "" ? undefined : JSON.parse(text);
 }
 
+/** Reads a field of a page. Undefined if it is no text. */
+export async function readVersion(
+  endpoint: EngineEndpoint,
+  { path, name }: { readonly path: string; readonly name: string },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const page = await askEngine(endpoint, { method: "GET", path }, signal);
+  const version = isObject(page) ? page[name] : undefined;
+  return typeof version === "string" ? version : undefined;
+}
+
 export async function requireHealth(endpoint: EngineEndpoint, signal: AbortSignal): Promise<void> {
   await askEngine(endpoint, { method: "GET", path: "/health" }, signal);
 }

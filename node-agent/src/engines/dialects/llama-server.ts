@@ -6,7 +6,7 @@ import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { ChatRequest, Dialect, EngineChunk, GenerationRequest, RawUsage } from "./dialect.ts";
 import { withEnumPatterns } from "./enum-pattern.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
-import { proveReady, readMetrics } from "./http-lifecycle.ts";
+import { proveReady, readMetrics, readVersion } from "./http-lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 import { requiredCallsFormat } from "./required-calls.ts";
 import { limitToContext, sharedContext } from "../shared-context.ts";
@@ -39,6 +39,7 @@ export const llamaServer: Dialect = {
       return shared ? limitToContext(facts, shared) : facts;
     },
   },
+  version: (endpoint, signal) => readVersion(endpoint, { path: "/props", name: "build_info" }, signal),
   metrics: readMetrics,
 };
 

@@ -5,7 +5,7 @@ import { readConventionChunk } from "./chunk.ts";
 import { chatBody, completionBody, embeddingBody } from "./convention-body.ts";
 import type { CountRequest, Dialect, GenerationRequest } from "./dialect.ts";
 import { isObject } from "@weiche/shared/json.ts";
-import { EngineAnswerError, askEngine, proveReady, readMetrics, requireHealth } from "./http-lifecycle.ts";
+import { EngineAnswerError, askEngine, proveReady, readMetrics, readVersion, requireHealth } from "./http-lifecycle.ts";
 import { readConventionRefusal } from "./refusal.ts";
 
 export const vllm: Dialect = {
@@ -23,6 +23,7 @@ export const vllm: Dialect = {
   sleep,
   isSleeping,
   wake,
+  version: (endpoint, signal) => readVersion(endpoint, { path: "/version", name: "version" }, signal),
   metrics: measure,
 };
 

@@ -11,6 +11,7 @@ export function answerText(answer: Answer, width?: number): string {
     ...tableOf(answer, width),
     ...variedLines(answer, width),
     ...(answer.changes.length > 0 ? ["", `the load is changed: ${answer.changes.join("; ")}`] : []),
+    ...measuredLines(answer),
     ...assumedLines(answer),
   ].join("\n");
 }
@@ -85,6 +86,17 @@ function variedLines(
   const byChange = sensitivity.toSorted((a, b) => change(b) - change(a));
   const withAll = (ones: Answer["policies"]) => ones.map((one) => ({ ...base, ...one }));
   return [...table("policy", withAll(policies)), ...table("assumption", withAll(byChange))];
+}
+
+function measuredLines({ measured }: Answer): readonly string[] {
+  if (measured.length === 0) return [];
+  const lines = measured.map(({ model, source, values }) => {
+    const { step, ...others } = values;
+    const parts = step ? Object.entries(step).map(([name, value]) => [`step.${name}`, value]) : [];
+    const shown = [...Object.entries(others), ...parts].map(([name, value]) => `${name} ${value}`);
+    return `  ${model} (${source}): ${shown.join(", ")}`;
+  });
+  return ["", "measured:", ...lines];
 }
 
 function assumedLines({ assumed }: Answer): readonly string[] {

@@ -41,6 +41,8 @@ export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed" | "change
     sensitivity: sensitivity.map(variedOf),
     /** How the load differs from the plan, as written. */
     changes: load.changes,
+    /** The values that profiles of engines give to the plan. */
+    measured: plan.profiles,
     assumed: [...plan.assumed, ...load.assumed.map((value) => ({ path: "load", models: [], value }))],
   };
 }

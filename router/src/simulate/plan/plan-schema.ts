@@ -55,6 +55,21 @@ const clientsSchema = Type.Object(
 const modelSchema = Type.Object(
   {
     model: Type.String({ minLength: 1, description: "the model's id" }),
+    profile: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description:
+          "the file that `weiche-agent profile` wrote, relative to the plan. It replaces defaults; values in the plan come first",
+        absent: "values that the plan does not give are assumed",
+      }),
+    ),
+    engineVersion: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: "the version of the engine that will run. A profile of another version is refused",
+        absent: "a profile of any version is accepted",
+      }),
+    ),
     places: Type.Integer({
       minimum: 1,
       default: 32,

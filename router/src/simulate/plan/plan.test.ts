@@ -1,7 +1,7 @@
 /** Plans: mistakes with their lines, goals, and what is assumed. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { temporaryDirectory } from "@weiche/shared/testing/temporary-directory.ts";
 import { loadStatistics } from "../loads/load-statistics.ts";
 import { loadOf } from "./planned-load.ts";
@@ -122,4 +122,64 @@ test("days and changes apply to a trace, which is never made longer", () => {
   expect([...doubled.of(1)]).toHaveLength(48);
   expect(doubled.changes).toEqual(["the first 1 days", "load doubles"]);
   expect(() => loadOf(plan, { days: 3 })).toThrow("load.jsonl has only 2.00 days, but 3 are wanted");
+});
+
+describe("a profile of an engine", () => {
+  const profile = [
+    ...["model: coder", "engine: vllm", "version: 0.32.0", "gpus: [H100, H100]", "agent: 1.0.0", "measured: today"],
+    ...["places: 64", "step: { baseMs: 11, perRunningMs: 0.1, perThousandTokensMs: 0.03 }", "stopSeconds: 3"],
+    "points: []",
+  ].join("\n");
+
+  function planWith(profileText: string, more: string) {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, "coder.profile.yaml"), profileText);
+    const text = models.replace("coder\n", `coder\n    profile: coder.profile.yaml\n${more}`);
+    try {
+      return planOf(text, join(directory, "plan.yaml"));
+    } catch (error) {
+      throw new Error((error as Error).message.replaceAll(`${directory}/`, ""));
+    }
+  }
+
+  test("replaces defaults, comes after values of the plan, and is not assumed", () => {
+    const { models: found, profiles, assumed } = planWith(profile, "    step: { baseMs: 9 }\n");
+    const step = { baseMs: 9, perRunningMs: 0.1, perThousandTokensMs: 0.03 };
+    expect(found["coder"]).toMatchObject({ places: 64, stopSeconds: 3, startSeconds: 60, step });
+    const values = { places: 64, stopSeconds: 3, step: { perRunningMs: 0.1, perThousandTokensMs: 0.03 } };
+    expect(profiles).toEqual([{ model: "coder", source: "coder.profile.yaml, vllm 0.32.0 on 2 x H100", values }]);
+    const ofCoder = assumed.filter((each) => each.models.includes("coder")).map(({ path }) => path);
+    expect(ofCoder).toEqual(expect.arrayContaining(["startSeconds", "prefillTokensPerSecond"]));
+    for (const path of ["places", "stopSeconds", "step.baseMs", "step.perRunningMs"])
+      expect(ofCoder).not.toContain(path);
+  });
+
+  test.each([
+    [
+      "another version of the engine",
+      profile,
+      "    engineVersion: 0.33.1\n",
+      'coder.profile.yaml:3: "version" is "0.32.0", but the plan\'s engineVersion of "coder" is "0.33.1": measure again with `weiche-agent profile coder`',
+    ],
+    [
+      "an unknown version of the engine",
+      profile.replace("version: 0.32.0\n", ""),
+      "    engineVersion: 0.33.1\n",
+      '"version" is missing, but',
+    ],
+    [
+      "another model",
+      profile.replace("coder", "codex"),
+      "",
+      'coder.profile.yaml:1: "model" is "codex", but the plan has this profile for "coder"',
+    ],
+    [
+      "a misspelled field",
+      profile.replace("stopSeconds", "stopSecond"),
+      "",
+      'coder.profile.yaml:9: unknown key "stopSecond"; did you mean "stopSeconds"?',
+    ],
+  ])("of %s is refused with its file, line and field", (_what, text, more, message) => {
+    expect(() => planWith(text, more)).toThrow(message);
+  });
 });

@@ -4,6 +4,7 @@ import { parse } from "yaml";
 import { checkYaml, formatMistakes, nearest, type Finding } from "@weiche/shared/files/config-file.ts";
 import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
 import { contradictingGoals, parseGoal, type Goal } from "./goals.ts";
+import { readProfile, takenFrom, withValues, type Profiled } from "./profile.ts";
 import { planSchema, type RawModel, type RawPlan } from "./plan-schema.ts";
 
 export interface Plan extends Omit<RawPlan, "models"> {
@@ -12,6 +13,8 @@ export interface Plan extends Omit<RawPlan, "models"> {
   readonly parsedGoals: readonly Goal[];
   /** The values that the plan does not give, as paths with `.` between keys. */
   readonly assumed: readonly Assumed[];
+  /** The profiles of models, with the values that the plan takes from them. */
+  readonly profiles: readonly Profiled[];
   /** The folder to which paths of the plan are relative. */
   readonly folder: string;
 }
@@ -29,8 +32,10 @@ export function readPlan(file: string, goals: readonly string[]): Plan {
 }
 
 export function planOf(text: string, file: string, goals: readonly string[] = []): Plan {
-  const { value, mistakes } = checkYaml(text, planSchema, contradictions);
-  if (!value) throw new StartError(formatMistakes(file, mistakes).join("; "));
+  const folder = dirname(resolve(file));
+  const { value: given, mistakes } = checkYaml(text, planSchema, contradictions);
+  if (!given) throw new StartError(formatMistakes(file, mistakes).join("; "));
+  const { value, written, profiles } = withProfiles(given, parse(text) as WrittenPlan, folder);
   const models = value.models.map(({ model }) => model);
   const parsedGoals = [...value.goals, ...goals].map((goal) => parseGoal(goal, models));
   const contradicting = contradictingGoals(parsedGoals);
@@ -40,9 +45,29 @@ export function planOf(text: string, file: string, goals: readonly string[] = []
     models: Object.fromEntries(value.models.map((each) => [each.model, each])),
     fleet: value.fleet ?? [{ models }],
     parsedGoals,
-    assumed: assumedIn(value, parse(text)),
-    folder: dirname(resolve(file)),
+    ...{ assumed: assumedIn(value, written), profiles, folder },
   };
+}
+
+interface WrittenPlan {
+  readonly models: readonly Partial<RawModel>[];
+}
+
+/** Takes values from profiles where the plan gives none. */
+function withProfiles(given: RawPlan, plan: WrittenPlan, folder: string) {
+  const profiles: Profiled[] = [];
+  const written = [...plan.models];
+  const models = [...given.models];
+  for (const [index, model] of given.models.entries()) {
+    const { profile } = model;
+    if (profile === undefined) continue;
+    const { source, values } = readProfile(folder, { ...model, profile });
+    const taken = takenFrom(values, plan.models[index]!);
+    profiles.push({ model: model.model, source, values: taken });
+    written[index] = withValues(plan.models[index]!, taken);
+    models[index] = withValues(model, taken);
+  }
+  return { value: { ...given, models }, written: { ...plan, models: written }, profiles };
 }
 
 function* contradictions(plan: RawPlan): Iterable<Finding> {
@@ -88,14 +113,13 @@ function mistakeOf(path: Finding[0], goal: string, models: readonly string[]): F
 }
 
 /** Lists the defaults that the written plan does not have. Leaves out goals, runs and hours, because they are choices. */
-function assumedIn(plan: RawPlan, written: unknown): readonly Assumed[] {
+function assumedIn(plan: RawPlan, written: WrittenPlan): readonly Assumed[] {
   const choices = new Set(["goals", "seeds", "seed", "hours", "models", "fleet", "load"]);
   const own = missing(plan, written, []).filter(([path]) => !choices.has(path[0]!));
   const all = own.map(([path, value]): Assumed => ({ path: path.join("."), models: [], value }));
   const byKey = new Map<string, { path: string; models: string[]; value: unknown }>();
   for (const [index, given] of plan.models.entries()) {
-    const writtenModel = (written as { models: readonly unknown[] }).models[index];
-    for (const [path, value] of missing(given, writtenModel, [])) {
+    for (const [path, value] of missing(given, written.models[index], [])) {
       const key = `${path.join(".")} ${JSON.stringify(value)}`;
       const known = byKey.get(key);
       if (known) known.models.push(given.model);
