@@ -11,7 +11,7 @@ export function answerText(answer: Answer, width?: number): string {
     ...tableOf(answer, width),
     ...variedLines(answer, width),
     ...(answer.changes.length > 0 ? ["", `the load is changed: ${answer.changes.join("; ")}`] : []),
-    ...measuredLines(answer),
+    ...profileLines(answer),
     ...assumedLines(answer),
   ].join("\n");
 }
@@ -88,15 +88,25 @@ function variedLines(
   return [...table("policy", withAll(policies)), ...table("assumption", withAll(byChange))];
 }
 
-function measuredLines({ measured }: Answer): readonly string[] {
-  if (measured.length === 0) return [];
-  const lines = measured.map(({ model, source, values }) => {
-    const { step, ...others } = values;
-    const parts = step ? Object.entries(step).map(([name, value]) => [`step.${name}`, value]) : [];
-    const shown = [...Object.entries(others), ...parts].map(([name, value]) => `${name} ${value}`);
-    return `  ${model} (${source}): ${shown.join(", ")}`;
-  });
-  return ["", "measured:", ...lines];
+function profileLines({ profiles }: Answer): readonly string[] {
+  const lines = (heading: string, shown: Answer["profiles"]) =>
+    shown.length === 0 ? [] : ["", heading, ...shown.map(profileLine)];
+  return [
+    ...lines(
+      "measured:",
+      profiles.filter(({ isComputed }) => !isComputed),
+    ),
+    ...lines(
+      "computed by AIConfigurator, not measured:",
+      profiles.filter(({ isComputed }) => isComputed),
+    ),
+  ];
+}
+
+function profileLine({ model, source, values: { step, ...values } }: Answer["profiles"][number]): string {
+  const steps = Object.entries(step ?? {}).map(([name, value]) => [`step.${name}`, value] as const);
+  const shown = [...Object.entries(values), ...steps].map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`);
+  return `  ${model} (${source}): ${shown.join(", ")}`;
 }
 
 function assumedLines({ assumed }: Answer): readonly string[] {

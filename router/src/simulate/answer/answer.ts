@@ -42,7 +42,7 @@ export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed" | "change
     /** How the load differs from the plan, as written. */
     changes: load.changes,
     /** The values that profiles of engines give to the plan. */
-    measured: plan.profiles,
+    profiles: plan.profiles,
     assumed: [...plan.assumed, ...load.assumed.map((value) => ({ path: "load", models: [], value }))],
   };
 }

@@ -59,7 +59,7 @@ const modelSchema = Type.Object(
       Type.String({
         minLength: 1,
         description:
-          "the file that `weiche-agent profile` wrote, relative to the plan. It replaces defaults; values in the plan come first",
+          "the file that `weiche-agent profile` wrote, or a table of AIConfigurator (`.csv`), relative to the plan. It replaces defaults; values in the plan come first",
         absent: "values that the plan does not give are assumed",
       }),
     ),

@@ -131,10 +131,10 @@ describe("a profile of an engine", () => {
     "points: []",
   ].join("\n");
 
-  function planWith(profileText: string, more: string) {
+  function planWith(profileText: string, more: string, name = "coder.profile.yaml") {
     const directory = temporaryDirectory();
-    writeFileSync(join(directory, "coder.profile.yaml"), profileText);
-    const text = models.replace("coder\n", `coder\n    profile: coder.profile.yaml\n${more}`);
+    writeFileSync(join(directory, name), profileText);
+    const text = models.replace("coder\n", `coder\n    profile: ${name}\n${more}`);
     try {
       return planOf(text, join(directory, "plan.yaml"));
     } catch (error) {
@@ -147,11 +147,42 @@ describe("a profile of an engine", () => {
     const step = { baseMs: 9, perRunningMs: 0.1, perThousandTokensMs: 0.03 };
     expect(found["coder"]).toMatchObject({ places: 64, stopSeconds: 3, startSeconds: 60, step });
     const values = { places: 64, stopSeconds: 3, step: { perRunningMs: 0.1, perThousandTokensMs: 0.03 } };
-    expect(profiles).toEqual([{ model: "coder", source: "coder.profile.yaml, vllm 0.32.0 on 2 x H100", values }]);
+    expect(profiles).toEqual([
+      { model: "coder", isComputed: false, source: "coder.profile.yaml, vllm 0.32.0 on 2 x H100", values },
+    ]);
     const ofCoder = assumed.filter((each) => each.models.includes("coder")).map(({ path }) => path);
     expect(ofCoder).toEqual(expect.arrayContaining(["startSeconds", "prefillTokensPerSecond"]));
     for (const path of ["places", "stopSeconds", "step.baseMs", "step.perRunningMs"])
       expect(ofCoder).not.toContain(path);
+  });
+
+  test("that AIConfigurator has computed gives steps and the speed of prompts, fitted to its rows", () => {
+    const rows = [1, 8, 64].flatMap((running) =>
+      [1_000, 4_000].map((isl) => {
+        const tpot = 8 + 0.1 * running + (0.02 * running * (isl + 100)) / 1_000;
+        return `Qwen/Qwen3-32B,${isl},200,${running},${(isl / 10) * running},${tpot},tp2pp1dp1,vllm,0.14.0,h100_sxm`;
+      }),
+    );
+    const heading = "model,isl,osl,concurrency,ttft,tpot,parallel,backend,version,system";
+    const table = [heading, ...rows].join("\n");
+    const { models: found, profiles } = planWith(table, "", "pareto.csv");
+    expect(found["coder"]!.step.baseMs).toBeCloseTo(8, 6);
+    expect(found["coder"]!.step.perRunningMs).toBeCloseTo(0.1, 6);
+    expect(found["coder"]!.step.perThousandTokensMs).toBeCloseTo(0.02, 6);
+    expect(found["coder"]!.prefillTokensPerSecond).toBeCloseTo(10_000, 6);
+    const source = "pareto.csv, vllm 0.14.0 on h100_sxm tp2pp1dp1";
+    expect(profiles).toMatchObject([{ model: "coder", isComputed: true, source }]);
+    const refuse = (text: string, message: string, more = "") =>
+      expect(() => planWith(text, more, "pareto.csv")).toThrow(message);
+    refuse(table.replace("ttft", "tfft"), 'pareto.csv:1: the column "ttft" is missing; is "tfft" meant?');
+    refuse(heading.replace("concurrency", "(d)bs"), "separates reading of prompts from answers");
+    refuse(heading, "pareto.csv:1: the table has no rows");
+    refuse(table.replace("1000,200", "1000,x"), 'pareto.csv:2: "osl" must be a number above 0');
+    refuse(
+      `${table}\n${rows[0]!.replace("tp2", "tp4")}`,
+      'pareto.csv:8: "parallel" is "tp4pp1dp1" here and "tp2pp1dp1" before: keep the rows of one of them',
+    );
+    refuse(table, 'pareto.csv:2: "version" is "0.14.0", but', "    engineVersion: 0.15.0\n");
   });
 
   test.each([

@@ -61,9 +61,9 @@ function withProfiles(given: RawPlan, plan: WrittenPlan, folder: string) {
   for (const [index, model] of given.models.entries()) {
     const { profile } = model;
     if (profile === undefined) continue;
-    const { source, values } = readProfile(folder, { ...model, profile });
-    const taken = takenFrom(values, plan.models[index]!);
-    profiles.push({ model: model.model, source, values: taken });
+    const profiled = readProfile(folder, { ...model, profile });
+    const taken = takenFrom(profiled.values, plan.models[index]!);
+    profiles.push({ ...profiled, model: model.model, values: taken });
     written[index] = withValues(plan.models[index]!, taken);
     models[index] = withValues(model, taken);
   }

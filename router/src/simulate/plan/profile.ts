@@ -1,8 +1,9 @@
 /** Reads the profile of an engine, whose values replace assumptions of a plan. */
 import { basename, resolve } from "node:path";
 import { profileSchema, type EngineProfile } from "@weiche/node-agent/src/profile/profile-file.ts";
-import { checkYaml, formatMistakes, type Finding } from "@weiche/shared/files/config-file.ts";
+import { checkYaml, formatMistakes, type Checked, type Finding } from "@weiche/shared/files/config-file.ts";
 import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
+import { readConfiguratorTable } from "./configurator-table.ts";
 import type { RawModel } from "./plan-schema.ts";
 
 type Values = Partial<Pick<RawModel, (typeof names)[number]>>;
@@ -10,6 +11,8 @@ type Values = Partial<Pick<RawModel, (typeof names)[number]>>;
 /** What a profile tells about a model of the plan. */
 export interface Profiled {
   readonly model: string;
+  /** Whether another tool has computed the values. */
+  readonly isComputed: boolean;
   /** The name of its file, the engine with its version, and the GPUs. */
   readonly source: string;
   readonly values: Values;
@@ -18,29 +21,45 @@ export interface Profiled {
 const names = ["places", "startSeconds", "stopSeconds", "wakeSeconds", "step", "prefillTokensPerSecond"] as const;
 
 /** Throws `StartError` with each mistake of the file, its line and its field. */
-export function readProfile(
-  folder: string,
-  { model, profile, engineVersion }: RawModel & { readonly profile: string },
-) {
-  const file = resolve(folder, profile);
-  const { value, mistakes } = checkYaml(readForStart(file).toString(), profileSchema, (found) =>
-    mismatches(found, model, engineVersion),
-  );
+export function readProfile(folder: string, raw: RawModel & { readonly profile: string }): Omit<Profiled, "model"> {
+  const file = resolve(folder, raw.profile);
+  const isComputed = file.endsWith(".csv");
+  const text = readForStart(file).toString();
+  const { value, mistakes } = (isComputed ? computed : measured)(text, raw);
   if (!value) throw new StartError(formatMistakes(file, mistakes).join("; "));
+  return { isComputed, source: `${basename(file)}, ${value.name}`, values: value.values };
+}
+
+type Reader = (text: string, model: RawModel) => Checked<{ readonly name: string; readonly values: Values }>;
+
+const measured: Reader = (text, { model, engineVersion }) => {
+  const { value, mistakes } = checkYaml(text, profileSchema, (found) => [
+    ...(found.model === model
+      ? []
+      : [[["model"], `"model" is "${found.model}", but the plan has this profile for "${model}"`] as Finding]),
+    ...otherVersion(found.version, model, engineVersion),
+  ]);
+  if (!value) return { mistakes };
   const values = Object.fromEntries(
     names.map((name) => [name, value[name]]).filter(([, given]) => given !== undefined),
   );
-  return { model, source: `${basename(file)}, ${nameOf(value)}`, values: values as Values } satisfies Profiled;
-}
+  return { value: { name: nameOf(value), values: values as Values }, mistakes: [] };
+};
 
-function* mismatches(profile: EngineProfile, model: string, engineVersion: string | undefined): Iterable<Finding> {
-  if (profile.model !== model)
-    yield [["model"], `"model" is "${profile.model}", but the plan has this profile for "${model}"`];
-  if (engineVersion !== undefined && profile.version !== engineVersion)
-    yield [
-      ["version"],
-      `"version" is ${profile.version === undefined ? "missing" : `"${profile.version}"`}, but the plan's engineVersion of "${model}" is "${engineVersion}": measure again with \`weiche-agent profile ${model}\``,
-    ];
+const computed: Reader = (text, { model, engineVersion }) => {
+  const { value, mistakes } = readConfiguratorTable(text);
+  if (!value) return { mistakes };
+  const { engine, version, gpus, step, prefillTokensPerSecond } = value;
+  const [other] = otherVersion(version, model, engineVersion);
+  if (other) return { mistakes: [{ line: 2, message: other[1] }] };
+  return { value: { name: `${engine} ${version} on ${gpus}`, values: { step, prefillTokensPerSecond } }, mistakes: [] };
+};
+
+function otherVersion(version: string | undefined, model: string, wanted: string | undefined): Finding[] {
+  if (wanted === undefined || version === wanted) return [];
+  const found = version === undefined ? "missing" : `"${version}"`;
+  const advice = `measure again with \`weiche-agent profile ${model}\``;
+  return [[["version"], `"version" is ${found}, but the plan's engineVersion of "${model}" is "${wanted}": ${advice}`]];
 }
 
 function nameOf({ engine, version, gpus }: EngineProfile): string {
