@@ -55,6 +55,7 @@ describe("with one failing node no request fails, at most 2 % of attempts fail i
     type Case = [string, (attempt: SimAttempt) => Fate, Partial<PlacementOptions>, most?: number, least?: number];
     test.each<Case>([
       ["all requests fail at once", atOnce, {}],
+      ["the engine refuses all requests with 400 at once", atNode0({ failsAfterMs: 0, isRefused: true }), {}],
       ["all requests fail after 50 ms", atNode0({ failsAfterMs: 50 }), {}],
       ["every second request fails", (attempt) => (attempt.random() < 0.5 ? atOnce(attempt) : undefined), {}, 0.05],
       [

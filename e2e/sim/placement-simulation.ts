@@ -6,6 +6,7 @@ import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
 import { asId, type AccountId, type ModelId, type NodeId, type RequestId } from "@weiche/shared/ids.ts";
 import { reportEveryMs } from "@weiche/node-agent/src/links/load.ts";
+import { failed, mayAskAnother, untold } from "@weiche/router/src/api/attempt-end.ts";
 import type { Placed, PlacementRequest } from "@weiche/router/src/nodes/placement.ts";
 import { NodeRegistry } from "@weiche/router/src/nodes/registry.ts";
 import { PlacementNode } from "./placement-node.ts";
@@ -56,10 +57,10 @@ export interface SimAttempt {
 
 /**
  * The time until an attempt fails, or until its first byte. By default it is served, and its first byte comes at once.
- * An answer that has begun is not tried again.
+ * An answer that has begun is not tried again. `isRefused`: the engine refuses the request with 400 though it is valid.
  */
 export type Fate =
-  | { readonly failsAfterMs: number; readonly hasBegun?: boolean }
+  | { readonly failsAfterMs: number; readonly hasBegun?: boolean; readonly isRefused?: boolean }
   | { readonly firstByteMs: number }
   | undefined;
 
@@ -182,6 +183,7 @@ class PlacementWorld {
     const { router, conversation, isCounted } = asked;
     const { attemptsMax = 2 } = this.#options;
     const tried = new Set<NodeId>();
+    const refused: ((outcome: typeof failed | typeof untold) => void)[] = [];
     this.#count((ten) => ten.requests++);
     while (tried.size < attemptsMax) {
       const nowMs = this.#clock.monotonicMs();
@@ -192,13 +194,25 @@ class PlacementWorld {
       }
       if (conversation !== undefined && tried.size === 0) this.#turn(conversation, placed.node, isCounted);
       tried.add(placed.node);
-      if (await this.#attempt(asked, placed, isCounted && tried.size === 1)) return;
+      const end = await this.#attempt(asked, placed, isCounted && tried.size === 1, refused);
+      if (end === "served") for (const ended of refused) ended(failed);
+      if (end === "served") return;
+      if (end === "over") break;
     }
+    for (const ended of refused) ended(untold);
     this.#count((ten) => ten.failed++);
   }
 
-  /** Resolves with whether another attempt is unnecessary. */
-  async #attempt(asked: Asked, { node, slot }: Placed, isFirst: boolean): Promise<boolean> {
+  /**
+   * Resolves with how the attempt ended. After `tried-again` a router asks another node. `refused` gets the report of a
+   * refusal by an engine, whose outcome depends on the other attempt.
+   */
+  async #attempt(
+    asked: Asked,
+    { node, slot }: Placed,
+    isFirst: boolean,
+    refused: ((outcome: typeof failed | typeof untold) => void)[],
+  ): Promise<"served" | "over" | "tried-again"> {
     const { router, model, account, runMs } = asked;
     const clock = this.#clock;
     const of = { node, slot, model, account: asId<AccountId>(`account-${account}`), bodyBytes: 1_000 };
@@ -214,29 +228,28 @@ class PlacementWorld {
       if (isFirst && admission.waitedMs === 0) this.result.metFull--;
       const { promise, resolve } = Promise.withResolvers<void>();
       const fate = this.#fateOf(asked, node);
-      const failsMs = fate && "failsAfterMs" in fate ? fate.failsAfterMs : undefined;
+      const failure = fate && "failsAfterMs" in fate ? fate : undefined;
       const firstByteMs = fate && "firstByteMs" in fate ? fate.firstByteMs : 0;
-      clock.after(failsMs ?? runMs + firstByteMs, () => {
+      clock.after(failure?.failsAfterMs ?? runMs + firstByteMs, () => {
         admission.release();
         dispatched.over();
         resolve();
       });
       await promise;
-      if (failsMs === undefined) {
+      if (!failure) {
         ended({ outcome: "served", firstByteMs }, clock.monotonicMs());
-        return true;
+        return "served";
       }
-      ended({ outcome: "failed" }, clock.monotonicMs());
-      const isOver = "hasBegun" in fate! && fate.hasBegun === true;
-      this.#count((ten) => {
-        ten.failedAttempts++;
-        if (isOver) ten.failed++;
-      });
-      return isOver;
+      this.#count((ten) => ten.failedAttempts++);
+      const { isRefused, hasBegun } = failure;
+      if (isRefused) refused.push((outcome) => ended(outcome, clock.monotonicMs()));
+      else ended(failed, clock.monotonicMs());
+      const [status, nodeFault] = isRefused ? ([400, "engine-refused"] as const) : ([500, "node-failed"] as const);
+      return hasBegun || !mayAskAnother({ status }, { nodeFault }) ? "over" : "tried-again";
     } catch {
       dispatched.over(); // the queue of the slot is full
       ended("overloaded", clock.monotonicMs());
-      return this.#options.fate === undefined;
+      return this.#options.fate ? "tried-again" : "served";
     }
   }
 

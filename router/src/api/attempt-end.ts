@@ -27,6 +27,15 @@ export function mayAskAnother(
   return status === 503 || nodeFault === "node-failed" || nodeFault === "engine-refused";
 }
 
+/**
+ * Returns the refusal for the client after two attempts. If the first engine refused the request, its refusal names the
+ * cause, while a second node that is busy or fails does not. A mistake in the request that the second node found stays.
+ */
+export function clearerRefusal(first: NodeRefusal | undefined, second: NodeRefusal): NodeRefusal {
+  const isMistake = second.status < 500 && !second.isOfEngine;
+  return first?.isOfEngine && !isMistake ? first : second;
+}
+
 export function endOfRefusal(
   refusal: Pick<NodeRefusal, "body">,
   body: Pick<AnswerBody, "nodeFault" | "engineDeath">,

@@ -9,8 +9,8 @@ import { ApiError } from "@weiche/shared/errors.ts";
 import type { NodeId } from "@weiche/shared/ids.ts";
 import type { NodePath } from "@weiche/shared/node-protocol.ts";
 import type { Caller, KeyCache } from "../callers/caller.ts";
-import { attemptsMax, endOfAnswer, endOfError, endOfRefusal, failed, mayAskAnother, untold } from "./attempt-end.ts";
-import type { AttemptEnded } from "./attempt-end.ts";
+import { attemptsMax, clearerRefusal, endOfAnswer, endOfError, endOfRefusal, failed } from "./attempt-end.ts";
+import { mayAskAnother, untold, type AttemptEnded } from "./attempt-end.ts";
 import type { RefusalReason } from "../usage/refusal-codes.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Attempted } from "../nodes/outcomes/outcomes.ts";
@@ -145,11 +145,14 @@ async function answer(
     excluded.add(placed.node);
     const ended = deps.began({ ...placed, model, account: billing.accountId, bodyBytes: body.bytes!.length });
     try {
-      refusal = await attempt(exchange, { ...request, slot: placed.slot }, { placed, body, suspect, ended }, deps);
-      if (!refusal) return;
+      const parts = { placed, body, suspect, ended };
+      const next = await attempt(exchange, { ...request, slot: placed.slot }, parts, deps);
+      if (!next) return;
       refused.push(ended);
+      refusal = clearerRefusal(refusal, next);
     } catch (error) {
       ended(endOfError(error, exchange));
+      if (error instanceof NodeRefusal) throw clearerRefusal(refusal, error);
       if (!(error instanceof NodeLost)) throw error;
     }
     exchange.signal.throwIfAborted();
@@ -204,7 +207,7 @@ async function attempt(
     decideAfterRefusal(refusal, sent, verdicts);
     tried.result = refusalCodeOf(refusal);
     // Only the answer of another node shows whether the request or the engine is the cause.
-    if (reply.body.nodeFault !== "engine-refused") ended(endOfRefusal(refusal, reply.body));
+    if (!refusal.isOfEngine) ended(endOfRefusal(refusal, reply.body));
     if (reply.body.engineDeath) engineDeaths.died(suspect, reply.body.engineDeath);
     if (mayAskAnother(refusal, reply.body)) return refusal;
     throw refusal;

@@ -11,12 +11,15 @@ export class NodeRefusal extends Error {
   readonly status: number;
   readonly body: ErrorBody;
   readonly headers: Record<string, string>;
+  /** The node's engine refused a request that follows all rules of the service. */
+  readonly isOfEngine: boolean;
 
-  constructor(status: number, body: ErrorBody, headers: Record<string, string>) {
+  constructor(status: number, body: ErrorBody, headers: Record<string, string>, isOfEngine = false) {
     super(`a node answered ${status}`);
     this.status = status;
     this.body = body;
     this.headers = headers;
+    this.isOfEngine = isOfEngine;
   }
 }
 
@@ -46,6 +49,7 @@ export async function readNodeRefusal(answer: UpstreamResponse, signal: EndSigna
     status,
     { error: { message, type, param, code } },
     retryAfterSeconds > 0 && retryAfterSeconds < 1e6 ? { "retry-after": String(retryAfterSeconds) } : {},
+    body.nodeFault === "engine-refused",
   );
 }
 

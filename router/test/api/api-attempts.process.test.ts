@@ -64,6 +64,23 @@ test.each([2, 1])(
   },
 );
 
+test.each<[string, SimAnswer, number, string]>([
+  ["has no room", error("overloaded"), 400, "n2 overloaded"],
+  ["switches", error("model_switching"), 400, "n2 untold"],
+  ["fails", failed, 400, "n2 failed"],
+  ["is lost", { lost: true }, 400, "n2 failed"],
+  ["loses its engine", error("engine_died", { engineDeath: "alone" }), 400, "n2 failed"],
+  ["times out", error("timeout"), 400, "n2 untold"],
+  ["finds the prompt too long", error("context_window_exceeded"), 400, "n2 untold"],
+])("the client receives the first engine's refusal if the second node %s [C8]", async (what, answer, status, end) => {
+  api.nodes.script = (_request, node) => (node === "n1" ? refused : answer);
+  const { status: given, json } = await api.post(path, chat({ messages: [{ role: "user", content: what }] }));
+  const code = what === "finds the prompt too long" ? "context_length_exceeded" : "400";
+  expect([given, json?.error?.code]).toEqual([status, code]);
+  await until(() => api.ends.length === 2);
+  expect(api.ends.toSorted()).toEqual(["n1 untold", end]);
+});
+
 test("the client receives such a failure at once if there is no other node", async () => {
   api.placement.names = ["n1"];
   api.nodes.script = () => failed;
