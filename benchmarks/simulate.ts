@@ -7,8 +7,8 @@ import { answerOf } from "@weiche/router/src/simulate/answer/answer.ts";
 import { planOf } from "@weiche/router/src/simulate/plan/plan.ts";
 import { loadOf } from "@weiche/router/src/simulate/plan/planned-load.ts";
 import { boundsOf, findCapacity } from "@weiche/router/src/simulate/search/capacity.ts";
-import { describeMachine, markdownTable } from "../e2e/cluster/measurement.ts";
-import { writeResult } from "./load/result-files.ts";
+import { describeMachine, loadText, machineText, markdownTable, today } from "../e2e/cluster/measurement.ts";
+import { resultsDirectory, writePage } from "./load/result-files.ts";
 
 const hours = Number(process.argv[2] ?? 24);
 const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
@@ -43,9 +43,17 @@ const rows = [
   ["wait p99, s", waitSeconds.p99],
   ["digest of the answer", digest],
 ] as const;
+const machine = describeMachine();
 const page = [
+  `# Speed of the simulator, ${today()}`,
+  "",
+  `${machineText(machine)}. ${loadText(machine)}`,
+  "",
+  "`npm run bench:simulate` measures it again. Other programs on the machine change the time that has passed more than the processor time.",
+  "",
   `\`weiche simulate\`: ${hours} hours at ten requests per second for eight models that share 30 slots on 30 nodes, one router. The goal is 30 processor seconds and 500 MB for 24 hours. The digest is the same on every machine.`,
   "",
   ...markdownTable(["", "value"], rows),
+  "",
 ];
-writeResult("simulate", describeMachine(), Object.fromEntries(rows), page);
+writePage(resultsDirectory, { "simulate.md": page.join("\n") });

@@ -239,3 +239,27 @@ describe("the largest agent that can be configured keeps to the limits of the li
     expect(mistakeIn({ $case: "usageBatch", value: { batchId: 2n ** 63n, records } })).toBeUndefined();
   });
 });
+
+test("every time of a report is a whole number, as the protocol requires", () => {
+  const past = {
+    model,
+    endedAtMs: 0.5,
+    report: { model, from: model, tookMs: 1.5, phasesMs: { drain: 0.5, probe: 1.5 } },
+  };
+  const slots: SlotView[] = [
+    {
+      ...view(chat),
+      ...{ oldestRunningMs: 1.5, closesInMs: 2.5, stateAgeMs: 3.5, retryInMs: 4.5, oldestWaitingMs: 5.5 },
+      waiters: [{ model, waiting: 1, nextServedMs: 6.5, lastServedMs: 7.5 }],
+      switching: { ageMs: 8.5, phase: "start", usualMs: 9.5 },
+    },
+  ];
+  const load = { ...nothing, slots, past: { of: new Map([[chat, [past]]]), nowMs: 10.7 } };
+  const numbers: number[] = [];
+  JSON.stringify(loadReport(load, "router-1", 1n).slots, (_key, value: unknown) => {
+    if (typeof value === "number") numbers.push(value);
+    return value;
+  });
+  expect(numbers.filter((number) => !Number.isInteger(number))).toEqual([]);
+  expect(numbers.length).toBeGreaterThan(14);
+});

@@ -16,7 +16,7 @@ import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
 import { cutMachine } from "@weiche/shared/wire/cut-machine.ts";
 import { machinePartsMax } from "@weiche/shared/wire/link-bounds.ts";
 import { machineLoad, readingLoad } from "./machine-load.ts";
-import { optionalUint32, optionalUint64, wholeTimes } from "./whole-numbers.ts";
+import { optionalUint32, optionalUint64, uint32 } from "./whole-numbers.ts";
 
 /** Every router gets a report this often. All routers also get one when a slot's state changes. */
 export const reportEveryMs = 1_000;
@@ -51,10 +51,7 @@ export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, t
   const { slots, engines, host, gpus, maintenance, admitting, outbox } = load;
   return {
     sequence,
-    slots: slots.map((slot) => ({
-      ...slotLoad(slot, routerId, engines.get(slot.name)),
-      history: historyOf(slot.name, load, told),
-    })),
+    slots: slots.map((slot) => slotLoad(slot, routerId, engines.get(slot.name), historyOf(slot.name, load, told))),
     host: host || gpus ? hostLoad(host, gpus ?? []) : undefined,
     maintenance,
     admitting,
@@ -64,14 +61,45 @@ export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, t
   };
 }
 
-function slotLoad(slot: SlotView, routerId: string, engine: EngineMetrics | undefined): SlotLoad {
-  const { running, waiting } = engine ?? {};
-  return wholeTimes({
-    ...slot,
+function slotLoad(
+  slot: SlotView,
+  routerId: string,
+  engine: EngineMetrics | undefined,
+  history: SlotHistory | undefined,
+): SlotLoad {
+  // Each field is written out, because nodes make reports all the time, and a general conversion is several times slower.
+  const { switching } = slot;
+  return {
+    name: slot.name,
+    state: slot.state,
+    activeModel: slot.activeModel,
+    nextModel: slot.nextModel,
+    running: slot.running,
+    maxConcurrent: slot.maxConcurrent,
+    history,
     runningOfRouter: slot.runningByRouter.get(routerId) ?? 0,
-    history: undefined,
-    engine: engine && { ...engine, running: optionalUint32(running), waiting: optionalUint32(waiting) },
-  });
+    waiters: slot.waiters.map(({ model, waiting, nextServedMs, lastServedMs }) => ({
+      model,
+      waiting,
+      nextServedMs: optionalUint32(nextServedMs),
+      lastServedMs: optionalUint32(lastServedMs),
+    })),
+    oldestRunningMs: optionalUint32(slot.oldestRunningMs),
+    closesInMs: optionalUint32(slot.closesInMs),
+    stateAgeMs: uint32(slot.stateAgeMs),
+    engine: engine && {
+      ...engine,
+      running: optionalUint32(engine.running),
+      waiting: optionalUint32(engine.waiting),
+    },
+    retryInMs: optionalUint32(slot.retryInMs),
+    oldestWaitingMs: optionalUint32(slot.oldestWaitingMs),
+    switching: switching && {
+      ageMs: uint32(switching.ageMs),
+      phase: switching.phase,
+      usualMs: optionalUint32(switching.usualMs),
+    },
+  } satisfies Record<keyof SlotLoad, unknown>;
 }
 
 function historyOf(slot: SlotName, { past }: NodeLoad, told: Told): SlotHistory | undefined {
@@ -82,18 +110,18 @@ function historyOf(slot: SlotName, { past }: NodeLoad, told: Told): SlotHistory 
 
 function pastLoad({ endedAtMs, model, report }: PastSwitch, nowMs: number): WireSwitch {
   const { drain, stop, memory, start, probe } = report?.phasesMs ?? {};
-  return wholeTimes({
-    endedAgoMs: nowMs - endedAtMs,
+  return {
+    endedAgoMs: uint32(nowMs - endedAtMs),
     fromModel: report?.from,
     model,
     failed: report === undefined,
-    tookMs: report?.tookMs ?? 0,
-    drainMs: drain,
-    stopMs: stop,
-    memoryMs: memory,
-    startMs: start,
-    probeMs: probe,
-  });
+    tookMs: uint32(report?.tookMs ?? 0),
+    drainMs: optionalUint32(drain),
+    stopMs: optionalUint32(stop),
+    memoryMs: optionalUint32(memory),
+    startMs: optionalUint32(start),
+    probeMs: optionalUint32(probe),
+  };
 }
 
 function hostLoad(host: HostReading | undefined, gpus: readonly GpuReading[]): HostLoad {

@@ -108,7 +108,7 @@ export class SlotRunner {
 
   get #surroundings() {
     const askedOf = (ticket: Ticket) => this.#pending.get(ticket)?.request.model;
-    return { name: this.name, engines: this.#options.config.engines, askedOf };
+    return { name: this.name, engines: this.#options.config.engines, models: [...this.models.keys()], askedOf };
   }
 
   view(): SlotView {

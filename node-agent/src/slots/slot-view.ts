@@ -6,7 +6,7 @@ import { SlotState as WireState, type SlotLoad } from "@weiche/proto/weiche/node
 import { stateWords, type KnownSlotState } from "@weiche/proto/words.ts";
 import type { ModelId, SlotName } from "@weiche/shared/ids.ts";
 import { unreachable } from "@weiche/shared/assert.ts";
-import { servedBy, type ServedModels, type Sleeper, type SwitchPhase } from "../engines/engine.ts";
+import type { ServedModels, Sleeper, SwitchPhase } from "../engines/engine.ts";
 import { awakeEngine, isDrainClosed, placesOf, type Slot, type SlotState, type Ticket } from "./slot-state.ts";
 import { nextAndLastMs } from "./turn-estimate.ts";
 
@@ -51,6 +51,8 @@ export type SlotChange = "state" | "load";
 interface Surroundings {
   readonly name: SlotName;
   readonly engines: readonly ServedModels[];
+  /** All models of the engines. */
+  readonly models: readonly ModelId[];
   /** The model of a waiting request. Undefined if its client has left just now. */
   readonly askedOf: (ticket: Ticket) => ModelId | undefined;
   /** Oldest first. */
@@ -60,15 +62,14 @@ interface Surroundings {
 }
 
 export function viewOf(slot: Slot, surroundings: Surroundings, nowMs: number): SlotView {
-  const { name, engines, askedOf, running, sleepers, phase } = surroundings;
+  const { name, engines, models, running, sleepers, phase } = surroundings;
   const { state } = slot;
   const engine = awakeEngine(state);
   const shown = shownState(state, nowMs);
   const several = (model: ModelId | undefined) => engines.find((one) => one.model === model)?.models;
-  const waiters = Map.groupBy(slot.waiters, ({ ticket, model }) => askedOf(ticket) ?? model);
   return {
     name,
-    models: engines.flatMap(servedBy),
+    models,
     state: shown,
     activeModel: activeOf(state),
     activeModels: several(activeOf(state)),
@@ -78,11 +79,7 @@ export function viewOf(slot: Slot, surroundings: Surroundings, nowMs: number): S
     runningByRouter: sum(running, ({ routerId, places }) => [routerId, places]),
     waiting: slot.waiters.reduce((total, { answers }) => total + answers, 0),
     oldestWaitingMs: slot.waiters[0] && nowMs - slot.waiters[0].sinceMs,
-    waiters: Array.from(waiters, ([model, own]) => {
-      const [nextServedMs, lastServedMs] = nextAndLastMs(slot, own, nowMs);
-      const waiting = own.reduce((total, { answers }) => total + answers, 0);
-      return { model, waiting, nextServedMs, lastServedMs };
-    }),
+    waiters: slot.waiters.length === 0 ? [] : waitersOf(slot, surroundings, nowMs),
     oldestRunningMs: running[0] && nowMs - running[0].sinceMs,
     closesInMs: state.kind === "draining" && nowMs < state.closesAtMs ? state.closesAtMs - nowMs : undefined,
     stateAgeMs: nowMs - (shown === WireState.DRAINING_CLOSED ? closedSinceMs(slot) : slot.stateSinceMs),
@@ -91,6 +88,15 @@ export function viewOf(slot: Slot, surroundings: Surroundings, nowMs: number): S
     retryInMs: "retryAtMs" in state ? Math.max(0, state.retryAtMs - nowMs) : undefined,
     sleepers,
   };
+}
+
+function waitersOf(slot: Slot, { askedOf }: Surroundings, nowMs: number): SlotView["waiters"] {
+  const byModel = Map.groupBy(slot.waiters, ({ ticket, model }) => askedOf(ticket) ?? model);
+  return Array.from(byModel, ([model, own]) => {
+    const [nextServedMs, lastServedMs] = nextAndLastMs(slot, own, nowMs);
+    const waiting = own.reduce((total, { answers }) => total + answers, 0);
+    return { model, waiting, nextServedMs, lastServedMs };
+  });
 }
 
 export function activeOf(state: SlotState): ModelId | undefined {

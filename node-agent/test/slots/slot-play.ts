@@ -132,7 +132,10 @@ export class Play {
   get view(): SlotView {
     return viewOf(
       this.slot,
-      { name: config.name, engines: config.engines, askedOf: () => undefined, running: [], sleepers: [] },
+      {
+        ...{ name: config.name, engines: config.engines, models: config.engines.map(({ model }) => model) },
+        ...{ askedOf: () => undefined, running: [], sleepers: [] },
+      },
       this.nowMs,
     );
   }

@@ -91,13 +91,16 @@ function look(
         found.seenAtMs = Math.max(found.seenAtMs, node.reportedAtMs);
       continue;
     }
+    const { maintenance, admitting } = node;
+    const ageMs = nowMs - node.reportedAtMs;
     for (const slot of node.slots) {
       if (!slot.models.includes(model)) continue;
-      found.isMaintained ||= node.maintenance;
-      if (node.maintenance || !node.admitting) continue;
-      const candidate = { node: node.node, slot, ageMs: nowMs - node.reportedAtMs };
-      const rank = rankOf(candidate, model);
+      found.isMaintained ||= maintenance;
+      if (maintenance || !admitting) continue;
+      const rank = rankOf(slot, ageMs, model);
       const trouble = avoids ? slot.troubles?.get(model) : undefined;
+      if (!trouble && rank > found.rank && rank !== ranks.full) continue;
+      const candidate = { node: node.node, slot, ageMs };
       if (!trouble) add(found, candidate, rank, rank === ranks.full && !isStillFull(candidate, model));
       else {
         if (nowMs >= trouble.tryAtMs) found.due.push({ candidate, rank });
@@ -168,7 +171,7 @@ function choose(
   return leastFull(candidates, model, random);
 }
 
-function rankOf({ slot, ageMs }: Candidate, model: ModelId): Rank {
+function rankOf(slot: SlotView, ageMs: number, model: ModelId): Rank {
   const isOwn = isServedBy(slot, slot.activeModel, model);
   const isNext = isServedBy(slot, slot.nextModel, model);
   switch (slot.state) {
@@ -246,9 +249,15 @@ export function fullnessOf(slot: SlotView, model: ModelId): number {
 
 /** Chooses the slot that is the least full after it has taken this request. Chance decides between equal slots. */
 function leastFull(candidates: readonly Candidate[], model: ModelId, random: () => number): Candidate {
-  const fullness = ({ slot }: Candidate) => (loadOf(slot, model) + 1) / placesOf(slot, model);
-  const least = Math.min(...candidates.map(fullness));
-  const ties = candidates.filter((candidate) => fullness(candidate) === least);
+  let least = Infinity;
+  let ties: Candidate[] = [];
+  for (const candidate of candidates) {
+    const fullness = (loadOf(candidate.slot, model) + 1) / placesOf(candidate.slot, model);
+    if (fullness > least) continue;
+    if (fullness < least) ties = [];
+    least = fullness;
+    ties.push(candidate);
+  }
   return ties[Math.floor(random() * ties.length)]!;
 }
 

@@ -228,7 +228,7 @@ class NodeEntry implements NodeView {
   }
 
   take(report: NodeReport, nowMs: number): void {
-    const before = new Map(this.slots.map((slot) => [slot.name, slot]));
+    const before = this.slots;
     // An agent sends these two only when they have changed.
     const { machine = this.report?.machine, machineReading = this.report?.machineReading } = report;
     this.report = { ...report, machine, machineReading };
@@ -237,30 +237,29 @@ class NodeEntry implements NodeView {
     this.reportedAtMs = nowMs;
     for (const { name, history } of report.slots)
       // A slot name that is not in the hello would stay in memory as long as the node is known.
-      if (history && this.hello!.slots.some((slot) => slot.name === name))
+      if (history && named(this.hello!.slots, name))
         this.histories.set(
           name,
           history.switches.map(({ endedAgoMs, ...past }) => ({ ...past, endedAtMs: nowMs - endedAgoMs })),
         );
-    this.slots = report.slots.map((slot) => ({
-      ...slot,
-      ...this.#hostedBy(slot.name),
-      ...(this.#own.get(slot.name) ?? { inFlight: 0, unread: 0 }),
-      waiting: slot.waiters.reduce((sum, { waiting }) => sum + waiting, 0),
-      idleSinceMs: idleSince(slot, before.get(slot.name), nowMs),
-      troubles: this.#hosts(slot.name) ? this.#outcomes.troublesOf(this.node, slot.name) : undefined,
-    }));
-  }
-
-  #hosts(name: SlotName): boolean {
-    return this.hello!.slots.some((slot) => slot.name === name);
+    this.slots = report.slots.map((slot) => {
+      const hosted = named(this.hello!.slots, slot.name);
+      const own = this.#own.get(slot.name);
+      return {
+        ...slot,
+        models: hosted?.models ?? [],
+        engines: hosted?.engines,
+        inFlight: own?.inFlight ?? 0,
+        unread: own?.unread ?? 0,
+        waiting: slot.waiters.reduce((sum, { waiting }) => sum + waiting, 0),
+        idleSinceMs: idleSince(slot, named(before, slot.name), nowMs),
+        troubles: hosted && this.#outcomes.troublesOf(this.node, slot.name),
+      };
+    });
   }
 
   #hostedBy(name: SlotName): Pick<HostedSlot, "models" | "engines"> {
-    const { models, engines } = this.hello!.slots.find((slot) => slot.name === name) ?? {
-      models: [],
-      engines: undefined,
-    };
+    const { models = [], engines } = named(this.hello!.slots, name) ?? {};
     return { models, engines };
   }
 
@@ -269,9 +268,15 @@ class NodeEntry implements NodeView {
     own[what] += by;
     if (own.inFlight + own.unread === 0) this.#own.delete(name);
     else this.#own.set(name, own);
-    const slot = this.slots.find((candidate) => candidate.name === name);
-    if (slot) Object.assign(slot, own);
+    const slot = named(this.slots, name);
+    if (slot) [slot.inFlight, slot.unread] = [own.inFlight, own.unread];
   }
+}
+
+/** A node has few slots, so that no map is made for them. */
+function named<One extends { readonly name: SlotName }>(slots: readonly One[], name: SlotName): One | undefined {
+  for (const slot of slots) if (slot.name === name) return slot;
+  return undefined;
 }
 
 function idleSince(slot: SlotReport, before: SlotView | undefined, nowMs: number): number | undefined {

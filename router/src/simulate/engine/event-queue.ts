@@ -2,10 +2,21 @@
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
 import { Heap } from "./heap.ts";
 
-interface Event {
+class Event implements Timer {
   readonly atMs: number;
   readonly sequence: number;
+  /** Undefined once it is cancelled. */
   callback: (() => void) | undefined;
+
+  constructor(atMs: number, sequence: number, callback: () => void) {
+    this.atMs = atMs;
+    this.sequence = sequence;
+    this.callback = callback;
+  }
+
+  cancel(): void {
+    this.callback = undefined;
+  }
 }
 
 export class EventQueue implements Clock {
@@ -22,9 +33,9 @@ export class EventQueue implements Clock {
   }
 
   after(delayMs: number, callback: () => void): Timer {
-    const event: Event = { atMs: this.#nowMs + Math.max(0, delayMs), sequence: this.#sequence++, callback };
+    const event = new Event(this.#nowMs + Math.max(0, delayMs), this.#sequence++, callback);
     this.#events.push(event);
-    return { cancel: () => (event.callback = undefined) };
+    return event;
   }
 
   /** Moves to the next event and fires it. Returns false if there is none at or before `untilMs`. */

@@ -3,11 +3,19 @@
  * Most reports are never looked at. A report is therefore made when its router next asks, from the state that the node
  * had at the report's time.
  */
-import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
+import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
+import type { EngineMetrics } from "@weiche/node-agent/src/engines/dialect-lifecycle.ts";
 import { loadReport, reportEveryMs, reportSpacingMs } from "@weiche/node-agent/src/links/load.ts";
 import type { Slot } from "@weiche/node-agent/src/slots/slot-state.ts";
-import { activeOf, nextOf, shownState, viewOf, type SlotView } from "@weiche/node-agent/src/slots/slot-view.ts";
+import {
+  activeOf,
+  nextOf,
+  shownState,
+  viewOf,
+  type ShownState,
+  type SlotView,
+} from "@weiche/node-agent/src/slots/slot-view.ts";
 import { readReport } from "../../nodes/node-link-codec.ts";
 import type { NodeLinkEntry, NodeRegistry } from "../../nodes/registry.ts";
 import { TimedSlot, type TimedSlotOptions } from "./timed-slot.ts";
@@ -25,7 +33,7 @@ interface Snapshot {
 }
 
 interface Link {
-  readonly router: number;
+  readonly routerId: string;
   readonly entry: NodeLinkEntry;
   /** Reports are made at this time of each second. */
   readonly phaseMs: number;
@@ -36,6 +44,13 @@ interface Link {
   older: Snapshot;
 }
 
+/** What reports name of a slot's state. */
+interface Told {
+  readonly shown: ShownState | undefined;
+  readonly active: ModelId | undefined;
+  readonly next: ModelId | undefined;
+}
+
 export class TimedNode {
   readonly name: NodeId;
   readonly slots: readonly TimedSlot[];
@@ -43,7 +58,7 @@ export class TimedNode {
   readonly #clock: Clock;
   readonly #newsMs: number;
   readonly #links: Link[] = [];
-  #told: string;
+  readonly #told: Told[];
   #reportedAtMs = -Infinity;
   #isReporting = false;
 
@@ -54,7 +69,8 @@ export class TimedNode {
     this.#newsMs = newsMs;
     this.slots = slots.map((options) => new TimedSlot(options, clock));
     this.models = new Set(slots.flatMap(({ engines }) => engines.map(({ model }) => model)));
-    this.#told = this.#states();
+    this.#told = this.slots.map(() => ({ shown: undefined, active: undefined, next: undefined }));
+    this.#hasMoved();
     for (const slot of this.slots) {
       slot.onBefore = () => this.#keep();
       slot.onAfter = () => this.#reportMove();
@@ -67,7 +83,7 @@ export class TimedNode {
     const entry = registry.linkUp({ node: this.name, bootId: "1", agentVersion: "", slots }, nowMs);
     registry.connectionUp(this.name);
     const now = this.#snapshot(nowMs);
-    const link: Link = { router, entry, phaseMs, takenMs: nowMs, newest: now, older: now };
+    const link: Link = { routerId: nameOf(router), entry, phaseMs, takenMs: nowMs, newest: now, older: now };
     this.#links.push(link);
     this.#take(link, now);
   }
@@ -84,7 +100,8 @@ export class TimedNode {
     const { newest, older } = link;
     // The first report after the last change tells since when a slot is idle.
     const changedMs = newest.atMs + reportEveryMs;
-    if (atMs > changedMs && link.takenMs < changedMs) this.#take(link, this.#snapshot(changedMs));
+    if (atMs > changedMs && link.takenMs < changedMs && this.slots.some(isIdle))
+      this.#take(link, this.#snapshot(changedMs));
     this.#take(link, atMs > newest.atMs ? this.#snapshot(atMs) : atMs === newest.atMs ? newest : older);
   }
 
@@ -103,17 +120,23 @@ export class TimedNode {
     return { atMs, seen: this.slots.map(({ slot, held }) => ({ slot, held })) };
   }
 
-  #states(): string {
+  /** Returns whether a state that reports name has changed since the last call. */
+  #hasMoved(): boolean {
     const nowMs = this.#clock.monotonicMs();
-    const stateOf = ({ slot }: TimedSlot) => `${shownState(slot.state, nowMs)} ${activeOf(slot.state)} ${nextOf(slot)}`;
-    return this.slots.map(stateOf).join();
+    let hasMoved = false;
+    for (let index = 0; index < this.slots.length; index++) {
+      const { slot } = this.slots[index]!;
+      const told = this.#told[index]!;
+      const [shown, active, next] = [shownState(slot.state, nowMs), activeOf(slot.state), nextOf(slot)];
+      if (told.shown === shown && told.active === active && told.next === next) continue;
+      this.#told[index] = { shown, active, next };
+      hasMoved = true;
+    }
+    return hasMoved;
   }
 
   #reportMove(): void {
-    const now = this.#states();
-    if (now === this.#told) return;
-    this.#told = now;
-    if (this.#isReporting) return;
+    if (!this.#hasMoved() || this.#isReporting) return;
     this.#isReporting = true;
     const nowMs = this.#clock.monotonicMs();
     this.#clock.after(Math.max(0, this.#reportedAtMs + reportSpacingMs - nowMs), () => {
@@ -132,21 +155,32 @@ export class TimedNode {
   #take(link: Link, { atMs, seen }: Snapshot): void {
     link.takenMs = Math.max(link.takenMs, atMs);
     const slots = seen.map((each, index) => viewAt(this.slots[index]!, each, atMs));
-    const load = { slots, engines: new Map(), maintenance: false, admitting: true };
-    link.entry.report(readReport(loadReport(load, nameOf(link.router), 0n)), atMs + this.#newsMs);
+    const load = { slots, engines: noEngines, maintenance: false, admitting: true };
+    link.entry.report(readReport(loadReport(load, link.routerId, 0n)), atMs + this.#newsMs);
   }
 }
 
-function viewAt({ name, engines }: TimedSlot, { slot, held }: Seen, atMs: number): SlotView {
+const noEngines: ReadonlyMap<SlotName, EngineMetrics> = new Map();
+const nobodyElse = () => undefined;
+
+function viewAt({ name, engines, models }: TimedSlot, { slot, held }: Seen, atMs: number): SlotView {
   const sinceMs = slot.running[0]?.sinceMs ?? atMs;
-  const running = held.flatMap((places, router) => (places > 0 ? [{ routerId: nameOf(router), places, sinceMs }] : []));
-  return viewOf(slot, { name, engines, askedOf: () => undefined, running, sleepers: [] }, atMs);
+  const running = [];
+  for (let router = 0; router < held.length; router++)
+    if (held[router]! > 0) running.push({ routerId: nameOf(router), places: held[router]!, sinceMs });
+  return viewOf(slot, { name, engines, models, askedOf: nobodyElse, running, sleepers: [] }, atMs);
+}
+
+function isIdle({ slot }: TimedSlot): boolean {
+  return slot.taken === 0 && slot.waiters.length === 0;
 }
 
 function lastReportMs({ phaseMs }: Link, atMs: number): number {
   return Math.floor((atMs - phaseMs) / reportEveryMs) * reportEveryMs + phaseMs;
 }
 
+const names: string[] = [];
+
 function nameOf(router: number): string {
-  return `router-${router}`;
+  return (names[router] ??= `router-${router}`);
 }

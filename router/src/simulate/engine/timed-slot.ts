@@ -60,6 +60,7 @@ interface Change {
 export class TimedSlot {
   readonly name: SlotName;
   readonly engines: readonly TimedEngine[];
+  readonly models: readonly ModelId[];
   readonly times: SlotTimes;
   slot: Slot;
   /** The number of places that requests of each router hold. Never changed in place, so that it can be kept. */
@@ -86,6 +87,7 @@ export class TimedSlot {
     this.#transition = options.transition ?? transition;
     this.name = options.name;
     this.engines = options.engines;
+    this.models = options.engines.map(({ model }) => model);
     this.#engines = new Map(options.engines.map((engine) => [engine.model, engine]));
     const launcher = { kind: "external", url: "http://127.0.0.1" } as const;
     const config = {
