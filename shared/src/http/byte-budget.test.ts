@@ -77,6 +77,75 @@ test("freed room goes to accounts that hold least, and a body that does not fit 
   expect(seen.slice(8)).toEqual(["more of 0"]);
 });
 
+test("while another account waits, an account gets at most a quarter, and more once the others are gone [D4 S19.8]", async () => {
+  const { budget, seen, body } = setUp(140);
+  const lone = [1, 2, 3].map((n) => body(`lone ${n}`, 20, of("lone")));
+  await settle();
+  expect(seen, "half of 120").toEqual(["lone 1", "lone 2", "lone 3"]);
+  const controller = new AbortController();
+  const other = body("other 1", 20, of("other"));
+  body("apart", 20);
+  body("other 2", 20, of("other"), controller.signal);
+  body("lone 4", 20, of("lone"));
+  for (const room of lone.slice(1)) budget.shrink(room, 0);
+  await settle();
+  expect(seen.slice(3), "80 of 120 are free").toEqual(["other 1", "apart"]);
+  controller.abort(new Error("gone"));
+  await settle();
+  expect(seen.slice(5)).toEqual(["other 2: gone", "lone 4"]);
+  budget.shrink(other, 0);
+});
+
+/** Accounts that always ask for more bodies. Each body ends `runMs` after it got its room. */
+function greedy(bytesMax: number, names: readonly string[], runMs: number) {
+  const { clock, budget } = setUp(bytesMax);
+  const held = new Map(names.map((name) => [name, 0]));
+  const ask = (name: string) => {
+    const room = budget.open(of(name));
+    const again = () => {
+      budget.shrink(room, 0);
+      held.set(name, held.get(name)! - 20);
+      ask(name);
+    };
+    const granted = () => {
+      held.set(name, held.get(name)! + 20);
+      clock.after(runMs, again);
+    };
+    budget.grow(room, 20, nobody).then(granted, () => ask(name));
+  };
+  for (const name of names) for (let n = 0; n < 20; n++) ask(name);
+  /** Returns how long each of `count` bodies of a new account waits for its room. */
+  const waitsOf = async (name: string, count: number) => {
+    const sinceMs = clock.monotonicMs();
+    const waits: number[] = [];
+    for (let n = 0; n < count; n++)
+      void budget.grow(budget.open(of(name)), 20, nobody).then(() => waits.push(clock.monotonicMs() - sinceMs));
+    for (let n = 0; n < 150; n++) await clock.advanceAsync(100);
+    return waits;
+  };
+  return { clock, held, waitsOf };
+}
+
+test.each<[accounts: string[], bodies: number, waitMs: number]>([
+  [["a"], 3, 0],
+  [["a", "b"], 3, 0],
+  [["a", "b", "c"], 3, 10_000],
+  [["a", "b", "c", "d", "e", "f"], 1, 0],
+])(
+  "beside accounts %j that always ask for more, %i bodies of a new account wait at most %i ms, and a body lasts 10 s [D4 S19.8]",
+  async (names, bodies, waitMs) => {
+    const { clock, held, waitsOf } = greedy(320, names, 10_000);
+    await settle();
+    await clock.advanceAsync(25_000);
+    // The memory kept apart is one more body.
+    expect(Math.max(...held.values())).toBeLessThanOrEqual((names.length === 1 ? 150 : 75) + 20);
+    const waits = await waitsOf("new", bodies);
+    expect(waits).toHaveLength(bodies);
+    expect(waits[0]).toBe(0);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(waitMs);
+  },
+);
+
 test("an aborted waiter takes no room", async () => {
   const { clock, budget, seen, body } = setUp(40);
   const controller = new AbortController();

@@ -1,8 +1,8 @@
 /**
  * Shares the memory for large bodies among their senders. A sharer may hold at most a multiple of the memory that it
  * leaves free. With the multiple 1, one sharer alone holds half of the memory, several hold less each, and the next
- * sharer always finds room. Memory for one whole body is kept apart. One body at a time owns it, so that some body can
- * always be completed.
+ * sharer always finds room. While another account waits, no account gets more than a quarter. Memory for one whole body
+ * is kept apart. One body at a time owns it, so that some body can always be completed.
  */
 import type { Clock } from "../time/clock.ts";
 import { assert } from "../assert.ts";
@@ -41,12 +41,16 @@ export const waitMsMax = 30_000;
 
 export class ByteBudget {
   #free: number;
+  /** The most that an account gets while another account waits. */
+  readonly #quarterBytes: number;
   readonly #apartBytes: number;
   #apartOwner: CountedRoom | undefined;
   /** The bytes that each sharer holds, without the memory that is kept apart. */
   readonly #held = new Map<string, number>();
   /** In the order of their arrival. */
   readonly #waiters = new Set<Waiter>();
+  /** The number of waiting bodies of each account that has any. */
+  readonly #waiting = new Map<string, number>();
   readonly #clock: Clock;
   readonly #reason: string | undefined;
 
@@ -54,6 +58,7 @@ export class ByteBudget {
   constructor(bytesMax: number, wholeBytesMax: number, clock: Clock, reason?: string) {
     this.#reason = reason;
     this.#free = bytesMax - wholeBytesMax;
+    this.#quarterBytes = this.#free / 4;
     this.#apartBytes = wholeBytesMax;
     this.#clock = clock;
   }
@@ -73,16 +78,19 @@ export class ByteBudget {
         timer.cancel();
         signal.removeEventListener("abort", onAbort);
         this.#waiters.delete(waiter);
+        addTo(this.#waiting, accountOf(room), -1);
         room.waitedMs += this.#clock.monotonicMs() - sinceMs;
       };
       const fail = (error: Error) => {
         leave();
         reject(error);
+        this.#admit(); // accounts that waited beside this one may now get more than a quarter
       };
       const onAbort = () => fail(signal.reason as Error);
       const timer = this.#clock.after(waitMsMax - room.waitedMs, () => fail(tooMany(this.#reason)));
       const waiter = { room, bytes, admit: () => (leave(), resolve()) };
       this.#waiters.add(waiter);
+      addTo(this.#waiting, accountOf(room), 1);
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
     });
@@ -95,13 +103,19 @@ export class ByteBudget {
     if (this.#apartOwner !== room) this.#count(room, bytes - room.bytes);
     else if (bytes === 0) this.#apartOwner = undefined;
     room.bytes = bytes;
-    if (this.#waiters.size > 0) this.#admit();
+    this.#admit();
   }
 
-  /** Serves the accounts that hold least first. A body that does not fit does not block others. */
+  /**
+   * Serves the accounts that hold least first. A body that does not fit does not block others. Each admission may let
+   * another account get more than a quarter, so the rest is asked again.
+   */
   #admit(): void {
-    const line = [...this.#waiters].toSorted((a, b) => this.#heldByAccount(a.room) - this.#heldByAccount(b.room));
-    for (const { room, bytes, admit } of line) if (this.#grant(room, bytes)) admit();
+    for (let before = Infinity; this.#waiters.size > 0 && this.#waiters.size < before;) {
+      before = this.#waiters.size;
+      const line = [...this.#waiters].toSorted((a, b) => this.#heldByAccount(a.room) - this.#heldByAccount(b.room));
+      for (const { room, bytes, admit } of line) if (this.#grant(room, bytes)) admit();
+    }
   }
 
   #grant(room: CountedRoom, bytes: number): boolean {
@@ -118,13 +132,19 @@ export class ByteBudget {
     return true;
   }
 
-  #fits({ sharers }: Room, more: number): boolean {
+  #fits(room: Room, more: number): boolean {
     const left = this.#free - more;
     if (left < 0) return false;
-    return sharers.every(({ name, timesFree }) => {
+    const ofAccount = this.#heldByAccount(room);
+    if (ofAccount > 0 && ofAccount + more > this.#quarterBytes && this.#othersWait(room)) return false;
+    return room.sharers.every(({ name, timesFree }) => {
       const held = this.#held.get(name) ?? 0;
       return held === 0 || held + more <= timesFree * left;
     });
+  }
+
+  #othersWait(room: Room): boolean {
+    return this.#waiting.size > (this.#waiting.has(accountOf(room)) ? 1 : 0);
   }
 
   /**
@@ -137,16 +157,23 @@ export class ByteBudget {
 
   #count({ sharers }: Room, more: number): void {
     this.#free -= more;
-    for (const { name } of sharers) {
-      const held = (this.#held.get(name) ?? 0) + more;
-      if (held === 0) this.#held.delete(name);
-      else this.#held.set(name, held);
-    }
+    for (const { name } of sharers) addTo(this.#held, name, more);
   }
 
-  #heldByAccount({ sharers }: Room): number {
-    return this.#held.get(sharers[0].name) ?? 0;
+  #heldByAccount(room: Room): number {
+    return this.#held.get(accountOf(room)) ?? 0;
   }
+}
+
+function accountOf({ sharers }: Room): string {
+  return sharers[0].name;
+}
+
+/** Adds to a count, which has no entry while it is 0. */
+function addTo(counts: Map<string, number>, name: string, more: number): void {
+  const count = (counts.get(name) ?? 0) + more;
+  if (count === 0) counts.delete(name);
+  else counts.set(name, count);
 }
 
 function tooMany(reason: string | undefined): ApiError {
