@@ -41,11 +41,14 @@ describe("if several routers place requests on nodes with 80 % of their places t
     expect(await percentOf(place, { routers: 1, meanRunMs }, { conversations: 300 })).toBe(0);
   });
 
+  /** The cheapest case of a strategy is first, and a quick run has only this one. */
   const worse: readonly (Case & { readonly name: keyof typeof strategies })[] = [
-    ...cases.map((at) => ({ name: "random" as const, ...at })),
-    ...cases.map((at) => ({ name: "least loaded by report" as const, ...at })),
+    ...(isNightly ? cases : cases.slice(0, 1)).flatMap((at) => [
+      { name: "random" as const, ...at },
+      { name: "least loaded by report" as const, ...at },
+    ]),
     { name: "best of two, report + own", routers: 3, meanRunMs: 50 },
-    { name: "best of two, report + own", routers: 10, meanRunMs: 50 },
+    ...(isNightly ? [{ name: "best of two, report + own" as const, routers: 10, meanRunMs: 50 }] : []),
     { name: "production, without own requests", routers: 10, meanRunMs: 5_000 },
     { name: "own + all of others", routers: 10, meanRunMs: 5_000 },
   ];

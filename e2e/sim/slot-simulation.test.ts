@@ -1,6 +1,6 @@
 /**
- * Runs the slot with its runner on 10,000 seeds, or a million in the nightly run. `WEICHE_SEEDS` sets their number, and
- * `WEICHE_SEED` repeats one.
+ * Runs the slot with its runner on 3,000 seeds, or a million in the nightly run. The rarest of the deliberate breakages
+ * shows once in 300 seeds. `WEICHE_SEEDS` sets their number, and `WEICHE_SEED` repeats one.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { simulate } from "./slot-simulation.ts";
 
 const nightly = process.env["WEICHE_NIGHTLY"] === "1";
 const only = process.env["WEICHE_SEED"];
-const count = Number(process.env["WEICHE_SEEDS"] ?? (nightly ? 1_000_000 : 10_000));
+const count = Number(process.env["WEICHE_SEEDS"] ?? (nightly ? 1_000_000 : 3_000));
 const seeds = only === undefined ? { from: 0, to: count } : { from: Number(only), to: Number(only) + 1 };
 
 test("no seed breaks a rule, and every slot recovers [B2 S17.6]", { timeout: 60_000 + count * 20 }, async () => {
