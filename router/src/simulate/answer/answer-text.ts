@@ -9,8 +9,9 @@ export function answerText(answer: Answer, width?: number): string {
     headOf(answer),
     ...boundLines(answer),
     ...tableOf(answer, width),
+    ...brokenLines(answer),
     ...variedLines(answer, width),
-    ...(answer.changes.length > 0 ? ["", `the load is changed: ${answer.changes.join("; ")}`] : []),
+    ...(answer.changes.length > 0 ? ["", `what if: ${answer.changes.join("; ")}`] : []),
     ...profileLines(answer),
     ...assumedLines(answer),
   ].join("\n");
@@ -64,6 +65,13 @@ function tableOf({ models, slots }: Answer, width: number | undefined): readonly
         `slot ${slot} of ${node}: ${percent(switchingShare)} of the time switching, ${percent(drainingShare)} draining`,
     );
   return [formatTable(heads, rows, width), ...busy];
+}
+
+function brokenLines({ all, runs }: Answer): readonly string[] {
+  if (!all || all.broken === 0) return [];
+  return [
+    `${fixed(all.broken / runs)} answers broke off in each run when their node failed, and their clients asked again`,
+  ];
 }
 
 function variedLines(

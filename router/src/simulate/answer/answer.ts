@@ -39,8 +39,8 @@ export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed" | "change
     slots: trial ? trial.measured.slots.map(slotOf) : [],
     policies: policies.map(variedOf),
     sensitivity: sensitivity.map(variedOf),
-    /** How the load differs from the plan, as written. */
-    changes: load.changes,
+    /** How load and fleet differ from the plan, as written. */
+    changes: [...load.changes, ...plan.failures.map(({ text }) => text)],
     /** The values that profiles of engines give to the plan. */
     profiles: plan.profiles,
     assumed: [...plan.assumed, ...load.assumed.map((value) => ({ path: "load", models: [], value }))],
@@ -78,10 +78,10 @@ function modelOf(model: string, measured: Measured) {
   };
 }
 
-function talliesOf({ requests, served, attempts, refused, limited, gaveUp, wait, firstToken }: ModelTally) {
+function talliesOf({ requests, served, attempts, refused, limited, broken, gaveUp, wait, firstToken }: ModelTally) {
   const seconds = (ms: number) => rounded(ms / 1_000);
   return {
-    ...{ requests, served, gaveUp },
+    ...{ requests, served, gaveUp, broken },
     refusedShare: rounded(refused / Math.max(1, attempts)),
     limitedShare: rounded(limited / Math.max(1, attempts)),
     waitSeconds: {

@@ -1,7 +1,9 @@
 /** Answers the plan in a file: reads and checks everything, prints the lower bound, then runs. */
-import { parseWhatIf } from "../loads/changes.ts";
 import { readPlan } from "../plan/plan.ts";
+import { checkFailures } from "../plan/node-failure.ts";
 import { loadOf } from "../plan/planned-load.ts";
+import { askWhatIf } from "../plan/what-if.ts";
+import type { WhatIf } from "../loads/changes.ts";
 import { boundsOf, findCapacity, type Step } from "../search/capacity.ts";
 import { assumptionsOf, policyOf, vary } from "../search/variations.ts";
 import { answerOf, type Answer } from "./answer.ts";
@@ -24,12 +26,12 @@ interface Events {
 
 /** Throws `StartError` with what to correct before anything runs. */
 export async function simulatePlan(file: string, asked: Asked, { onBound, onStep }: Events): Promise<Answer> {
-  const plan = readPlan(file, asked.goal ?? []);
+  const { plan, changes } = askWhatIf(readPlan(file, asked.goal ?? []), asked.whatIf ?? []);
   const policies = (asked.policy ?? []).map((text) => policyOf(text, plan));
   const { scale, days } = asked;
-  const whatIf = (asked.whatIf ?? []).map((text) => parseWhatIf(text, Object.keys(plan.models)));
-  const scales = scale === undefined ? [] : [{ text: `load x ${scale}`, factor: scale }];
-  const load = loadOf(plan, { ...(days !== undefined && { days }), whatIf: [...scales, ...whatIf] });
+  const scales: WhatIf[] = scale === undefined ? [] : [{ text: `load x ${scale}`, kind: "scaled", factor: scale }];
+  const load = loadOf(plan, { ...(days !== undefined && { days }), whatIf: [...scales, ...changes] });
+  checkFailures(plan, load);
   const bounds = boundsOf(plan, load);
   onBound(answerOf(plan, load, { bounds, trial: undefined, below: undefined, isStopped: false }));
   const capacity = await findCapacity(plan, load, bounds, onStep);

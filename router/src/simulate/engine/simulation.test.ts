@@ -154,6 +154,41 @@ test("with unbounded waiters nobody is refused in an overload, and everybody wai
   expect(unbounded.wait.quantileMs(0.99)).toBeGreaterThan(2 * bounded.wait.quantileMs(0.99));
 });
 
+describe("a node that fails", () => {
+  const options = { engines: [engine("a")], limits, awake: asId<ModelId>("a") };
+  const minute = 60_000;
+  const run = (failures: SimulationOptions["failures"], nodes = fleet(2, options), perSecond = 0.4) =>
+    measure({ nodes, failures, load: demands({ a: perSecond }, 0.5) });
+  const node = asId<NodeId>("node-1");
+
+  test("loses its running answers, and its clients and later requests are served by the other node", () => {
+    const measured = run([{ node, atMs: 10 * minute }]);
+    const { requests, served, broken, gaveUp } = measured.of("a");
+    expect(broken).toBeGreaterThan(0);
+    expect([served + broken + gaveUp, gaveUp]).toEqual([requests, 0]);
+    const [failed, other] = measured.slots;
+    expect(failed!.activeMs.get(asId<ModelId>("a"))! / minute).toBeCloseTo(10, 2);
+    expect(other!.activeMs.get(asId<ModelId>("a"))).toBe(other!.totalMs);
+  });
+
+  test("is noticed within 4 s, and a request that it had not begun is asked of another node", () => {
+    const measured = run([{ node, atMs: 10 * minute }], fleet(4, options), 2);
+    expect(measured.of("a").wait.maxMs).toBeGreaterThan(500);
+    expect(measured.of("a").wait.maxMs).toBeLessThan(4_000);
+    expect(measured.of("a").refused).toBe(0);
+  });
+
+  test("starts its engine again after it has come back", () => {
+    const measured = run([{ node, atMs: 10 * minute, untilMs: 15 * minute }], fleet(1, options));
+    const { requests, served, broken, gaveUp, refused } = measured.of("a");
+    expect([served + broken + gaveUp, refused > 0, gaveUp > 0]).toEqual([requests, true, true]);
+    const [slot] = measured.slots;
+    const awayMs = slot!.totalMs - slot!.activeMs.get(asId<ModelId>("a"))!;
+    expect(awayMs / minute).toBeGreaterThan(5 + 10 / 60 - 0.01);
+    expect(awayMs / minute).toBeLessThan(5.5);
+  });
+});
+
 test("an account's limits refuse its requests with 429 before they reach a slot", () => {
   const nodes = fleet(1, { engines: [engine("a")], limits });
   const strict = measure({ nodes, load: demands({ a: 1 }, 0.2), limits: { perMinute: 1, parallel: 1 } }).of("a");

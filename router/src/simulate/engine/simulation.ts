@@ -7,7 +7,7 @@ import { asId, type AccountId, type ModelId, type NodeId, type RequestId } from 
 import { createRandom, type Random } from "@weiche/shared/random.ts";
 import { reportEveryMs } from "@weiche/node-agent/src/links/load.ts";
 import type { RefusalKind } from "@weiche/node-agent/src/slots/slot-state.ts";
-import { attemptsMax, endOfRefusal, mayAskAnother } from "../../api/attempt-end.ts";
+import { attemptsMax, endOfRefusal, failed, mayAskAnother } from "../../api/attempt-end.ts";
 import type { AccountLimits } from "../../limits/limiter.ts";
 import { MemoryLimiter } from "../../limits/memory-limiter.ts";
 import { place } from "../../nodes/placement.ts";
@@ -24,6 +24,8 @@ export interface SimulationOptions {
   /** The duration of the load. Only the progress of a run depends on it. */
   readonly durationMs: number;
   readonly nodes: readonly { readonly name: NodeId; readonly slots: readonly TimedSlotOptions[] }[];
+  /** Nodes that lose their power at a time, until another time if it is given. */
+  readonly failures?: readonly { readonly node: NodeId; readonly atMs: number; readonly untilMs?: number }[];
   /** Each request comes to a random router. */
   readonly routers: number;
   /** The time that a report takes to reach a router. */
@@ -84,6 +86,11 @@ export class Simulation {
       return { number, registry };
     });
     this.#requests = options.load[Symbol.iterator]();
+    for (const { node, atMs, untilMs } of options.failures ?? []) {
+      const failing = this.#byName.get(node)!;
+      this.clock.after(atMs, () => failing.fail());
+      if (untilMs !== undefined) this.clock.after(untilMs, () => failing.boot());
+    }
   }
 
   /**
@@ -151,22 +158,24 @@ export class Simulation {
     const bodyBytes = request.inputTokens * bytesPerToken;
     const ended = router.registry.began({ ...placed, model, account, bodyBytes }, nowMs);
     let admittedAtMs = nowMs;
+    let firstByteMs: number | undefined;
     const slot = this.#byName.get(placed.node)!.slots.find(({ name }) => name === placed.slot)!;
     slot.ask({
       ...{ model, router: router.number, account: this.#options.isFair ? account : everyone },
       ...{ inputTokens: request.inputTokens, outputTokens: request.outputTokens },
       admitted: () => {
         admittedAtMs = this.clock.monotonicMs();
-        client.tally.wait.add(admittedAtMs - request.atMs);
       },
       began: (stepMs) => {
+        client.tally.wait.add(admittedAtMs - request.atMs);
         const firstAtMs = this.clock.monotonicMs() + stepMs;
         client.tally.firstToken.add(firstAtMs - request.atMs);
+        firstByteMs = firstAtMs - admittedAtMs;
         ended({ outcome: "answered" }, firstAtMs);
-        ended({ outcome: "served", firstByteMs: firstAtMs - admittedAtMs }, firstAtMs);
       },
       ended: () => {
         dispatched.over();
+        ended({ outcome: "served", firstByteMs }, this.clock.monotonicMs());
         if (this.#options.limits) this.#limiter.leave(account, client.id);
         client.tally.served++;
         this.#live--;
@@ -178,7 +187,21 @@ export class Simulation {
           this.#ask(client, router, account, tried, afterMs);
         else this.#refused(client, account, afterMs);
       },
+      lost: () => {
+        dispatched.over();
+        ended(failed, this.clock.monotonicMs());
+        if (firstByteMs !== undefined) this.#broke(client, account);
+        else if (tried.size < attemptsMax) this.#ask(client, router, account, tried);
+        else this.#refused(client, account, noNodeRetryMs);
+      },
     });
+  }
+
+  /** The client has read a part of its answer, so the router asks no second node. The client asks again. */
+  #broke({ request, tally, id }: Client, account: AccountId): void {
+    tally.broken++;
+    if (this.#options.limits) this.#limiter.leave(account, id);
+    this.#come({ ...request, atMs: this.clock.monotonicMs() });
   }
 
   #nodesOf(model: ModelId): readonly TimedNode[] {

@@ -8,6 +8,8 @@ export class ModelTally {
   attempts = 0;
   refused = 0;
   limited = 0;
+  /** Answers that broke off when their node failed. Their clients ask again. */
+  broken = 0;
   /** Requests whose clients gave up. */
   gaveUp = 0;
   /** From the first attempt to the admission, of requests that were served. */
@@ -21,6 +23,7 @@ export class ModelTally {
     this.attempts += other.attempts;
     this.refused += other.refused;
     this.limited += other.limited;
+    this.broken += other.broken;
     this.gaveUp += other.gaveUp;
     this.wait.addAll(other.wait);
     this.firstToken.addAll(other.firstToken);

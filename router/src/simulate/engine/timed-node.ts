@@ -34,6 +34,7 @@ interface Snapshot {
 
 interface Link {
   readonly routerId: string;
+  readonly registry: NodeRegistry;
   readonly entry: NodeLinkEntry;
   /** Reports are made at this time of each second. */
   readonly phaseMs: number;
@@ -43,6 +44,9 @@ interface Link {
   newest: Snapshot;
   older: Snapshot;
 }
+
+/** A router notices by three checks without data that a node is lost, which takes 3 to 4 s. */
+const lostAfterMs = 3_500;
 
 /** What reports name of a slot's state. */
 interface Told {
@@ -61,6 +65,10 @@ export class TimedNode {
   readonly #told: Told[];
   #reportedAtMs = -Infinity;
   #isReporting = false;
+  /** The number of failures. */
+  #life = 0;
+  #isDown = false;
+  #isLinked = true;
 
   /** `newsMs`: the time that a report takes to reach a router. */
   constructor(name: NodeId, slots: readonly TimedSlotOptions[], newsMs: number, clock: Clock) {
@@ -78,14 +86,51 @@ export class TimedNode {
   }
 
   linkTo(router: number, registry: NodeRegistry, phaseMs: number): void {
+    this.#links[router] = this.#link(nameOf(router), registry, phaseMs);
+  }
+
+  #link(routerId: string, registry: NodeRegistry, phaseMs: number): Link {
     const nowMs = this.#clock.monotonicMs();
     const slots = this.slots.map(({ name, engines }) => ({ name, models: engines.map(({ model }) => model) }));
-    const entry = registry.linkUp({ node: this.name, bootId: "1", agentVersion: "", slots }, nowMs);
+    const entry = registry.linkUp({ node: this.name, bootId: `${this.#life}`, agentVersion: "", slots }, nowMs);
     registry.connectionUp(this.name);
     const now = this.#snapshot(nowMs);
-    const link: Link = { routerId: nameOf(router), entry, phaseMs, takenMs: nowMs, newest: now, older: now };
-    this.#links.push(link);
+    const link: Link = { routerId, registry, entry, phaseMs, takenMs: nowMs, newest: now, older: now };
     this.#take(link, now);
+    return link;
+  }
+
+  /** The node loses its power. Its routers notice it some seconds later, by its silence. */
+  fail(): void {
+    if (this.#isDown) return;
+    for (const link of this.#links) this.#refresh(link, this.#clock.monotonicMs());
+    this.#isDown = true;
+    const life = ++this.#life;
+    for (const slot of this.slots) slot.fail();
+    this.#clock.after(lostAfterMs, () => {
+      if (life === this.#life) this.#lose();
+    });
+  }
+
+  /** The node is back and links to its routers again. */
+  boot(): void {
+    if (!this.#isDown) return;
+    this.#lose();
+    this.#isDown = false;
+    this.#isLinked = true;
+    for (const [index, { routerId, registry, phaseMs }] of this.#links.entries())
+      this.#links[index] = this.#link(routerId, registry, phaseMs);
+    for (const slot of this.slots) slot.boot();
+  }
+
+  #lose(): void {
+    if (!this.#isLinked) return;
+    this.#isLinked = false;
+    for (const { registry, entry } of this.#links) {
+      entry.down(this.#clock.monotonicMs());
+      registry.connectionDown(this.name);
+    }
+    for (const slot of this.slots) slot.lose();
   }
 
   /** Brings the router's knowledge of this node up to date. */
@@ -95,6 +140,7 @@ export class TimedNode {
   }
 
   #refresh(link: Link, untilMs: number): void {
+    if (this.#isDown) return;
     const atMs = lastReportMs(link, untilMs);
     if (atMs <= link.takenMs) return;
     const { newest, older } = link;
@@ -138,12 +184,15 @@ export class TimedNode {
   #reportMove(): void {
     if (!this.#hasMoved() || this.#isReporting) return;
     this.#isReporting = true;
+    const life = this.#life;
     const nowMs = this.#clock.monotonicMs();
     this.#clock.after(Math.max(0, this.#reportedAtMs + reportSpacingMs - nowMs), () => {
       this.#isReporting = false;
+      if (life !== this.#life) return;
       this.#reportedAtMs = this.#clock.monotonicMs();
       const snapshot = this.#snapshot(this.#reportedAtMs);
       this.#clock.after(this.#newsMs, () => {
+        if (life !== this.#life) return;
         for (const link of this.#links) {
           this.#refresh(link, snapshot.atMs);
           this.#take(link, snapshot);

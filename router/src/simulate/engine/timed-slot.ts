@@ -5,7 +5,7 @@
 import { unreachable } from "@weiche/shared/assert.ts";
 import type { AccountId, ModelId, SlotName } from "@weiche/shared/ids.ts";
 import type { Clock, Timer } from "@weiche/shared/time/clock.ts";
-import type { SlotLimits } from "@weiche/node-agent/src/config/config.ts";
+import type { SlotConfig, SlotLimits } from "@weiche/node-agent/src/config/config.ts";
 import { createSlot, wakeAtMs } from "@weiche/node-agent/src/slots/slot-state.ts";
 import type { Holding, RefusalKind, Slot, SlotEffect, SlotEvent } from "@weiche/node-agent/src/slots/slot-state.ts";
 import { transition } from "@weiche/node-agent/src/slots/slot.ts";
@@ -47,6 +47,8 @@ interface Asking {
   began?(stepMs: number): void;
   refused(refusal: RefusalKind, retryAfterMs: number): void;
   ended(): void;
+  /** The node has failed, and its router has noticed it. */
+  lost?(): void;
 }
 
 const endpoint = { origin: "http://127.0.0.1" };
@@ -74,10 +76,15 @@ export class TimedSlot {
   readonly #engines: ReadonlyMap<ModelId, TimedEngine>;
   readonly #sleeping = new Set<ModelId>();
   readonly #asking = new Map<number, Asking>();
+  /** Admitted requests that have not ended. */
+  readonly #admitted = new Set<Asking>();
   readonly #inbox: Change[] = [];
   #work: EngineWork | undefined;
   #isBusy = false;
   #tickets = 0;
+  /** The number of failures of the node. Events of an earlier life have no effect. */
+  #life = 0;
+  #isDown = false;
   #tick: Timer | undefined;
   #tickAtMs: number | undefined;
 
@@ -89,15 +96,7 @@ export class TimedSlot {
     this.engines = options.engines;
     this.models = options.engines.map(({ model }) => model);
     this.#engines = new Map(options.engines.map((engine) => [engine.model, engine]));
-    const launcher = { kind: "external", url: "http://127.0.0.1" } as const;
-    const config = {
-      ...{ name: options.name, gpus: [0], limits: options.limits },
-      memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 },
-      engines: options.engines.map(({ model, places }) => ({
-        ...{ model, dialect: "openai" as const, launcher, maxConcurrent: places },
-      })),
-    };
-    this.slot = createSlot(config, clock.monotonicMs());
+    this.slot = createSlot(configOf(options), clock.monotonicMs());
     this.times = new SlotTimes(clock.monotonicMs());
     this.#send({ kind: "readopt" });
   }
@@ -105,9 +104,39 @@ export class TimedSlot {
   ask(asking: Asking): void {
     const ticket = ++this.#tickets;
     this.#asking.set(ticket, asking);
+    if (this.#isDown) return;
     const { model, account } = asking;
     this.#send({ kind: "request", ticket, model, account, answers: 1 });
     if (this.#asking.has(ticket)) asking.waits?.(ticket);
+  }
+
+  /** The node loses its power. Its requests do not end until `lose` is called. */
+  fail(): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#isDown = true;
+    this.#life++;
+    this.#work?.kill();
+    this.#tick?.cancel();
+    [this.#tick, this.#tickAtMs] = [undefined, undefined];
+    this.#sleeping.clear();
+    const before = this.slot.state;
+    this.slot = createSlot(configOf(this.#options), nowMs);
+    this.held = [];
+    this.times.moved(before, this.slot.state, nowMs);
+  }
+
+  /** Ends the requests of a node that has failed. */
+  lose(): void {
+    const lost = [...this.#admitted, ...this.#asking.values()];
+    this.#admitted.clear();
+    this.#asking.clear();
+    for (const asking of lost) asking.lost?.();
+  }
+
+  /** The node is back, without a running engine. */
+  boot(): void {
+    this.#isDown = false;
+    this.#send({ kind: "readopt" });
   }
 
   #send(event: SlotEvent, ends?: Change["ends"]): void {
@@ -152,7 +181,7 @@ export class TimedSlot {
   }
 
   #adopt(epoch: number): void {
-    const { awake } = this.#options;
+    const awake = this.#life === 0 ? this.#options.awake : undefined;
     if (awake !== undefined) this.#work = new EngineWork(this.#engines.get(awake)!, this.#clock);
     this.#send({ kind: "adopted", epoch, found: awake === undefined ? undefined : { model: awake, endpoint } });
   }
@@ -174,12 +203,14 @@ export class TimedSlot {
     const asking = this.#taken(ticket);
     const { inputTokens, outputTokens, router } = asking;
     this.#hold(router, holding.places);
+    this.#admitted.add(asking);
     asking.admitted();
     this.#work!.add({
       inputTokens,
       outputTokens,
       began: (stepMs) => asking.began?.(stepMs),
       ended: () => {
+        this.#admitted.delete(asking);
         const used = { promptTokens: inputTokens, completionTokens: outputTokens };
         this.#send({ kind: "released", epoch, holding, used }, { router, places: holding.places });
         asking.ended();
@@ -201,7 +232,10 @@ export class TimedSlot {
   }
 
   #later(ms: number, event: SlotEvent): void {
-    this.#clock.after(ms, () => this.#send(event));
+    const life = this.#life;
+    this.#clock.after(ms, () => {
+      if (life === this.#life) this.#send(event);
+    });
   }
 
   /** Keeps at most one tick scheduled, like the runner. */
@@ -216,4 +250,13 @@ export class TimedSlot {
       this.#send({ kind: "tick" });
     });
   }
+}
+
+function configOf({ name, limits, engines }: TimedSlotOptions): SlotConfig {
+  const launcher = { kind: "external", url: "http://127.0.0.1" } as const;
+  return {
+    ...{ name, gpus: [0], limits },
+    memory: { roomMsMax: 0, makeRoomAfterMs: 0, returnMsMax: 0, returnShareMin: 0 },
+    engines: engines.map(({ model, places }) => ({ model, dialect: "openai", launcher, maxConcurrent: places })),
+  };
 }

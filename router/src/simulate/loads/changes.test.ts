@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LoadRequest } from "../load.ts";
-import { firstPart, parseWhatIf, scaled } from "./changes.ts";
+import { changedBy, firstPart, parseWhatIf, scaled } from "./changes.ts";
 import { merged } from "./merged.ts";
 
 const load: readonly LoadRequest[] = Array.from({ length: 1_000 }, (_, index) => ({
@@ -40,6 +40,27 @@ describe("a scaled load", () => {
   });
 });
 
+test("in quiet hours, which may include midnight, nobody calls the model", () => {
+  const hourly = Array.from({ length: 48 }, (_, hour) => ({ ...load[hour % 2]!, atMs: hour * 3_600_000 }));
+  const quiet = parseWhatIf("nobody calls model rare from 22:00 to 6:00", ["busy", "rare"]);
+  const hours = [...changedBy(hourly, quiet, 1, 3 * 3_600_000)].map(({ atMs, model }) => [
+    (atMs / 3_600_000 + 3) % 24,
+    model,
+  ]);
+  expect(hours.filter(([, model]) => model === "busy")).toHaveLength(24);
+  const called = new Set(hours.filter(([, model]) => model === "rare").map(([hour]) => hour));
+  expect([...called].toSorted((a, b) => Number(a) - Number(b))).toEqual([7, 9, 11, 13, 15, 17, 19, 21]);
+});
+
+test("a model that joins has the requests of the one that it is like, from further accounts", () => {
+  const all = [...changedBy(load, parseWhatIf("model new joins like rare", ["busy", "rare"]), 1, 0)];
+  const added = all.filter(({ model }) => model === "new");
+  const like = load.filter(({ model }) => model === "rare");
+  expect(added.map(({ inputTokens }) => inputTokens)).toEqual(like.map(({ inputTokens }) => inputTokens));
+  expect(added.every(({ account }) => account.endsWith(" (2)"))).toBe(true);
+  expect([all.length, isInOrder(all)]).toEqual([1_250, true]);
+});
+
 test("the first part of a load ends before its end time", () => {
   expect([...firstPart(load, 10_000)]).toEqual(load.slice(0, 5));
 });
@@ -51,11 +72,16 @@ test("joined loads keep the order of time, and of the loads at the same time", (
 });
 
 test.each([
-  ["load doubles", { factor: 2 }],
-  ["load x 1.5", { factor: 1.5 }],
-  ["model busy triples", { model: "busy", factor: 3 }],
-  ["model busy x0.5", { model: "busy", factor: 0.5 }],
-  ["model rare stops", { model: "rare", factor: 0 }],
+  ["load doubles", { kind: "scaled", factor: 2 }],
+  ["load x 1.5", { kind: "scaled", factor: 1.5 }],
+  ["model busy triples", { kind: "scaled", model: "busy", factor: 3 }],
+  ["model busy x0.5", { kind: "scaled", model: "busy", factor: 0.5 }],
+  ["model rare stops", { kind: "scaled", model: "rare", factor: 0 }],
+  [
+    "nobody calls model rare from 22:00 to 6:30",
+    { kind: "quiet", model: "rare", fromMs: 22 * 3_600_000, untilMs: 6.5 * 3_600_000 },
+  ],
+  ["model new joins like busy", { kind: "added", model: "new", like: "busy" }],
 ])("%s is read", (text, expected) => {
   expect(parseWhatIf(text, ["busy", "rare"])).toEqual({ text, ...expected });
 });
@@ -64,6 +90,10 @@ test.each([
   ["loda doubles", 'cannot read "loda doubles": write it like "load doubles"'],
   ["model bsuy doubles", '"model bsuy doubles" names "bsuy", which is no model of the plan. Did you mean "busy"?'],
   ["load x 1e9", "cannot read"],
+  ["nobody calls model rare from 22:00 to 24:30", "24:30 is not a time of the day"],
+  ["nobody calls model rare from 6:00 to 6:00", 'names one time twice: write "model rare stops"'],
+  ["model rare joins like busy", 'the plan has a model "rare" already'],
+  ["model new joins like bsuy", 'Did you mean "busy"?'],
   ["load x 1000000", "a load can grow at most 1000 times"],
 ])("%s is refused with what to do", (text, message) => {
   expect(() => parseWhatIf(text, ["busy", "rare"])).toThrow(message);

@@ -7,7 +7,9 @@ import { loadStatistics } from "../loads/load-statistics.ts";
 import { loadOf } from "./planned-load.ts";
 import { ModelTally } from "../engine/tally.ts";
 import { parseGoal } from "./goals.ts";
+import { checkFailures, failuresOf } from "./node-failure.ts";
 import { planOf } from "./plan.ts";
+import { askWhatIf } from "./what-if.ts";
 
 const models = `models:
   - model: coder
@@ -91,6 +93,49 @@ test("a goal compares seconds or shares of a model's requests", () => {
   expect(refused.of(tally)).toBe(0.015);
 });
 
+describe("a plan that is changed by what a user asks", () => {
+  const plan = planOf(
+    `${models}fleet: [{ models: [coder, small], slots: 4 }]\nslotsPerNode: 2\nhours: 12\n`,
+    "plan.yaml",
+  );
+
+  test("names the time and the length of a node's failure", () => {
+    const { failures } = askWhatIf(plan, ["node node-2 fails at 10:30 for 90m", "node node-1 fails at 9:00"]).plan;
+    expect(failuresOf(failures, 10 * 3_600_000)).toEqual([
+      { node: "node-2", atMs: 1_800_000, untilMs: 1_800_000 + 5_400_000 },
+      { node: "node-1", atMs: 23 * 3_600_000 },
+    ]);
+  });
+
+  test.each([
+    ["node node-3 fails at 10:00", 'names "node-3"; the plan has node-1 to node-2 for certain'],
+    ["node node-2 fails at 25:00", "25:00 is not a time of the day"],
+    ["node node-2 breaks", 'write it like "node node-2 fails at 10:00"'],
+    ["node node-2 fails at 13:00", "the load ends before, 12 h after its begin"],
+  ])("%s is refused with what to do", (text, message) => {
+    expect(() => {
+      const asked = askWhatIf(plan, [text]).plan;
+      checkFailures(asked, loadOf(asked));
+    }).toThrow(message);
+  });
+
+  test("has only its first node for certain if the number of slots is searched", () => {
+    const searched = planOf(models, "plan.yaml");
+    expect(askWhatIf(searched, ["node node-1 fails at 10:00"]).plan.failures).toHaveLength(1);
+    expect(() => askWhatIf(searched, ["node node-2 fails at 10:00"])).toThrow(
+      "because the number of slots is searched",
+    );
+  });
+
+  test("has one model more, which shares the slots and copies the load of another", () => {
+    const { plan: asked, changes } = askWhatIf(plan, ["model extra joins like small"]);
+    expect(asked.fleet).toEqual([{ models: ["coder", "small", "extra"], slots: 4 }]);
+    expect(asked.models["extra"]).toMatchObject({ model: "extra", startSeconds: 20, demand: undefined });
+    const counts = Map.groupBy(loadOf(asked, { whatIf: changes }).of(1), ({ model }) => model);
+    expect(Math.abs(counts.get("extra")!.length - counts.get("small")!.length)).toBeLessThan(20);
+  });
+});
+
 const composed = `models:
   - model: coder
     clients: { perSecond: 1, like: azure-code }
@@ -118,7 +163,7 @@ test("days and changes apply to a trace, which is never made longer", () => {
   const [all, first] = [loadOf(plan), loadOf(plan, { days: 1 })];
   expect([all.durationMs, [...all.of(1)].length]).toEqual([48 * 3_600_000 + 1, 49]);
   expect([first.durationMs, [...first.of(1)].length]).toEqual([24 * 3_600_000, 24]);
-  const doubled = loadOf(plan, { days: 1, whatIf: [{ text: "load doubles", factor: 2 }] });
+  const doubled = loadOf(plan, { days: 1, whatIf: [{ text: "load doubles", kind: "scaled", factor: 2 }] });
   expect([...doubled.of(1)]).toHaveLength(48);
   expect(doubled.changes).toEqual(["the first 1 days", "load doubles"]);
   expect(() => loadOf(plan, { days: 3 })).toThrow("load.jsonl has only 2.00 days, but 3 are wanted");

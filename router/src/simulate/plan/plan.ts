@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
 import { checkYaml, formatMistakes, nearest, type Finding } from "@weiche/shared/files/config-file.ts";
 import { readForStart, StartError } from "@weiche/shared/files/start-error.ts";
+import type { NodeFailure } from "./node-failure.ts";
 import { contradictingGoals, parseGoal, type Goal } from "./goals.ts";
 import { readProfile, takenFrom, withValues, type Profiled } from "./profile.ts";
 import { planSchema, type RawModel, type RawPlan } from "./plan-schema.ts";
@@ -10,6 +11,8 @@ import { planSchema, type RawModel, type RawPlan } from "./plan-schema.ts";
 export interface Plan extends Omit<RawPlan, "models"> {
   readonly models: Readonly<Record<string, RawModel>>;
   readonly fleet: NonNullable<RawPlan["fleet"]>;
+  /** Nodes that fail during the load. */
+  readonly failures: readonly NodeFailure[];
   readonly parsedGoals: readonly Goal[];
   /** The values that the plan does not give, as paths with `.` between keys. */
   readonly assumed: readonly Assumed[];
@@ -45,7 +48,7 @@ export function planOf(text: string, file: string, goals: readonly string[] = []
     models: Object.fromEntries(value.models.map((each) => [each.model, each])),
     fleet: value.fleet ?? [{ models }],
     parsedGoals,
-    ...{ assumed: assumedIn(value, written), profiles, folder },
+    ...{ failures: [], assumed: assumedIn(value, written), profiles, folder },
   };
 }
 

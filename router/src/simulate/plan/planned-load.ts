@@ -4,7 +4,7 @@ import { formatMistakes } from "@weiche/shared/files/config-file.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
 import type { Load } from "../load.ts";
 import { accountLoad } from "../loads/account-load.ts";
-import { firstPart, scaled, type WhatIf } from "../loads/changes.ts";
+import { changedBy, firstPart, type WhatIf } from "../loads/changes.ts";
 import { fits } from "../loads/fits.ts";
 import { merged } from "../loads/merged.ts";
 import { openTrace } from "../loads/trace.ts";
@@ -13,6 +13,8 @@ import type { Plan } from "./plan.ts";
 
 export interface PlannedLoad {
   readonly durationMs: number;
+  /** When the load begins, in milliseconds after midnight. */
+  readonly startsAtMs: number;
   /** The load of one run. A recorded load is the same in each. */
   readonly of: (seed: number) => Load;
   /** Sentences that name each fact that a trace lacks. */
@@ -34,12 +36,15 @@ const hourMs = 3_600_000;
 /** Throws `StartError` with the mistakes of a trace and their lines. */
 export function loadOf(plan: Plan, { days, whatIf = [] }: LoadChanges = {}): PlannedLoad {
   const asPlanned = plan.load ? recorded(plan, plan.load, days) : made(plan, days);
-  const { durationMs } = asPlanned;
+  const { durationMs, startsAtMs } = asPlanned;
   return {
     ...asPlanned,
     changes: [...(days === undefined ? [] : [`the first ${days} days`]), ...whatIf.map(({ text }) => text)],
     of: (seed) => {
-      const changed = whatIf.reduce((load, change, index) => scaled(load, change, seed + index), asPlanned.of(seed));
+      const changed = whatIf.reduce(
+        (load, change, index) => changedBy(load, change, seed + index, startsAtMs),
+        asPlanned.of(seed),
+      );
       return days === undefined && whatIf.length === 0 ? changed : firstPart(changed, durationMs);
     },
   };
@@ -53,12 +58,12 @@ function recorded(
   const file = resolve(folder, name);
   const { trace, mistakes } = openTrace(file, { model, models: Object.keys(models) });
   if (!trace) throw new StartError(formatMistakes(file, mistakes).join("; "));
-  const { load, assumed, durationMs } = trace;
-  if (days === undefined) return { durationMs, of: () => load, assumed };
+  const { load, assumed, durationMs, startsAtMs } = trace;
+  if (days === undefined) return { durationMs, startsAtMs, of: () => load, assumed };
   const wantedMs = days * 24 * hourMs;
   if (wantedMs > durationMs)
     throw new StartError(`${file} has only ${(durationMs / 24 / hourMs).toFixed(2)} days, but ${days} are wanted`);
-  return { durationMs: wantedMs, of: () => load, assumed };
+  return { durationMs: wantedMs, startsAtMs, of: () => load, assumed };
 }
 
 function made({ hours, models }: Plan, days?: number): Unchanged {
@@ -66,7 +71,7 @@ function made({ hours, models }: Plan, days?: number): Unchanged {
   const demands = new Map(Object.entries(models).flatMap(([model, { demand }]) => (demand ? [[model, demand]] : [])));
   const clients = Object.entries(models).flatMap(([model, raw]) => (raw.clients ? [{ model, ...raw.clients }] : []));
   return {
-    ...{ durationMs, assumed: [] },
+    ...{ durationMs, startsAtMs: 0, assumed: [] },
     of: (seed) => {
       const independent = demands.size > 0 ? [demandLoad(demands, durationMs, seed)] : [];
       const composed = clients.map(({ like, ...each }, index) =>

@@ -2,6 +2,7 @@
 import type { SimulationOptions } from "../engine/simulation.ts";
 import type { Load } from "../load.ts";
 import { engineOf, nodesOf, type SizedGroup } from "../plan/fleet.ts";
+import { failuresOf } from "../plan/node-failure.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { PlannedLoad } from "../plan/planned-load.ts";
 import { leastSlots } from "./least-slots.ts";
@@ -85,7 +86,7 @@ export function trialOptions(plan: Plan, load: PlannedLoad, groups: readonly Siz
   const goals = plan.parsedGoals.filter(({ model }) => model === undefined || served.has(model));
   const optionsOf = (seed: number): SimulationOptions => ({
     ...{ seed, durationMs: load.durationMs, load: only(served, load.of(seed), plan) },
-    nodes: nodesOf(plan, groups),
+    ...{ nodes: nodesOf(plan, groups), failures: failuresOf(plan.failures, load.startsAtMs) },
     ...{ routers: plan.routers, newsMs: plan.reportDelayMs, isFair: plan.rules.fairness },
     limits: plan.limits && { perMinute: plan.limits.requestsPerMinute, parallel: plan.limits.parallelRequests },
     retryMs: plan.retrySeconds.map((seconds) => seconds * 1_000),

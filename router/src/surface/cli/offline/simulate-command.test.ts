@@ -94,7 +94,7 @@ test("a recorded load is simulated, and a bad line of it is named before anythin
 
 test("changes of the load are named in the answer, and a change that cannot be read is refused", async () => {
   const { code, output } = await simulate(models, "--scale", "0.5", "--what-if", "model rare stops");
-  expect([code, output]).toEqual([0, expect.stringContaining("the load is changed: load x 0.5; model rare stops\n")]);
+  expect([code, output]).toEqual([0, expect.stringContaining("what if: load x 0.5; model rare stops\n")]);
   const { errors } = await simulate(models, "--what-if", "model rar stops");
   expect(errors).toBe('weiche: "model rar stops" names "rar", which is no model of the plan. Did you mean "rare"?\n');
   expect(await simulate(models, "--scale", "0")).toMatchObject({ code: 2 });

@@ -20,7 +20,10 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
     .option("--sensitivity", "show which assumption about the engines changes the waits most")
     .option("--scale <factor>", "multiply the requests, with copies from further accounts", positive)
     .option("--days <days>", "simulate so many days, of a trace the first ones", positive)
-    .option("--what-if <change...>", 'change the load: "load doubles", "model NAME x 1.5" or "model NAME stops"')
+    .option(
+      "--what-if <change...>",
+      'change load or fleet: "load doubles", "model NAME x 1.5", "model NAME stops", "model NEW joins like NAME", "nobody calls model NAME from 22:00 to 6:00", "node node-2 fails at 10:00 for 2h"',
+    )
     .description("Simulate a fleet, and find the least number of slots that meets the goals.")
     .action(async (file: string, options: Asked) => {
       const { simulatePlan } = await import("../../../simulate/answer/simulate-plan.ts");
