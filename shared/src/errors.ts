@@ -23,7 +23,10 @@ export const apiErrors = {
 
 export type ApiErrorKind = keyof typeof apiErrors;
 
-/** An expected error. `message` is shown to the client, so it never quotes what the client sent. */
+/**
+ * An expected error. `message` is shown to the client and not logged. It quotes nothing that the client sent, except
+ * plain names of tools and properties whose schema costs too much.
+ */
 export class ApiError extends Error {
   readonly kind: ApiErrorKind;
   readonly param: string | null;

@@ -3,7 +3,7 @@
  * client wrote. Engines make the grammar of the `oneOf`, and templates show the whole schema to the model.
  */
 import { ApiError, invalid } from "@weiche/shared/errors.ts";
-import { numberOf } from "@weiche/shared/http/kept-json.ts";
+import { numberOf, plainName } from "@weiche/shared/http/kept-json.ts";
 import { isObject, type Json } from "@weiche/shared/json.ts";
 import type { Tool } from "../engines/dialects/dialect.ts";
 import type { SchemaBounds } from "../engines/dialects/schema-bounds.ts";
@@ -23,9 +23,22 @@ export function fittingTools(tools: readonly Tool[], isOptional: boolean, budget
     if (parameters === undefined) return tool;
     const at = `tools[${index}].function.parameters`;
     const whole: RequestSchema = { of: "tool", schema: parameters, at, isOptional };
-    const fitting = fittingForm(whole, budget, isOptional ? lightRoot : undefined);
-    return fitting === parameters ? tool : { ...tool, function: { ...tool.function, parameters: fitting } };
+    try {
+      const fitting = fittingForm(whole, budget, isOptional ? lightRoot : undefined);
+      return fitting === parameters ? tool : { ...tool, function: { ...tool.function, parameters: fitting } };
+    } catch (error) {
+      throw withName(error, tool.function.name);
+    }
   });
+}
+
+const plainWord = /^[\w.-]{1,64}$/;
+
+/** Adds the name of the tool to a refusal, because a client with many tools does not know their numbers. */
+function withName(error: unknown, name: string): unknown {
+  if (!(error instanceof ApiError) || !plainWord.test(name)) return error;
+  const { kind, message, param } = error;
+  return new ApiError(kind, `${message.slice(0, -1)} (tool ${name}).`, { param });
 }
 
 /**
@@ -82,9 +95,10 @@ function misfit(schema: RequestSchema, attempt: Budget): ApiError | undefined {
 function lightRoot(root: RequestSchema, budget: Budget, most?: Budget): Json | undefined {
   const { schema, at } = root;
   const { bounds } = budget;
-  const free = freed(schema, most);
+  const { references, length } = readReferences(schema, at, bounds);
+  const free = freed(schema, { pointer: "#", references, most });
   if (!free) return undefined;
-  const document = { ...root, length: checkReferences(free, at, bounds) };
+  const document = { ...root, length };
   const named = isObject(free["properties"]) ? Object.entries(free["properties"]) : [];
   if (named.length > bounds.lightPropertiesMax)
     throw invalid(
@@ -92,9 +106,15 @@ function lightRoot(root: RequestSchema, budget: Budget, most?: Budget): Json | u
       `must be at most ${bounds.lightPropertiesMax} properties, unless they are in required: there are ${named.length}`,
     );
   const properties: [name: string, form: unknown][] = [];
-  for (const [name, property] of named) {
+  for (const [marked, property] of named) {
+    const name = plainName(marked);
     const of = { ...root, schema: property, at: `${at}.properties.${shownName(name)}`, document };
-    properties.push([name, fittingForm(of, budget, lightProperty)]);
+    const pointer = `#/properties/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    const lighten: Lighten = (one, within, atMost) => {
+      const form = freed(one.schema, { pointer, references, most: atMost });
+      return form && lightProperty(form, { of: one, budget: within, most: atMost });
+    };
+    properties.push([marked, fittingForm(of, budget, lighten)]);
     // A definition counts for each property that refers to it, but only once for the whole schema.
     if (most && !budget.isWithin(most)) return undefined;
   }
@@ -102,23 +122,44 @@ function lightRoot(root: RequestSchema, budget: Budget, most?: Budget): Json | u
   return { ...whole, oneOf: [{ type: "object" }] };
 }
 
-function lightProperty(property: RequestSchema, budget: Budget, most?: Budget): Json | undefined {
-  const free = freed(property.schema, most);
-  const type = free && (most ? typeOf(free) : typesOf(property, { document: property.document!, budget, levels: 0 }));
-  return type === undefined ? undefined : { ...free, oneOf: [{ type }] };
+interface Property {
+  readonly of: RequestSchema;
+  readonly budget: Budget;
+  readonly most: Budget | undefined;
+}
+
+function lightProperty(free: Json, { of, budget, most }: Property): Json | undefined {
+  const type = most ? typeOf(free) : typesOf(of, { document: of.document!, budget, levels: 0 });
+  if (type === undefined && most) return undefined;
+  return { ...free, oneOf: [type === undefined ? anyValue : { type }] };
+}
+
+/** llama.cpp takes an empty schema for an object. With a comment, it is any value. */
+const anyValue = { $comment: "any value" };
+
+const movedWords: readonly string[] = [...referenceWords, "oneOf"];
+
+interface Place {
+  /** The JSON pointer of the schema in its document. */
+  readonly pointer: string;
+  /** All references of the document. */
+  readonly references: ReadonlySet<string>;
+  /** Set if the schema fits as written, so that nothing need move. */
+  readonly most: Budget | undefined;
 }
 
 /**
- * Returns the schema so that engines make the grammar of an added `oneOf`. A reference has priority over it, and moves
- * into an `allOf`, where it means the same. `most`: the schema fits as written, so nothing moves.
+ * Returns the schema so that engines make the grammar of an added `oneOf`. A reference has priority over it, and a
+ * schema has only one `oneOf`. Both move into an `allOf`, where they mean the same. Returns undefined if they may not
+ * move, for example because a reference leads into the `oneOf`.
  */
-function freed(schema: unknown, most: Budget | undefined): Json | undefined {
-  if (!isObject(schema) || schema["oneOf"] !== undefined) return undefined;
-  const words = Object.entries(schema).filter(([word]) => referenceWords.includes(word));
-  if (words.length === 0) return schema;
-  if (most) return undefined;
-  const others = Object.entries(schema).filter(([word]) => !referenceWords.includes(word));
-  const parts = [...listed(schema["allOf"]), ...words.map(([word, reference]) => ({ [word]: reference }))];
+function freed(schema: unknown, { pointer, references, most }: Place): Json | undefined {
+  if (!isObject(schema)) return undefined;
+  const moved = Object.entries(schema).filter(([word]) => movedWords.includes(word));
+  if (moved.length === 0) return schema;
+  if (most || references.values().some((reference) => reference.startsWith(`${pointer}/oneOf`))) return undefined;
+  const others = Object.entries(schema).filter(([word]) => !movedWords.includes(word));
+  const parts = [...listed(schema["allOf"]), ...moved.map(([word, value]) => ({ [word]: value }))];
   return { ...Object.fromEntries(others), allOf: parts } as Json;
 }
 
@@ -153,7 +194,7 @@ function typesOf({ schema, at }: SchemaAt, search: TypeSearch): unknown {
     const types = within(part);
     if (types !== undefined) return types;
   }
-  const either = listed(schema["anyOf"]).map(within);
+  const either = ["anyOf", "oneOf"].flatMap((word) => listed(schema[word])).map(within);
   return either.includes(undefined) ? undefined : oneOrMore(either.flat());
 }
 
@@ -168,13 +209,16 @@ function typeOfValue(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-/** Returns the length of the document. All its references count, including references that the light form leaves out. */
-function checkReferences(schema: Json, at: string, bounds: SchemaBounds): number {
+/**
+ * Returns all references of the document and its length. References that the light form leaves out count too, because
+ * llama.cpp resolves them.
+ */
+function readReferences(schema: unknown, at: string, bounds: SchemaBounds) {
   const references = new Set<string>();
-  const length = JSON.stringify(schema, (name, value: unknown) => {
+  const { length } = JSON.stringify(schema, (name, value: unknown) => {
     if (referenceWords.includes(name) && typeof value === "string") references.add(value);
     return value;
-  }).length;
+  });
   requireFewCopies(references.size, length, at, bounds);
-  return length;
+  return { references, length };
 }

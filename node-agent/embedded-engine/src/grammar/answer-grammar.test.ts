@@ -127,12 +127,13 @@ test.each([
   expect(() => json(schema)).toThrow(reason);
 });
 
-test("a oneOf of one bare type replaces the rest of its schema", () => {
+test("a oneOf of one bare type, or of one comment, replaces the rest of its schema", () => {
   const properties = { a: { type: "integer" } };
   expect(misjudged({ properties, required: ["a"], oneOf: [{ type: "object" }] }, ['{"b":"c"}', "{}"], ["1"])).toEqual(
     [],
   );
   expect(misjudged({ enum: [1], type: "string", oneOf: [{ type: "string" }] }, ['"any"'], ["1"])).toEqual([]);
+  expect(misjudged({ enum: [1], oneOf: [{ $comment: "any value" }] }, ['"any"', "{}"], ["x"])).toEqual([]);
   expect(misjudged({ properties, oneOf: [{ type: "object", properties }] }, ['{"a":1}'], ['{"a":"c"}'])).toEqual([]);
 });
 

@@ -280,12 +280,12 @@ class Schema {
 }
 
 /**
- * Returns the bare type of a `oneOf` with one. The rest of the schema is for the model, and would cost too much as a
- * grammar.
+ * Returns the only alternative of a `oneOf` if it is a bare type or, with a comment alone, any value. The rest of the
+ * schema is for the model, and would cost too much as a grammar.
  */
 function onlyType(either: unknown): Json | undefined {
   if (!Array.isArray(either) || either.length !== 1 || !isObject(either[0])) return undefined;
-  return Object.keys(either[0]).join() === "type" ? either[0] : undefined;
+  return ["type", "$comment"].includes(Object.keys(either[0]).join()) ? either[0] : undefined;
 }
 
 /** Returns the number of members that are copied when the schema is merged with another one. */

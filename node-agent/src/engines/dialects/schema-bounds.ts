@@ -27,8 +27,8 @@ export interface SchemaBounds {
    */
   readonly optionalPropertiesMax: number;
   /**
-   * The most properties of a tool in its light form. With some templates each is an alternative where an argument
-   * begins.
+   * The most properties of a tool in its light form. If a template writes each argument in tags, llama.cpp tries each
+   * property where an argument begins.
    */
   readonly lightPropertiesMax: number;
   /** Ways in which a pattern can match one text of 64 characters. */
@@ -61,8 +61,11 @@ const llamaServer: SchemaBounds = {
   stepsMax: 40_000,
 };
 
-/** The embedded engine uses this dialect: the same grammars as llama-server, but it merges literals itself. */
-const openai: SchemaBounds = { ...llamaServer, merges: { tool: "all", answer: "all" } };
+/**
+ * The embedded engine uses this dialect: the same grammars as llama-server, but it merges literals itself. Its calls are
+ * JSON with every template, so the properties of a light tool cost it nothing.
+ */
+const openai: SchemaBounds = { ...llamaServer, merges: { tool: "all", answer: "all" }, lightPropertiesMax: 500 };
 
 /**
  * vLLM computes token masks when it compiles a grammar, outside its loop, so alternatives cost little later. Its front
@@ -80,7 +83,6 @@ const vllm: SchemaBounds = {
   choicesMax: 500,
   toolsMax: 500,
   optionalPropertiesMax: Infinity,
-  lightPropertiesMax: 500,
 };
 
 export const schemaBounds: Readonly<Record<DialectName, SchemaBounds>> = { "llama-server": llamaServer, openai, vllm };

@@ -152,7 +152,7 @@ export const help: Shape<typeof english> = {
   },
   schemas: {
     title: "Was ein JSON-Schema kosten darf",
-    lead: "Eine Engine macht aus den Schemas einer Anfrage, auch aus denen ihrer Tools, eine Grammatik und prüft bei jedem Token ihr Vokabular daran. Ein Schema, das die Streams anderer aufhalten würde, wird mit 400 abgelehnt, und `param` nennt den Pfad der Stelle; nichts aus dem Schema wird wiederholt. Die Grenzen gelten für alle Schemas einer Anfrage zusammen, nur die Fortsetzungen werden Stelle für Stelle gezählt. Was in beiden Spalten innerhalb liegt, nimmt jedes Modell.",
+    lead: "Eine Engine macht aus den Schemas einer Anfrage, auch aus denen ihrer Tools, eine Grammatik und prüft bei jedem Token ihr Vokabular daran. Ein Schema, das die Streams anderer aufhalten würde, wird mit 400 abgelehnt, und `param` nennt den Pfad der Stelle; sonst wird aus dem Schema nichts wiederholt, außer dem Namen des Tools. Die Grenzen gelten für alle Schemas einer Anfrage zusammen, nur die Fortsetzungen werden Stelle für Stelle gezählt. Was in beiden Spalten innerhalb liegt, nimmt jedes Modell.",
     columns: {
       what: "Was gezählt wird",
       others: "llama-server und andere",
@@ -176,7 +176,7 @@ export const help: Shape<typeof english> = {
       beyond:
         "Außerhalb liegen bei llama-server und der eingebetteten Engine ein Objekt mit mehr als 21 Eigenschaften, die nicht in `required` stehen (nennen Sie sie dort und lassen Sie null zu), und bei llama-server ein `enum` von mehr als 48 Werten in einem Tool.",
       light:
-        "Ein Tool, das das Modell nicht aufrufen muss (`tool_choice` ist `auto`), darf darüber hinausgehen. Das Modell sieht sein ganzes Schema, aber von dem, was zu viel kostet, wird bei den Argumenten nur der Typ erzwungen. Ein solches Tool hat höchstens 64 Eigenschaften, bei vLLM 500, und es wird abgelehnt, wo ein `oneOf` im Weg steht.",
+        "Ein Tool, das das Modell nicht aufrufen muss (`tool_choice` ist `auto`), darf darüber hinausgehen. Das Modell sieht sein ganzes Schema, aber von dem, was zu viel kostet, wird bei den Argumenten nur der Typ erzwungen. Ein solches Tool hat bei llama-server höchstens 64 Eigenschaften, bei anderen Engines 500, und kein Verweis führt in ein `oneOf`, das zu viel kostet. Eine Ablehnung nennt das Tool.",
       union:
         'Eine Vereinigung, die sich selbst enthält, braucht eine erste verlangte Eigenschaft, an der ihre Objekte zu unterscheiden sind (`"kind": {"const": "…"}`).',
       reference: "Ein Schema enthält sich selbst durch ein einfaches `$ref`, nicht durch eines in `allOf`.",

@@ -139,7 +139,7 @@ export const help = {
   },
   schemas: {
     title: "What a JSON Schema may cost",
-    lead: "An engine makes a grammar of the schemas of a request, those of its tools included, and tries its vocabulary against it for each token. A schema that would hold up the streams of others is refused with 400 and the path of the place in `param`; nothing of the schema is quoted. The bounds hold for all schemas of a request together, except that ways to go on are counted place by place. Every model takes what is within both columns.",
+    lead: "An engine makes a grammar of the schemas of a request, those of its tools included, and tries its vocabulary against it for each token. A schema that would hold up the streams of others is refused with 400 and the path of the place in `param`; nothing else of the schema is quoted, except the tool's name. The bounds hold for all schemas of a request together, except that ways to go on are counted place by place. Every model takes what is within both columns.",
     columns: {
       what: "What is counted",
       others: "llama-server and others",
@@ -163,7 +163,7 @@ export const help = {
       beyond:
         "Not within them, with llama-server and the embedded engine: an object with more than 21 properties that are not in `required` (name them there and let them be null), and with llama-server an `enum` of more than 48 values in a tool.",
       light:
-        "A tool that the model need not call (`tool_choice` is `auto`) may go beyond them. The model sees its whole schema, but arguments are held only to the type of what costs too much. Such a tool has at most 64 properties, 500 with vLLM, and it is refused where a `oneOf` stands in the way.",
+        "A tool that the model need not call (`tool_choice` is `auto`) may go beyond them. The model sees its whole schema, but arguments are held only to the type of what costs too much. Such a tool has at most 64 properties with llama-server and 500 with other engines, and no reference leads into a `oneOf` that costs too much. A refusal names the tool.",
       union:
         'A union that contains itself needs a first required property that tells its objects apart (`"kind": {"const": "…"}`).',
       reference: "A schema contains itself by a plain `$ref`, not by one within `allOf`.",
