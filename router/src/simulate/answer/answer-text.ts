@@ -1,6 +1,8 @@
 /** The answer as text: the answer first, then the table, then what was assumed. */
 import { formatTable } from "@weiche/shared/program/table.ts";
 import type { Answer } from "./answer.ts";
+import { groupingLines, variedLines } from "./comparison-text.ts";
+import { fixed, percent, seconds } from "./numbers.ts";
 
 type Fleet = NonNullable<Answer["fleet"]>;
 
@@ -10,6 +12,7 @@ export function answerText(answer: Answer, width?: number): string {
     ...boundLines(answer),
     ...tableOf(answer, width),
     ...brokenLines(answer),
+    ...groupingLines(answer, width),
     ...variedLines(answer, width),
     ...(answer.changes.length > 0 ? ["", `what if: ${answer.changes.join("; ")}`] : []),
     ...profileLines(answer),
@@ -23,14 +26,22 @@ export function boundText({ lowerBound }: Pick<Answer, "lowerBound">): string {
 }
 
 function headOf(answer: Answer): string {
-  const { fleet, oneLess, isStopped, goals } = answer;
+  const { fleet, oneLess, isStopped, doneShare, goals } = answer;
   if (!fleet) return "stopped before any fleet was measured";
   const size = `${plural(fleet.slots, "slot")} on ${plural(fleet.nodes, "node")}`;
+  if (isStopped && doneShare < 1)
+    return `stopped after ${percent(doneShare)} of the runs: ${size}, ${summaryOf(answer)} so far`;
   if (isStopped) return `stopped: ${size} measured last, ${valuesOf(fleet)}. The search had not ended`;
   if (goals.length === 0) return `${size}: ${summaryOf(answer)}`;
   if (!fleet.isMet) return `${size} ${fleet.slots === 1 ? "does" : "do"} not meet the goals: ${valuesOf(fleet)}`;
   const less = oneLess && !oneLess.isMet ? ` (${plural(oneLess.slots, "slot")}: ${valuesOf(oneLess)})` : "";
-  return `${size} ${fleet.slots === 1 ? "suffices" : "suffice"}${less}`;
+  return `${size} ${fleet.slots === 1 ? "suffices" : "suffice"}${less}${sharesOf(fleet)}`;
+}
+
+/** Which models share slots, if there are several groups. */
+function sharesOf({ groups }: Fleet): string {
+  if (groups.length < 2) return "";
+  return `: ${groups.map(({ models, slots }) => `${slots} for ${models.join(", ")}`).join("; ")}`;
 }
 
 function summaryOf({ all }: Answer): string {
@@ -74,28 +85,6 @@ function brokenLines({ all, runs }: Answer): readonly string[] {
   ];
 }
 
-function variedLines(
-  { all, policies, sensitivity, fleet, slots }: Answer,
-  width: number | undefined,
-): readonly string[] {
-  if (!all || !fleet || policies.length + sensitivity.length === 0) return [];
-  const hasGoals = fleet.verdicts.length > 0;
-  const switchesPerHour = slots.reduce((sum, slot) => sum + slot.switchesPerHour, 0);
-  const base = { ...all, name: "as planned", switchesPerHour, isMet: fleet.isMet };
-  const row = ({ name, waitSeconds, firstTokenSeconds, refusedShare, switchesPerHour, isMet }: typeof base) => [
-    ...[name, `${fixed(waitSeconds.p50)} / ${fixed(waitSeconds.p99)}`, seconds(firstTokenSeconds.p99)],
-    ...[percent(refusedShare), switchesPerHour.toFixed(1), ...(hasGoals ? [isMet ? "yes" : "no"] : [])],
-  ];
-  const heads = ["wait s p50/p99", "first token p99", "refused", "switches/h", ...(hasGoals ? ["goals met"] : [])];
-  const table = (what: string, varied: readonly (typeof base)[]) =>
-    varied.length === 0 ? [] : ["", formatTable([what, ...heads], [base, ...varied].map(row), width)];
-  const change = ({ firstTokenSeconds }: Answer["policies"][number]) =>
-    Math.abs(firstTokenSeconds.p99 - all.firstTokenSeconds.p99);
-  const byChange = sensitivity.toSorted((a, b) => change(b) - change(a));
-  const withAll = (ones: Answer["policies"]) => ones.map((one) => ({ ...base, ...one }));
-  return [...table("policy", withAll(policies)), ...table("assumption", withAll(byChange))];
-}
-
 function profileLines({ profiles }: Answer): readonly string[] {
   const lines = (heading: string, shown: Answer["profiles"]) =>
     shown.length === 0 ? [] : ["", heading, ...shown.map(profileLine)];
@@ -129,16 +118,4 @@ function assumedLines({ assumed }: Answer): readonly string[] {
 
 function plural(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
-}
-
-function seconds(value: number): string {
-  return `${fixed(value)} s`;
-}
-
-function fixed(value: number): string {
-  return value >= 100 ? value.toFixed(0) : value.toFixed(1);
-}
-
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
 }

@@ -2,6 +2,7 @@
 import { version } from "@weiche/shared/program/version.ts";
 import type { Capacity } from "../search/capacity.ts";
 import type { Trial, Verdict } from "../search/trial.ts";
+import type { SizedGrouping } from "../search/best-grouping.ts";
 import type { Varied } from "../search/variations.ts";
 import type { Measured } from "../engine/measured.ts";
 import type { ModelTally } from "../engine/tally.ts";
@@ -16,10 +17,11 @@ export type Answer = ReturnType<typeof answerOf>;
 interface Found extends Capacity {
   readonly policies?: readonly Varied[];
   readonly sensitivity?: readonly Varied[];
+  readonly groupings?: readonly SizedGrouping[];
 }
 
 export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed" | "changes">, found: Found) {
-  const { bounds, trial, below, isStopped, policies = [], sensitivity = [] } = found;
+  const { bounds, trial, below, isStopped, policies = [], sensitivity = [], groupings = [] } = found;
   return {
     ...{ schemaVersion, version, isStopped },
     seed: plan.seed,
@@ -39,6 +41,13 @@ export function answerOf(plan: Plan, load: Pick<PlannedLoad, "assumed" | "change
     slots: trial ? trial.measured.slots.map(slotOf) : [],
     policies: policies.map(variedOf),
     sensitivity: sensitivity.map(variedOf),
+    /** The best first. */
+    groupings: groupings.map(({ groups, slots, isMet, measured }) => {
+      const { waitSeconds, firstTokenSeconds, refusedShare } = talliesOf(measured.all);
+      return { groups, slots, isMet, waitSeconds, firstTokenSeconds, refusedShare };
+    }),
+    /** The share of the runs that was done, if the only fleet was stopped. Otherwise 1. */
+    doneShare: trial ? rounded(trial.doneShare) : 0,
     /** How load and fleet differ from the plan, as written. */
     changes: [...load.changes, ...plan.failures.map(({ text }) => text)],
     /** The values that profiles of engines give to the plan. */

@@ -4,13 +4,15 @@ import { checkFailures } from "../plan/node-failure.ts";
 import { loadOf } from "../plan/planned-load.ts";
 import { askWhatIf } from "../plan/what-if.ts";
 import type { WhatIf } from "../loads/changes.ts";
+import { findGrouping, requireGoals } from "../search/best-grouping.ts";
 import { boundsOf, findCapacity, type Step } from "../search/capacity.ts";
-import { assumptionsOf, policyOf, vary } from "../search/variations.ts";
+import { assumptionsOf, policiesOf, vary } from "../search/variations.ts";
 import { answerOf, type Answer } from "./answer.ts";
 
 export interface Asked {
   readonly goal?: readonly string[];
   readonly policy?: readonly string[];
+  readonly grouping?: boolean;
   readonly sensitivity?: boolean;
   readonly scale?: number;
   readonly days?: number;
@@ -26,15 +28,18 @@ interface Events {
 
 /** Throws `StartError` with what to correct before anything runs. */
 export async function simulatePlan(file: string, asked: Asked, { onBound, onStep }: Events): Promise<Answer> {
-  const { plan, changes } = askWhatIf(readPlan(file, asked.goal ?? []), asked.whatIf ?? []);
-  const policies = (asked.policy ?? []).map((text) => policyOf(text, plan));
+  const given = readPlan(file, asked.goal ?? []);
+  const inOneGroup = { ...given, fleet: [{ models: Object.keys(given.models) }] };
+  const { plan, changes } = askWhatIf(asked.grouping ? inOneGroup : given, asked.whatIf ?? []);
+  if (asked.grouping) requireGoals(plan);
+  const policies = (asked.policy ?? []).flatMap((text) => policiesOf(text, plan));
   const { scale, days } = asked;
   const scales: WhatIf[] = scale === undefined ? [] : [{ text: `load x ${scale}`, kind: "scaled", factor: scale }];
   const load = loadOf(plan, { ...(days !== undefined && { days }), whatIf: [...scales, ...changes] });
   checkFailures(plan, load);
   const bounds = boundsOf(plan, load);
   onBound(answerOf(plan, load, { bounds, trial: undefined, below: undefined, isStopped: false }));
-  const capacity = await findCapacity(plan, load, bounds, onStep);
+  const capacity = await (asked.grouping ? findGrouping : findCapacity)(plan, load, bounds, onStep);
   const { trial, isStopped } = capacity;
   if (!trial || isStopped) return answerOf(plan, load, capacity);
   const assumptions = asked.sensitivity ? assumptionsOf(plan) : [];

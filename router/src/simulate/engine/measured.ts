@@ -44,6 +44,15 @@ export class Measured extends Tally {
     }
   }
 
+  /** Adds what other slots have measured in as many runs. */
+  addAllOf(other: Measured): void {
+    this.runs = other.runs;
+    this.totalMs = other.totalMs;
+    this.addAll(other);
+    this.slots.push(...other.slots);
+    for (const [model, count] of other.switches) this.switches.set(model, (this.switches.get(model) ?? 0) + count);
+  }
+
   /** All models together. */
   get all(): ModelTally {
     const all = new ModelTally();

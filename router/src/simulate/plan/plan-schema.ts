@@ -97,6 +97,20 @@ const modelSchema = Type.Object(
         absent: "the cache never limits the running answers",
       }),
     ),
+    activeGiB: Type.Optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        description: "GPU memory of the engine while it is active, in GiB",
+        absent: "it fits beside any others",
+      }),
+    ),
+    asleepGiB: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        description: "GPU memory that the engine keeps while it sleeps, in GiB",
+        absent: "it keeps none",
+      }),
+    ),
     demand: Type.Optional(demandSchema),
     clients: Type.Optional(clientsSchema),
   },
@@ -151,6 +165,13 @@ export const planSchema = Type.Object(
         },
         { ...closed, description: "a recorded load", absent: "each model's `demand` makes the load" },
       ),
+    ),
+    slotGiB: Type.Optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        description: "GPU memory of a slot, in GiB",
+        absent: "any models may share a slot",
+      }),
     ),
     slotsPerNode: Type.Integer({ minimum: 1, default: 1, description: "slots on each node" }),
     hours: Type.Number({

@@ -85,6 +85,9 @@ function* contradictions(plan: RawPlan): Iterable<Finding> {
     yield [["models", withDemand], "the plan has a load, so demand and clients have no effect: remove one of both"];
   const only = plan.load?.model;
   if (only !== undefined && !models.includes(only)) yield [["load", "model"], noModel(only, models)];
+  for (const [index, { model, activeGiB = 0 }] of plan.models.entries())
+    if (activeGiB > (plan.slotGiB ?? Infinity))
+      yield [["models", index, "activeGiB"], `"${model}" does not fit into a slot of ${plan.slotGiB} GiB`];
   for (const [index, goal] of plan.goals.entries()) yield* mistakeOf(["goals", index], goal, models);
   const fleet = plan.fleet ?? [];
   for (const [index, group] of fleet.entries())

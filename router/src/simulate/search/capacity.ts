@@ -7,9 +7,9 @@ import type { Plan } from "../plan/plan.ts";
 import type { PlannedLoad } from "../plan/planned-load.ts";
 import { leastSlots } from "./least-slots.ts";
 import { Asked, boundOf, slotsAtLeast, type ModelBound } from "./lower-bound.ts";
-import { tryFleet, type Control, type Trial } from "./trial.ts";
+import { tryFleet, type Trial } from "./trial.ts";
 
-interface Bounds {
+export interface Bounds {
   readonly models: readonly ModelBound[];
   /** In the order of the plan's groups. */
   readonly groups: readonly number[];
@@ -42,38 +42,56 @@ export function boundsOf(plan: Plan, { durationMs, of }: PlannedLoad): Bounds {
   return { models, groups };
 }
 
-/** `onStep` resolves with whether to continue. */
-export async function findCapacity(
-  plan: Plan,
-  load: PlannedLoad,
-  bounds: Bounds,
-  onStep: (step: Step) => Promise<boolean>,
-): Promise<Capacity> {
-  let latest: Trial | undefined;
-  const attempt = async (groups: readonly SizedGroup[]) => {
-    const control: Control = { goOn: (share) => onStep({ groups, share }) };
-    const trial = await tryFleet(trialOptions(plan, load, groups), control);
-    if (trial) latest = trial;
+type OnStep = (step: Step) => Promise<boolean>;
+
+/** Runs fleets of a plan, and remembers the last one. `onStep` resolves with whether to continue. */
+export class FleetTrials {
+  /** The last fleet that was measured, or a part of the first one if nothing else was. */
+  latest: Trial | undefined;
+  readonly #plan: Plan;
+  readonly #load: PlannedLoad;
+  readonly #onStep: OnStep;
+
+  constructor(plan: Plan, load: PlannedLoad, onStep: OnStep) {
+    this.#plan = plan;
+    this.#load = load;
+    this.#onStep = onStep;
+  }
+
+  /** Returns undefined if it was stopped. */
+  async run(groups: readonly SizedGroup[], isWhole = false): Promise<Trial | undefined> {
+    const options = { ...trialOptions(this.#plan, this.#load, groups), isWhole };
+    const trial = await tryFleet(options, { goOn: (share) => this.#onStep({ groups, share }) });
+    if (trial.doneShare < 1) {
+      this.latest ??= trial;
+      return undefined;
+    }
+    this.latest = trial;
     return trial;
-  };
+  }
+
+  /** Searches for the least number of slots for these models. Returns undefined if it was stopped. */
+  least(models: readonly string[], atLeast: number): ReturnType<typeof leastSlots> {
+    return leastSlots(atLeast, slotsMost(atLeast, models.length), (slots) => this.run([{ models, slots }]));
+  }
+}
+
+/** Searches for the least number of slots of each group without a number, and runs the whole fleet. */
+export async function findCapacity(plan: Plan, load: PlannedLoad, bounds: Bounds, onStep: OnStep): Promise<Capacity> {
+  const trials = new FleetTrials(plan, load, onStep);
   const sized: SizedGroup[] = [];
-  let below: Trial | undefined;
   for (const [index, { models, slots }] of plan.fleet.entries()) {
     if (slots !== undefined) {
       sized.push({ models, slots });
       continue;
     }
-    const atLeast = bounds.groups[index]!;
-    const least = await leastSlots(atLeast, slotsMost(atLeast, models.length), (count) =>
-      attempt([{ models, slots: count }]),
-    );
-    if (!least) return { bounds, trial: latest, below: undefined, isStopped: true };
+    const least = await trials.least(models, bounds.groups[index]!);
+    if (!least) return { bounds, trial: trials.latest, below: undefined, isStopped: true };
     sized.push(least.best.groups[0]!);
     if (plan.fleet.length === 1) return { bounds, trial: least.best, below: least.below, isStopped: false };
-    below = undefined;
   }
-  const trial = await attempt(sized);
-  return { bounds, trial: trial ?? latest, below, isStopped: trial === undefined };
+  const trial = await trials.run(sized);
+  return { bounds, trial: trial ?? trials.latest, below: undefined, isStopped: trial === undefined };
 }
 
 /** More slots than this hardly shorten a wait: the bound is far exceeded, and each model has slots of its own. */

@@ -50,9 +50,14 @@ export function boundOf(
   };
 }
 
+/** The slots that the model needs on average. */
+export function demandOf({ askedShare, busySlots }: ModelBound): number {
+  return Math.max(askedShare, busySlots);
+}
+
 /** Each model needs the larger of both numbers. Models that share slots need the sum of their numbers. */
 export function slotsAtLeast(bounds: readonly ModelBound[]): number {
-  const sum = bounds.reduce((total, { askedShare, busySlots }) => total + Math.max(askedShare, busySlots), 0);
+  const sum = bounds.reduce((total, bound) => total + demandOf(bound), 0);
   return Math.max(1, Math.ceil(sum - 1e-9));
 }
 

@@ -28,6 +28,8 @@ export interface Trial {
   /** One for each goal. */
   readonly verdicts: readonly Verdict[];
   readonly isMet: boolean;
+  /** The share of the runs that was done before it was stopped. 1 if it was not. */
+  readonly doneShare: number;
 }
 
 /** `optionsOf` returns the options of the run with a seed. */
@@ -43,11 +45,12 @@ interface TrialOptions {
 /** Events between two reports of the progress. */
 const eventsAtOnce = 20_000;
 
-/** Returns undefined if it was stopped. */
+/** Measures what has happened until it is stopped. */
 export async function tryFleet(
   { groups, goals, seeds, optionsOf, isWhole }: TrialOptions,
   control: Control,
-): Promise<Trial | undefined> {
+): Promise<Trial> {
+  let doneShare = 1;
   const measured = new Measured();
   const tallies: ReadonlyMap<string, ModelTally>[] = [];
   for (const [index, seed] of seeds.entries()) {
@@ -55,15 +58,19 @@ export async function tryFleet(
     const simulation = new Simulation(options);
     while (simulation.advance(eventsAtOnce)) {
       const share = Math.min(1, simulation.clock.monotonicMs() / options.durationMs);
-      if (!(await control.goOn((index + share) / seeds.length))) return undefined;
+      const done = (index + share) / seeds.length;
+      if (await control.goOn(done)) continue;
+      doneShare = Math.min(done, 1 - Number.EPSILON);
+      break;
     }
     simulation.end();
     measured.add(simulation);
     tallies.push(simulation.tally.models);
+    if (doneShare < 1) break;
     if (!isWhole && isHopeless(goals, tallies)) break;
   }
   const verdicts = goals.map((goal) => worst(goal, tallies));
-  return { groups, measured, verdicts, isMet: verdicts.every(({ isMet }) => isMet) };
+  return { groups, measured, verdicts, doneShare, isMet: verdicts.every(({ isMet }) => isMet) };
 }
 
 /** A first run that exceeds a bound by half shows enough. */

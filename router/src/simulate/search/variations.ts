@@ -19,12 +19,32 @@ export interface Varied {
   readonly trial: Trial;
 }
 
-/** Reads rules such as `drainOpenSeconds=5,fairness=false`. Throws `StartError` with what to correct. */
-export function policyOf(text: string, plan: Plan): Variation {
+/**
+ * Reads rules such as `drainOpenSeconds=5,fairness=false`. Several values of a rule, such as
+ * `minResidencySeconds=0,1,2,5,10`, are one variation each. Throws `StartError` with what to correct.
+ */
+export function policiesOf(text: string, plan: Plan): readonly Variation[] {
+  const rules: [name: string, values: string[]][] = [];
+  for (const part of text.split(",").map((each) => each.trim())) {
+    const [name = "", value] = part.split("=").map((each) => each.trim());
+    if (value === undefined && rules.length > 0) rules.at(-1)![1].push(name);
+    else rules.push([name, [value ?? ""]]);
+  }
+  const names = rules.map(([name]) => name);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw new StartError(`the policy "${text}" names ${twice} twice`);
+  const all = rules.reduce<readonly (readonly string[])[]>(
+    (before, [name, values]) => before.flatMap((parts) => values.map((value) => [...parts, `${name}=${value}`])),
+    [[]],
+  );
+  return all.map((parts) => policyOf(text, parts, plan));
+}
+
+function policyOf(text: string, parts: readonly string[], plan: Plan): Variation {
   const rules: Record<string, unknown> = { ...plan.rules };
   const known = Object.keys(plan.rules);
-  for (const part of text.split(",")) {
-    const [name = "", value = ""] = part.split("=").map((each) => each.trim());
+  for (const part of parts) {
+    const [name, value] = part.split("=") as [string, string];
     if (!known.includes(name)) {
       const near = nearest(name, known);
       const hint = near === undefined ? `known are ${known.join(", ")}` : `did you mean "${near}"?`;
@@ -32,10 +52,10 @@ export function policyOf(text: string, plan: Plan): Variation {
     }
     rules[name] =
       value === "true" || value === "false" ? value === "true" : Number.isNaN(Number(value)) ? value : Number(value);
-    if (!Value.Check(rulesSchema, rules))
+    if (value === "" || !Value.Check(rulesSchema, rules))
       throw new StartError(`the policy "${text}" has no valid value for ${name}: "${value}"`);
   }
-  return { name: text, plan: { ...plan, rules: rules as RawRules } };
+  return { name: parts.join(","), plan: { ...plan, rules: rules as RawRules } };
 }
 
 /** The factor by which an assumption is changed, to show its influence. */
@@ -77,7 +97,7 @@ export async function vary(
   for (const { name, plan } of variations) {
     const goOn = (share: number) => onStep({ groups, share });
     const trial = await tryFleet({ ...trialOptions(plan, load, groups), isWhole: true }, { goOn });
-    if (!trial) break;
+    if (trial.doneShare < 1) break;
     varied.push({ name, trial });
   }
   return varied;

@@ -2,11 +2,12 @@
 import { CommanderError, type Command } from "commander";
 import { NobodyThere } from "@weiche/shared/program/admin-socket.ts";
 import { plainJson, plainText } from "@weiche/shared/program/plain-text.ts";
-import { Failed } from "./client.ts";
+import { Failed, Stopped } from "./client.ts";
 
-/** `refused`: the router refused or failed, or `--timeout` passed. */
-type Code = "refused" | "usage" | "no-router";
-const exitCodes: Readonly<Record<Code, number>> = { refused: 1, usage: 2, "no-router": 3 };
+/** `refused`: the router refused or failed, or `--timeout` passed. `stopped`: by Ctrl-C. */
+type Code = "refused" | "usage" | "no-router" | "stopped";
+/** A shell reports 130 for a program that Ctrl-C ended. */
+const exitCodes: Readonly<Record<Code, number>> = { refused: 1, usage: 2, "no-router": 3, stopped: 130 };
 
 interface CliError {
   readonly code: Code;
@@ -38,6 +39,7 @@ function tell(error: unknown, command: Command | undefined): CliError {
       error: `no router found: ${error.message} (is the router running? is --data-dir right?)`,
     };
   }
+  if (error instanceof Stopped) return { code: "stopped", error: error.message };
   if (error instanceof Failed && error.details.length > 0) return wrongOptions(error, command);
   return { code: "refused", error: error instanceof Error ? error.message : String(error) };
 }

@@ -29,6 +29,9 @@ export interface Sent {
 
 export type Ask = <Name extends OperatorRoute>(name: Name, sent?: Sent) => Promise<Answer<Name>>;
 
+/** The user has stopped the command with Ctrl-C. */
+export class Stopped extends Error {}
+
 /** The router refused the request, or failed. */
 export class Failed extends Error {
   /** HTTP status, such as 404 for an unknown name. Undefined if the command itself refuses. */

@@ -73,7 +73,25 @@ test("policies and changed assumptions are compared with the plan on the same lo
   expect(slower.waitSeconds.p99).toBeGreaterThan(answer.all!.waitSeconds.p99);
 });
 
+test("several values of a rule are compared one by one, and words say which is best", async () => {
+  const fixed = `${models}fleet: [{ models: [coder, rare], slots: 1 }]\n`;
+  const { output } = await simulate(fixed, "--policy", "minResidencySeconds=0,20,fairness=false", "--sensitivity");
+  expect(output).toMatch(/^minResidencySeconds=0,fairness=false +\d/m);
+  expect(output).toMatch(/^minResidencySeconds=20,fairness=false +\d/m);
+  expect(output).toMatch(/^(minResidencySeconds=\d+,fairness=false is best: |none of these shortens )/m);
+  expect(output).toMatch(/^startSeconds moves the answer most: startSeconds × 1.25 gives .*\. Measure it first$/m);
+});
+
+test("models are grouped on slots if a goal compares the groupings", async () => {
+  const { code, output } = await simulate(models, "--grouping", "--goal", "wait.p99<=60s");
+  expect([code, output.split("\n")[0]]).toEqual([0, expect.stringMatching(/^\d slots? on \d nodes? suffices?/)]);
+  expect(output).toMatch(/^coder \+ rare \(\d\) +\d/m);
+  const { errors } = await simulate(models, "--grouping");
+  expect(errors).toContain("so it needs a goal");
+});
+
 test.each([
+  ["fairness=false,fairness=true", "names fairness twice"],
   ["drainOpenSecond=5", 'names "drainOpenSecond"; did you mean "drainOpenSeconds"?'],
   ["drainOpenSeconds=soon", 'has no valid value for drainOpenSeconds: "soon"'],
 ])("the policy %s is refused before anything runs", async (policy, message) => {

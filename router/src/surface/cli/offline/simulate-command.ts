@@ -3,7 +3,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { Asked } from "../../../simulate/answer/simulate-plan.ts";
 import type { Actions } from "../actions.ts";
-import { Failed } from "../client.ts";
+import { Failed, Stopped } from "../client.ts";
 import { ProgressBar } from "./progress-bar.ts";
 
 const numberMax = 1_000;
@@ -15,8 +15,9 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
     .option("--goal <goal...>", 'what must hold, such as "wait.p99<=30s" or "refused<=1%"')
     .option(
       "--policy <rules...>",
-      'rules to compare with those of the plan, such as "drainOpenSeconds=5,fairness=false"',
+      'rules to compare with those of the plan, such as "drainOpenSeconds=5,fairness=false" or "minResidencySeconds=0,1,2,5,10"',
     )
+    .option("--grouping", "find the models that should share slots, instead of the plan's fleet")
     .option("--sensitivity", "show which assumption about the engines changes the waits most")
     .option("--scale <factor>", "multiply the requests, with copies from further accounts", positive)
     .option("--days <days>", "simulate so many days, of a trace the first ones", positive)
@@ -35,7 +36,7 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
       });
       bar.clear();
       actions.print(answer, (width) => answerText(answer, width));
-      if (answer.isStopped) throw new Failed("stopped before the answer was found");
+      if (answer.isStopped) throw new Stopped("stopped before the answer was found");
       if (answer.fleet && !answer.fleet.isMet) throw new Failed("the goals are not met");
     });
 }
