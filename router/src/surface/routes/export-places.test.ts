@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { every } from "@weiche/shared/time/clock.ts";
 import { settle, VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
-import { createExportPlaces, paceBytesMin, paceMs, waitMsMax } from "./export-places.ts";
+import { createExportPlaces, paceBytesMin, paceMs, turnMs, waitMsMax } from "./export-places.ts";
 
 function open() {
   const clock = new VirtualClock();
@@ -108,4 +109,38 @@ test("while another account waits, one slow export gives way at a time, and a fa
     ["slow", "third"],
     ["third", "slow again"],
   ]);
+});
+
+test("an account gets a place within its first wait, although two others read just fast enough and ask again [D10]", async () => {
+  const clock = new VirtualClock();
+  const enter = createExportPlaces(clock);
+  const { signal } = new AbortController();
+  const cuts: string[] = [];
+  /** Reads a little faster than the floor, for ever, and exports again after a cut. */
+  const linger = async (account: string): Promise<void> => {
+    const place = await enter(account, signal);
+    place.offer();
+    const read = every(clock, 500, () => {
+      place.took(paceBytesMin / 5);
+      place.offer();
+    });
+    place.onGiveWay = () => {
+      cuts.push(account);
+      read.cancel();
+      void linger(account);
+      place[Symbol.dispose]();
+    };
+  };
+  for (const account of ["a", "b"]) void linger(account);
+  await clock.advanceAsync(5 * turnMs);
+  expect(cuts, "nobody else waits").toEqual([]);
+  const seen: string[] = [];
+  for (let time = 1; time <= 3; time++) {
+    void enter("third", signal).then(
+      (place) => (seen.push(`served ${time}`), place[Symbol.dispose]()),
+      () => seen.push("refused"),
+    );
+    for (let ms = 0; ms < waitMsMax; ms += 500) await clock.advanceAsync(500);
+  }
+  expect(seen).toEqual(["served 1", "served 2", "served 3"]);
 });

@@ -1,14 +1,17 @@
 /**
  * Limits exports, because each holds a database connection: few run at once, one per account, and one more per account may
  * wait, in the order of arrival. Asking more often gives no account more. A client that leaves loses its place. While another
- * account waits, an export with a slow client gives way.
+ * account waits, an export with a slow client gives way. So does an export that has waited for its client for `turnMs`, so
+ * that an account gets a place within `waitMsMax`, however slowly two others read.
  */
 import { every, type Clock } from "@weiche/shared/time/clock.ts";
 import { ApiError } from "@weiche/shared/errors.ts";
 
 const atOnceMax = 2;
 const waitingMax = 32;
-export const waitMsMax = 10_000;
+export const waitMsMax = 30_000;
+/** The time for which an export may wait for its client while another account waits for a place. */
+export const turnMs = 25_000;
 
 /** The pace of an export is measured over this much time. Only time in which pieces wait for the client counts. */
 export const paceMs = 3_000;
@@ -26,13 +29,15 @@ export type ExportPlaces = ReturnType<typeof createExportPlaces>;
 export class ExportPlace implements Disposable {
   /** Is called when the export must end to free its place. */
   onGiveWay: () => void = () => {};
-  #hasGivenWay = false;
+  hasGivenWay = false;
   #isSlow = false;
   /** When the waiting piece was offered to the client. */
   #offeredAtMs: number | undefined;
   /** Time for which pieces waited for the client since the last measurement. */
   #waitedMs = 0;
   #tookBytes = 0;
+  /** All time for which pieces waited for the client. */
+  #clientMs = 0;
   readonly #clock: Clock;
   readonly #leave: () => void;
 
@@ -57,20 +62,29 @@ export class ExportPlace implements Disposable {
     this.#tookBytes += bytes;
   }
 
-  /** Ends this export if its client is slow. Returns whether it ends. */
-  giveWay(): boolean {
+  /** The client is slow. */
+  get isSlow(): boolean {
     this.#measure();
-    if (this.#isSlow && !this.#hasGivenWay) {
-      this.#hasGivenWay = true;
-      this.onGiveWay();
-    }
-    return this.#hasGivenWay;
+    return this.#isSlow;
+  }
+
+  /** The export has waited for its client as long as it may while another account waits. */
+  get isLong(): boolean {
+    this.#measure();
+    return this.#clientMs >= turnMs;
+  }
+
+  giveWay(): void {
+    if (this.hasGivenWay) return;
+    this.hasGivenWay = true;
+    this.onGiveWay();
   }
 
   #measure(): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#offeredAtMs !== undefined) {
       this.#waitedMs += nowMs - this.#offeredAtMs;
+      this.#clientMs += nowMs - this.#offeredAtMs;
       this.#offeredAtMs = nowMs;
     }
     if (this.#waitedMs < paceMs) return;
@@ -95,10 +109,12 @@ export function createExportPlaces(clock: Clock) {
     return place;
   }
 
-  /** Ends one slow export if another account waits. */
+  /** Ends one export if another account waits: a slow one, or else the oldest that has had its turn. */
   function makeRoom(): void {
     if (exporting.size < atOnceMax || line.every(({ account }) => exporting.has(account))) return;
-    for (const place of exporting.values()) if (place.giveWay()) return;
+    const places = [...exporting.values()];
+    if (places.some(({ hasGivenWay }) => hasGivenWay)) return;
+    (places.find(({ isSlow }) => isSlow) ?? places.find(({ isLong }) => isLong))?.giveWay();
   }
 
   async function wait(account: string, signal: AbortSignal): Promise<ExportPlace> {
