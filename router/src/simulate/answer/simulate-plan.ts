@@ -7,7 +7,10 @@ import type { WhatIf } from "../loads/changes.ts";
 import { findGrouping, requireGoals } from "../search/best-grouping.ts";
 import { boundsOf, findCapacity, type Step } from "../search/capacity.ts";
 import { assumptionsOf, policiesOf, vary } from "../search/variations.ts";
+import { dayOf } from "../search/day-of.ts";
 import { answerOf, type Answer } from "./answer.ts";
+import { answerText } from "./answer-text.ts";
+import { chartOf } from "./chart.ts";
 
 export interface Asked {
   readonly goal?: readonly string[];
@@ -24,10 +27,12 @@ interface Events {
   readonly onBound: (before: Answer) => void;
   /** Resolves with whether to continue. */
   readonly onStep: (step: Step) => Promise<boolean>;
+  /** Gets the chart as SVG. Undefined if none is wanted. */
+  readonly onChart?: (svg: string) => void;
 }
 
 /** Throws `StartError` with what to correct before anything runs. */
-export async function simulatePlan(file: string, asked: Asked, { onBound, onStep }: Events): Promise<Answer> {
+export async function simulatePlan(file: string, asked: Asked, { onBound, onStep, onChart }: Events): Promise<Answer> {
   const given = readPlan(file, asked.goal ?? []);
   const inOneGroup = { ...given, fleet: [{ models: Object.keys(given.models) }] };
   const { plan, changes } = askWhatIf(asked.grouping ? inOneGroup : given, asked.whatIf ?? []);
@@ -44,10 +49,16 @@ export async function simulatePlan(file: string, asked: Asked, { onBound, onStep
   if (!trial || isStopped) return answerOf(plan, load, capacity);
   const assumptions = asked.sensitivity ? assumptionsOf(plan) : [];
   const varied = await vary([...policies, ...assumptions], load, trial.groups, onStep);
-  return answerOf(plan, load, {
+  const answer = answerOf(plan, load, {
     ...capacity,
     isStopped: varied.length < policies.length + assumptions.length,
     policies: varied.slice(0, policies.length),
     sensitivity: varied.slice(policies.length),
   });
+  if (onChart && !answer.isStopped) {
+    const timeline = await dayOf(plan, load, trial.groups, onStep);
+    const [title] = answerText(answer).split("\n") as [string];
+    onChart(chartOf({ timeline, models: Object.keys(plan.models), title, startsAtMs: load.startsAtMs }));
+  }
+  return answer;
 }

@@ -16,6 +16,7 @@ import type { Load, LoadRequest } from "../load.ts";
 import { EventQueue } from "./event-queue.ts";
 import { Tally, type ModelTally } from "./tally.ts";
 import { TimedNode } from "./timed-node.ts";
+import type { Timeline } from "./timeline.ts";
 import type { TimedSlotOptions } from "./timed-slot.ts";
 
 export interface SimulationOptions {
@@ -26,6 +27,8 @@ export interface SimulationOptions {
   readonly nodes: readonly { readonly name: NodeId; readonly slots: readonly TimedSlotOptions[] }[];
   /** Nodes that lose their power at a time, until another time if it is given. */
   readonly failures?: readonly { readonly node: NodeId; readonly atMs: number; readonly untilMs?: number }[];
+  /** Records what happens over the time of the run. */
+  readonly timeline?: Timeline;
   /** Each request comes to a random router. */
   readonly routers: number;
   /** The time that a report takes to reach a router. */
@@ -85,6 +88,7 @@ export class Simulation {
       for (const node of this.nodes) node.linkTo(number, registry, this.#random.next() * reportEveryMs);
       return { number, registry };
     });
+    options.timeline?.watch(this.nodes);
     this.#requests = options.load[Symbol.iterator]();
     for (const { node, atMs, untilMs } of options.failures ?? []) {
       const failing = this.#byName.get(node)!;
@@ -168,6 +172,7 @@ export class Simulation {
       },
       began: (stepMs) => {
         client.tally.wait.add(admittedAtMs - request.atMs);
+        this.#options.timeline?.waited(model, request.atMs, admittedAtMs - request.atMs);
         const firstAtMs = this.clock.monotonicMs() + stepMs;
         client.tally.firstToken.add(firstAtMs - request.atMs);
         firstByteMs = firstAtMs - admittedAtMs;

@@ -13,6 +13,8 @@ export class SlotTimes {
   drainMs = 0;
   /** Time for stops and starts of engines. */
   switchMs = 0;
+  /** Called for each time that the slot has spent in one state. */
+  onSpan: ((state: SlotState, fromMs: number, untilMs: number) => void) | undefined;
   #sinceMs: number;
   #last: ModelId | undefined;
 
@@ -33,6 +35,7 @@ export class SlotTimes {
   /** Adds the time until now to the state. */
   count(state: SlotState, nowMs: number): void {
     const tookMs = nowMs - this.#sinceMs;
+    if (tookMs > 0) this.onSpan?.(state, this.#sinceMs, nowMs);
     this.#sinceMs = nowMs;
     if (state.kind === "draining") this.drainMs += tookMs;
     if (state.kind === "starting" || state.kind === "stopping") this.switchMs += tookMs;

@@ -1,5 +1,5 @@
 /** `weiche simulate` from its plan to its text, its JSON and its exit code. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -80,6 +80,20 @@ test("several values of a rule are compared one by one, and words say which is b
   expect(output).toMatch(/^minResidencySeconds=20,fairness=false +\d/m);
   expect(output).toMatch(/^(minResidencySeconds=\d+,fairness=false is best: |none of these shortens )/m);
   expect(output).toMatch(/^startSeconds moves the answer most: startSeconds × 1.25 gives .*\. Measure it first$/m);
+});
+
+test("a chart shows the waits of each model and what each slot does, on light and dark pages", async () => {
+  const file = join(folder, "day.svg");
+  const fixed = `${models}fleet: [{ models: [coder, rare], slots: 2 }]\nhours: 2\n`.replace("hours: 0.2\n", "");
+  expect((await simulate(fixed, "--chart", file)).code).toBe(0);
+  const svg = readFileSync(file, "utf8");
+  for (const text of ["slot a of node-1", "slot a of node-2", "2 slots on 2 nodes: wait p50", "1:00", "switching"])
+    expect(svg).toContain(text);
+  expect(svg.match(/<title>coder<\/title>/g)!.length).toBeGreaterThanOrEqual(2);
+  expect(svg).toContain("prefers-color-scheme: dark");
+  expect(svg).not.toContain("NaN");
+  const { code, errors } = await simulate(fixed, "--chart", join(folder, "nowhere/day.svg"));
+  expect([code, errors]).toEqual([1, "weiche: cannot write FOLDER/nowhere/day.svg: ENOENT\n"]);
 });
 
 test("models are grouped on slots if a goal compares the groupings", async () => {

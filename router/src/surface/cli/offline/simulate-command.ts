@@ -1,4 +1,5 @@
 /** `weiche simulate`: answers how many slots a load needs. Needs no router. */
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { InvalidArgumentError, type Command } from "commander";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { Asked } from "../../../simulate/answer/simulate-plan.ts";
@@ -19,6 +20,7 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
     )
     .option("--grouping", "find the models that should share slots, instead of the plan's fleet")
     .option("--sensitivity", "show which assumption about the engines changes the waits most")
+    .option("--chart <file>", "write waits and slots over the day as SVG")
     .option("--scale <factor>", "multiply the requests, with copies from further accounts", positive)
     .option("--days <days>", "simulate so many days, of a trace the first ones", positive)
     .option(
@@ -26,19 +28,30 @@ export function addSimulateCommand(program: Command, actions: Actions): void {
       'change load or fleet: "load doubles", "model NAME x 1.5", "model NAME stops", "model NEW joins like NAME", "nobody calls model NAME from 22:00 to 6:00", "node node-2 fails at 10:00 for 2h"',
     )
     .description("Simulate a fleet, and find the least number of slots that meets the goals.")
-    .action(async (file: string, options: Asked) => {
+    .action(async (file: string, { chart, ...options }: Asked & { readonly chart?: string }) => {
+      if (chart !== undefined) requireWritable(chart);
       const { simulatePlan } = await import("../../../simulate/answer/simulate-plan.ts");
       const { answerText, boundText } = await import("../../../simulate/answer/answer-text.ts");
       using bar = new ProgressBar(actions.terminal, systemClock);
       const answer = await simulatePlan(file, options, {
         onBound: (before) => void actions.terminal.errors.write(`${boundText(before)}\n`),
         onStep: (step) => bar.show(step),
+        ...(chart !== undefined && { onChart: (svg) => writeFileSync(chart, svg) }),
       });
       bar.clear();
       actions.print(answer, (width) => answerText(answer, width));
       if (answer.isStopped) throw new Stopped("stopped before the answer was found");
       if (answer.fleet && !answer.fleet.isMet) throw new Failed("the goals are not met");
     });
+}
+
+/** A long run must not end at a file that cannot be written. */
+function requireWritable(file: string): void {
+  try {
+    closeSync(openSync(file, "a"));
+  } catch (error) {
+    throw new Failed(`cannot write ${file}: ${(error as NodeJS.ErrnoException).code}`);
+  }
 }
 
 function positive(text: string): number {
