@@ -40,9 +40,8 @@ interface Link {
   readonly phaseMs: number;
   /** The time of the newest report that the router has. */
   takenMs: number;
-  /** The states at the times of the last two reports before the last change. */
-  newest: Snapshot;
-  older: Snapshot;
+  /** The states at the last reports before changes, as long as the router may still ask for them. Oldest first. */
+  kept: Snapshot[];
 }
 
 /** A router notices by three checks without data that a node is lost, which takes 3 to 4 s. */
@@ -94,9 +93,9 @@ export class TimedNode {
     const slots = this.slots.map(({ name, engines }) => ({ name, models: engines.map(({ model }) => model) }));
     const entry = registry.linkUp({ node: this.name, bootId: `${this.#life}`, agentVersion: "", slots }, nowMs);
     registry.connectionUp(this.name);
-    const now = this.#snapshot(nowMs);
-    const link: Link = { routerId, registry, entry, phaseMs, takenMs: nowMs, newest: now, older: now };
-    this.#take(link, now);
+    const link: Link = { routerId, registry, entry, phaseMs, takenMs: nowMs, kept: [] };
+    // The report seems to be older, because none may come from the future.
+    this.#take(link, this.#snapshot(nowMs), nowMs - this.#newsMs);
     return link;
   }
 
@@ -143,12 +142,20 @@ export class TimedNode {
     if (this.#isDown) return;
     const atMs = lastReportMs(link, untilMs);
     if (atMs <= link.takenMs) return;
-    const { newest, older } = link;
-    // The first report after the last change tells since when a slot is idle.
-    const changedMs = newest.atMs + reportEveryMs;
-    if (atMs > changedMs && link.takenMs < changedMs && this.slots.some(isIdle))
-      this.#take(link, this.#snapshot(changedMs));
-    this.#take(link, atMs > newest.atMs ? this.#snapshot(atMs) : atMs === newest.atMs ? newest : older);
+    const report = this.#at(link, atMs);
+    // The reports around each change tell since when a slot is idle.
+    if (report.seen.some(isIdle))
+      for (const { atMs: beforeMs } of link.kept)
+        for (const eachMs of [beforeMs, beforeMs + reportEveryMs])
+          if (link.takenMs < eachMs && eachMs < atMs) this.#take(link, this.#at(link, eachMs));
+    this.#take(link, report);
+    link.kept = link.kept.filter((one) => one.atMs >= atMs);
+  }
+
+  /** Returns the state at the time of a report. It did not change from a report until the next kept one. */
+  #at({ kept }: Link, atMs: number): Snapshot {
+    const found = kept.find((one) => one.atMs >= atMs);
+    return found ? { atMs, seen: found.seen } : this.#snapshot(atMs);
   }
 
   /** Keeps the state for reports that were due before the change that follows. */
@@ -156,9 +163,8 @@ export class TimedNode {
     const nowMs = this.#clock.monotonicMs();
     for (const link of this.#links) {
       const atMs = lastReportMs(link, nowMs);
-      if (atMs <= link.newest.atMs) continue;
-      link.older = link.newest;
-      link.newest = this.#snapshot(atMs);
+      const last = link.kept.at(-1);
+      if (!last || last.atMs < atMs) link.kept.push(this.#snapshot(atMs));
     }
   }
 
@@ -201,11 +207,11 @@ export class TimedNode {
     });
   }
 
-  #take(link: Link, { atMs, seen }: Snapshot): void {
+  #take(link: Link, { atMs, seen }: Snapshot, madeMs: number = atMs): void {
     link.takenMs = Math.max(link.takenMs, atMs);
     const slots = seen.map((each, index) => viewAt(this.slots[index]!, each, atMs));
     const load = { slots, engines: noEngines, maintenance: false, admitting: true };
-    link.entry.report(readReport(loadReport(load, link.routerId, 0n)), atMs + this.#newsMs);
+    link.entry.report(readReport(loadReport(load, link.routerId, 0n)), madeMs + this.#newsMs);
   }
 }
 
@@ -220,7 +226,7 @@ function viewAt({ name, engines, models }: TimedSlot, { slot, held }: Seen, atMs
   return viewOf(slot, { name, engines, models, askedOf: nobodyElse, running, sleepers: [] }, atMs);
 }
 
-function isIdle({ slot }: TimedSlot): boolean {
+function isIdle({ slot }: Seen): boolean {
   return slot.taken === 0 && slot.waiters.length === 0;
 }
 
