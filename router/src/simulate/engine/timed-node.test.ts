@@ -5,12 +5,13 @@ import { createRandom } from "@weiche/shared/random.ts";
 import { NodeRegistry } from "../../nodes/registry.ts";
 import { EventQueue } from "./event-queue.ts";
 import { TimedNode } from "./timed-node.ts";
+import type { TimedSlotOptions } from "./timed-slot.ts";
 
 const model = asId<ModelId>("m");
-const limits = {
+const limits: TimedSlotOptions["limits"] = {
   ...{ minResidencyMs: 1_000, drainOpenMsMax: 10_000, waitersMax: 512, waiterMsMax: 300_000 },
   ...{ backoffMsMin: 0, backoffMsMax: 0, startMsMax: Infinity, stopMsMax: Infinity, whileSwitching: "hold" },
-} as const;
+};
 
 test.each([1, 50, 1_000, 5_000])(
   "a router that asks rarely knows what the node reported, when reports take %i ms",
