@@ -90,6 +90,7 @@ export class DataConnections implements Upstream {
       alpn: dataAlpn,
       accept: (socket) => void data.#admit(socket),
       onCrowd: (from) => options.events.dataConnectionRefused("crowd", crowded, from),
+      onTooMany: (names, from) => options.events.dataConnectionRefused("too-many", names, from),
       onTlsRefused: (reason, from) => options.events.dataConnectionRefused("tls", reason, from),
     });
     return data;

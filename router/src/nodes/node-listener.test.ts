@@ -7,13 +7,13 @@ import { expect, test } from "vitest";
 import { systemClock } from "@weiche/shared/time/clock.ts";
 import type { TlsFiles } from "@weiche/shared/http/tls-files.ts";
 import { issueAuthority, issueCertificate } from "../certificates/issue.ts";
-import { openNodeListener } from "./node-listener.ts";
+import { connectionsPerNameMax, openNodeListener } from "./node-listener.ts";
 import { handshakesPerAddressMax, StrangerLimit } from "./stranger-limit.ts";
 
 test("the kernel's queue holds a thousand nodes that dial at once, more than the default of Node.js", async () => {
   const accepted: Socket[] = [];
   const accept = (socket: Socket) => void accepted.push(socket.on("error", () => {}));
-  const parts = { alpn: "x", clock: systemClock, accept, onCrowd() {}, onTlsRefused() {} };
+  const parts = { alpn: "x", clock: systemClock, accept, onCrowd() {}, onTooMany() {}, onTlsRefused() {} };
   const listener = await openNodeListener({ ...parts, listen: { host: "127.0.0.1", port: 0 } });
   const dialled = Array.from({ length: 1_000 }, () =>
     connect(listener.address.port, "127.0.0.1").on("error", () => {}),
@@ -33,11 +33,12 @@ async function openSecure(handshakeMsMax: number) {
   const current = { ...own, ca, minVersion: "TLSv1.3" };
   const tls = { current, onChange: () => () => {} } as unknown as TlsFiles;
   const strangers = new StrangerLimit(systemClock, () => false);
-  const seen = { accepted: [] as Socket[], crowd: 0, refused: 0 };
+  const seen = { accepted: [] as Socket[], crowd: 0, refused: 0, tooMany: [] as string[] };
   const listener = await openNodeListener({
     ...{ alpn: "x", clock: systemClock, tls, strangers, handshakeMsMax, listen: { host: "127.0.0.1", port: 0 } },
     accept: (socket) => void seen.accepted.push(socket.on("error", () => {})),
     onCrowd: () => seen.crowd++,
+    onTooMany: (names) => seen.tooMany.push(names),
     onTlsRefused: () => seen.refused++,
   });
   const { port } = listener.address;
@@ -73,5 +74,24 @@ test("nodes behind one address are accepted one after the other, and none counts
   await expect.poll(() => seen.accepted.length).toBe(60);
   expect(strangers.handshakes).toBe(0);
   expect(seen).toMatchObject({ crowd: 0, refused: 0 });
+  await listener.close(0);
+});
+
+test("a node with a valid certificate has a limited number of connections, and gets a new one for each that ends [D10]", async () => {
+  const { listener, strangers, seen, node } = await openSecure(5_000);
+  const dialled: Socket[] = [];
+  for (let n = 0; n < connectionsPerNameMax + 5; n++) {
+    const socket = node();
+    dialled.push(socket);
+    await once(socket, "secureConnect");
+  }
+  await expect.poll(() => seen.tooMany).toEqual(Array(5).fill("DNS:localhost"));
+  expect(seen.accepted).toHaveLength(connectionsPerNameMax);
+  await expect.poll(() => dialled.filter(({ destroyed }) => destroyed).length).toBe(5);
+  dialled[0]!.destroy();
+  await expect.poll(() => seen.accepted.filter(({ destroyed }) => destroyed).length).toBe(1);
+  node();
+  await expect.poll(() => seen.accepted.length).toBe(connectionsPerNameMax + 1);
+  expect({ tooMany: seen.tooMany.length, handshakes: strangers.handshakes }).toEqual({ tooMany: 5, handshakes: 0 });
   await listener.close(0);
 });

@@ -1,6 +1,6 @@
 /**
  * Accepts connections of nodes: plain on loopback, otherwise with mutual TLS. The TLS files may be replaced at any
- * time. Clients without a certificate are limited before TLS.
+ * time. Clients without a certificate are limited before TLS, the connections of a certificate after it.
  */
 import { createServer, type Socket } from "node:net";
 import { createServer as createTlsServer, TLSSocket, type Server as TlsServer } from "node:tls";
@@ -10,6 +10,7 @@ import type { ListenAddress } from "@weiche/shared/http/listen.ts";
 import { listenOn } from "@weiche/shared/program/listen-on.ts";
 import { limitConnections } from "../edge/listener.ts";
 import type { StrangerLimit } from "./stranger-limit.ts";
+import { connectionsMax } from "@weiche/shared/node-protocol.ts";
 import { namesNode, type TlsFiles } from "@weiche/shared/http/tls-files.ts";
 
 interface NodeListenerOptions {
@@ -25,6 +26,8 @@ interface NodeListenerOptions {
   readonly accept: (socket: Socket) => void;
   /** Called for a connection that `strangers` does not admit. */
   readonly onCrowd: (from: string) => void;
+  /** Called for a connection that exceeds the limit of its certificate. `names`: the nodes that the certificate names. */
+  readonly onTooMany: (names: string, from: string) => void;
   /**
    * Called for a client without a valid certificate of our authority. `from` is empty if the client has disconnected.
    */
@@ -35,6 +38,12 @@ export type NodeListener = Awaited<ReturnType<typeof openNodeListener>>;
 
 /** The text of the log for a connection that was not admitted. */
 export const crowded = "too many connections without a certificate of ours, from this address or in total";
+
+/**
+ * Open connections of a port for each node that a certificate names. An agent holds at most twice `connectionsMax` data
+ * connections to a router, and one link. The rest is for connections of earlier processes that have not ended yet.
+ */
+export const connectionsPerNameMax = 8 * connectionsMax;
 
 /** An agent gives up after 10 s. */
 const handshakeMsMax = 5_000;
@@ -84,10 +93,13 @@ export function maySpeakFor(
   return certificate ? namesNode(certificate, node) : tls === undefined;
 }
 
-type SecureOptions = Pick<NodeListenerOptions, "alpn" | "accept" | "strangers" | "onCrowd" | "handshakeMsMax">;
+type SecureOptions = Pick<
+  NodeListenerOptions,
+  "alpn" | "accept" | "strangers" | "onCrowd" | "onTooMany" | "handshakeMsMax"
+>;
 
 function createSecureServer(tls: TlsFiles, options: SecureOptions) {
-  const { alpn, accept, strangers, onCrowd } = options;
+  const { alpn, strangers, onCrowd } = options;
   const server = createTlsServer(
     {
       ...tls.current,
@@ -97,7 +109,7 @@ function createSecureServer(tls: TlsFiles, options: SecureOptions) {
       handshakeTimeout: options.handshakeMsMax ?? handshakeMsMax,
       ...socketOptions,
     },
-    accept,
+    limitedByNames(options),
   );
   server.once(
     "close",
@@ -105,6 +117,27 @@ function createSecureServer(tls: TlsFiles, options: SecureOptions) {
   );
   if (strangers) limitStrangers(server, strangers, onCrowd);
   return server;
+}
+
+/** Accepts connections up to the limit of their certificate. A renewed certificate shares the count of the earlier one. */
+function limitedByNames({ accept, onTooMany }: SecureOptions): (socket: TLSSocket) => void {
+  const held = new Map<string, number>();
+  return (socket) => {
+    const names = certificateOf(socket)?.subjectAltName ?? "";
+    const before = held.get(names) ?? 0;
+    if (before >= connectionsPerNameMax * names.split(",").length) {
+      onTooMany(names, socket.remoteAddress ?? "");
+      socket.destroy();
+      return;
+    }
+    held.set(names, before + 1);
+    socket.once("close", () => {
+      const left = held.get(names)! - 1;
+      if (left === 0) held.delete(names);
+      else held.set(names, left);
+    });
+    accept(socket);
+  };
 }
 
 /** Limits connections before TLS sees them. */
