@@ -22,9 +22,14 @@ export function normal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 }
 
-/** A Gamma distributed gap with mean 1. `cv`: its coefficient of variation, at least 1. */
+/** A Gamma distributed gap with mean 1. `cv`: its coefficient of variation. */
 export function gammaGap(cv: number, random: Random): number {
   return gapAround(cv, random) * (1 - random.next()) ** (cv ** 2);
+}
+
+/** A Weibull distributed gap. Its mean depends on the shape. */
+export function weibullGap(shape: number, random: Random): number {
+  return exponential(random, 1) ** (1 / shape);
 }
 
 /** The rest of the gap at a random time. Such a gap is longer than the average gap. */

@@ -84,6 +84,13 @@ describe("a trace", () => {
   });
 });
 
+test("a gap of more than a day is part of the load, and the answer names its line", () => {
+  const { mistakes, trace, load } = open([...azure, "2023-11-18 18:15:50.995169,4,1"], { model: "m" });
+  expect(mistakes).toEqual([]);
+  expect(load!.at(-1)!.atMs - load!.at(-2)!.atMs).toBe(172_800_000);
+  expect(trace!.assumed).toContain("nothing happens for 2.0 days before line 4: nobody asked for anything");
+});
+
 describe("a mistake is told with its line and field:", () => {
   const cells = (...lines: string[]) => [...azure, ...lines];
   const last = "2023-11-16 18:15:51";
@@ -103,11 +110,6 @@ describe("a mistake is told with its line and field:", () => {
       "a time that goes back",
       cells("2023-11-16 18:15:46,4,1"),
       "4: the time goes back by 4.995 s: sort the lines by time",
-    ],
-    [
-      "a gap",
-      cells("2023-11-18 18:15:50.995169,4,1"),
-      "4: nothing happens for 172800 s before this line: use a part without the gap",
     ],
     [
       "a misspelt column",

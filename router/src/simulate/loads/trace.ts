@@ -33,8 +33,9 @@ type CheckedTrace =
 
 const mistakesMax = 10;
 const dayMs = 86_400_000;
-/** Times that differ by more than this are a gap, such as a week without records. */
+/** Times that differ by more than this are a gap, such as a holiday, or a week without records. */
 const gapMsMax = dayMs;
+const gapsMax = 3;
 
 /** Checks every line. Throws `StartError` if the file cannot be read. */
 export function openTrace(file: string, options: TraceOptions = {}): CheckedTrace {
@@ -108,6 +109,7 @@ class TraceCheck {
   failed = 0;
   readonly #options: TraceOptions;
   readonly #unknown = new Set<string>();
+  readonly #gaps: string[] = [];
   #hasAccounts = true;
   #hasModels = true;
 
@@ -117,7 +119,7 @@ class TraceCheck {
 
   /** Returns whether further mistakes are collected. */
   take({ line, row }: NumberedRow): boolean {
-    const found = typeof row === "string" ? [row] : row === undefined ? this.#fail() : [...this.#judge(row)];
+    const found = typeof row === "string" ? [row] : row === undefined ? this.#fail() : [...this.#judge(row, line)];
     for (const message of found) this.mistakes.push({ line, message });
     return this.mistakes.length < mistakesMax;
   }
@@ -126,6 +128,7 @@ class TraceCheck {
     return [
       ...(this.#hasModels ? [] : [`${name} names no models: every request is for ${this.#options.model}`]),
       ...(this.#hasAccounts ? [] : [`${name} names no accounts: all requests come from one account`]),
+      ...this.#gaps,
     ];
   }
 
@@ -134,13 +137,15 @@ class TraceCheck {
     return [];
   }
 
-  *#judge(row: TraceRow): Generator<string, void, undefined> {
+  *#judge(row: TraceRow, line: number): Generator<string, void, undefined> {
     const { timeMs, account, model } = row;
     if (this.requests++ === 0) this.firstMs = timeMs;
     else if (timeMs < this.lastMs)
       yield `the time goes back by ${seconds(this.lastMs - timeMs)}: sort the lines by time`;
-    else if (timeMs - this.lastMs > gapMsMax)
-      yield `nothing happens for ${seconds(timeMs - this.lastMs)} before this line: use a part without the gap`;
+    else if (timeMs - this.lastMs > gapMsMax && this.#gaps.length < gapsMax)
+      this.#gaps.push(
+        `nothing happens for ${((timeMs - this.lastMs) / dayMs).toFixed(1)} days before line ${line}: nobody asked for anything`,
+      );
     this.lastMs = timeMs;
     this.#hasAccounts &&= account !== undefined;
     this.#hasModels &&= model !== undefined;

@@ -158,7 +158,17 @@ export const planSchema = Type.Object(
     load: Type.Optional(
       Type.Object(
         {
-          trace: Type.String({ minLength: 1, description: "the file of a trace, relative to the plan" }),
+          trace: Type.String({
+            minLength: 1,
+            description: "the file of a trace, or the folder of ServeGen's client files, relative to the plan",
+          }),
+          perSecond: Type.Optional(
+            Type.Number({
+              exclusiveMinimum: 0,
+              description: "mean requests per second, to which ServeGen's clients are scaled",
+              absent: "the rate of the client files",
+            }),
+          ),
           model: Type.Optional(
             Type.String({ description: "the model of all requests", absent: "the trace names a model in each line" }),
           ),

@@ -1,4 +1,5 @@
 /** The load of a plan: a trace, or the demand and the clients of its models, with the changes that were asked for. */
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { formatMistakes } from "@weiche/shared/files/config-file.ts";
 import { StartError } from "@weiche/shared/files/start-error.ts";
@@ -7,6 +8,7 @@ import { accountLoad } from "../loads/account-load.ts";
 import { changedBy, firstPart, type WhatIf } from "../loads/changes.ts";
 import { fits } from "../loads/fits.ts";
 import { merged } from "../loads/merged.ts";
+import { openClients, type ClientLoadOptions } from "../loads/client-load.ts";
 import { openTrace } from "../loads/trace.ts";
 import { demandLoad } from "./demand-load.ts";
 import type { Plan } from "./plan.ts";
@@ -52,18 +54,38 @@ export function loadOf(plan: Plan, { days, whatIf = [] }: LoadChanges = {}): Pla
 
 function recorded(
   { folder, models }: Plan,
-  { trace: name, model }: NonNullable<Plan["load"]>,
+  { trace: name, model, perSecond }: NonNullable<Plan["load"]>,
   days?: number,
 ): Unchanged {
   const file = resolve(folder, name);
-  const { trace, mistakes } = openTrace(file, { model, models: Object.keys(models) });
+  const options = { model, models: Object.keys(models), perSecond };
+  const whole = isFolder(file) ? described(file, options) : traced(file, options);
+  if (days === undefined) return whole;
+  const wantedMs = days * 24 * hourMs;
+  if (wantedMs > whole.durationMs)
+    throw new StartError(
+      `${file} has only ${(whole.durationMs / 24 / hourMs).toFixed(2)} days, but ${days} are wanted`,
+    );
+  return { ...whole, durationMs: wantedMs };
+}
+
+function isFolder(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function traced(file: string, { perSecond, ...options }: ClientLoadOptions): Unchanged {
+  if (perSecond !== undefined)
+    throw new StartError(`${file}: perSecond scales only ServeGen's client files. Use --scale for a trace`);
+  const { trace, mistakes } = openTrace(file, options);
   if (!trace) throw new StartError(formatMistakes(file, mistakes).join("; "));
   const { load, assumed, durationMs, startsAtMs } = trace;
-  if (days === undefined) return { durationMs, startsAtMs, of: () => load, assumed };
-  const wantedMs = days * 24 * hourMs;
-  if (wantedMs > durationMs)
-    throw new StartError(`${file} has only ${(durationMs / 24 / hourMs).toFixed(2)} days, but ${days} are wanted`);
-  return { durationMs: wantedMs, startsAtMs, of: () => load, assumed };
+  return { durationMs, startsAtMs, of: () => load, assumed };
+}
+
+function described(folder: string, options: ClientLoadOptions): Unchanged {
+  const { durationMs, perSecond, of } = openClients(folder, options);
+  const ownRate = `the clients send ${Number(perSecond.toPrecision(3))} requests per second, as in their files`;
+  return { durationMs, startsAtMs: 0, of, assumed: options.perSecond === undefined ? [ownRate] : [] };
 }
 
 function made({ hours, models }: Plan, days?: number): Unchanged {
