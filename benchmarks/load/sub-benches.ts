@@ -50,7 +50,7 @@ export async function subBenches(
 
 interface UsageResult {
   readonly recordsPerSecond: number;
-  readonly loopBusyMs: Pick<Quantiles, "max">;
+  readonly loopBusyMs: Quantiles;
 }
 
 interface SwitchResult {

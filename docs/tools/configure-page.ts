@@ -145,7 +145,7 @@ function valueOf({ type = "string", enum: words, anyOf, items, properties, ...ra
   }
 }
 
-function bounds({ minimum, maximum }: Pick<Schema, "minimum" | "maximum">): string {
+function bounds({ minimum, maximum }: Schema): string {
   return `${minimum === undefined ? "" : ` from ${minimum}`}${maximum === undefined ? "" : ` to ${maximum}`}`;
 }
 

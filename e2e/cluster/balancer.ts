@@ -16,7 +16,7 @@ interface Balancer extends AsyncDisposable {
 
 /** Starts HAProxy. `checkMs`: the interval of readiness checks. Defaults to the file's. */
 export async function startBalancer(
-  routers: readonly Pick<RunningProgram, "listen">[],
+  routers: readonly RunningProgram[],
   folder: string,
   checkMs?: number,
 ): Promise<Balancer> {
@@ -37,7 +37,7 @@ export async function startBalancer(
 
 function configured(
   text: string,
-  routers: readonly Pick<RunningProgram, "listen">[],
+  routers: readonly RunningProgram[],
   port: number,
   checkMs: number | undefined,
 ): string {

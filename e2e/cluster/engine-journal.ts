@@ -6,7 +6,7 @@ import type { Made } from "./billing-check.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** Returns the path of the journal, beside the node's data directory. */
-export function journalOf({ directory }: Pick<Cluster, "directory">, node: string): string {
+export function journalOf({ directory }: Cluster, node: string): string {
   return join(directory, `${node}.journal`);
 }
 

@@ -49,7 +49,7 @@ export async function dumpAllUsage(cluster: Cluster): Promise<UsageDump> {
   return await readUsage(client);
 }
 
-export async function readUsage(client: Pick<Client, "query">): Promise<UsageDump> {
+export async function readUsage(client: Client): Promise<UsageDump> {
   await client.query("begin isolation level repeatable read");
   const records = await client.query<RecordRow>(recordsSql);
   const totals = await client.query<SumRow>(totalsSql);

@@ -19,7 +19,7 @@ export async function insertUsageAccounts(pool: Pick<Pool, "query">): Promise<vo
   }
 }
 
-export function makeUsageRecord(node: NodeId, grants: Pick<Grants, "sign">, random: Random): UsageRecord {
+export function makeUsageRecord(node: NodeId, grants: Grants, random: Random): UsageRecord {
   const account = random.below(accounts);
   const record: Omit<UsageRecord, "grant"> = {
     requestId: asId(uuidv7(systemClock)),

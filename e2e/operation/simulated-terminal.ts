@@ -18,7 +18,7 @@ export class RunningCommand {
   readonly #input: PassThrough;
 
   /** Without `size`, the command gets pipes. */
-  constructor(cluster: Pick<Cluster, "directory">, args: readonly string[], size?: TerminalSize) {
+  constructor(cluster: Cluster, args: readonly string[], size?: TerminalSize) {
     const stream = () => Object.assign(new PassThrough(), size && { isTTY: true, ...size });
     const [input, output, errors] = [stream(), stream(), stream()];
     output.on("data", (text: Buffer) => (this.output += text.toString()));

@@ -79,7 +79,7 @@ export interface SimDialect {
   checkInputs(body: Body, tokens: readonly number[], contextTokens: number): Refusal | undefined;
   embeddings(data: readonly object[], tokens: number, of: { id: string; model: string; body: Body }): unknown;
   /** Returns the answer to a `GET` of a path of this dialect. */
-  page(path: string, facts: Pick<EngineFacts, "model" | "adapters" | "contextTokens" | "maxRunning">): unknown;
+  page(path: string, facts: EngineFacts): unknown;
   /** Returns the answer of a path that counts tokens, or undefined for other paths. `count`: tokens of the text or chat. */
   counted(path: string, count: number, contextTokens: number): unknown;
   metrics(model: string, state: EngineFigures): string;

@@ -50,11 +50,7 @@ const pages: Readonly<Record<string, unknown>> = {
   "/ping": "",
 };
 
-function models({
-  model,
-  adapters,
-  contextTokens,
-}: Pick<EngineFacts, "model" | "adapters" | "contextTokens">): unknown {
+function models({ model, adapters, contextTokens }: EngineFacts): unknown {
   const entry = { id: model, object: "model", created: 0, owned_by: "vllm", root: model, parent: null };
   const base = { ...entry, max_model_len: contextTokens, permission: [] };
   const loras = adapters.map((id) => ({ ...entry, id, root: `/adapters/${id}`, parent: model, permission: [] }));

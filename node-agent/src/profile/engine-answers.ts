@@ -13,7 +13,7 @@ import type { Admission, Admissions } from "../slots/admission.ts";
 import { isMeasured, type TimedAnswer } from "./step-times.ts";
 
 export interface AskingOptions {
-  readonly slots: Pick<Admissions, "admit">;
+  readonly slots: Admissions;
   readonly connections: EngineConnections;
   readonly dialects: Readonly<Record<DialectName, Dialect>>;
   readonly clock: MonotonicClock;

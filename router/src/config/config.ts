@@ -58,7 +58,7 @@ export interface CatalogueFile {
 }
 
 /** Returns the path of the catalogue. `baseDir`: the folder of router.yaml. */
-export function catalogueFileOf({ catalogue }: Pick<RawRouter, "catalogue">, baseDir: string): string {
+export function catalogueFileOf({ catalogue }: RawRouter, baseDir: string): string {
   return resolve(baseDir, catalogue);
 }
 

@@ -64,6 +64,6 @@ export async function renewIdle(pool: Pool): Promise<void> {
   await Promise.allSettled(closing);
 }
 
-export function destroySocket({ connection }: Pick<Client, "connection">): void {
+export function destroySocket({ connection }: Client): void {
   connection.stream.destroy();
 }

@@ -51,7 +51,7 @@ interface DataConnectionsOptions {
   readonly clock: Clock;
   readonly counts: NodeRegistry;
   /** Signs the identity that each attempt may be billed to. */
-  readonly grants: Pick<Grants, "sign">;
+  readonly grants: Grants;
   readonly events: DataConnectionsEvents;
 }
 

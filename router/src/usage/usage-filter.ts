@@ -7,7 +7,7 @@ import type { UsageTableWish } from "./usage-table.ts";
 export async function nameUsageFilter(
   { pool }: Database,
   accountId: AccountId,
-  { model, keyId, userIds }: Pick<UsageTableWish, "model" | "keyId" | "userIds">,
+  { model, keyId, userIds }: UsageTableWish,
   userId: UserId | undefined,
 ) {
   const { rows } = await pool.query<Names>(

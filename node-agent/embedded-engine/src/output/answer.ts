@@ -26,7 +26,7 @@ export interface AnswerPlan {
 /** Returns a plan for each requested answer, with its own seed. `randomSeed` applies if the request has none. */
 export function plansOf(
   request: GenerationRequest & Partial<Pick<AnswerPlan, "logprobs">>,
-  prompt: Pick<AnswerPlan, "promptTokens" | "format" | "grammar">,
+  prompt: AnswerPlan,
   randomSeed: number,
 ): AnswerPlan[] {
   const { cacheSalt, maxTokens, ignoresEnd, sampling, logprobs, choices } = request;

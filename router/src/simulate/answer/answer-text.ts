@@ -21,7 +21,7 @@ export function answerText(answer: Answer, width?: number): string {
 }
 
 /** One line before the first run. */
-export function boundText({ lowerBound }: Pick<Answer, "lowerBound">): string {
+export function boundText({ lowerBound }: Answer): string {
   return `lower bound: ${plural(lowerBound.slots, "slot")}, if no request waits and no switch takes time`;
 }
 

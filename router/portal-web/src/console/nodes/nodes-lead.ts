@@ -9,8 +9,8 @@ interface Told {
 }
 
 interface LeadTexts {
-  readonly c: Pick<ConsoleMessages, "nodes">;
-  readonly format: Pick<Format, "number">;
+  readonly c: ConsoleMessages;
+  readonly format: Format;
 }
 
 export function nodesLead(nodes: readonly Told[], { c, format }: LeadTexts): string {
