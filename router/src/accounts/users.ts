@@ -16,6 +16,9 @@ import { endLinks } from "../mail/link-makers.ts";
 import { found, RequestError } from "../rights/request-error.ts";
 import { lockUser, mayChangeUser, mayGrant, requireRight, type Actor } from "../rights/rights.ts";
 
+/** Users of an account who are not deleted. The lists of users and invitations stay fast with as many (decision 44). */
+export const usersMax = 10_000;
+
 /** An undefined field stays unchanged; null removes a restriction. */
 export interface Restrictions {
   readonly allowedModels?: readonly string[] | null;
@@ -48,6 +51,7 @@ export function createUsers(context: AccountsContext) {
           found(await living.executeTakeFirst(), "account", accountId);
           const place = { kind: "account", id: accountId, accountId } as const;
           await requireRight(context, transaction, place, (actor) => mayGrant(actor, role));
+          await requireFewUsers(transaction, accountId);
           const { user, invitationUrl } = await insertInvitedUser(context, transaction, {
             accountId,
             email,
@@ -128,6 +132,16 @@ export function createUsers(context: AccountsContext) {
 }
 
 type UserRow = Selectable<Schema["users"]>;
+
+/** Requests at the same moment may exceed the limit by as many. */
+async function requireFewUsers(transaction: Transaction<Schema>, accountId: AccountId): Promise<void> {
+  const living = transaction.selectFrom("users").select("id").where("accountId", "=", accountId);
+  const last = living
+    .where("deletedAt", "is", null)
+    .offset(usersMax - 1)
+    .limit(1);
+  if (await last.executeTakeFirst()) throw new RequestError("conflict", `the account has ${usersMax} users already`);
+}
 
 /** Refuses if users would remove themselves, or if the account would have no Owner: it could never get one again. */
 async function requireDispensable(transaction: Transaction<Schema>, user: UserRow, actor: Actor | undefined) {

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { asId, type AccountId, type KeyId } from "@weiche/shared/ids.ts";
 import { deadKeysPerUserMax, retireOldKeys } from "../../src/accounts/retired-keys.ts";
+import { usersMax } from "../../src/accounts/users.ts";
 import { auditPage } from "../../src/rights/audit-page.ts";
 import { changesBurst, changesOf } from "../../src/rights/audit-log.ts";
 import { readUsageTable } from "../../src/usage/usage-table.ts";
@@ -50,6 +51,22 @@ test("lists keep 100 of a user's dead keys, and usage keeps the names of the oth
   const usage = await readUsageTable(database, clock, await accountOfUser(), { by: ["key"], from: "2026-01-01" });
   expect(usage.rows).toMatchObject([{ key: { id: used.id, name: "the used one" } }]);
   expect(await refusal(accounts.keys.update(used.id, { name: "again" }))).toMatch(/^not_found/);
+});
+
+test("an account has at most 10,000 users, deleted ones not counted [D10]", async () => {
+  const accountId = await accountOfUser();
+  const create = (name: string) =>
+    accounts.users.create({ accountId, email: `${name}.${userId}@x.example`, role: "member" });
+  await database.pool.query(
+    `insert into users (id, account_id, email, role, created_at)
+     select gen_random_uuid(), $1::uuid, n || '.' || $1::text || '@many.example', 'member', now() from generate_series(2, $2::integer) n`,
+    [accountId, usersMax],
+  );
+  expect(await refusal(create("one-more"))).toBe("conflict: the account has 10000 users already");
+  const many = database.kysely.selectFrom("users").select("id").where("email", "=", `2.${accountId}@many.example`);
+  await accounts.users.delete((await many.executeTakeFirstOrThrow()).id);
+  await create("the-last");
+  expect(await refusal(create("one-more"))).toMatch(/^conflict/);
 });
 
 test("dead keys leave lists after their retention, in any order; active keys never do", async () => {
