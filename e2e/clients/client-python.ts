@@ -31,6 +31,10 @@ export function describePython(service: () => Service): void {
           { name: "langchain", answered: true, overflow },
           { name: "pydantic-ai", answered: true, overflow },
           { name: "pydantic-ai, structured", answered: true },
+          // The first answer is refused by the client's own check, and the second one is taken.
+          { name: "instructor, tool_call", asked: 2 },
+          { name: "instructor, json_schema_mode", asked: 2 },
+          { name: "instructor", overflow },
         ]);
       },
     );

@@ -3,10 +3,11 @@
 import json
 import os
 
+import instructor
 from langchain_core.exceptions import ContextOverflowError
 from langchain_openai import ChatOpenAI
 from openai import BadRequestError, OpenAI
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 from pydantic_ai import Agent, ModelContextWindowExceededError
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -51,3 +52,35 @@ for name, (ask, overflow) in libraries.items():
         said |= {"overflow": code}
     print(json.dumps(said), flush=True)
 print(json.dumps({"name": "pydantic-ai, structured", "answered": ask_person("sim:tokens=9 Marlene is 47.")}), flush=True)
+
+
+def ask_instructor(mode):
+    """Returns how often the model was asked, if the first answer is not valid for the client."""
+    names = []
+
+    class Checked(Person):
+        @field_validator("name")
+        @classmethod
+        def second(cls, name):
+            names.append(name)
+            if len(names) == 1:
+                raise ValueError("another name is needed")
+            return name
+
+    client = instructor.from_openai(openai, mode=mode)
+    messages = [{"role": "user", "content": "sim:tokens=9 Marlene is 47."}]
+    client.chat.completions.create(model=model, response_model=Checked, messages=messages, max_retries=2)
+    return len(names)
+
+
+for mode in (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA):
+    said = {"name": f"instructor, {mode.value}", "asked": ask_instructor(mode)}
+    print(json.dumps(said), flush=True)
+try:
+    messages = [{"role": "user", "content": too_long}]
+    instructor.from_openai(openai).chat.completions.create(model=model, response_model=Person, messages=messages)
+except Exception as error:
+    cause = error
+    while cause and not isinstance(cause, BadRequestError):
+        cause = cause.__cause__ or cause.__context__
+    print(json.dumps({"name": "instructor", "overflow": cause and cause.code}), flush=True)
