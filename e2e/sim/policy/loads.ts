@@ -1,7 +1,10 @@
 /** Loads of a day, from trace files of the user and from generators. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { asId, type AccountId, type ModelId } from "@weiche/shared/ids.ts";
+import { formatMistakes } from "@weiche/shared/files/config-file.ts";
+import type { LoadRequest } from "@weiche/router/src/simulate/load.ts";
+import { openTrace, type Trace } from "@weiche/router/src/simulate/loads/trace.ts";
 import { exponential, gammaGap, normal } from "@weiche/router/src/simulate/loads/draws.ts";
 import type { Random } from "@weiche/shared/random.ts";
 import type { Arrival } from "./arrival.ts";
@@ -11,46 +14,30 @@ export const dayMs = 86_400_000;
 /** Lengths of a request and of its answer, in tokens. */
 type Sizes = readonly [promptTokens: number, completionTokens: number];
 
-/**
- * Reads ServeGen's days in the format of the traces' README: one JSON object per line, times in ms. Returns undefined
- * if the file does not exist.
- */
+/** Reads a day of ServeGen, which begins at midnight with its first request. Returns undefined if the file does not exist. */
 export function readServegen(folder: string, name: string): readonly Arrival[] | undefined {
-  const lines = linesOf(join(folder, `${name}.jsonl`));
-  return lines?.map((line) => {
-    const { timestamp, model, account, input_length, output_length } = JSON.parse(line) as ServegenLine;
-    return {
-      atMs: timestamp,
-      model: asId<ModelId>(model),
-      account: asId<AccountId>(account),
-      promptTokens: input_length,
-      completionTokens: output_length,
-    };
-  });
+  const trace = traceOf(join(folder, `${name}.jsonl`));
+  return trace && Array.from(trace.load, arrivalOf);
 }
 
-interface ServegenLine {
-  readonly timestamp: number;
-  readonly model: string;
-  readonly account: string;
-  readonly input_length: number;
-  readonly output_length: number;
-}
-
-/**
- * Reads the sizes of Azure's public trace: a heading, then time, input tokens and output tokens. Returns undefined if
- * the file does not exist.
- */
+/** Reads the sizes of Azure's public trace. Returns undefined if the file does not exist. */
 export function readAzureSizes(folder: string, name: string): readonly Sizes[] | undefined {
-  const lines = linesOf(join(folder, `${name}.csv`));
-  return lines?.slice(1).map((line) => {
-    const [, prompt, completion] = line.split(",");
-    return [Number(prompt), Number(completion)];
-  });
+  const trace = traceOf(join(folder, `${name}.csv`), "any");
+  return trace && Array.from(trace.load, ({ inputTokens, outputTokens }): Sizes => [inputTokens, outputTokens]);
 }
 
-function linesOf(file: string): readonly string[] | undefined {
-  return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : undefined;
+function traceOf(file: string, model?: string): Trace | undefined {
+  if (!existsSync(file)) return undefined;
+  const { trace, mistakes } = openTrace(file, { model });
+  if (!trace) throw new Error(formatMistakes(file, mistakes).join("; "));
+  return trace;
+}
+
+function arrivalOf({ atMs, model, account, inputTokens, outputTokens }: LoadRequest): Arrival {
+  return {
+    ...{ atMs, model: asId<ModelId>(model), account: asId<AccountId>(account) },
+    ...{ promptTokens: inputTokens, completionTokens: outputTokens },
+  };
 }
 
 /** Shares of the requests by model. */
