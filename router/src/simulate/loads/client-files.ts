@@ -8,7 +8,7 @@ import type { Mistake } from "@weiche/shared/files/config-file.ts";
 import { linesOf } from "./lines.ts";
 import { quantilesOf, type Quantiles } from "./quantiles.ts";
 
-export interface ClientModel {
+interface ClientModel {
   readonly model: string;
   readonly clients: readonly Client[];
 }
@@ -27,7 +27,7 @@ export interface Window {
 }
 
 /** The lengths of a client's requests from `fromMs` on. */
-export interface Lengths {
+interface Lengths {
   readonly fromMs: number;
   readonly input: Quantiles;
   readonly output: Quantiles;
