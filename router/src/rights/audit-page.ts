@@ -17,6 +17,8 @@ export interface AuditFilter {
   readonly to?: string;
   /** Only entries below this number. */
   readonly before?: number;
+  /** Only entries above this number. */
+  readonly after?: number;
   /** Matches this text in the name of actor or object, the action, the result or the source. */
   readonly search?: string;
 }
@@ -48,20 +50,32 @@ async function hasMore({ kysely }: Database, accountId: AccountId, filter: Audit
   return rows.length > 0;
 }
 
-/** Lists entries, newest first. */
-export async function auditEntries({ kysely }: Database, accountId: AccountId, filter: AuditFilter, limit: number) {
-  const found = matching(accountId, filter, null);
-  const { rows } = await sql<Row>`${found} order by number desc limit ${limit}`.execute(kysely);
+/** Returns the number of the account's newest entry; 0 without entries. */
+export async function newestNumber({ kysely }: Database, accountId: AccountId): Promise<number> {
+  const entries = kysely.selectFrom("auditLog").select("number").where("accountId", "=", accountId);
+  return Number((await entries.orderBy("number", "desc").limit(1).executeTakeFirst())?.number ?? 0);
+}
+
+/** Lists the matching entries among `among` numbers below `before`, newest first. So each step reads a bounded part. */
+export async function auditEntries(
+  { kysely }: Database,
+  accountId: AccountId,
+  filter: AuditFilter & { readonly before: number },
+  among: number,
+) {
+  const found = matching(accountId, { ...filter, after: filter.before - among - 1 }, null);
+  const { rows } = await sql<Row>`${found} order by number desc`.execute(kysely);
   return rows.map(viewNamed);
 }
 
 function newest(accountId: AccountId, filter: AuditFilter, limit: number | null) {
-  const [from, to, before] = [filter.from ?? null, filter.to ?? null, filter.before ?? null];
+  const [from, to] = [filter.from ?? null, filter.to ?? null];
+  const [before, after] = [filter.before ?? null, filter.after ?? null];
   return sql`
     select * from audit_log where account_id = ${accountId}
       and (${from}::timestamptz is null or at >= ${from}::timestamptz)
       and (${to}::timestamptz is null or at < ${to}::timestamptz)
-      and (${before}::bigint is null or number < ${before})
+      and (${before}::bigint is null or number < ${before}) and (${after}::bigint is null or number > ${after})
     ${limit === null ? sql`` : sql`order by at desc, number desc limit ${limit}`}`;
 }
 

@@ -23,7 +23,7 @@ export async function invitationsOf(database: Database, accountId: AccountId, no
   return (await listInvitations(database, accountId, {}, all, nowMs)).items;
 }
 
-export async function auditOf(database: Database, accountId: AccountId, before?: number) {
+export async function auditOf(database: Database, accountId: AccountId, before = rowsMax) {
   const entries = await auditEntries(database, accountId, { before }, rowsMax);
   return entries.map(({ actorName: _name, object: { kind, id }, ...entry }) => ({ ...entry, object: `${kind} ${id}` }));
 }

@@ -3,7 +3,7 @@ import type { AccountId } from "@weiche/shared/ids.ts";
 import { accountNamed } from "../../accounts/named.ts";
 import { germanDay } from "../../subscriptions/billing-period.ts";
 import { verifyAudit } from "../../rights/audit.ts";
-import { auditEntries, auditPage, type AuditFilter, type NamedEntry } from "../../rights/audit-page.ts";
+import { auditEntries, auditPage, newestNumber, type AuditFilter, type NamedEntry } from "../../rights/audit-page.ts";
 import { csvLine } from "../../usage/csv.ts";
 import type { Database } from "../../db/database.ts";
 import { exportCsv } from "./csv-answer.ts";
@@ -13,7 +13,8 @@ import type { auditContract } from "../contract/audit.ts";
 import { pageWindow } from "../contract/route.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
 
-const exportPage = 500;
+/** The entries that one step of an export reads. A search that finds little thus takes many short statements. */
+const exportStep = 1_000;
 /** Limits a person's search to the newest entries, so that a log of millions costs no more than one of thousands. */
 const entriesSearched = 10_000;
 
@@ -28,7 +29,7 @@ export function auditHandlers({ database, clock, exports }: HandlerDeps): Handle
     },
     exportAudit: (call) => {
       const filter = checked(call.query);
-      const lines = () => auditLines(database, call.session.user.accountId, filter);
+      const lines = (left: AbortSignal) => auditLines(database, call.session.user.accountId, filter, left);
       return exportCsv(call, clock, exports, { fileName: `audit-${germanDay(clock.now())}.csv`, lines });
     },
     verifyAudit: async ({ body: { account } }) =>
@@ -55,13 +56,12 @@ const columns: Readonly<Record<string, (entry: NamedEntry) => string | number | 
   details: ({ details }) => JSON.stringify(details),
 };
 
-async function* auditLines(database: Database, accountId: AccountId, filter: AuditFilter) {
+async function* auditLines(database: Database, accountId: AccountId, filter: AuditFilter, left: AbortSignal) {
   yield csvLine(Object.keys(columns));
-  let before: number | undefined;
-  for (;;) {
-    const items = await auditEntries(database, accountId, { ...filter, before }, exportPage);
-    yield items.map((entry) => csvLine(Object.values(columns).map((cell) => cell(entry)))).join("");
-    if (items.length < exportPage) return;
-    before = items.at(-1)!.number;
+  for (let before = (await newestNumber(database, accountId)) + 1; before > 1; before -= exportStep) {
+    left.throwIfAborted();
+    const items = await auditEntries(database, accountId, { ...filter, before }, exportStep);
+    if (items.length > 0)
+      yield items.map((entry) => csvLine(Object.values(columns).map((cell) => cell(entry)))).join("");
   }
 }
