@@ -45,3 +45,10 @@ export const stateWords = {
   [SlotState.FAILED]: "failed",
 } as const;
 export type KnownSlotState = keyof typeof stateWords;
+
+/**
+ * Kinds of engine failures: an engine did not start or stop, ended by itself, is suspected to hang or fail, or the
+ * search for engines of an earlier agent failed.
+ */
+export const engineFailureKinds = ["start", "stop", "exit", "suspected", "search"] as const;
+export type EngineFailureKind = (typeof engineFailureKinds)[number];

@@ -76,6 +76,7 @@ export async function createAgent(
     usage,
     slots,
     history: engines.history,
+    failures: engines.failures,
     requests,
     telemetry,
     machine,

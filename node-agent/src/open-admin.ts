@@ -38,7 +38,7 @@ export async function openAdmin(core: Core, options: AdminOptions) {
         version,
         maintenance: maintenance.on,
         admitting: life.ready && outbox.admitting,
-        slots: slots.views().map((view) => slotStatus(view, failures.of(view.name))),
+        slots: slots.views().map((view) => slotStatus(view, failures.all.get(view.name)?.at(-1))),
         engines: await engineStatuses({
           ...{ ...host, gpuReader, restarts },
           slots: () => slots.views(),

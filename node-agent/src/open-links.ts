@@ -20,6 +20,7 @@ interface LinksOptions {
   readonly usage: OpenedUsage;
   readonly slots: OpenedSlots["slots"];
   readonly history: OpenedSlots["history"];
+  readonly failures: OpenedSlots["failures"];
   readonly requests: OpenedRequests;
   readonly telemetry: Telemetry;
   readonly machine: MachineSource;
@@ -32,7 +33,7 @@ interface LinksOptions {
 const outboxAgeEveryMs = 2_000;
 
 export function openLinks(core: Core, options: LinksOptions): RouterLinks {
-  const { usage, slots, history, requests, telemetry, machine, maintenance, tls } = options;
+  const { usage, slots, history, failures, requests, telemetry, machine, maintenance, tls } = options;
   const { config, clock, loopClock, random, log, metrics, resolve, life, bootId, job, opened } = core;
   const events = createLinkEvents(log, metrics);
   let oldestMs: number | undefined;
@@ -56,6 +57,7 @@ export function openLinks(core: Core, options: LinksOptions): RouterLinks {
       slots: slots.views(),
       engines: telemetry.engines,
       past: { of: history.all, nowMs: clock.monotonicMs() },
+      failures: { of: failures.all, nowMs: clock.monotonicMs() },
       outbox: { records: usage.outbox.depth, oldestMs: usage.outbox.depth === 0 ? undefined : oldestMs },
       host: telemetry.host,
       gpus: telemetry.gpus,
@@ -71,7 +73,8 @@ export function openLinks(core: Core, options: LinksOptions): RouterLinks {
       requests: () => requests.ingress.requests(),
     }),
     onRules: (known) => requests.takeRules(known),
-    onDesiredState({ maintenance: wished, prewarmModels }) {
+    onDesiredState({ maintenance: wished, prewarmModels, acknowledgedFailure }) {
+      failures.acknowledge(acknowledgedFailure);
       maintenance.routerSays(wished);
       slots.setMaintenance(maintenance.on);
       for (const model of prewarmModels) slots.prewarm(asId(model));

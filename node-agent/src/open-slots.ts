@@ -4,8 +4,8 @@ import { createEngineEvents, createSlotEvents } from "./metrics/engine-events.ts
 import { EngineRestarts } from "./metrics/engine-restarts.ts";
 import { createEngineHost } from "./engines/engine-host.ts";
 import { createSlotEngines, stopForgottenEngines } from "./slots/node-engines.ts";
-import { SlotFailures } from "./metrics/slot-failures.ts";
 import { beginSlotAtZero } from "./metrics/slot-metrics.ts";
+import { EngineFailures } from "./slots/engine-failures.ts";
 import { createSlots } from "./slots/slots.ts";
 import { SwitchHistory } from "./slots/switch-history.ts";
 
@@ -16,7 +16,7 @@ const foreignEveryMs = 30_000;
 export async function openSlots(core: Core, environment: NodeJS.ProcessEnv) {
   const { config, clock, log, metrics, models, gpuReader, job, opened } = core;
   const restarts = new EngineRestarts(metrics.engineRestarts, models);
-  const failures = new SlotFailures();
+  const failures = new EngineFailures(clock);
   const history = new SwitchHistory(clock);
   const events = createEngineEvents(log, metrics, restarts, failures);
   const host = opened.use(createEngineHost(config.stateDir, environment, clock, events));

@@ -14,7 +14,7 @@ import type { AnswerWriter } from "./answer-writer.ts";
 import { CanonicalStream } from "./canonical-stream.ts";
 import { chatBody } from "./chat-body.ts";
 import { chatEvents } from "./chat-events.ts";
-import { ChoiceIndexes } from "./choice-indexes.ts";
+import { ChoiceIndexes } from "../engines/dialects/choice-indexes.ts";
 import { completionBody } from "./completion-body.ts";
 import { completionEvents } from "./completion-events.ts";
 import type { PromptSize } from "../intake/prompt-size.ts";

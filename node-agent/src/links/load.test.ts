@@ -11,6 +11,8 @@ import {
 } from "@weiche/shared/wire/link-bounds.ts";
 import { measureMessage } from "@weiche/shared/wire/message-bounds.ts";
 import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { EngineFailures } from "../slots/engine-failures.ts";
 import { SwitchHistory } from "../slots/switch-history.ts";
 import { WireState, type SlotView } from "../slots/slot-view.ts";
 import { loadReport, type NodeLoad } from "./load.ts";
@@ -171,6 +173,18 @@ test("past switches are sent once with their age, and again when there is a new 
   ]);
 });
 
+test("failures of engines are sent when they have changed, also when none is left", () => {
+  const [{ name: slot } = view(chat)] = nothing.slots;
+  const failure = { number: 7n, atMs: 1_000, model, kind: "start", reason: "exit code 1", lines: ["x"] } as const;
+  const load = { ...nothing, failures: { of: new Map([[slot, [failure]]]), nowMs: 3_000.4 } };
+  const sent = (next: NodeLoad, told?: NodeLoad) => loadReport(next, "router-1", 1n, told).slots[0]!.failures;
+  expect(sent(load)!.failures).toEqual([
+    { number: 7n, agoMs: 2_000, model, kind: "start", reason: "exit code 1", lines: ["x"] },
+  ]);
+  expect(sent({ ...load, failures: { ...load.failures, nowMs: 4_000 } }, load)).toBeUndefined();
+  expect(sent({ ...load, failures: { of: new Map([[slot, []]]), nowMs: 4_000 } }, load)).toEqual({ failures: [] });
+});
+
 /** The largest values that agent.yaml allows, all at once, on a host with more parts than any real one. */
 describe("the largest agent that can be configured keeps to the limits of the link:", () => {
   const models = Array.from({ length: modelsMax }, (_, n) => asId<ModelId>(`${n}`.padStart(modelCharactersMax, "m")));
@@ -200,6 +214,15 @@ describe("the largest agent that can be configured keeps to the limits of the li
   test("its first report, with waiters for every model in every slot [D10]", () => {
     const history = new SwitchHistory({ monotonicMs: () => 0 });
     for (const name of names) for (let n = 0; n < 60; n++) history.startFailed(name, models[0]!);
+    const failures = new EngineFailures(new VirtualClock());
+    for (const name of names)
+      for (const each of models.slice(0, 8)) {
+        failures.said(
+          name,
+          Array.from({ length: 50 }, () => "ﬀ".repeat(1_000)),
+        );
+        failures.failed(name, each, "suspected", "ﬀ".repeat(1_000));
+      }
     const slots = names.map((name) => ({
       ...view(name),
       models: models.slice(0, enginesPerSlotMax),
@@ -221,7 +244,8 @@ describe("the largest agent that can be configured keeps to the limits of the li
     const reading = { fileSystems: parts(fileSystem), temperatures: parts({ part: "cpu", celsius: 99.5 }) };
     const load: NodeLoad = {
       ...{ slots, engines: new Map(names.map((name) => [name, { kvCacheUse: 0.5, running: 1 }])) },
-      ...{ past: { of: history.all, nowMs: 0 }, outbox: { records: 2 ** 40 }, gpus: parts(gpu) },
+      ...{ past: { of: history.all, nowMs: 0 }, failures: { of: failures.all, nowMs: 0 } },
+      ...{ outbox: { records: 2 ** 40 }, gpus: parts(gpu) },
       ...{ machine, reading: reading as unknown as MachineReading, maintenance: true, admitting: true },
     };
     expect(mistakeIn({ $case: "loadReport", value: loadReport(load, "router-1", 2n ** 63n) })).toBeUndefined();

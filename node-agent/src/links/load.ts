@@ -1,5 +1,6 @@
 /** Makes load reports from slots, engines and host. Pure. */
 import type {
+  EngineFailures,
   HostLoad,
   LoadReport,
   PastSwitch as WireSwitch,
@@ -8,6 +9,7 @@ import type {
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
 import type { SlotName } from "@weiche/shared/ids.ts";
 import type { EngineMetrics } from "../engines/dialect-lifecycle.ts";
+import type { EngineFailure } from "../slots/engine-failures.ts";
 import type { SlotView } from "../slots/slot-view.ts";
 import type { PastSwitch } from "../slots/switch-history.ts";
 import type { GpuReading } from "../host/gpu.ts";
@@ -28,10 +30,10 @@ export interface NodeLoad {
   readonly slots: readonly SlotView[];
   /** Metrics of awake engines. */
   readonly engines: ReadonlyMap<SlotName, EngineMetrics>;
-  /**
-   * Past switches of slots. The same array means the same switches. `nowMs`: the current time on their monotonic clock.
-   */
-  readonly past?: { readonly of: ReadonlyMap<SlotName, readonly PastSwitch[]>; readonly nowMs: number };
+  /** Past switches of slots. The same array means the same switches. */
+  readonly past?: Dated<PastSwitch>;
+  /** Failures of engines, likewise. */
+  readonly failures?: Dated<EngineFailure>;
   /** `oldestMs` is undefined if there is no record or it could not be read. */
   readonly outbox?: { readonly records: number; readonly oldestMs?: number | undefined };
   readonly host?: HostReading;
@@ -43,15 +45,21 @@ export interface NodeLoad {
   readonly admitting: boolean;
 }
 
+/** Dated facts of each slot. `nowMs`: the current time on their monotonic clock. */
+interface Dated<Fact> {
+  readonly of: ReadonlyMap<SlotName, readonly Fact[]>;
+  readonly nowMs: number;
+}
+
 /** The rarely changing facts that one link has reported last. */
-export type Told = Partial<Pick<NodeLoad, "machine" | "reading" | "past">>;
+export type Told = Partial<Pick<NodeLoad, "machine" | "reading" | "past" | "failures">>;
 
 /** Returns the report for one router. It contains the machine and past switches only if they differ from `told`. */
 export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, told: Told = {}): LoadReport {
-  const { slots, engines, host, gpus, maintenance, admitting, outbox } = load;
+  const { slots, host, gpus, maintenance, admitting, outbox } = load;
   return {
     sequence,
-    slots: slots.map((slot) => slotLoad(slot, routerId, engines.get(slot.name), historyOf(slot.name, load, told))),
+    slots: slots.map((slot) => slotLoad(slot, routerId, load, told)),
     host: host || gpus ? hostLoad(host, gpus ?? []) : undefined,
     maintenance,
     admitting,
@@ -61,14 +69,10 @@ export function loadReport(load: NodeLoad, routerId: string, sequence: bigint, t
   };
 }
 
-function slotLoad(
-  slot: SlotView,
-  routerId: string,
-  engine: EngineMetrics | undefined,
-  history: SlotHistory | undefined,
-): SlotLoad {
+function slotLoad(slot: SlotView, routerId: string, load: NodeLoad, told: Told): SlotLoad {
   // Each field is written out, because nodes make reports all the time, and a general conversion is several times slower.
   const { switching } = slot;
+  const engine = load.engines.get(slot.name);
   return {
     name: slot.name,
     state: slot.state,
@@ -76,7 +80,8 @@ function slotLoad(
     nextModel: slot.nextModel,
     running: slot.running,
     maxConcurrent: slot.maxConcurrent,
-    history,
+    history: historyOf(slot.name, load, told),
+    failures: failuresOf(slot.name, load, told),
     runningOfRouter: slot.runningByRouter.get(routerId) ?? 0,
     waiters: slot.waiters.map(({ model, waiting, nextServedMs, lastServedMs }) => ({
       model,
@@ -106,6 +111,16 @@ function historyOf(slot: SlotName, { past }: NodeLoad, told: Told): SlotHistory 
   const switches = past?.of.get(slot);
   if (!past || !switches || switches === told.past?.of.get(slot)) return undefined;
   return { switches: switches.map((one) => pastLoad(one, past.nowMs)) };
+}
+
+function failuresOf(slot: SlotName, { failures }: NodeLoad, told: Told): EngineFailures | undefined {
+  const all = failures?.of.get(slot);
+  if (!failures || !all || all === told.failures?.of.get(slot)) return undefined;
+  return {
+    failures: all.map(({ number, atMs, model, kind, reason, lines }) => ({
+      ...{ number, agoMs: uint32(failures.nowMs - atMs), model, kind, reason, lines: [...lines] },
+    })),
+  };
 }
 
 function pastLoad({ endedAtMs, model, report }: PastSwitch, nowMs: number): WireSwitch {

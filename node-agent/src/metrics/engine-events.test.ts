@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { asId, type ModelId, type SlotName } from "@weiche/shared/ids.ts";
 import { createEngineEvents, createSlotEvents } from "./engine-events.ts";
 import { EngineRestarts } from "./engine-restarts.ts";
-import { SlotFailures } from "./slot-failures.ts";
+import { VirtualClock } from "@weiche/shared/testing/virtual-clock.ts";
+import { EngineFailures } from "../slots/engine-failures.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
 const slot = asId<SlotName>("a");
@@ -14,13 +15,13 @@ let metrics: Metrics;
 let slots: ReturnType<typeof createSlotEvents>;
 let engines: ReturnType<typeof createEngineEvents>;
 let restarts: EngineRestarts;
-let failures: SlotFailures;
+let failures: EngineFailures;
 
 beforeEach(() => {
   lines = [];
   const log = pino({ level: "debug" }, { write: (line: string) => void lines.push(JSON.parse(line) as never) });
   metrics = createMetrics();
-  failures = new SlotFailures();
+  failures = new EngineFailures(new VirtualClock());
   restarts = new EngineRestarts(metrics.engineRestarts, [model]);
   slots = createSlotEvents(log, metrics, restarts, failures, { switched() {}, startFailed() {} });
   engines = createEngineEvents(log, metrics, restarts, failures);
@@ -33,14 +34,23 @@ async function values(name: string): Promise<unknown[]> {
 }
 const restarted = () => values("weiche_agent_engine_restarts_total");
 
-test("a slot's failure shows the reason and the last output of a failed start, and is in no metric", async () => {
+test("every failure of an engine is kept with its reason, and is in no metric", async () => {
+  const last = () => failures.all.get(slot)?.map(({ kind, reason }) => `${kind}: ${reason}`);
   engines.engineSaid(slot, model, ["loading", "no such file: /srv/x"]);
   slots.startFailed(slot, model, "exit code 1");
-  expect(failures.of(slot)).toBe("m: exit code 1: no such file: /srv/x");
+  expect(last()).toEqual(["start: exit code 1: no such file: /srv/x"]);
   slots.engineExited(slot, model, exit);
-  expect(failures.of(slot)).toBe("m: signal SIGKILL");
-  engines.engineReady(slot, model, "started", 1);
-  expect(failures.of(slot)).toBeUndefined();
+  expect(last()).toEqual(["exit: signal SIGKILL"]);
+  slots.engineDied(slot, model, "core dead");
+  expect(last()).toEqual(["exit: core dead"]);
+  slots.stopFailed(slot, model, "too late");
+  expect(last()).toEqual(["stop: too late"]);
+  slots.engineSuspected(slot, model, "silent");
+  expect(last()).toEqual(["suspected: silent"]);
+  engines.sleeperExited(slot, model, exit);
+  expect(last()).toEqual(["exit: signal SIGKILL"]);
+  slots.readoptFailed(slot, "no directory");
+  expect(last()).toEqual(["exit: signal SIGKILL", "search: no directory"]);
   expect(await metrics.registry.metrics()).not.toContain("no such file");
 });
 
@@ -140,7 +150,12 @@ test.each<[string, (report: typeof exit) => void]>([
 ])("the exit of an engine that was %s is logged with the place of its output, never with the output", (_, happens) => {
   happens(Object.assign({ lastLines: ["a prompt"] }, exit));
   expect(lines).toMatchObject([exit]);
-  expect(JSON.stringify(lines) + failures.of(slot)).not.toContain("a prompt");
+  expect(
+    JSON.stringify(lines) +
+      JSON.stringify(failures.all.get(slot), (_key, value: unknown) =>
+        typeof value === "bigint" ? Number(value) : value,
+      ),
+  ).not.toContain("a prompt");
 });
 
 test("a foreign process on the slot's GPUs is logged and counted", async () => {

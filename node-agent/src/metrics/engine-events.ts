@@ -8,7 +8,7 @@ import type { HandleStoreEvents } from "../engines/handle-store.ts";
 import type { SlotEngineEvents } from "../engines/slot-engines-options.ts";
 import type { SlotMemoryEvents } from "../engines/slot-memory.ts";
 import type { Metrics } from "./metrics.ts";
-import type { SlotFailures } from "./slot-failures.ts";
+import type { EngineFailures } from "../slots/engine-failures.ts";
 import type { SlotEvents } from "../slots/slot-events.ts";
 import { stateWords } from "../slots/slot-view.ts";
 import type { SwitchHistory } from "../slots/switch-history.ts";
@@ -23,11 +23,11 @@ export function createSlotEvents(
   log: Log,
   metrics: Metrics,
   restarts: EngineRestarts,
-  failures: SlotFailures,
+  failures: EngineFailures,
   history: Pick<SwitchHistory, "switched" | "startFailed">,
 ): SlotEvents {
   const failed = (slot: SlotName, model: ModelId, what: "start" | "stop" | "exit", reason: string) => {
-    failures.failed(slot, model, reason);
+    failures.failed(slot, model, what, reason);
     metrics.engineFailures.inc({ slot, model, what });
     if (what !== "stop") restarts.lost(slot, model, what);
   };
@@ -67,7 +67,7 @@ export function createSlotEvents(
       else log.info({ slot, ...found }, "still waiting for an engine that an earlier agent started");
     },
     readoptFailed(slot, reason) {
-      failures.failed(slot, undefined, reason);
+      failures.failed(slot, undefined, "search", reason);
       log.error({ slot, reason }, "could not look for engines of an earlier agent");
     },
     engineExited(slot, model, { reason, output }) {
@@ -80,7 +80,7 @@ export function createSlotEvents(
     },
     engineSuspected(slot, model, reason) {
       if (suspicions.has(reason)) restarts.lost(slot, model, reason as RestartReason);
-      failures.failed(slot, model, reason);
+      failures.failed(slot, model, "suspected", reason);
       log.warn(
         { slot, model, reason },
         "engine is suspected to hang or fail: it gets no new requests and is restarted",
@@ -93,12 +93,12 @@ export function createEngineEvents(
   log: Log,
   metrics: Metrics,
   restarts: EngineRestarts,
-  failures: SlotFailures,
+  failures: EngineFailures,
 ): SlotEngineEvents & SlotMemoryEvents & HandleStoreEvents & EngineLogEvents & EngineWindowEvents {
   return {
     engineReady(slot, model, how, tookMs) {
       restarts.ready(slot, model, how === "started");
-      failures.recovered(slot);
+      failures.ready(slot, model);
       metrics.engineReady.inc({ slot, model, how });
       log.info({ slot, model, how, tookMs: Math.round(tookMs) }, "engine ready");
     },
@@ -129,6 +129,7 @@ export function createEngineEvents(
       log.error({ slot, model, lastLines }, "last output lines of the engine");
     },
     sleeperExited(slot, model, { reason, output }) {
+      failures.failed(slot, model, "exit", reason);
       restarts.lost(slot, model, "exit");
       metrics.engineFailures.inc({ slot, model, what: "exit" });
       log.warn({ slot, model, reason, output }, "engine ended in its sleep");

@@ -17,7 +17,7 @@ export type SlotStateWord = (typeof stateWords)[ShownState];
 export type ShownState = KnownSlotState;
 
 /** The part of a report that is the same for every router, plus fields for this host only. Times may have fractions. */
-export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine" | "history"> {
+export interface SlotView extends Omit<SlotLoad, "runningOfRouter" | "engine" | "history" | "failures"> {
   readonly name: SlotName;
   readonly models: readonly ModelId[];
   readonly state: ShownState;

@@ -5,6 +5,7 @@ import type { Machine, MachineReading } from "@weiche/shared/machine.ts";
 import type { CertificateFile } from "@weiche/shared/program/certificate-expiry.ts";
 import type { RouterState } from "../links/router-links.ts";
 import { stateWords, type SlotView } from "../slots/slot-view.ts";
+import type { EngineFailure } from "../slots/engine-failures.ts";
 import type { EngineStatus } from "./engine-status.ts";
 
 export interface AgentStatus {
@@ -42,7 +43,7 @@ export interface SlotStatus {
   readonly closesInSeconds?: number;
   readonly stateAgeSeconds: number;
   readonly retryInSeconds?: number;
-  /** The last failure with the engine's own words, until an engine is ready again. */
+  /** The last failure with the engine's own words, until its engine has run well for ten minutes. */
   readonly failure?: string;
   /** A start or stop in progress. `usualSeconds` is a moving average, undefined before the first switch. */
   readonly switching?: { readonly seconds: number; readonly phase?: string; readonly usualSeconds?: number };
@@ -50,7 +51,7 @@ export interface SlotStatus {
   readonly sleeperMemoryBytes: Readonly<Record<string, number>>;
 }
 
-export function slotStatus(view: SlotView, failure?: string): SlotStatus {
+export function slotStatus(view: SlotView, failure?: EngineFailure): SlotStatus {
   return {
     name: view.name,
     state: stateWords[view.state],
@@ -63,7 +64,7 @@ export function slotStatus(view: SlotView, failure?: string): SlotStatus {
     closesInSeconds: optionalSeconds(view.closesInMs),
     stateAgeSeconds: seconds(view.stateAgeMs),
     retryInSeconds: optionalSeconds(view.retryInMs),
-    failure,
+    failure: failure && [failure.model, failure.reason].filter((part) => part !== undefined).join(": "),
     switching: view.switching && switchStatus(view.switching),
     sleepers: view.sleepers.map(({ model }) => model),
     sleeperMemoryBytes: Object.fromEntries(

@@ -5,6 +5,7 @@
 import type { ServerDuplexStream } from "@grpc/grpc-js";
 import {
   NodeControlServiceService,
+  type EngineFailure,
   type Hello,
   type LinkRequest,
   type LinkResponse,
@@ -14,7 +15,7 @@ import {
   type SlotLoad,
   type UsageRecord as WireRecord,
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
-import { categories, outcomes, reasoningModes, sources, wordOf } from "@weiche/proto/words.ts";
+import { categories, engineFailureKinds, outcomes, reasoningModes, sources, wordOf } from "@weiche/proto/words.ts";
 import type { ModelRules } from "@weiche/shared/catalogue.ts";
 import { millicredits } from "@weiche/shared/credits.ts";
 import { isUuidv7, namePattern } from "@weiche/shared/ids.ts";
@@ -92,6 +93,7 @@ export function readReport(load: LoadReport): NodeReport {
       ...slot,
       waiters: slot.waiters.filter(({ waiting }) => waiting > 0),
       history: slot.history && { switches: slot.history.switches.filter(isPlausible) },
+      failures: slot.failures && { failures: slot.failures.failures.filter(isKnownFailure) },
     })),
     machine: load.machine && cutMachine(load.machine),
     machineReading: load.machineReading && cutMachine(load.machineReading),
@@ -104,6 +106,12 @@ function isKnown(load: SlotLoad): load is SlotReport {
 
 function isPlausible({ model, fromModel = model }: PastSwitch): boolean {
   return modelPattern.test(model) && modelPattern.test(fromModel);
+}
+
+/** Leaves out failures of a kind that only a later version knows. */
+function isKnownFailure({ kind, model }: EngineFailure): boolean {
+  const kinds: readonly string[] = engineFailureKinds;
+  return kinds.includes(kind) && (model === undefined || modelPattern.test(model));
 }
 
 /** Far more than any context window times 128 answers. */

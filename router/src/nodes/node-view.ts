@@ -4,12 +4,13 @@
  */
 import {
   SlotState,
+  type EngineFailure as WireFailure,
   type Hello,
   type LoadReport,
   type PastSwitch as WirePastSwitch,
   type SlotLoad,
 } from "@weiche/proto/weiche/node/v1/node_control.ts";
-import type { KnownSlotState } from "@weiche/proto/words.ts";
+import type { EngineFailureKind, KnownSlotState } from "@weiche/proto/words.ts";
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import type { Trouble } from "./outcomes/standing.ts";
 
@@ -37,6 +38,14 @@ export interface HostedSlot {
 export interface PastSwitch extends Omit<WirePastSwitch, "endedAgoMs"> {
   /** Monotonic ms of this router. */
   readonly endedAtMs: number;
+}
+
+/** A failure of an engine that its agent reports. */
+export interface EngineFailure extends Omit<WireFailure, "agoMs"> {
+  readonly model?: ModelId;
+  readonly kind: EngineFailureKind;
+  /** Monotonic ms of this router. */
+  readonly atMs: number;
 }
 
 export interface NodeReport extends Omit<LoadReport, "sequence"> {

@@ -1,5 +1,5 @@
 /**
- * The operators' wishes for nodes: maintenance and models to prewarm. Each router reads them from the database
+ * The operators' wishes for nodes: maintenance, models to prewarm, and which engine failures are acknowledged. Each router reads them from the database
  * periodically, so that all routers send nodes the same wishes. While the database is away, the last known wishes
  * apply.
  */
@@ -19,31 +19,36 @@ export async function openNodeWishes({ pool }: Database) {
 
   async function read(): Promise<void> {
     const { rows } = await pool.query<Row>(
-      `select node, generation, maintenance, case when prewarm_until > now() then prewarm_model end as prewarm
+      `select node, generation, maintenance, case when prewarm_until > now() then prewarm_model end as prewarm,
+         acknowledged_failure as "acknowledgedFailure"
        from node_wishes`,
     );
-    for (const { node, generation, maintenance, prewarm } of rows) {
+    for (const { node, generation, maintenance, prewarm, acknowledgedFailure } of rows) {
       const known = states.get(node)?.generation ?? -1n;
       if (generation < known) continue; // a later query has returned earlier
-      states.set(node, { generation, maintenance, prewarmModels: prewarm === null ? [] : [prewarm] });
+      const prewarmModels = prewarm === null ? [] : [prewarm];
+      states.set(node, { generation, maintenance, prewarmModels, acknowledgedFailure });
       if (generation > known) changed(node);
     }
   }
 
   /**
-   * Sets a node's wishes. `maintenance` null leaves the maintenance unchanged. Replaces the model to prewarm. Resolves
-   * once this router has notified its nodes.
+   * Sets a node's wishes. Missing ones stay, but a model to prewarm is wished only once. Resolves once this router has
+   * notified its nodes.
    */
-  async function write(node: NodeId, maintenance: boolean | null, model: ModelId | null): Promise<void> {
+  async function write(node: NodeId, { maintenance, model, acknowledged }: Wish): Promise<void> {
     await pool.query(
       `insert into node_wishes as known
-       values ($1, floor(extract(epoch from now()) * 1000), coalesce($2, false), $3, now() + interval '1 minute')
+         (node, generation, maintenance, prewarm_model, prewarm_until, acknowledged_failure)
+       values ($1, floor(extract(epoch from now()) * 1000), coalesce($2, false), $3, now() + interval '1 minute',
+         coalesce($4::bigint, 0))
        on conflict (node) do update set
          generation = greatest(known.generation + 1, excluded.generation),
          maintenance = coalesce($2, known.maintenance),
          prewarm_model = excluded.prewarm_model,
-         prewarm_until = excluded.prewarm_until`,
-      [node, maintenance, model],
+         prewarm_until = excluded.prewarm_until,
+         acknowledged_failure = greatest(known.acknowledged_failure, excluded.acknowledged_failure)`,
+      [node, maintenance, model, acknowledged],
     );
     await read();
   }
@@ -53,8 +58,10 @@ export async function openNodeWishes({ pool }: Database) {
     read,
     of: (node: NodeId) => states.get(node),
     isMaintained: (node: NodeId) => states.get(node)?.maintenance ?? false,
-    setMaintenance: (node: NodeId, on: boolean) => write(node, on, null),
-    prewarm: (node: NodeId, model: ModelId) => write(node, null, model),
+    setMaintenance: (node: NodeId, maintenance: boolean) => write(node, { maintenance }),
+    prewarm: (node: NodeId, model: ModelId) => write(node, { model }),
+    /** Acknowledges the node's engine failures up to this number. */
+    acknowledge: (node: NodeId, acknowledged: bigint) => write(node, { acknowledged }),
     /** Calls back when the wishes of a node change, also if another router changed them. */
     onChange(callback: (node: NodeId) => void) {
       changed = callback;
@@ -62,9 +69,16 @@ export async function openNodeWishes({ pool }: Database) {
   };
 }
 
+interface Wish {
+  readonly maintenance?: boolean;
+  readonly model?: ModelId;
+  readonly acknowledged?: bigint;
+}
+
 interface Row {
   readonly node: NodeId;
   readonly generation: bigint;
   readonly maintenance: boolean;
   readonly prewarm: ModelId | null;
+  readonly acknowledgedFailure: bigint;
 }

@@ -4,6 +4,7 @@
  */
 import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
 import { isServedBy, SlotState, waitingFor, type NodeView, type SlotView } from "./node-view.ts";
+import { maximum, weightOf } from "./rendezvous.ts";
 
 export interface PlacementRequest {
   readonly model: ModelId;
@@ -264,7 +265,7 @@ function leastFull(candidates: readonly Candidate[], model: ModelId, random: () 
 /** The slot whose prefix cache a conversation uses. Rendezvous hashing weighs each slot by its places. */
 function homeOf(affinityKey: string, candidates: readonly Candidate[], model: ModelId): Candidate {
   return maximum(candidates, (candidate) => {
-    const chance = (weightOf(affinityKey, candidate) + 0.5) / 2 ** 32;
+    const chance = (weightOf(affinityKey, candidate.node, candidate.slot.name) + 0.5) / 2 ** 32;
     return -placesOf(candidate.slot, model) / Math.log(chance);
   });
 }
@@ -298,32 +299,10 @@ function agree(candidates: readonly Candidate[], rank: Rank, model: ModelId, now
   };
   const least = Math.min(...candidates.map(cost));
   const equal = candidates.filter((candidate) => cost(candidate) === least);
-  return maximum(equal, (candidate) => weightOf(model, candidate));
+  return maximum(equal, (candidate) => weightOf(model, candidate.node, candidate.slot.name));
 }
 
 /** Idle time in doubling steps. Routers that saw a slot become idle at slightly different times still agree. */
 function idleSteps(slot: SlotView, nowMs: number): number {
   return Math.floor(Math.log2(1 + (nowMs - (slot.idleSinceMs ?? nowMs)) / 1000));
-}
-
-function maximum(candidates: readonly Candidate[], weight: (candidate: Candidate) => number): Candidate {
-  let best = candidates[0]!;
-  let most = -Infinity;
-  for (const candidate of candidates) {
-    const its = weight(candidate);
-    if (its > most) [best, most] = [candidate, its];
-  }
-  return best;
-}
-
-/** Rendezvous weight of a slot for a key: FNV-1a over the names, spread by murmur3's finalizer. */
-function weightOf(key: string, { node, slot }: Candidate): number {
-  let hash = 0x811c9dc5;
-  for (const part of [key, node, slot.name]) {
-    for (let i = 0; i < part.length; i++) hash = Math.imul(hash ^ part.charCodeAt(i), 0x01000193);
-    hash = Math.imul(hash ^ 0xff, 0x01000193);
-  }
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
 }

@@ -225,6 +225,20 @@ test("past switches of slots that are not in the hello are not kept", () => {
   expect([...registry.details(100)[0]!.histories.keys()]).toEqual(report().slots.map(({ name }) => name));
 });
 
+test("failures of engines are kept until the agent reports others or restarts", () => {
+  const link = registry.linkUp(hello, 0);
+  const failure = { number: 1n, agoMs: 400, model, kind: "start", reason: "exit code 1", lines: [] };
+  link.report(report({ failures: { failures: [failure] } }), 1_000);
+  link.report(report(), 2_000);
+  const known = (nowMs: number) => [...registry.details(nowMs)[0]!.failures.values()].flat();
+  expect(known(2_000)).toMatchObject([{ atMs: 600, reason: "exit code 1" }]);
+  link.report(report({ failures: { failures: [] } }), 3_000);
+  expect(known(3_000)).toEqual([]);
+  link.report(report({ failures: { failures: [failure] } }), 4_000);
+  registry.linkUp({ ...hello, bootId: "another" }, 5_000);
+  expect(known(5_000)).toEqual([]);
+});
+
 describe("a slot that refuses because it has no room", () => {
   const refuse = (times: number) => {
     for (let time = 0; time < times; time++)

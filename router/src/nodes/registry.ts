@@ -4,7 +4,16 @@
  */
 import type { NodeId, SlotName } from "@weiche/shared/ids.ts";
 import { isServedBy } from "./node-view.ts";
-import type { HostedSlot, NodeHello, NodeReport, NodeView, PastSwitch, SlotReport, SlotView } from "./node-view.ts";
+import type {
+  EngineFailure,
+  HostedSlot,
+  NodeHello,
+  NodeReport,
+  NodeView,
+  PastSwitch,
+  SlotReport,
+  SlotView,
+} from "./node-view.ts";
 import { Outcomes, type Attempted, type AttemptEnd, type OutcomeEvents } from "./outcomes/outcomes.ts";
 import { fullnessOf } from "./placement.ts";
 import { RecentWaits, WaitWatch } from "./recent-waits.ts";
@@ -23,6 +32,8 @@ export interface NodeDetail {
    * next switch.
    */
   readonly histories: ReadonlyMap<SlotName, readonly PastSwitch[]>;
+  /** The failures of each slot's engines that the agent reported, oldest first. */
+  readonly failures: ReadonlyMap<SlotName, readonly EngineFailure[]>;
 }
 
 /** A node without a report for this time is silent. Agents report each second. */
@@ -140,8 +151,9 @@ export class NodeRegistry {
 
   details(nowMs: number): readonly NodeDetail[] {
     return this.view(nowMs).map((view) => {
-      const { hello, link, dataConnections, report, linkedAtMs, histories } = this.#nodes.get(view.node)!;
-      return { view, hello: hello!, linked: link !== undefined, dataConnections, report, linkedAtMs, histories };
+      const { hello, link, dataConnections, report, linkedAtMs, histories, failures } = this.#nodes.get(view.node)!;
+      const linked = link !== undefined;
+      return { view, hello: hello!, linked, dataConnections, report, linkedAtMs, histories, failures };
     });
   }
 
@@ -181,6 +193,7 @@ class NodeEntry implements NodeView {
   reachable = false;
   slots: readonly LiveSlot[] = [];
   readonly histories = new Map<SlotName, readonly PastSwitch[]>();
+  readonly failures = new Map<SlotName, readonly EngineFailure[]>();
   readonly #own = new Map<SlotName, OwnAnswers>();
   readonly #isMaintained: (node: NodeId) => boolean;
   readonly #waits: WaitWatch;
@@ -211,6 +224,7 @@ class NodeEntry implements NodeView {
     this.slots = [];
     this.reportedAtMs = -Infinity;
     this.histories.clear();
+    this.failures.clear();
     this.#waits.forget();
     this.#outcomes.forget(this.node);
   }
@@ -235,13 +249,8 @@ class NodeEntry implements NodeView {
     if (nowMs - this.reportedAtMs > silentMsMax) this.#waits.forget();
     this.#waits.take(report.slots, (name) => this.#hostedBy(name), nowMs);
     this.reportedAtMs = nowMs;
-    for (const { name, history } of report.slots)
-      // A slot name that is not in the hello would stay in memory as long as the node is known.
-      if (history && named(this.hello!.slots, name))
-        this.histories.set(
-          name,
-          history.switches.map(({ endedAgoMs, ...past }) => ({ ...past, endedAtMs: nowMs - endedAgoMs })),
-        );
+    // A slot name that is not in the hello would stay in memory as long as the node is known.
+    for (const slot of report.slots) if (named(this.hello!.slots, slot.name)) this.#remember(slot, nowMs);
     this.slots = report.slots.map((slot) => {
       const hosted = named(this.hello!.slots, slot.name);
       const own = this.#own.get(slot.name);
@@ -256,6 +265,18 @@ class NodeEntry implements NodeView {
         troubles: hosted && this.#outcomes.troublesOf(this.node, slot.name),
       };
     });
+  }
+
+  /** Stores what the report of a slot says about its past. An agent sends it only when it has changed. */
+  #remember({ name, history, failures }: SlotReport, nowMs: number): void {
+    if (history) {
+      const past = history.switches.map(({ endedAgoMs, ...one }) => ({ ...one, endedAtMs: nowMs - endedAgoMs }));
+      this.histories.set(name, past);
+    }
+    if (failures) {
+      const known = failures.failures.map(({ agoMs, ...one }) => ({ ...one, atMs: nowMs - agoMs }));
+      this.failures.set(name, known as EngineFailure[]);
+    }
   }
 
   #hostedBy(name: SlotName): Pick<HostedSlot, "models" | "engines"> {

@@ -41,6 +41,7 @@ const slot = {
   stateSeconds: 1,
   troubles: [],
   models: [],
+  failures: [],
 } as const;
 const gpu1 = {
   name: "gpu-1",

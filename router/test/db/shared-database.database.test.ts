@@ -41,7 +41,7 @@ test("a router reads the wishes that another router wrote, with a higher generat
   await told.prewarm(node, model);
   await other.read();
   const { generation, ...rest } = other.of(node)!;
-  expect(rest).toEqual({ maintenance: true, prewarmModels: [model] });
+  expect(rest).toEqual({ maintenance: true, prewarmModels: [model], acknowledgedFailure: 0n });
   await other.setMaintenance(node, false);
   expect(other.of(node)).toMatchObject({ maintenance: false, prewarmModels: [] });
   expect(other.of(node)!.generation).toBeGreaterThan(generation);
@@ -53,7 +53,19 @@ test("a node that returns late does not get an expired prewarm wish", async () =
   const { generation } = wishes.of(node)!;
   await database.pool.query("update node_wishes set prewarm_until = now()");
   await wishes.read();
-  expect(wishes.of(node)).toEqual({ generation, maintenance: false, prewarmModels: [] });
+  expect(wishes.of(node)).toEqual({ generation, maintenance: false, prewarmModels: [], acknowledgedFailure: 0n });
+});
+
+test("an acknowledgement reaches other routers, survives other wishes, and is never withdrawn by an earlier one", async () => {
+  const wishes = await openNodeWishes(database);
+  const other = await openNodeWishes(await server.openAgain(database));
+  await wishes.acknowledge(node, 7n);
+  await other.acknowledge(node, 5n);
+  await other.setMaintenance(node, true);
+  await wishes.read();
+  for (const each of [wishes, other])
+    expect(each.of(node)).toMatchObject({ maintenance: true, acknowledgedFailure: 7n });
+  await wishes.setMaintenance(node, false);
 });
 
 test("generations also increase in a new database, because they begin with the time", async () => {

@@ -18,7 +18,7 @@ afterEach(async () => {
 
 test("hello is answered with the router's identity, the address for data, the rules of the node's models and the operators' wishes", async () => {
   rig.catalogue.push({ ...rules, id: asId<ModelId>("another") });
-  rig.desired = { generation: 7n, maintenance: true, prewarmModels: [rules.id] };
+  rig.desired = { generation: 7n, maintenance: true, prewarmModels: [rules.id], acknowledgedFailure: 0n };
   const client = await rig.linked();
   expect(client.received).toMatchObject([
     {
@@ -208,7 +208,7 @@ test("nodes whose models a changed catalogue concerns are rig.told, and a change
   rig.link.rulesChanged();
   rig.catalogue = [{ ...rules, contextTokens: 4096 }];
   rig.link.rulesChanged();
-  rig.desired = { generation: 8n, maintenance: false, prewarmModels: [] };
+  rig.desired = { generation: 8n, maintenance: false, prewarmModels: [], acknowledgedFailure: 9n };
   rig.link.desiredStateChanged(node);
   await expect.poll(() => client.received.length).toBe(3);
   expect(client.received.slice(1)).toMatchObject([

@@ -1,7 +1,7 @@
 /** Opens a browser and a console with nodes in every state, for the tests of its pages. */
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { ConsolePage } from "../../src/surface/contract/console.ts";
-import { SlotState, type PastSwitch, type SlotView } from "../../src/nodes/node-view.ts";
+import { SlotState, type EngineFailure, type PastSwitch, type SlotView } from "../../src/nodes/node-view.ts";
 import type { NodeDetail } from "../../src/nodes/registry.ts";
 import { quietNode, startConsole, type ConsoleRig } from "../surface/console-rig.ts";
 import { PutForwardClock } from "../surface/put-forward-clock.ts";
@@ -124,6 +124,14 @@ const history: readonly PastSwitch[] = [
   past(560_000, { model: "general-4-31b", fromModel: undefined, drainMs: 0, stopMs: 0 }),
 ];
 
+const failures: readonly EngineFailure[] = [
+  {
+    ...{ number: 1n, atMs: performance.now() - 40_000, model: model("general-4-31b"), kind: "start" },
+    reason: "exit code 1: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+    lines: ["Loading weights: 92 %", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."],
+  },
+];
+
 /** Makes a node in each state, with slots. */
 function busyFleet(): readonly NodeDetail[] {
   const draining = slot("b", {
@@ -146,7 +154,7 @@ function busyFleet(): readonly NodeDetail[] {
       histories: new Map([[asId<SlotName>("a"), history]]),
       report: { ...report, host: { gpus: [gpu, { ...gpu, index: 1, temperatureCelsius: 91 }] } },
     }),
-    withSlots("gpu-2", [failed]),
+    withSlots("gpu-2", [failed], { failures: new Map([[asId<SlotName>("a"), failures]]) }),
     { ...gone, view: { ...gone.view, node: asId<NodeId>("gpu-3"), reachable: false } },
     { ...resting, view: { ...resting.view, maintenance: true } },
   ];

@@ -60,6 +60,7 @@ export async function startConsole({
           wishes: {
             of: () => undefined,
             setMaintenance: async (node: NodeId, on: boolean) => void wishes.push(`maintenance ${node} ${on}`),
+            acknowledge: async (node, number) => void wishes.push(`acknowledge ${node} ${number}`),
             prewarm: async (node, model) => void wishes.push(`prewarm ${node} ${model}`),
           },
           place: () => ({ refused: "no_node_available" }),
@@ -136,6 +137,7 @@ export function quietNode(name: string, more: Partial<NodeDetail> = {}): NodeDet
     report: undefined,
     linkedAtMs: 0,
     histories: new Map(),
+    failures: new Map(),
     ...more,
   };
 }

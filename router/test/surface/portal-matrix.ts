@@ -58,6 +58,7 @@ export const operatorsOwn = [
   "listNodes",
   "showNode",
   "setMaintenance",
+  "acknowledgeFailures",
   "prewarm",
   "listCatalogue",
   "reloadCatalogue",

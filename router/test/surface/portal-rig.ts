@@ -71,7 +71,8 @@ interface PortalParts {
   readonly registration?: "open" | "closed";
 }
 
-const noWishes = { of: () => undefined, setMaintenance: async () => {}, prewarm: async () => {} };
+const nothing = async () => {};
+const noWishes = { of: () => undefined, setMaintenance: nothing, acknowledge: nothing, prewarm: nothing };
 export const models = ["small-24b", "general-4-31b", "coder-next"];
 
 export async function startPortal({

@@ -18,6 +18,12 @@ export const modelCharactersMax = 64;
 export const batchRecordsMax = 1_000;
 /** Maximum number of past switches per slot that an agent sends. */
 export const pastSwitchesMax = 50;
+/** Maximum number of engine failures per slot that an agent sends, and of output lines with each. */
+export const failuresPerSlotMax = 4;
+export const failureLinesMax = 8;
+/** Maximum lengths of the reason of a failure and of one output line, in characters. */
+export const failureReasonMax = 400;
+export const failureWordsMax = 160;
 /** Maximum number of GPUs that an agent sends, and of disks, interfaces, modules, file systems and sensors. */
 export const machinePartsMax = 256;
 /** Maximum length of a string in a machine report, in characters. */
@@ -74,6 +80,16 @@ const pastSwitch = message(
   ),
 );
 const slotHistory = message("SlotHistory", many(pastSwitchesMax, one(1, "switches", pastSwitch)));
+const engineFailure = message(
+  "EngineFailure",
+  number(1, "number"),
+  number(2, "ago_ms"),
+  text(3, "model", modelBytes),
+  text(4, "kind", nameBytes),
+  text(5, "reason", bytesPerCharacter * failureReasonMax),
+  many(failureLinesMax, text(6, "lines", bytesPerCharacter * failureWordsMax)),
+);
+const engineFailures = message("EngineFailures", many(failuresPerSlotMax, one(1, "failures", engineFailure)));
 const modelWaiters = message(
   "ModelWaiters",
   text(1, "model", modelBytes),
@@ -83,10 +99,7 @@ const modelWaiters = message(
 );
 const engineLoad = message(
   "EngineLoad",
-  number(1, "running"),
-  number(2, "waiting"),
-  number(3, "kv_cache_use"),
-  number(4, "prefix_cache_hit_rate"),
+  ...["running", "waiting", "kv_cache_use", "prefix_cache_hit_rate"].map((name, index) => number(index + 1, name)),
 );
 const slotLoad = message(
   "SlotLoad",
@@ -106,6 +119,7 @@ const slotLoad = message(
   number(14, "oldest_waiting_ms"),
   one(15, "switching", slotSwitching),
   one(16, "history", slotHistory),
+  one(17, "failures", engineFailures),
 );
 const gpuLoad = message(
   "GpuLoad",
@@ -273,6 +287,7 @@ const desiredState = message(
   number(1, "generation"),
   number(2, "maintenance"),
   many(modelsMax, text(3, "prewarm_models", modelBytes)),
+  number(4, "acknowledged_failure"),
 );
 const knownRouter = message("KnownRouter", text(1, "router_id", idBytes), text(2, "address", addressBytes));
 const routerList = message("RouterList", many(routersMax, one(1, "routers", knownRouter)));

@@ -3,10 +3,9 @@
  * Most reports are never looked at. A report is therefore made when its router next asks, from the state that the node
  * had at the report's time.
  */
-import type { ModelId, NodeId, SlotName } from "@weiche/shared/ids.ts";
+import type { ModelId, NodeId } from "@weiche/shared/ids.ts";
 import type { Clock } from "@weiche/shared/time/clock.ts";
-import type { EngineMetrics } from "@weiche/node-agent/src/engines/dialect-lifecycle.ts";
-import { loadReport, reportEveryMs, reportSpacingMs } from "@weiche/node-agent/src/links/load.ts";
+import { loadReport, reportEveryMs, reportSpacingMs, type NodeLoad } from "@weiche/node-agent/src/links/load.ts";
 import type { Slot } from "@weiche/node-agent/src/slots/slot-state.ts";
 import {
   activeOf,
@@ -215,7 +214,7 @@ export class TimedNode {
   }
 }
 
-const noEngines: ReadonlyMap<SlotName, EngineMetrics> = new Map();
+const noEngines: NodeLoad["engines"] = new Map();
 const nobodyElse = () => undefined;
 
 function viewAt({ name, engines, models }: TimedSlot, { slot, held }: Seen, atMs: number): SlotView {

@@ -9,7 +9,7 @@ export type Grouping = readonly (readonly string[])[];
 /** Up to so many models every grouping is looked at: 4,140 for eight models. */
 const everyMax = 8;
 /** The number of groupings that are simulated. */
-export const simulatedMax = 20;
+const simulatedMax = 20;
 
 type Group = readonly ModelBound[];
 

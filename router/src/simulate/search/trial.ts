@@ -6,7 +6,7 @@ import type { Goal } from "../plan/goals.ts";
 import type { SizedGroup } from "../plan/fleet.ts";
 
 /** How a trial reports its progress, and how it is stopped. */
-export interface Control {
+interface Control {
   /** Called after some events, with the completed share of the run. Resolves with whether to continue. */
   goOn(share: number): Promise<boolean>;
 }

@@ -36,7 +36,7 @@ export function addNodeCommands(program: Command, actions: Actions): void {
       const node = await ask("showNode", { id });
       print(node, (width) => nodeText(node, width));
     });
-  const steer = program.command("node").description("Control a node's maintenance.");
+  const steer = program.command("node").description("Control a node's maintenance and known failures.");
   addDrainCommand(steer, actions);
   steer
     .command("maintenance")
@@ -51,6 +51,10 @@ export function addNodeCommands(program: Command, actions: Actions): void {
     .action(async (node: string, wish: string) => {
       printItem(await ask("setMaintenance", { body: { node, on: wish === "on" } }));
     });
+  steer
+    .command("acknowledge <node>")
+    .description("No longer show the known failures of a node's engines. Later failures are shown again.")
+    .action(async (node: string) => printItem(await ask("acknowledgeFailures", { body: { node } })));
   program
     .command("prewarm")
     .description("Activate a model as soon as no request for another model is in its way.")

@@ -2,15 +2,15 @@
 import { expect, test } from "vitest";
 import { asId, type ModelId, type NodeId, type SlotName } from "@weiche/shared/ids.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
-import { SlotState, type SlotView } from "../../nodes/node-view.ts";
+import { SlotState, type EngineFailure, type SlotView } from "../../nodes/node-view.ts";
 import type { Trouble } from "../../nodes/outcomes/standing.ts";
-import { nodesText, nodeText } from "./node-tables.ts";
+import { modelsText, nodesText, nodeText } from "./node-tables.ts";
 import { viewMachine } from "../routes/node-machine.ts";
 import { viewNode } from "../routes/nodes.ts";
 
 const model = asId<ModelId>("model-a");
 
-function shown(slot: Partial<SlotView>, width?: number) {
+function shown(slot: Partial<SlotView>, width?: number, failed: readonly EngineFailure[] = []) {
   const view = {
     ...{ node: asId<NodeId>("gpu-1"), reachable: true, reportedAtMs: 1_000, admitting: true, maintenance: false },
     slots: [
@@ -30,10 +30,18 @@ function shown(slot: Partial<SlotView>, width?: number) {
     ],
   };
   const hello = { node: view.node, bootId: "b", agentVersion: "1", slots: [] };
-  const detail = { view, hello, linked: true, dataConnections: 1, report: undefined } as unknown as NodeDetail;
+  const failures = new Map([[view.slots[0]!.name, failed]]);
+  const detail = {
+    view,
+    hello,
+    linked: true,
+    dataConnections: 1,
+    report: undefined,
+    failures,
+  } as unknown as NodeDetail;
   const nodes = JSON.parse(JSON.stringify([viewNode(detail, 1_600)])) as [ReturnType<typeof viewNode>];
   const [, , row, , ...notes] = nodesText(nodes, width).split("\n");
-  return { slot: nodes[0]!.slots[0]!, row: row!, notes };
+  return { node: nodes[0], slot: nodes[0].slots[0]!, row: row!, notes };
 }
 
 test("a slot that serves shows its model", () => {
@@ -82,6 +90,39 @@ test("on a narrow terminal the wait for a model is whole, in lines of its own", 
   ]);
 });
 
+const failure = (more: Partial<EngineFailure> = {}): EngineFailure => ({
+  ...{ number: 1n, atMs: 1_000, model, kind: "start", reason: "exit code 1: CUDA error: out of memory" },
+  lines: ["loading weights", "CUDA error: out of memory"],
+  ...more,
+});
+
+test("a slot shows why its engines failed, also while it is empty", () => {
+  const { slot, notes } = shown({ state: SlotState.EMPTY }, undefined, [
+    failure(),
+    failure({ model: undefined, kind: "search", reason: "EACCES", lines: [] }),
+  ]);
+  expect(notes).toEqual([
+    "gpu-1/a: model-a did not start 0.6 s ago: exit code 1: CUDA error: out of memory",
+    "gpu-1/a: engines of an earlier agent could not be searched 0.6 s ago: EACCES",
+  ]);
+  expect(slot.failures[0]).toMatchObject({ model, kind: "start", seconds: 0.6 });
+});
+
+test("weiche nodes show prints the last output lines of an engine that did not start", () => {
+  const { node } = shown({ state: SlotState.EMPTY }, undefined, [failure({ lines: ["a", "b\u001b[2J"] })]);
+  expect(nodeText(node)).toContain("Last output of model-a in slot a:\n  a\n  b?[2J");
+});
+
+test.each([
+  [{ active: true }, "gpu-1 (active)"],
+  [{ active: false }, "gpu-1 (failed 12.0 s ago)\n\ngpu-1: model-a did not start 12.0 s ago: exit code 1"],
+])("weiche models shows a model whose engine failed as failed, unless a slot serves it: %j", (state, text) => {
+  const failed = { model, kind: "start", reason: "exit code 1", lines: [], seconds: 12 } as const;
+  const nodes = [{ name: "gpu-1", state: "live", failure: failed, ...state } as const];
+  const facts = { id: model, status: "Verfügbar", category: "language", contextTokens: 1, factor: "1" } as const;
+  expect(modelsText([{ ...facts, nodes }])).toContain(text);
+});
+
 test("no name that a node reports adds a row or steers the terminal [E9]", () => {
   const hostile = "x\r\ngpu-2  live\u001b[2J\u009b1A\u2028\u202ey";
   const { row, notes } = shown({
@@ -105,6 +146,7 @@ const idle = viewNode(
     },
     hello: { node: asId<NodeId>("gpu-1"), bootId: "b", agentVersion: "1", slots: [] },
     ...{ linked: true, dataConnections: 1, report: undefined, linkedAtMs: undefined, histories: new Map() },
+    failures: new Map(),
   },
   0,
 );

@@ -8,12 +8,14 @@ import {
 } from "@weiche/shared/program/machine-text.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { formatTable, shortened } from "@weiche/shared/program/table.ts";
+import { inWords } from "@weiche/shared/program/duration.ts";
 import { wrapped } from "./cli-text.ts";
 import type { Answer } from "./client.ts";
 import type { Scene } from "./watch.ts";
 
 type Nodes = Answer<"listNodes">;
 type Node = Answer<"showNode">;
+type Failure = Node["slots"][number]["failures"][number];
 type Models = Answer<"listCatalogue">;
 
 /** A line for each slot. */
@@ -58,7 +60,7 @@ function slotLine(slot: Nodes[number]["slots"][number]): string {
   return `${[state, ...models].join(" ")}, ${running} running, ${waiting} waiting${troubles.join("")}`;
 }
 
-/** Describes a node: its slots, its host's load, and its machine if the agent reports it. */
+/** Describes a node: its slots, what failed engines printed, its host's load, and its machine if the agent reports it. */
 export function nodeText(node: Node, width?: number): string {
   const { machine, reading, host } = node;
   const tables = [
@@ -67,11 +69,19 @@ export function nodeText(node: Node, width?: number): string {
   ];
   return [
     nodesText([node], width),
+    ...node.slots.flatMap(({ name, failures }) => failures.map((failure) => outputText(name, failure, width))),
     machineLines({ machine, reading, host }).join("\n"),
     ...tables.map(({ headers, rows }) => (rows.length > 0 ? formatTable(headers, rows, width) : "")),
   ]
     .filter((part) => part !== "")
     .join("\n\n");
+}
+
+/** The last output lines of an engine that did not start. */
+function outputText(slot: string, { model, lines }: Failure, width: number = Infinity): string {
+  if (lines.length === 0) return "";
+  const output = lines.map((line) => shortened(`  ${plainText(line)}`, width));
+  return [`Last output of ${model ?? "an engine"} in slot ${slot}:`, ...output].join("\n");
 }
 
 const words = { failing: "fails", slow: "is slow" } as const;
@@ -86,21 +96,40 @@ function notesOf(slot: Nodes[number]["slots"][number]): readonly string[] {
     ({ model, nextSeconds, lastSeconds }) =>
       `waiting for ${model}: the next for about ${Math.round(nextSeconds)} s, the last for about ${Math.round(lastSeconds)} s`,
   );
-  return [failure(slot), ...troubles, ...waits].filter((note) => note !== undefined);
+  const failures = slot.failures.map(failureText);
+  return [failed(slot), ...failures, ...troubles, ...waits].filter((note) => note !== undefined);
 }
 
-function failure({ state, failed, retryInSeconds }: Nodes[number]["slots"][number]): string | undefined {
+/** Such as `model-a did not start 12.0 s ago: exit code 1: CUDA out of memory`. */
+export function failureText({ model = "an engine", kind, reason, seconds }: Failure): string {
+  const ago = `${inWords(seconds)} ago`;
+  const what = {
+    start: `${model} did not start ${ago}`,
+    stop: `${model} did not stop ${ago}`,
+    exit: `${model} ended by itself ${ago}`,
+    suspected: `${model} was restarted ${ago}, because it seemed to hang or fail`,
+    search: `engines of an earlier agent could not be searched ${ago}`,
+  };
+  return plainText(`${what[kind]}: ${reason}`);
+}
+
+function failed({ state, failed: model, retryInSeconds }: Nodes[number]["slots"][number]): string | undefined {
   if (state !== "failed") return undefined;
-  const what = failed === undefined ? "an engine could not be stopped" : `${failed} failed`;
+  const what = model === undefined ? "an engine could not be stopped" : `${model} failed`;
   return retryInSeconds === undefined ? what : `${what}, tried again in ${retryInSeconds.toFixed(1)} s`;
 }
 
 export function modelsText(models: Models, width?: number): string {
-  const where = (nodes: Models[number]["nodes"]) =>
-    nodes.map(
-      ({ name, state, active }) => `${name} (${state === "live" ? (active ? "active" : "wakes on request") : state})`,
-    );
-  return formatTable(
+  const stateAt = ({ state, active, failure }: Models[number]["nodes"][number]) => {
+    if (state !== "live") return state;
+    if (active) return "active";
+    return failure ? `failed ${inWords(failure.seconds)} ago` : "wakes on request";
+  };
+  const where = (nodes: Models[number]["nodes"]) => nodes.map((node) => `${node.name} (${stateAt(node)})`);
+  const notes = models.flatMap(({ nodes }) =>
+    nodes.flatMap(({ name, failure }) => (failure ? [noteText(`${name}: ${failureText(failure)}`, width)] : [])),
+  );
+  const table = formatTable(
     ["MODEL", "STATUS", "CATEGORY", "CONTEXT", "FACTOR", "NODES"],
     models.map((model) => [
       model.id,
@@ -112,4 +141,5 @@ export function modelsText(models: Models, width?: number): string {
     ]),
     width,
   );
+  return [table, ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
 }

@@ -79,6 +79,7 @@ const operatorAddresses = {
   listNodes: "GET /nodes",
   showNode: "GET /nodes/:id",
   setMaintenance: "POST /nodes/maintenance",
+  acknowledgeFailures: "POST /nodes/acknowledge",
   prewarm: "POST /prewarm",
   listCatalogue: "GET /catalogue",
   reloadCatalogue: "POST /catalogue/reload",

@@ -65,6 +65,7 @@ export const consoleRoutes = [
   "closeConsole",
   "watchConsole",
   "setMaintenance",
+  "acknowledgeFailures",
   "prewarm",
   "listRunning",
   "showAccount",

@@ -1,5 +1,6 @@
 /** Routes of nodes, slots and the catalogue, for the operator. A missing measurement is left out, not 0. */
 import { Type } from "typebox";
+import { engineFailureKinds } from "@weiche/proto/words.ts";
 import { count, credits, modelStatus, object, type RouteTable } from "./route.ts";
 
 const seconds = Type.Optional(Type.Number());
@@ -14,12 +15,26 @@ const troubles = [
   "gone",
   "silent",
   "slot-failed",
+  "engine-failed",
   "failing",
   "not-admitting",
   "slow",
   "outbox-old",
   "gpu-hot",
 ] as const;
+
+export const engineFailure = object({
+  model: Type.Optional(Type.String({ description: "Left out if it is unknown which engine failed." })),
+  kind: Type.Enum([...engineFailureKinds], {
+    description:
+      "The engine did not start or stop, ended by itself (`exit`), or is suspected to hang or fail. `search`: the search for engines of an earlier agent failed.",
+  }),
+  reason: Type.String(),
+  lines: Type.Array(Type.String(), {
+    description: "Last output lines of an engine that did not start, the oldest first.",
+  }),
+  seconds: Type.Number({ description: "How long ago it failed." }),
+});
 
 const slot = object({
   name: Type.String(),
@@ -51,6 +66,10 @@ const slot = object({
     }),
     { description: "Models whose requests from this router fail or are slow in this slot." },
   ),
+  failures: Type.Array(engineFailure, {
+    description:
+      "The last failure of each model, the oldest first, until it is acknowledged or its engine has run well for ten minutes.",
+  }),
   stateSeconds: Type.Number({ description: "How long the slot has been in this state." }),
   switching: Type.Optional(
     object(
@@ -172,6 +191,12 @@ export const nodesContract = {
     body: object({ node: Type.String(), on: Type.Boolean() }),
     reply: object({ node: Type.String(), maintenance: Type.Boolean(), state: nodeState }),
   },
+  acknowledgeFailures: {
+    summary: "Acknowledge the known failures of a node's engines, so that they are no longer shown",
+    may: ["operator"],
+    body: object({ node: Type.String() }),
+    reply: object({ node: Type.String(), acknowledged: count }),
+  },
   prewarm: {
     summary:
       "Activate a model as soon as no request for another model is in its way, on the given node or one that the router chooses",
@@ -194,7 +219,14 @@ export const nodesContract = {
         category: Type.Enum(["language", "coding", "embeddings"]),
         contextTokens: count,
         factor: credits,
-        nodes: Type.Array(object({ name: Type.String(), state: nodeState, active: Type.Boolean() })),
+        nodes: Type.Array(
+          object({
+            name: Type.String(),
+            state: nodeState,
+            active: Type.Boolean(),
+            failure: Type.Optional(engineFailure),
+          }),
+        ),
       }),
     ),
   },

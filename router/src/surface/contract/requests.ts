@@ -1,5 +1,6 @@
 /** Routes of the API's requests, for the operator: ids, times and words of closed sets, never content. */
 import { Type } from "typebox";
+import { engineFailure } from "./nodes.ts";
 import { accountName, count, credits, id, instant, object, orNull, type RouteTable } from "./route.ts";
 
 const seconds = Type.Number();
@@ -147,6 +148,9 @@ export const requestsContract = {
       ended: orNull(endedRequest),
       usage: orNull(Type.Array(usage, { description: "null if the database does not answer." })),
       setAside: Type.Array(setAside),
+      failures: Type.Array(object({ node: Type.String(), slot: Type.String(), failure: engineFailure }), {
+        description: "Failures of the model's engines that nodes report now.",
+      }),
       memory,
     }),
   },

@@ -89,7 +89,7 @@ interface Requests {
 /** The nodes, for operators. */
 export interface Fleet {
   readonly details: () => readonly NodeDetail[];
-  readonly wishes: Pick<NodeWishes, "of" | "setMaintenance" | "prewarm">;
+  readonly wishes: Pick<NodeWishes, "of" | "setMaintenance" | "acknowledge" | "prewarm">;
   readonly place: (request: { readonly model: ModelId }) => Placement;
   /** The time in monotonic ms, as in the dates of reports. */
   readonly nowMs: () => number;

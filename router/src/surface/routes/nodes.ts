@@ -7,7 +7,14 @@ import { asId, type ModelId, type NodeId } from "@weiche/shared/ids.ts";
 import { RequestError } from "../../rights/request-error.ts";
 import { serves } from "../../nodes/model-state.ts";
 import { nodeState } from "../../nodes/node-state.ts";
-import { isServedBy, servedWith, SlotState, stateWords, type SlotView } from "../../nodes/node-view.ts";
+import {
+  isServedBy,
+  servedWith,
+  SlotState,
+  stateWords,
+  type EngineFailure,
+  type SlotView,
+} from "../../nodes/node-view.ts";
 import type { NodeDetail } from "../../nodes/registry.ts";
 import type { nodesContract } from "../contract/nodes.ts";
 import type { Reply } from "../contract/route.ts";
@@ -34,6 +41,14 @@ export function nodesHandlers(deps: HandlerDeps): Handlers<typeof nodesContract>
 
     setMaintenance: ({ body: { node, on } }) => setMaintenance(nodeMeant(node, fleet), on, deps),
 
+    async acknowledgeFailures({ body: { node: named } }) {
+      const { view, failures } = requireNode(nodeMeant(named, fleet), details());
+      const numbers = [...failures.values()].flat().map(({ number }) => number);
+      const last = numbers.reduce((most, one) => (one > most ? one : most), 0n);
+      if (numbers.length > 0) await fleet.wishes.acknowledge(view.node, last);
+      return { node: view.node, acknowledged: numbers.length };
+    },
+
     async prewarm({ body: { model: name, node } }) {
       requireKnown("model", name, [...catalogue().keys()]);
       const model = asId<ModelId>(name);
@@ -54,6 +69,7 @@ export function nodesHandlers(deps: HandlerDeps): Handlers<typeof nodesContract>
             name: detail.view.node,
             state: nodeState(detail),
             active: detail.view.slots.some((slot) => serves(slot, entry.id)),
+            failure: failuresOf(detail, entry.id, nowMs()).at(-1)?.failure,
           })),
       })),
 
@@ -82,14 +98,17 @@ export function viewNode(detail: NodeDetail, nowMs: number): Node {
     linkAgeSeconds: linkedAtMs === undefined ? undefined : seconds(nowMs - linkedAtMs),
     outbox: outbox && { records: Number(outbox.records), oldestSeconds: seconds(outbox.oldestMs) },
     troubles: troublesOf(detail),
-    slots: view.slots.map((slot) => viewSlot(slot, reportAgeMs, nowMs)),
+    slots: view.slots.map((slot) => ({
+      ...viewSlot(slot, reportAgeMs, nowMs),
+      failures: (detail.failures.get(slot.name) ?? []).map((failure) => viewFailure(failure, nowMs)),
+    })),
     host: report?.host && numbers(report.host),
   };
 }
 
 type Slot = Node["slots"][number];
 
-function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
+function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Omit<Slot, "failures"> {
   const { name, activeModel, nextModel, running, waiting, inFlight, unread, waiters, models } = slot;
   // In a failed slot, `activeModel` is the model that failed.
   const hasFailed = slot.state === SlotState.FAILED;
@@ -116,6 +135,20 @@ function viewSlot(slot: SlotView, reportAgeMs: number, nowMs: number): Slot {
     stateSeconds: seconds(slot.stateAgeMs)!,
     switching: viewSwitching(slot.switching),
   };
+}
+
+function viewFailure({ model, kind, reason, lines, atMs }: EngineFailure, nowMs: number): Slot["failures"][number] {
+  return { model, kind, reason, lines, seconds: seconds(nowMs - atMs)! };
+}
+
+/** Returns the failures of the model's engines on the node, the oldest first. */
+export function failuresOf({ view, failures }: NodeDetail, model: ModelId, nowMs: number) {
+  const ofModel = view.slots.flatMap((slot) =>
+    (failures.get(slot.name) ?? [])
+      .filter((failure) => isServedBy(slot, failure.model, model))
+      .map((failure) => ({ slot: slot.name, failure: viewFailure(failure, nowMs) })),
+  );
+  return ofModel.toSorted((a, b) => b.failure.seconds - a.failure.seconds);
 }
 
 /** Returns the estimated waits, reduced by the report's age. */
@@ -149,6 +182,7 @@ function troublesOf(detail: NodeDetail): Node["troubles"] {
   return [
     ...(state === "gone" || state === "silent" || state === "not-admitting" ? [state] : []),
     ...(view.slots.some((slot) => slot.state === SlotState.FAILED) ? (["slot-failed"] as const) : []),
+    ...([...detail.failures.values()].flat().length > 0 ? (["engine-failed"] as const) : []),
     ...kinds,
     ...((report?.outbox?.oldestMs ?? 0) > outboxOldMs ? (["outbox-old"] as const) : []),
     ...(report?.host?.gpus.some(isHot) ? (["gpu-hot"] as const) : []),

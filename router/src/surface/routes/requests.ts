@@ -18,7 +18,7 @@ import type { requestsContract } from "../contract/requests.ts";
 import type { Reply } from "../contract/route.ts";
 import type { Handlers } from "../server/add-routes.ts";
 import type { HandlerDeps } from "./handler-deps.ts";
-import { nodeMeant } from "./nodes.ts";
+import { failuresOf, nodeMeant } from "./nodes.ts";
 
 type Running = Reply<typeof requestsContract.listRunning>["items"][number];
 type Ended = Reply<typeof requestsContract.listEnded>["items"][number];
@@ -82,10 +82,18 @@ export function requestsHandlers(deps: HandlerDeps): Handlers<typeof requestsCon
         ended: !isRunning && ended[0] ? viewEnded(ended[0]) : null,
         usage: recorded ? (recorded.usage as readonly RequestUsage[]) : null,
         setAside: recorded?.setAside ?? [],
+        failures: failuresNow((isRunning ? running[0]!.model : ended[0]?.model) ?? undefined, fleet),
         memory: memoryOf(requests.recent),
       };
     },
   };
+}
+
+function failuresNow(model: ModelId | undefined, { details, nowMs }: HandlerDeps["fleet"]) {
+  if (model === undefined) return [];
+  return details().flatMap((detail) =>
+    failuresOf(detail, model, nowMs()).map((one) => ({ node: detail.view.node, ...one })),
+  );
 }
 
 /**

@@ -263,6 +263,8 @@ export interface DesiredState {
   readonly maintenance: boolean;
   /** Models to activate when their slot is free for it. */
   readonly prewarmModels: readonly string[];
+  /** Engine failures up to this number have been seen by an operator. */
+  readonly acknowledgedFailure: bigint;
 }
 
 /** Sent each second, and at once at each slot event. */
@@ -335,7 +337,11 @@ export interface SlotLoad {
     | SlotSwitching
     | undefined;
   /** Absent: as in the last report of this link that had it. */
-  readonly history?: SlotHistory | undefined;
+  readonly history?:
+    | SlotHistory
+    | undefined;
+  /** Absent: as in the last report of this link that had it. */
+  readonly failures?: EngineFailures | undefined;
 }
 
 export interface SlotSwitching {
@@ -368,6 +374,30 @@ export interface PastSwitch {
   readonly memoryMs?: number | undefined;
   readonly startMs?: number | undefined;
   readonly probeMs?: number | undefined;
+}
+
+/**
+ * The last failure of each model, until its engine has run well for ten minutes or an operator has acknowledged it. At
+ * most the youngest 4, the oldest first.
+ */
+export interface EngineFailures {
+  readonly failures: readonly EngineFailure[];
+}
+
+export interface EngineFailure {
+  /** Increases with each failure of the node. */
+  readonly number: bigint;
+  /** How long before this report it happened. */
+  readonly agoMs: number;
+  /** Absent: it is unknown which engine failed. */
+  readonly model?:
+    | string
+    | undefined;
+  /** `start`, `stop`, `exit`, `suspected` or `search` (for engines of an earlier agent). */
+  readonly kind: string;
+  readonly reason: string;
+  /** Last output lines of an engine that did not start, the oldest first. */
+  readonly lines: readonly string[];
 }
 
 export interface ModelWaiters {
@@ -1714,7 +1744,7 @@ export const EmbeddingRules: MessageFns<EmbeddingRules> = {
 };
 
 function createBaseDesiredState(): DesiredState {
-  return { generation: 0n, maintenance: false, prewarmModels: [] };
+  return { generation: 0n, maintenance: false, prewarmModels: [], acknowledgedFailure: 0n };
 }
 
 export const DesiredState: MessageFns<DesiredState> = {
@@ -1730,6 +1760,12 @@ export const DesiredState: MessageFns<DesiredState> = {
     }
     for (const v of message.prewarmModels) {
       writer.uint32(26).string(v!);
+    }
+    if (message.acknowledgedFailure !== 0n) {
+      if (BigInt.asUintN(64, message.acknowledgedFailure) !== message.acknowledgedFailure) {
+        throw new globalThis.Error("value provided for field message.acknowledgedFailure of type uint64 too large");
+      }
+      writer.uint32(32).uint64(message.acknowledgedFailure);
     }
     return writer;
   },
@@ -1769,6 +1805,14 @@ export const DesiredState: MessageFns<DesiredState> = {
             }
 
             message.prewarmModels.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.acknowledgedFailure = reader.uint64() as bigint;
             continue;
           }
         }
@@ -1997,6 +2041,7 @@ function createBaseSlotLoad(): SlotLoad {
     oldestWaitingMs: undefined,
     switching: undefined,
     history: undefined,
+    failures: undefined,
   };
 }
 
@@ -2049,6 +2094,9 @@ export const SlotLoad: MessageFns<SlotLoad> = {
     }
     if (message.history !== undefined) {
       SlotHistory.encode(message.history, writer.uint32(130).fork()).join();
+    }
+    if (message.failures !== undefined) {
+      EngineFailures.encode(message.failures, writer.uint32(138).fork()).join();
     }
     return writer;
   },
@@ -2192,6 +2240,14 @@ export const SlotLoad: MessageFns<SlotLoad> = {
             }
 
             message.history = SlotHistory.decode(reader, reader.uint32());
+            continue;
+          }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.failures = EngineFailures.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -2462,6 +2518,156 @@ export const PastSwitch: MessageFns<PastSwitch> = {
             }
 
             message.probeMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEngineFailures(): EngineFailures {
+  return { failures: [] };
+}
+
+export const EngineFailures: MessageFns<EngineFailures> = {
+  encode(message: EngineFailures, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.failures) {
+      EngineFailure.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EngineFailures {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEngineFailures() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.failures.push(EngineFailure.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEngineFailure(): EngineFailure {
+  return { number: 0n, agoMs: 0, model: undefined, kind: "", reason: "", lines: [] };
+}
+
+export const EngineFailure: MessageFns<EngineFailure> = {
+  encode(message: EngineFailure, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.number !== 0n) {
+      if (BigInt.asUintN(64, message.number) !== message.number) {
+        throw new globalThis.Error("value provided for field message.number of type uint64 too large");
+      }
+      writer.uint32(8).uint64(message.number);
+    }
+    if (message.agoMs !== 0) {
+      writer.uint32(16).uint32(message.agoMs);
+    }
+    if (message.model !== undefined) {
+      writer.uint32(26).string(message.model);
+    }
+    if (message.kind !== "") {
+      writer.uint32(34).string(message.kind);
+    }
+    if (message.reason !== "") {
+      writer.uint32(42).string(message.reason);
+    }
+    for (const v of message.lines) {
+      writer.uint32(50).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EngineFailure {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEngineFailure() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.number = reader.uint64() as bigint;
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.agoMs = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.model = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.kind = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.lines.push(reader.string());
             continue;
           }
         }

@@ -1,6 +1,6 @@
 /**
- * Makes the list of all slots with their histories from the items of the stream. Failed slots come first; the order is
- * fixed otherwise.
+ * Makes the list of all slots with their histories from the items of the stream. Failed slots come first, then slots
+ * whose engines failed. Otherwise the order is fixed.
  */
 import type { ConsoleHistory, ConsoleNode } from "../../../../src/surface/contract/console.ts";
 import type { Live } from "../live.ts";
@@ -25,6 +25,6 @@ export function lanesOf(items: Live<"slots">["items"]): readonly Lane[] {
       lanes.push({ key: `${node.name}/${slot.name}`, node, slot, history, atMs });
     }
   }
-  const rank = ({ slot }: Lane) => (slot.state === "failed" ? 0 : 1);
+  const rank = ({ slot }: Lane) => (slot.state === "failed" ? 0 : slot.failures.length > 0 ? 1 : 2);
   return lanes.toSorted((a, b) => rank(a) - rank(b) || a.key.localeCompare(b.key));
 }

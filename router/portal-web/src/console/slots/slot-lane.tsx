@@ -3,6 +3,7 @@ import { Badge, type Tone } from "../../elements/badge.tsx";
 import { Button } from "../../elements/button.tsx";
 import { useConsoleTexts } from "../texts.ts";
 import type { Lane } from "./lanes.ts";
+import { SlotFailures } from "./slot-failures.tsx";
 import { SlotHourCard } from "./slot-hour-card.tsx";
 
 const tones: Readonly<Record<Lane["slot"]["state"], Tone>> = {
@@ -71,6 +72,7 @@ export function SlotLane({ lane, nowMs, onPrewarm }: SlotLaneProps) {
           <dd className="model">{slot.next ?? none}</dd>
         </div>
       </dl>
+      <SlotFailures lane={lane} name={name} nowMs={nowMs} />
       <SlotHourCard lane={lane} name={name} nowMs={nowMs} />
     </section>
   );

@@ -3,6 +3,7 @@ import { formatTable } from "@weiche/shared/program/table.ts";
 import { plainText } from "@weiche/shared/program/plain-text.ts";
 import { wrapped } from "../cli-text.ts";
 import type { Answer } from "../client.ts";
+import { failureText } from "../node-tables.ts";
 import { whatHelps } from "./what-helps.ts";
 import { inWords } from "@weiche/shared/program/duration.ts";
 
@@ -30,9 +31,16 @@ export function explainText(explained: Explained): string {
     "",
     ...(request ? attemptsOf(request.tried) : forgottenOf(explained)).map((line) => wrapped(line, "  ")),
     ...(running ? [nowOf(running)] : ended ? endOf(ended) : []).map((line) => wrapped(line)),
+    ...failuresOf(explained).map((line) => wrapped(line, "  ")),
     "",
     ...costOf(explained),
   ].join("\n");
+}
+
+/** Failures of the model's engines explain a request that did not get its whole answer. */
+function failuresOf({ ended, failures }: Explained): string[] {
+  if (ended && ["answered", "client-gone", "stalled"].includes(ended.outcome)) return [];
+  return failures.map(({ node, slot, failure }) => plainText(`${node}/${slot}: ${failureText(failure)}.`));
 }
 
 function attemptsOf(tried: Ended["tried"]): string[] {

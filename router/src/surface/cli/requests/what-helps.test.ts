@@ -7,7 +7,7 @@ import { whatHelps } from "./what-helps.ts";
 type Explained = Parameters<typeof explainText>[0];
 type Ended = NonNullable<Explained["ended"]>;
 
-function explain(given: Partial<Ended>): string {
+function explain(given: Partial<Ended>, failures: Explained["failures"] = []): string {
   const id = asId<never>("0190f3c5-7a00-7000-8000-000000000001");
   const facts = {
     id,
@@ -19,7 +19,8 @@ function explain(given: Partial<Ended>): string {
   } as const;
   const ended: Ended = { ...facts, outcome: "refused", status: 400, ...given };
   const memory = { requests: 1, requestsMax: 10_000, since: null };
-  return explainText({ id, acceptedAt: facts.acceptedAt, running: null, ended, usage: [], setAside: [], memory });
+  const empty = { usage: [], setAside: [], failures };
+  return explainText({ id, acceptedAt: facts.acceptedAt, running: null, ended, ...empty, memory });
 }
 
 test.each<[Partial<Ended>, string]>([
@@ -51,4 +52,14 @@ test("every refusal with the advice to retry later has a sentence for operators"
   );
   const others = Object.entries(refusalCodes).filter(([code]) => !withSentence.includes(code));
   expect(new Set(others.map(([, { advice }]) => advice))).not.toContain("retry-later");
+});
+
+test.each<[Partial<Ended>, boolean]>([
+  [{ refusal: "model_unavailable", status: 503 }, true],
+  [{ outcome: "broken", status: 200 }, true],
+  [{ outcome: "answered", status: 200 }, false],
+])("the failures of the model's engines are shown after a request that ended with %j: %s", (given, isShown) => {
+  const failure = { model: "m", kind: "exit", reason: "signal SIGKILL", lines: [], seconds: 12 } as const;
+  const text = explain(given, [{ node: "gpu-1", slot: "a", failure }]);
+  expect(text.includes("gpu-1/a: m ended by itself 12.0 s ago: signal SIGKILL.")).toBe(isShown);
 });

@@ -34,7 +34,7 @@ const refusals: Readonly<Record<Exclude<RefusalWord, Plain>, string>> = {
   no_room_for_body: "One account gets at most half of the memory for large bodies. Bodies wait for memory up to 30 s",
   internal:
     "`weiche nodes` shows engines whose requests fail. The router prefers other nodes, and an agent restarts an engine that fails three requests in a row",
-  engine_died: "The node agent's log has the engine's last lines",
+  engine_died: "`weiche nodes` shows why engines failed, and the node agent's log has more of their output",
   request_barred:
     "Two engines died while they worked on this request, so it is refused. Other requests of the account are served",
   model_switching:

@@ -2,8 +2,8 @@
  * Assigns the parts of an engine's chunks to the answers of a request. If only one answer was requested, some engines
  * send no index, and some count their chunks in it.
  */
-import type { EngineChunk } from "../engines/dialects/dialect.ts";
-import { EngineFault } from "../engines/dialects/engine-fault.ts";
+import type { EngineChunk } from "./dialect.ts";
+import { EngineFault } from "./engine-fault.ts";
 
 export class ChoiceIndexes {
   readonly #choices: number;
